@@ -1,0 +1,79 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// What every target is built with. Warnings are errors; imports are internal unless they say otherwise.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .treatAllWarnings(as: .error),
+]
+/// For the targets that touch C: every raw operation says `unsafe`.
+let audited: [SwiftSetting] = strict + [.strictMemorySafety()]
+
+/// A pure module: nothing but the standard library and other pure modules.
+func pure(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+/// A module that reaches the system: C libraries, descriptors, the bus.
+func shell(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: audited)
+}
+
+func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, swiftSettings: audited)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+let package = Package(
+    name: "jostle",
+    products: [
+        .library(name: "JostleClient", targets: ["JostleClient"]),
+        .executable(name: "jostle", targets: ["jostle"]),
+        .executable(name: "jostle-sensord", targets: ["jostle-sensord"]),
+        .executable(name: "jostle-brokerd", targets: ["jostle-brokerd"]),
+    ],
+    targets: [
+        // C at the edge.
+        .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
+        .target(name: "CLinux"),
+
+        // The pure core.
+        .target(name: "Motion", swiftSettings: strict, linkerSettings: [.linkedLibrary("m")]),
+        pure("Traces", ["Motion"]),
+        pure("Detection", ["Motion"]),
+        pure("SensorCore", ["Motion"]),
+        pure("BrokerCore", ["Motion", "Detection"]),
+
+        // The shell.
+        shell("EventLoop", ["CLinux"]),
+        shell("DBus", ["CDBus", "EventLoop"]),
+        shell("Protocol", ["Motion", "DBus"]),
+        shell("DaemonSupport", ["EventLoop", "DBus"]),
+        shell("JostleClient", ["Protocol", "Motion", "DBus", "EventLoop"]),
+
+        // The programs.
+        program(
+            "jostle-sensord", ["SensorCore", "Traces", "Motion", "Protocol", "DBus", "EventLoop", "DaemonSupport"]),
+        program(
+            "jostle-brokerd", ["BrokerCore", "Detection", "Motion", "Protocol", "DBus", "EventLoop", "DaemonSupport"]),
+        program(
+            "jostle",
+            ["JostleClient", "Detection", "Traces", "Motion", "Protocol", "DBus", "EventLoop", "DaemonSupport"]
+        ),
+
+        tests("MotionTests", ["Motion"]),
+        tests("TracesTests", ["Traces", "Motion"]),
+        tests("DetectionTests", ["Detection", "Motion"]),
+        tests("SensorCoreTests", ["SensorCore", "Motion"]),
+        tests("BrokerCoreTests", ["BrokerCore", "Detection", "Motion"]),
+        tests("EventLoopTests", ["EventLoop"]),
+        tests("DBusTests", ["DBus", "EventLoop"]),
+    ]
+)

@@ -1,0 +1,3 @@
+#ifndef JOSTLE_CLINUX_H
+#define JOSTLE_CLINUX_H
+#endif

@@ -1,0 +1,60 @@
+/// What a sensor is: its channels, unit, range and the rates it can run at.
+package struct SensorDescription: Hashable, Sendable {
+    /// `accelerometer`, `gyroscope`, `location`, `light`, `proximity`; also the last part of its object path.
+    package var name: String
+    /// The channels in the order of a sample's values.
+    package var channels: [String]
+    /// The unit of the values as `Samples` carries them: `g` for an accelerometer.
+    package var unit: String
+    /// The largest magnitude a channel can show, or `nil` when unknown.
+    package var range: Double?
+    /// The rates the device can run at, in Hz, ascending.
+    package var rates: [Double]
+    /// Where the sensor sits (`display`, `base`, …); empty when unknown.
+    package var placement: String
+    /// Where the samples come from, as a person would name it: `synth`, `trace:walk.csv`.
+    package var source: String
+    /// True for samples that were made or replayed, not measured now.
+    package var isSimulated: Bool
+
+    package init(
+        name: String, channels: [String], unit: String, range: Double? = nil, rates: [Double],
+        placement: String = "", source: String, isSimulated: Bool
+    ) {
+        self.name = name
+        self.channels = channels
+        self.unit = unit
+        self.range = range
+        self.rates = rates
+        self.placement = placement
+        self.source = source
+        self.isSimulated = isSimulated
+    }
+}
+
+/// How a sensor runs, or should run: how often it is read and how long readings may be held back.
+package struct SensorPace: Hashable, Sendable {
+    /// Samples a second, in Hz.
+    package var rate: Double
+    /// The longest a sample may wait so that several travel together; zero: each at once.
+    package var batchLatency: TimeSpan
+
+    package init(rate: Double, batchLatency: TimeSpan = .zero) {
+        self.rate = rate
+        self.batchLatency = batchLatency
+    }
+}
+
+/// Limits on samples and sensors that both sides hold to.
+package enum SensorLimits {
+    /// Most channels of one sensor.
+    package static let channels = 16
+    /// Rates that can be claimed, in Hz.
+    package static let rates: ClosedRange<Double> = 0.01...10_000
+    /// Longest time that samples may be held back.
+    package static let batchLatency = TimeSpan.seconds(10)
+    /// Most samples in one message.
+    package static let batch = 1_024
+    /// A step between two samples longer than this is a gap, whatever the rate.
+    package static let gap = TimeSpan.seconds(1)
+}

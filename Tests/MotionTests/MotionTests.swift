@@ -1,0 +1,83 @@
+import Motion
+import Testing
+
+@Suite struct TimestampTests {
+    @Test func arithmeticSaturates() {
+        let end = Timestamp(microseconds: .max)
+        #expect(end + .seconds(1) == end)
+        #expect(Timestamp(microseconds: .min) - TimeSpan.seconds(1) == Timestamp(microseconds: .min))
+        #expect(Timestamp(microseconds: .min) - end == TimeSpan(microseconds: .min))
+        #expect(TimeSpan.seconds(.max) == TimeSpan(microseconds: .max))
+        #expect(TimeSpan.milliseconds(.min) == TimeSpan(microseconds: .min))
+    }
+
+    @Test func wireValuesBeyondReasonAreRefused() {
+        #expect(Timestamp(wire: 5)?.microseconds == 5)
+        #expect(Timestamp(wire: .max) == nil)
+        #expect(Timestamp(microseconds: -4).wire == 0)
+    }
+
+    @Test(arguments: [Double.nan, .infinity, -.infinity, 1e300, -1e300])
+    func spansOfImpossibleSecondsAreRefused(_ seconds: Double) {
+        #expect(TimeSpan(seconds: seconds) == nil)
+    }
+}
+
+@Suite struct QuantityTests {
+    @Test(arguments: [
+        ("2.3g", 2.3, Dimension.acceleration), ("380mg", 0.38, .acceleration), ("-0.5", -0.5, .none),
+        ("100ms", 0.1, .time), ("1 s", 1, .time), ("75%", 0.75, .share), (".5g", 0.5, .acceleration),
+        ("3Hz", 3, .frequency), ("1e3", 1_000, .none), ("36km/h", 10, .speed), ("2.", 2, .none),
+    ])
+    func reads(_ text: String, _ value: Double, _ dimension: Dimension) throws {
+        let quantity = try Quantity.parse(text)
+        #expect(abs(quantity.value - value) < 1e-12)
+        #expect(quantity.dimension == dimension)
+    }
+
+    @Test(arguments: [
+        ("", 0), ("g", 0), ("nan", 0), ("inf", 0), ("-", 0), (".", 0), ("0x10", 1), ("2.3q", 3), ("1e999", 0),
+        ("2..3", 2),
+    ])
+    func refuses(_ text: String, _ offset: Int) {
+        #expect {
+            try Quantity.parse(text)
+        } throws: { error in
+            (error as? Quantity.Problem)?.offset == offset
+        }
+    }
+
+    @Test func unitNamesAreUnique() {
+        #expect(Set(Unit.all.map(\.name)).count == Unit.all.count)
+    }
+
+    @Test func anUnknownUnitNamesTheNearest() {
+        #expect {
+            try Quantity.parse("2 hz")
+        } throws: { error in
+            (error as? Quantity.Problem)?.message == "unknown unit 'hz', did you mean 'Hz'?"
+        }
+    }
+}
+
+@Suite struct SuggestionTests {
+    let words = ["threshold", "rest", "every", "preset", "when"]
+
+    @Test(arguments: [
+        ("treshold", "threshold"), ("thresholds", "threshold"), ("evrey", "every"), ("Rest", "rest"), ("wehn", "when"),
+    ])
+    func findsTheLikelyWord(_ typed: String, _ meant: String) {
+        #expect(Suggestion.nearest(to: typed, among: self.words) == meant)
+    }
+
+    @Test func staysSilentWhenNothingIsNear() {
+        #expect(Suggestion.nearest(to: "colour", among: self.words) == nil)
+        #expect(Suggestion.nearest(to: "", among: self.words) == nil)
+        #expect(Suggestion.nearest(to: String(repeating: "rest", count: 300_000), among: self.words) == nil)
+    }
+
+    @Test func printableHidesControlCharactersAndLength() {
+        #expect(printable("a\nb\u{202E}c") == "a\u{FFFD}b\u{FFFD}c")
+        #expect(printable(String(repeating: "x", count: 1_000_000)).count == 49)
+    }
+}
