@@ -1,1 +1,208 @@
+#define _GNU_SOURCE
+
 #include "CLinux.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
+
+_Static_assert(EPOLLIN == 0x001 && EPOLLOUT == 0x004 && EPOLLERR == 0x008 && EPOLLHUP == 0x010, "epoll events");
+_Static_assert(EPOLL_CTL_ADD == 1 && EPOLL_CTL_DEL == 2 && EPOLL_CTL_MOD == 3, "epoll operations");
+_Static_assert(MFD_CLOEXEC == 0x0001U && MFD_ALLOW_SEALING == 0x0002U, "memfd flags");
+
+/* epoll */
+
+int CLinux_epoll_create(void) {
+    return epoll_create1(EPOLL_CLOEXEC);
+}
+
+int CLinux_epoll_ctl(int epoll, int operation, int descriptor, uint32_t events, uint64_t token) {
+    struct epoll_event event = {.events = events, .data = {.u64 = token}};
+    return epoll_ctl(epoll, operation, descriptor, &event);
+}
+
+int CLinux_epoll_wait(int epoll, struct CLinux_event *events, int count, int timeout) {
+    struct epoll_event fetched[CLinux_EPOLL_BATCH];
+    int result = epoll_wait(epoll, fetched, count < CLinux_EPOLL_BATCH ? count : CLinux_EPOLL_BATCH, timeout);
+    for (int index = 0; index < result; index++) {
+        events[index].token = fetched[index].data.u64;
+        events[index].events = fetched[index].events;
+    }
+    return result;
+}
+
+/* timerfd, eventfd, signalfd */
+
+int CLinux_timerfd_create(int clock) {
+    return timerfd_create(clock, TFD_CLOEXEC | TFD_NONBLOCK);
+}
+
+int CLinux_timerfd_settime(int descriptor, int64_t seconds, int32_t nanoseconds) {
+    struct itimerspec value = {.it_value = {.tv_sec = seconds, .tv_nsec = nanoseconds}};
+    return timerfd_settime(descriptor, TFD_TIMER_ABSTIME, &value, NULL);
+}
+
+int CLinux_eventfd(void) {
+    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+void CLinux_eventfd_ring(int descriptor) {
+    int kept = errno;
+    uint64_t one = 1;
+    /* EAGAIN means that the counter is at its end, and so the descriptor readable already. */
+    while (write(descriptor, &one, sizeof one) < 0 && errno == EINTR) {
+    }
+    errno = kept;
+}
+
+void CLinux_eventfd_drain(int descriptor) {
+    uint64_t count;
+    while (read(descriptor, &count, sizeof count) < 0 && errno == EINTR) {
+    }
+}
+
+static void fill(sigset_t *set, uint64_t signals) {
+    sigemptyset(set);
+    for (int signal = 1; signal <= 64; signal++) {
+        if (signals >> (signal - 1) & 1) {
+            sigaddset(set, signal);
+        }
+    }
+}
+
+int CLinux_signalfd(int descriptor, uint64_t signals) {
+    sigset_t set;
+    fill(&set, signals);
+    return signalfd(descriptor, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int CLinux_signalfd_read(int descriptor) {
+    struct signalfd_siginfo info;
+    ssize_t length = read(descriptor, &info, sizeof info);
+    if (length < 0) {
+        return errno == EAGAIN ? 0 : -1;
+    }
+    return length == sizeof info ? (int)info.ssi_signo : 0;
+}
+
+int CLinux_block_signals(uint64_t signals) {
+    sigset_t set;
+    fill(&set, signals);
+    int code = pthread_sigmask(SIG_BLOCK, &set, NULL);
+    if (code != 0) {
+        errno = code;
+        return -1;
+    }
+    return 0;
+}
+
+/* descriptors */
+
+int CLinux_pipe2(int descriptors[2], int flags) {
+    return pipe2(descriptors, flags | O_CLOEXEC);
+}
+
+int CLinux_accept4(int descriptor, struct sockaddr *address, uint32_t *length, int flags) {
+    return accept4(descriptor, address, length, flags | SOCK_CLOEXEC);
+}
+
+int CLinux_memfd_create(const char *name, unsigned int flags) {
+    return memfd_create(name, flags | MFD_CLOEXEC);
+}
+
+/* processes */
+
+int CLinux_pidfd_open(pid_t process) {
+    return (int)syscall(SYS_pidfd_open, process, 0);
+}
+
+int CLinux_pidfd_send_signal(int descriptor, int signal) {
+    return (int)syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, 0);
+}
+
+int CLinux_pidfd_reap(int descriptor, int *killed, int *status) {
+    siginfo_t info = {.si_pid = 0};
+    if (waitid((idtype_t)P_PIDFD, (id_t)descriptor, &info, WEXITED | WNOHANG) < 0) {
+        return -1;
+    }
+    if (info.si_pid == 0) {
+        return 0;
+    }
+    *killed = info.si_code != CLD_EXITED;
+    *status = info.si_status;
+    return 1;
+}
+
+int CLinux_spawn(
+    pid_t *process, const char *program, char *const arguments[], char *const environment[], const int sources[3],
+    int own_group) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    int raised[3] = {-1, -1, -1};
+
+    int code = posix_spawn_file_actions_init(&actions);
+    if (code != 0) {
+        return code;
+    }
+    code = posix_spawnattr_init(&attributes);
+    if (code != 0) {
+        posix_spawn_file_actions_destroy(&actions);
+        return code;
+    }
+
+    for (int target = 0; target < 3 && code == 0; target++) {
+        int source = sources[target];
+        if (source < 0) {
+            continue;
+        }
+        /* A source that is itself one of the three might be overwritten before its turn: use a copy out of the way.
+         * A source that is its own target stays; dup2 onto itself clears its close-on-exec. */
+        if (source < 3 && source != target) {
+            raised[target] = fcntl(source, F_DUPFD_CLOEXEC, 3);
+            if (raised[target] < 0) {
+                code = errno;
+                break;
+            }
+            source = raised[target];
+        }
+        code = posix_spawn_file_actions_adddup2(&actions, source, target);
+    }
+
+    if (code == 0) {
+        short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (own_group ? POSIX_SPAWN_SETPGROUP : 0);
+        sigemptyset(&none);
+        sigfillset(&all);
+        sigdelset(&all, SIGKILL);
+        sigdelset(&all, SIGSTOP);
+        posix_spawnattr_setflags(&attributes, flags);
+        posix_spawnattr_setsigmask(&attributes, &none);
+        posix_spawnattr_setsigdefault(&attributes, &all);
+        posix_spawnattr_setpgroup(&attributes, 0);
+        code = posix_spawnp(process, program, &actions, &attributes, arguments, environment);
+    }
+
+    for (int target = 0; target < 3; target++) {
+        if (raised[target] >= 0) {
+            close(raised[target]);
+        }
+    }
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return code;
+}

@@ -1,1 +1,235 @@
-// EventLoop
+import CLinux
+import Glibc
+
+/// One thread's loop: descriptors, timers, signals and deferred work, over one epoll.
+///
+/// A round fetches a bounded batch of events, runs the timers that are due, the handlers of the events, and then the work
+/// that was deferred. Nothing in a round can put off the rest of it: what a handler adds waits for the next round.
+/// An idle loop sleeps in the kernel and makes no wake-ups.
+///
+/// Deliberately not `Sendable`: everything here belongs to the thread that runs the loop, except for `Wakeup.fire()`.
+/// A handler may watch, update, cancel, schedule and defer whatever it likes, itself included; it may not run the loop.
+package final class EventLoop {
+    /// What a watch waits for. Empty: it stays registered and hears nothing, not even a hang-up.
+    package struct Interest: OptionSet, Hashable, Sendable {
+        package let rawValue: UInt8
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        package static let read = Interest(rawValue: 1)
+        package static let write = Interest(rawValue: 2)
+
+        var readiness: Readiness { Readiness(rawValue: self.rawValue) }
+    }
+
+    /// What a descriptor is ready for, as far as its watch asked. A hang-up or failure is told without being asked for.
+    package struct Readiness: OptionSet, Hashable, Sendable {
+        package let rawValue: UInt8
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        package static let read = Readiness(rawValue: 1)
+        package static let write = Readiness(rawValue: 2)
+        /// The other side is gone. There may still be something to read: read until the end of file.
+        package static let hangUp = Readiness(rawValue: 4)
+        package static let failed = Readiness(rawValue: 8)
+    }
+
+    /// A watch's handle. One that was cancelled never names another watch.
+    package struct Registration: Hashable, Sendable {
+        let slot: UInt32
+        let generation: UInt32
+    }
+
+    /// A timer's handle. One that was cancelled never names another timer.
+    package struct TimerID: Hashable, Sendable {
+        let clock: Clock
+        let id: TimerQueue.ID
+    }
+
+    let epoll: OwnedDescriptor
+    let bell: Bell
+    var table = WatchTable()
+    let monotonic: ClockTimers
+    let boottime: ClockTimers
+    var signals: SignalWatch?
+    var wakeups: [(wakeup: Wakeup, handler: () -> Void)] = []
+
+    private var deferred: [() -> Void] = []
+    private var running: [() -> Void] = []
+    private var events = [CLinux_event](repeating: CLinux_event(), count: EventLoop.batch)
+    private var firing: [Registration] = []
+    private var due: [TimerQueue.Due] = []
+    private var isStopping = false
+    private(set) var isInRound = false
+
+    /// How often the loop has come back from waiting. Stands still while the loop is idle.
+    package private(set) var rounds: UInt64 = 0
+
+    /// The most events fetched in one round.
+    package static let batch = Int(CLinux_EPOLL_BATCH)
+
+    /// Makes an empty loop.
+    package init() throws(SystemError) {
+        let epoll = OwnedDescriptor(adopting: try systemCall("epoll_create1") { CLinux_epoll_create() })
+        let bell = try Bell()
+        let monotonic = try ClockTimers(.monotonic)
+        let boottime = try ClockTimers(.boottime)
+        for own in [bell.raw, monotonic.raw, boottime.raw] {
+            try Self.control(epoll.raw, CLinux_EPOLL_CTL_ADD, own, .read, .own(own))
+        }
+        self.bell = bell
+        self.monotonic = monotonic
+        self.boottime = boottime
+        self.epoll = epoll
+    }
+
+    /// The epoll descriptor, for nesting in another loop: when it is readable, call `runOnce(timeout: 0)`.
+    package var descriptor: Int32 { self.epoll.raw }
+
+    /// Runs rounds until `stop()`. The round in which it is called is finished first.
+    ///
+    /// A stop called before the start counts: the loop then returns at once.
+    package func run() throws(SystemError) {
+        while !self.isStopping { _ = try self.round(timeout: -1) }
+        self.isStopping = false
+    }
+
+    /// Ends `run()` after the present round.
+    package func stop() {
+        self.isStopping = true
+    }
+
+    /// Waits for at most one batch of events and runs it. `nil` waits for as long as it takes.
+    ///
+    /// Tells whether anything ran. May return early with nothing done, when a timer was cancelled or a signal interrupted.
+    @discardableResult
+    package func runOnce(timeout microseconds: Int64?) throws(SystemError) -> Bool {
+        var timeout: Int32 = -1
+        if let microseconds {
+            // epoll counts milliseconds: round up, so that a loop that polls for a short time does not spin.
+            let milliseconds = microseconds <= 0 ? 0 : (microseconds - 1) / 1_000 + 1
+            timeout = Int32(clamping: milliseconds)
+        }
+        let didWork = try self.round(timeout: timeout)
+        // Whoever nests the loop sees only its descriptor: that must be readable while work is left.
+        if self.hasWork { self.bell.ring() }
+        return didWork
+    }
+
+    /// Runs `work` once, after the present batch of events and before the next wait.
+    ///
+    /// Work deferred by deferred work runs in the next round, so that descriptors and timers are never starved.
+    package func `defer`(_ work: @escaping () -> Void) {
+        self.deferred.append(work)
+        self.ringIfNested()
+    }
+
+    /// Makes the descriptor readable outside a round, for work that the kernel does not know of.
+    func ringIfNested() {
+        if !self.isInRound { self.bell.ring() }
+    }
+
+    /// Whether the next round must not wait.
+    private var hasWork: Bool { !self.deferred.isEmpty || self.table.hasAlwaysReadyWork }
+
+    private func round(timeout: Int32) throws(SystemError) -> Bool {
+        invariant(!self.isInRound, "a handler must not run the loop it runs in")
+        self.isInRound = true
+        defer { self.isInRound = false }
+        let count = try self.fetch(timeout: self.hasWork ? 0 : timeout)
+        self.rounds &+= 1
+        var didWork = self.run(self.monotonic)
+        didWork = self.run(self.boottime) || didWork
+        for index in 0..<count {
+            let event = self.events[index]
+            didWork = try self.dispatch(WatchTable.Token(bits: event.token), event.events) || didWork
+        }
+        didWork = self.dispatchAlwaysReady() || didWork
+        didWork = self.runDeferred() || didWork
+        self.monotonic.arm()
+        self.boottime.arm()
+        return didWork
+    }
+
+    /// Waits for events and fetches the first of them. An interruption fetches none.
+    private func fetch(timeout: Int32) throws(SystemError) -> Int {
+        let epoll = self.epoll.raw
+        // SAFETY: the buffer has room for a whole batch and is not kept.
+        let result = unsafe self.events.withUnsafeMutableBufferPointer { buffer in
+            unsafe CLinux_epoll_wait(epoll, buffer.baseAddress, Int32(buffer.count), timeout)
+        }
+        if result >= 0 { return Int(result) }
+        let error = SystemError.last("epoll_wait")
+        guard error.code == EINTR else { throw error }
+        return 0
+    }
+
+    private func dispatch(_ token: WatchTable.Token, _ events: UInt32) throws(SystemError) -> Bool {
+        if token.generation != 0 { return self.deliver(Readiness(epoll: events), to: token) }
+        if token.descriptor == self.bell.raw { return self.answerBell() }
+        if token.descriptor == self.signals?.raw { return try self.readSignals() }
+        // One of the timerfds. It woke the loop, which is all it is for; arming it anew makes it unreadable.
+        return false
+    }
+
+    /// Runs the handlers that wait for one of `readiness`.
+    private func deliver(_ readiness: Readiness, to token: WatchTable.Token) -> Bool {
+        // The list is fixed first: a handler may change who watches the descriptor, or close it and reuse its number.
+        self.table.collect(token, into: &self.firing)
+        var didWork = false
+        for index in self.firing.indices {
+            guard let (handler, wanted) = self.table.delivery(of: readiness, to: self.firing[index]) else { continue }
+            handler(wanted)
+            didWork = true
+        }
+        self.firing.removeAll(keepingCapacity: true)
+        return didWork
+    }
+
+    private func dispatchAlwaysReady() -> Bool {
+        guard !self.table.alwaysReady.isEmpty else { return false }
+        var didWork = false
+        for token in self.table.alwaysReady.map(self.table.token(of:)) {
+            didWork = self.deliver([.read, .write], to: token) || didWork
+        }
+        return didWork
+    }
+
+    private func runDeferred() -> Bool {
+        guard !self.deferred.isEmpty else { return false }
+        swap(&self.deferred, &self.running)
+        for index in self.running.indices {
+            let work = self.running[index]
+            work()
+        }
+        // What is released here may defer work again, which goes to the other list.
+        self.running.removeAll(keepingCapacity: true)
+        return true
+    }
+
+    private func run(_ timers: ClockTimers) -> Bool {
+        guard timers.queue.earliest != nil else { return false }
+        timers.queue.takeDue(at: timers.clock.now(), into: &self.due)
+        var didWork = false
+        for index in self.due.indices {
+            guard let handler = timers.queue.fire(self.due[index]) else { continue }
+            handler()
+            didWork = true
+        }
+        self.due.removeAll(keepingCapacity: true)
+        return didWork
+    }
+}
+
+@available(*, unavailable)
+extension EventLoop: Sendable {}
+
+extension EventLoop.Readiness {
+    fileprivate init(epoll events: UInt32) {
+        var readiness: EventLoop.Readiness = []
+        if events & CLinux_EPOLLIN != 0 { readiness.insert(.read) }
+        if events & CLinux_EPOLLOUT != 0 { readiness.insert(.write) }
+        if events & CLinux_EPOLLHUP != 0 { readiness.insert(.hangUp) }
+        if events & CLinux_EPOLLERR != 0 { readiness.insert(.failed) }
+        self = readiness
+    }
+}

@@ -1,3 +1,80 @@
+/* What module Glibc does not show of Linux, as plain functions over plain integers.
+ *
+ * The header includes no system header that needs a feature macro: a _GNU_SOURCE here would clash with module Glibc.
+ * Every function answers as the system call does: -1 and errno on failure. All descriptors are close-on-exec. */
 #ifndef JOSTLE_CLINUX_H
 #define JOSTLE_CLINUX_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct sockaddr;
+
+/* epoll */
+
+static const uint32_t CLinux_EPOLLIN = 0x001;
+static const uint32_t CLinux_EPOLLOUT = 0x004;
+static const uint32_t CLinux_EPOLLERR = 0x008;
+static const uint32_t CLinux_EPOLLHUP = 0x010;
+
+static const int CLinux_EPOLL_CTL_ADD = 1;
+static const int CLinux_EPOLL_CTL_DEL = 2;
+static const int CLinux_EPOLL_CTL_MOD = 3;
+
+/* The most events that one CLinux_epoll_wait fetches. */
+enum { CLinux_EPOLL_BATCH = 64 };
+
+/* A fetched event. The kernel's own struct is packed on some machines and holds a union; this one is neither. */
+struct CLinux_event {
+    uint64_t token;
+    uint32_t events;
+};
+
+int CLinux_epoll_create(void);
+int CLinux_epoll_ctl(int epoll, int operation, int descriptor, uint32_t events, uint64_t token);
+/* Fetches at most CLinux_EPOLL_BATCH events. The timeout is in milliseconds; -1 waits for ever. */
+int CLinux_epoll_wait(int epoll, struct CLinux_event *events, int count, int timeout);
+
+/* timerfd, eventfd, signalfd */
+
+int CLinux_timerfd_create(int clock);
+/* Arms the timer for an absolute point, or disarms it when both are zero. Either way it is unreadable until it expires. */
+int CLinux_timerfd_settime(int descriptor, int64_t seconds, int32_t nanoseconds);
+
+int CLinux_eventfd(void);
+/* Makes an eventfd readable. Keeps errno, and may be called from any thread and from a signal handler. */
+void CLinux_eventfd_ring(int descriptor);
+/* Makes an eventfd unreadable again. */
+void CLinux_eventfd_drain(int descriptor);
+
+/* Sets of signals are bit masks here: bit n - 1 for signal n. */
+int CLinux_signalfd(int descriptor, uint64_t signals);
+/* Fetches one pending signal: its number, 0 when there is none. */
+int CLinux_signalfd_read(int descriptor);
+/* Adds signals to the calling thread's mask. */
+int CLinux_block_signals(uint64_t signals);
+
+/* descriptors */
+
+int CLinux_pipe2(int descriptors[2], int flags);
+int CLinux_accept4(int descriptor, struct sockaddr *address, uint32_t *length, int flags);
+int CLinux_memfd_create(const char *name, unsigned int flags);
+
+static const unsigned int CLinux_MFD_CLOEXEC = 0x0001U;
+static const unsigned int CLinux_MFD_ALLOW_SEALING = 0x0002U;
+
+/* processes */
+
+int CLinux_pidfd_open(pid_t process);
+int CLinux_pidfd_send_signal(int descriptor, int signal);
+/* Reaps the process behind a pidfd. Answers 1 when it has ended and fills in how: *killed tells whether *status is a
+ * signal or an exit code. Answers 0 when it still runs. */
+int CLinux_pidfd_reap(int descriptor, int *killed, int *status);
+/* posix_spawnp with a clean signal state: nothing blocked, everything at its default. The sources stand for standard
+ * input, output and error; -1 leaves one as it is. Answers 0 or an error number, not through errno. */
+int CLinux_spawn(
+    pid_t *process, const char *program, char *const arguments[], char *const environment[], const int sources[3],
+    int own_group);
+
 #endif

@@ -1,0 +1,27 @@
+import Glibc
+
+/// A clock that only goes forward.
+package enum Clock: Hashable, Sendable {
+    /// CLOCK_MONOTONIC: stands still while the system sleeps.
+    case monotonic
+    /// CLOCK_BOOTTIME: counts the system's sleep too.
+    case boottime
+
+    /// The clock's time in microseconds.
+    ///
+    /// The corresponding C function is `clock_gettime`.
+    package func now() -> Int64 {
+        var time = timespec()
+        // SAFETY: the pointer is valid for the call.
+        let result = unsafe clock_gettime(self.identifier, &time)
+        invariant(result == 0, "clock_gettime knows no clock \(self.identifier)")
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000
+    }
+
+    var identifier: clockid_t {
+        switch self {
+        case .monotonic: CLOCK_MONOTONIC
+        case .boottime: CLOCK_BOOTTIME
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import CLinux
+
+extension EventLoop {
+    /// Runs `handler` with the number of each of `signals` that arrives. A signal has one handler; the last one given counts.
+    ///
+    /// Blocks the signals in the calling thread's mask, where they stay blocked after the loop is gone. A program with
+    /// other threads blocks them before it starts those, or they go to a thread that does not block them. Several arrivals
+    /// of one signal before it is read count as one, as signals do. Signals that cannot be caught are never told.
+    ///
+    /// The corresponding C functions are `pthread_sigmask` and `signalfd`.
+    package func onSignals(_ signals: [Int32], _ handler: @escaping (Int32) -> Void) throws(SystemError) {
+        var mask = self.signals?.mask ?? 0
+        for signal in signals {
+            invariant((1...64).contains(signal), "there is no signal \(signal)")
+            mask |= 1 << UInt64(signal - 1)
+        }
+        try systemCall("pthread_sigmask") { CLinux_block_signals(mask) }
+        if let watch = self.signals {
+            try systemCall("signalfd") { CLinux_signalfd(watch.raw, mask) }
+            watch.mask = mask
+        } else {
+            let watch = try SignalWatch(mask)
+            try Self.control(self.epoll.raw, CLinux_EPOLL_CTL_ADD, watch.raw, .read, .own(watch.raw))
+            self.signals = watch
+        }
+        for signal in signals { self.signals?.handlers[signal] = handler }
+    }
+
+    /// Reads what signals have arrived and runs their handlers.
+    func readSignals() throws(SystemError) -> Bool {
+        guard let watch = self.signals else { return false }
+        var didWork = false
+        // Bounded, so that a flood of signals leaves room for the rest of the round.
+        for _ in 0..<Self.batch {
+            let signal = try systemCall("read") { CLinux_signalfd_read(watch.raw) }
+            guard signal > 0 else { break }
+            guard let handler = watch.handlers[signal] else { continue }
+            handler(signal)
+            didWork = true
+        }
+        return didWork
+    }
+}
+
+/// The signalfd of a loop and what to run for each signal.
+final class SignalWatch {
+    var mask: UInt64
+    var handlers: [Int32: (Int32) -> Void] = [:]
+    private let descriptor: OwnedDescriptor
+
+    init(_ mask: UInt64) throws(SystemError) {
+        self.mask = mask
+        self.descriptor = OwnedDescriptor(adopting: try systemCall("signalfd") { CLinux_signalfd(-1, mask) })
+    }
+
+    var raw: Int32 { self.descriptor.raw }
+}

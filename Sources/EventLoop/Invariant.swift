@@ -1,0 +1,10 @@
+/// Ends the process when something that our own code guarantees does not hold.
+///
+/// Unlike `precondition`, the message survives in release builds. Never to be used on what comes from outside.
+@inline(__always)
+package func invariant(
+    _ condition: @autoclosure () -> Bool, _ message: @autoclosure () -> String,
+    file: StaticString = #fileID, line: UInt = #line
+) {
+    if !condition() { fatalError(message(), file: file, line: line) }
+}

@@ -1,0 +1,62 @@
+import CLinux
+import Glibc
+
+/// A file descriptor with one owner, closed when the owner goes.
+package struct OwnedDescriptor: ~Copyable, Sendable {
+    /// The descriptor, lent: whoever reads this must not close it.
+    package let raw: Int32
+
+    /// Takes over an open descriptor.
+    package init(adopting raw: Int32) {
+        invariant(raw >= 0, "a descriptor cannot be \(raw)")
+        self.raw = raw
+    }
+
+    /// Gives the descriptor away unclosed.
+    package consuming func release() -> Int32 {
+        let raw = self.raw
+        discard self
+        return raw
+    }
+
+    deinit {
+        // Linux has freed the number even when close reports EINTR or EIO, so there is nothing to make again.
+        invariant(close(self.raw) == 0 || errno != EBADF, "descriptor \(self.raw) was closed by someone else")
+    }
+
+    /// A second descriptor of the same open file, close-on-exec.
+    ///
+    /// The corresponding C function is `fcntl` with `F_DUPFD_CLOEXEC`.
+    package borrowing func duplicate() throws(SystemError) -> OwnedDescriptor {
+        let raw = self.raw
+        return OwnedDescriptor(adopting: try systemCall("fcntl") { fcntl(raw, F_DUPFD_CLOEXEC, 0) })
+    }
+}
+
+/// The two ends of a pipe, close-on-exec.
+package struct Pipe: ~Copyable, Sendable {
+    package let reader: OwnedDescriptor
+    package let writer: OwnedDescriptor
+
+    /// Makes a pipe; `isBlocking` says how both ends behave when there is nothing to read or no room.
+    ///
+    /// The corresponding C function is `pipe2`.
+    package init(isBlocking: Bool = false) throws(SystemError) {
+        var ends: (Int32, Int32) = (-1, -1)
+        try systemCall("pipe2") {
+            // SAFETY: a tuple of two Int32 is laid out as an array of two ints.
+            unsafe withUnsafeMutablePointer(to: &ends) { pointer in
+                unsafe pointer.withMemoryRebound(to: Int32.self, capacity: 2) {
+                    unsafe CLinux_pipe2($0, isBlocking ? 0 : O_NONBLOCK)
+                }
+            }
+        }
+        self.reader = OwnedDescriptor(adopting: ends.0)
+        self.writer = OwnedDescriptor(adopting: ends.1)
+    }
+
+    /// Parts the ends.
+    package consuming func split(_ body: (consuming OwnedDescriptor, consuming OwnedDescriptor) -> Void) {
+        body(self.reader, self.writer)
+    }
+}
