@@ -57,4 +57,8 @@ package enum SensorLimits {
     package static let batch = 1_024
     /// A step between two samples longer than this is a gap, whatever the rate.
     package static let gap = TimeSpan.seconds(1)
+    /// How far ahead of its arrival a sample's time may lie.
+    package static let ahead = TimeSpan.seconds(1)
+    /// Most claimants of one sensor at a time.
+    package static let claimants = 1_024
 }

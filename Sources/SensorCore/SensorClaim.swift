@@ -1,0 +1,111 @@
+import Motion
+
+/// One claim: what was asked for, what is in force, and the samples that wait to travel together.
+///
+/// The block stays readable after it was handed over, until the next sample due to the claimant overwrites it. So a
+/// block costs no copy, and its memory is used again.
+struct SensorClaim: Sendable {
+    /// Two rates nearer than this are one rate: claims are often made from a period, and 1 / (1 / 60) is not 60.
+    static let rateTolerance = 1e-6
+
+    let client: ClientID
+    private(set) var requested: SensorPace
+    private(set) var inForce: SensorPace
+    var sent: UInt64 = 0
+    var dropped: UInt64 = 0
+
+    /// The sequence number of the block's first sample.
+    private(set) var first: UInt64 = 0
+    private(set) var times: [Int64] = []
+    private(set) var values: [Double] = []
+    /// When the first waiting sample must be on its way; `nil` when none waits.
+    private(set) var deadline: Timestamp?
+
+    private let channels: Int
+    private var nextSequence: UInt64 = 0
+    private var isHandedOver = true
+    /// True when every sample of the device is due to this claimant.
+    private var takesAll = true
+    /// Half the time between two samples of the device, in µs.
+    private var halfStep = 0.0
+    /// The first sample's time, where the grid of the claimant's rate begins.
+    private var origin: Timestamp?
+    /// The grid's bucket that the last due sample fell into.
+    private var bucket = 0.0
+
+    init(client: ClientID, channels: Int, requested: SensorPace) {
+        self.client = client
+        self.channels = channels
+        self.requested = requested
+        self.inForce = requested
+    }
+
+    /// Begins anew with another pace: numbers from 0, own grid. Returns whether samples waited, which are due now.
+    mutating func replace(_ requested: SensorPace) -> Bool {
+        let isDue = self.handOver()
+        self.requested = requested
+        self.nextSequence = 0
+        self.origin = nil
+        return isDue
+    }
+
+    /// Follows the device to another pace. Returns whether that changes what is in force here.
+    mutating func follow(_ device: SensorPace) -> Bool {
+        self.takesAll = device.rate <= self.requested.rate * (1 + Self.rateTolerance)
+        let rate = self.takesAll ? device.rate : self.requested.rate
+        self.halfStep = 500_000 / device.rate
+        // Waiting less than one period gathers nothing: the samples would come one at a time, only later.
+        let gathers = Double(self.requested.batchLatency.microseconds) >= 1_000_000 / rate
+        let pace = SensorPace(rate: rate, batchLatency: gathers ? self.requested.batchLatency : .zero)
+        let room = min(SensorLimits.batch, Int(pace.batchLatency.seconds * rate) + 2)
+        self.times.reserveCapacity(room)
+        self.values.reserveCapacity(room * self.channels)
+        if pace == self.inForce { return false }
+        self.inForce = pace
+        if !gathers, self.deadline != nil { self.deadline = .zero }
+        return true
+    }
+
+    /// Takes a sample of the device if it is due at this claimant's rate. Returns whether the block is due now.
+    ///
+    /// The sample nearest to each grid point is due: the first at or after the point, less half a step of the device.
+    /// Without the half step, a device with jitter would hit the wrong side of a point every other time.
+    mutating func offer(_ time: Timestamp, _ row: Span<Double>, since: Timestamp) -> Bool {
+        if let origin = self.origin {
+            let elapsed = Double((time - origin).microseconds) + self.halfStep
+            let bucket = (elapsed * self.inForce.rate / 1_000_000).rounded(.down)
+            guard self.takesAll || bucket > self.bucket else { return false }
+            self.bucket = bucket
+        } else {
+            self.origin = time
+            self.bucket = 0
+        }
+        if self.isHandedOver {
+            self.isHandedOver = false
+            self.first = self.nextSequence
+            self.times.removeAll(keepingCapacity: true)
+            self.values.removeAll(keepingCapacity: true)
+            self.deadline = since + self.inForce.batchLatency
+        }
+        self.nextSequence &+= 1
+        self.times.append(time.microseconds)
+        for index in row.indices { self.values.append(row[index]) }
+        guard self.inForce.batchLatency == .zero || self.times.count >= SensorLimits.batch else { return false }
+        return self.handOver()
+    }
+
+    /// Declares the waiting samples due. Returns false when none wait.
+    mutating func handOver() -> Bool {
+        guard !self.isHandedOver else { return false }
+        self.isHandedOver = true
+        self.deadline = nil
+        return true
+    }
+
+    /// Lends the block out, if there ever was one.
+    func lend(_ body: (_ first: UInt64, _ times: Span<Int64>, _ values: Span<Double>) -> Void) -> Bool {
+        if self.times.isEmpty { return false }
+        body(self.first, self.times.span, self.values.span)
+        return true
+    }
+}

@@ -1,0 +1,168 @@
+package import Motion
+
+/// Who claims one sensor, how fast its device must run for them, and which samples are due to whom.
+///
+/// A value: inputs are mutating methods that append what the shell has to do to `actions`. The shell performs the actions
+/// before the next input, because a block lives only that long, and before it answers the call that caused them, so
+/// that a claimant gets what was left of its old claim ahead of the answer to its new one.
+///
+/// All times are of one clock, the one that the samples' times are of. A source that plays faster than time passes hands
+/// in its own clock's now as the arrival.
+package struct SensorHub: Sendable {
+    /// Indices of clients beyond this are no small numbers any more.
+    private static let clientIndices: UInt32 = 1 << 20
+
+    package let sensor: SensorDescription
+    /// The pace the device runs at, `nil` while nobody claims the sensor.
+    package private(set) var running: SensorPace?
+    package internal(set) var counters = SensorCounters()
+
+    /// In the order in which the clients came.
+    var claims: [SensorClaim] = []
+    /// The time of the last sample accepted.
+    var lastTime = Timestamp(microseconds: -1)
+    /// The pace last asked of the device.
+    private var asked: SensorPace?
+    /// Client index -> position in `claims`, or -1.
+    private var positions: [Int32] = []
+    /// The device's rates, ascending; empty when it takes any.
+    private let rates: [Double]
+
+    package init(_ sensor: SensorDescription) {
+        self.sensor = sensor
+        self.rates = sensor.rates.filter { $0.isFinite && $0 > 0 }.sorted()
+    }
+
+    // MARK: Claims
+
+    /// Claims the sensor at a pace, replacing what the client claimed before; returns what is in force for it.
+    ///
+    /// The sequence begins at 0. Samples that waited under the client's old claim are due at once.
+    package mutating func claim(
+        _ client: ClientID, _ pace: SensorPace, into actions: inout [SensorAction]
+    ) throws(ClaimProblem) -> SensorPace {
+        try Self.check(pace)
+        let position: Int
+        if let known = self.position(of: client) {
+            position = known
+            if self.claims[position].replace(pace) { actions.append(.send(client)) }
+        } else {
+            guard self.claims.count < SensorLimits.claimants else {
+                throw ClaimProblem(
+                    kind: .limit, key: "claimants", value: "\(self.claims.count + 1)",
+                    range: "\(SensorLimits.claimants)")
+            }
+            position = self.claims.count
+            self.claims.append(
+                SensorClaim(client: client, channels: self.sensor.channels.count, requested: pace))
+            self.setPosition(of: client, to: position)
+        }
+        self.steer(causedBy: client, into: &actions)
+        return self.claims[position].inForce
+    }
+
+    /// Ends a client's claim; samples that wait for it are given up. Returns false when it had none.
+    package mutating func release(_ client: ClientID, into actions: inout [SensorAction]) -> Bool {
+        guard let position = self.position(of: client) else { return false }
+        self.claims.remove(at: position)
+        self.positions[Int(client.index)] = -1
+        for index in position..<self.claims.count { self.setPosition(of: self.claims[index].client, to: index) }
+        self.steer(causedBy: nil, into: &actions)
+        return true
+    }
+
+    /// Ends whatever a client held that left the bus or closed its stream. Its id may be used again.
+    package mutating func clientGone(_ client: ClientID, into actions: inout [SensorAction]) {
+        _ = self.release(client, into: &actions)
+    }
+
+    /// Takes the device's word for the pace it really runs at after `.run`; until then it runs as it was asked to.
+    package mutating func deviceRuns(at pace: SensorPace, into actions: inout [SensorAction]) {
+        guard self.running != nil, pace.rate.isFinite, pace.rate > 0 else { return }
+        let latency = min(max(pace.batchLatency, .zero), SensorLimits.batchLatency)
+        self.follow(SensorPace(rate: pace.rate, batchLatency: latency), causedBy: nil, into: &actions)
+    }
+
+    /// Asks the device for the fastest rate and the shortest latency claimed, if that is not what it was asked last.
+    private mutating func steer(causedBy client: ClientID?, into actions: inout [SensorAction]) {
+        guard let first = self.claims.first?.requested else {
+            if self.asked != nil { actions.append(.stop) }
+            self.asked = nil
+            self.running = nil
+            return
+        }
+        var fastest = first.rate
+        var latency = first.batchLatency
+        for claim in self.claims {
+            fastest = max(fastest, claim.requested.rate)
+            latency = min(latency, claim.requested.batchLatency)
+        }
+        let rate =
+            self.rates.first { $0 * (1 + SensorClaim.rateTolerance) >= fastest } ?? self.rates.last ?? fastest
+        // A device cannot gather what comes less than once in the latency.
+        if Double(latency.microseconds) < 1_000_000 / rate { latency = .zero }
+        let pace = SensorPace(rate: rate, batchLatency: latency)
+        if pace != self.asked {
+            self.asked = pace
+            actions.append(.run(pace))
+            self.follow(pace, causedBy: client, into: &actions)
+        } else if let client, let running = self.running, let position = self.position(of: client) {
+            _ = self.claims[position].follow(running)
+        }
+    }
+
+    /// Lets every claim follow the device's pace, and tells those for whom that changes something.
+    private mutating func follow(_ pace: SensorPace, causedBy client: ClientID?, into actions: inout [SensorAction]) {
+        self.running = pace
+        for index in self.claims.indices where self.claims[index].follow(pace) {
+            let claim = self.claims[index]
+            if claim.client != client { actions.append(.tell(claim.client, claim.inForce)) }
+        }
+    }
+
+    private static func check(_ pace: SensorPace) throws(ClaimProblem) {
+        let rates = SensorLimits.rates
+        guard rates.contains(pace.rate) else {
+            throw ClaimProblem(
+                kind: .value, key: "rate", value: "\(pace.rate) Hz",
+                range: "\(rates.lowerBound) to \(rates.upperBound) Hz")
+        }
+        let latency = pace.batchLatency
+        guard latency >= .zero, latency <= SensorLimits.batchLatency else {
+            throw ClaimProblem(
+                kind: .value, key: "batch-latency", value: "\(latency.microseconds) us",
+                range: "0 to \(SensorLimits.batchLatency.microseconds) us")
+        }
+    }
+
+    // MARK: Clients
+
+    /// Who claims the sensor, in the order in which they came.
+    package var claimants: [Claimant] {
+        self.claims.map {
+            Claimant(
+                client: $0.client, requested: $0.requested, inForce: $0.inForce, sent: $0.sent, dropped: $0.dropped)
+        }
+    }
+
+    /// One claimant, or `nil` when the client claims nothing.
+    package func claimant(_ client: ClientID) -> Claimant? {
+        guard let position = self.position(of: client) else { return nil }
+        let claim = self.claims[position]
+        return Claimant(
+            client: client, requested: claim.requested, inForce: claim.inForce, sent: claim.sent,
+            dropped: claim.dropped)
+    }
+
+    func position(of client: ClientID) -> Int? {
+        guard client.index < self.positions.count else { return nil }
+        let position = self.positions[Int(client.index)]
+        return position < 0 ? nil : Int(position)
+    }
+
+    private mutating func setPosition(of client: ClientID, to position: Int) {
+        precondition(client.index < Self.clientIndices, "client ids are small numbers, used again when free")
+        while client.index >= self.positions.count { self.positions.append(-1) }
+        self.positions[Int(client.index)] = Int32(position)
+    }
+}

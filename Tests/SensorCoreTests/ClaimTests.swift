@@ -1,0 +1,170 @@
+import Motion
+import SensorCore
+import Testing
+
+/// A device's rates, a rate claimed, and the rate the device has to run at.
+private let deviceRates: [([Double], Double, Double)] = [
+    ([10, 25, 50], 30, 50),
+    ([10, 25, 50], 25, 25),
+    ([10, 25, 50], 0.5, 10),
+    ([10, 25, 50], 400, 50),
+    ([50, 10, 25], 11, 25),
+    ([], 33, 33),
+    ([Double.nan, -5, 0, Double.infinity, 20], 5, 20),
+    ([60], 60.000_000_000_000_01, 60),
+    ([59.999_999_999, 120], 60, 59.999_999_999),
+    ([59.9, 120], 60, 120),
+]
+
+@Suite struct ClaimTests {
+    @Test func theDeviceRunsOnlyWhileClaimed() throws {
+        let shell = Shell(rates: [10, 25, 50, 100])
+        #expect(shell.hub.running == nil)
+        #expect(try shell.claim(a, 50) == SensorPace(rate: 50))
+        #expect(shell.takeTold() == [.run(SensorPace(rate: 50))])
+        #expect(shell.hub.running == SensorPace(rate: 50))
+        #expect(shell.release(a))
+        #expect(shell.takeTold() == [.stop])
+        #expect(shell.hub.running == nil)
+        #expect(!shell.release(a))
+        #expect(shell.takeTold() == [])
+    }
+
+    @Test func theFastestRateAndTheShortestLatencyWin() throws {
+        let shell = Shell(rates: [10, 25, 50, 100])
+        #expect(try shell.claim(a, 10, .seconds(1)) == SensorPace(rate: 10, batchLatency: .seconds(1)))
+        #expect(shell.takeTold() == [.run(SensorPace(rate: 10, batchLatency: .seconds(1)))])
+        #expect(
+            try shell.claim(b, 50, .milliseconds(200)) == SensorPace(rate: 50, batchLatency: .milliseconds(200)))
+        #expect(shell.takeTold() == [.run(SensorPace(rate: 50, batchLatency: .milliseconds(200)))])
+        #expect(try shell.claim(c, 25) == SensorPace(rate: 25))
+        #expect(shell.takeTold() == [.run(SensorPace(rate: 50))])
+        #expect(shell.release(c))
+        #expect(shell.takeTold() == [.run(SensorPace(rate: 50, batchLatency: .milliseconds(200)))])
+        #expect(shell.release(b))
+        #expect(shell.takeTold() == [.run(SensorPace(rate: 10, batchLatency: .seconds(1)))])
+    }
+
+    @Test func anEqualClaimDoesNotTouchTheDevice() throws {
+        let shell = Shell(rates: [50])
+        _ = try shell.claim(a, 50)
+        _ = shell.takeTold()
+        _ = try shell.claim(b, 20)
+        _ = try shell.claim(a, 50)
+        #expect(shell.release(a))
+        #expect(shell.takeTold() == [])
+    }
+
+    @Test(arguments: deviceRates)
+    func theDeviceTakesTheNearestRateAtOrAbove(_ rates: [Double], _ claimed: Double, _ run: Double) throws {
+        let shell = Shell(rates: rates)
+        _ = try shell.claim(a, claimed)
+        #expect(shell.takeTold() == [.run(SensorPace(rate: run))])
+    }
+
+    @Test func whatTheDeviceCannotDoIsNotPromised() throws {
+        let shell = Shell(rates: [10, 100])
+        #expect(try shell.claim(a, 400) == SensorPace(rate: 100))
+        // Less than one period of the claim gathers nothing.
+        #expect(try shell.claim(b, 10, .milliseconds(99)) == SensorPace(rate: 10))
+        #expect(try shell.claim(b, 10, .milliseconds(100)).batchLatency == .milliseconds(100))
+        #expect(shell.hub.claimant(a)?.requested == SensorPace(rate: 400))
+        #expect(shell.hub.claimant(a)?.inForce == SensorPace(rate: 100))
+    }
+
+    @Test func aDeviceThatRunsDifferentlyIsToldToThoseItConcerns() throws {
+        let shell = Shell(rates: [])
+        _ = try shell.claim(a, 100, .milliseconds(10))
+        _ = try shell.claim(b, 20)
+        _ = shell.takeTold()
+        shell.deviceRuns(50)
+        #expect(shell.takeTold() == [.tell(a, SensorPace(rate: 50))])
+        shell.deviceRuns(12.5)
+        #expect(shell.takeTold() == [.tell(a, SensorPace(rate: 12.5)), .tell(b, SensorPace(rate: 12.5))])
+        // A claim that asks the device for something else starts from what was asked again, and tells the others.
+        #expect(try shell.claim(c, 200) == SensorPace(rate: 200))
+        #expect(
+            shell.takeTold() == [
+                .run(SensorPace(rate: 200)),
+                .tell(a, SensorPace(rate: 100, batchLatency: .milliseconds(10))), .tell(b, SensorPace(rate: 20)),
+            ])
+        #expect(try shell.claim(b, 30) == SensorPace(rate: 30))
+        #expect(shell.takeTold() == [])
+    }
+
+    @Test(arguments: [Double.nan, .infinity, 0, -5])
+    func aDeviceThatTalksNonsenseIsIgnored(_ rate: Double) throws {
+        let shell = Shell(rates: [])
+        shell.deviceRuns(50)
+        #expect(shell.hub.running == nil)
+        _ = try shell.claim(a, 100)
+        shell.deviceRuns(rate)
+        #expect(shell.hub.running == SensorPace(rate: 100))
+        shell.deviceRuns(100, TimeSpan(microseconds: .min))
+        #expect(shell.hub.running == SensorPace(rate: 100))
+    }
+
+    @Test(arguments: [0.0, -1, 0.009, 10_001, .nan, .infinity])
+    func aRateOutsideTheRangeIsRefused(_ rate: Double) {
+        let shell = Shell(rates: [50])
+        #expect {
+            try shell.claim(a, rate)
+        } throws: {
+            ($0 as? ClaimProblem)?.description == "rate \(rate) Hz is outside 0.01 to 10000.0 Hz"
+        }
+        #expect(shell.hub.running == nil)
+        #expect(shell.takeTold() == [])
+    }
+
+    @Test(arguments: [-1, 10_000_001, Int64.max, .min])
+    func aLatencyOutsideTheRangeIsRefused(_ latency: Int64) throws {
+        let shell = Shell(rates: [50])
+        _ = try shell.claim(a, 50)
+        #expect {
+            try shell.claim(a, 10, TimeSpan(microseconds: latency))
+        } throws: {
+            ($0 as? ClaimProblem)?.description == "batch-latency \(latency) us is outside 0 to 10000000 us"
+        }
+        // The claim that stood still stands.
+        #expect(shell.hub.claimant(a)?.requested == SensorPace(rate: 50))
+    }
+
+    @Test func thereIsALimitToClaimants() throws {
+        let shell = Shell(rates: [50])
+        for index in 0..<SensorLimits.claimants { _ = try shell.claim(ClientID(UInt32(index)), 10) }
+        let next = ClientID(UInt32(SensorLimits.claimants))
+        #expect {
+            try shell.claim(next, 10)
+        } throws: {
+            ($0 as? ClaimProblem)?.description == "claimants is at its limit of 1024"
+        }
+        // Who has a claim may still change it, and a place that becomes free can be taken.
+        #expect(try shell.claim(a, 20).rate == 20)
+        #expect(shell.release(b))
+        #expect(try shell.claim(next, 10).rate == 10)
+        #expect(shell.hub.claimants.count == SensorLimits.claimants)
+    }
+
+    @Test func claimantsAreListedInTheOrderTheyCame() throws {
+        let shell = Shell(rates: [50])
+        for client in [c, a, b] { _ = try shell.claim(client, 10) }
+        _ = try shell.claim(c, 20)
+        #expect(shell.hub.claimants.map(\.client) == [c, a, b])
+        #expect(shell.release(a))
+        #expect(shell.hub.claimants.map(\.client) == [c, b])
+        #expect(shell.hub.claimants.map(\.requested.rate) == [20, 10])
+        var actions: [SensorAction] = []
+        shell.hub.clientGone(b, into: &actions)
+        shell.hub.clientGone(a, into: &actions)
+        #expect(shell.hub.claimants.map(\.client) == [c])
+        #expect(actions == [])
+        shell.hub.clientGone(c, into: &actions)
+        #expect(actions == [.stop])
+    }
+
+    @Test func anUnknownClientHasNothing() {
+        let shell = Shell(rates: [50])
+        #expect(shell.hub.claimant(a) == nil)
+        #expect(!shell.hub.withBlock(of: ClientID(.max)) { _, _, _ in })
+    }
+}

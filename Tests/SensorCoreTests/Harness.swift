@@ -1,0 +1,108 @@
+import Motion
+import SensorCore
+
+/// A block as a claimant would receive it.
+struct Received: Equatable {
+    var first: UInt64
+    var times: [Int64]
+    var values: [Double]
+}
+
+/// A hub with a shell around it that performs the actions and keeps what everybody received.
+final class Shell {
+    var hub: SensorHub
+    var received: [ClientID: [Received]] = [:]
+    /// Everything but `.send`, which turns into `received`.
+    var told: [SensorAction] = []
+    /// Clients that cannot take anything at present.
+    var blocked: Set<ClientID> = []
+
+    init(rates: [Double], channels: [String] = ["x"]) {
+        self.hub = SensorHub(
+            SensorDescription(
+                name: "accelerometer", channels: channels, unit: "g", rates: rates, source: "test", isSimulated: true))
+    }
+
+    func claim(_ client: ClientID, _ rate: Double, _ latency: TimeSpan = .zero) throws -> SensorPace {
+        var actions: [SensorAction] = []
+        let pace = try self.hub.claim(client, SensorPace(rate: rate, batchLatency: latency), into: &actions)
+        self.perform(actions)
+        return pace
+    }
+
+    func release(_ client: ClientID) -> Bool {
+        var actions: [SensorAction] = []
+        let was = self.hub.release(client, into: &actions)
+        self.perform(actions)
+        return was
+    }
+
+    func deviceRuns(_ rate: Double, _ latency: TimeSpan = .zero) {
+        var actions: [SensorAction] = []
+        self.hub.deviceRuns(at: SensorPace(rate: rate, batchLatency: latency), into: &actions)
+        self.perform(actions)
+    }
+
+    @discardableResult
+    func sample(_ time: Int64, arrival: Int64? = nil, _ row: [Double]? = nil) -> SampleVerdict {
+        var actions: [SensorAction] = []
+        let row = row ?? [Double(time)]
+        let verdict = self.hub.process(
+            Timestamp(microseconds: time), row.span, arrivedAt: Timestamp(microseconds: arrival ?? time),
+            into: &actions)
+        self.perform(actions)
+        return verdict
+    }
+
+    func tick(_ now: Int64) {
+        var actions: [SensorAction] = []
+        self.hub.tick(at: Timestamp(microseconds: now), into: &actions)
+        self.perform(actions)
+    }
+
+    /// The actions since the last call, `.send` excepted.
+    func takeTold() -> [SensorAction] {
+        defer { self.told = [] }
+        return self.told
+    }
+
+    func times(_ client: ClientID) -> [Int64] { (self.received[client] ?? []).flatMap(\.times) }
+
+    private func perform(_ actions: [SensorAction]) {
+        for action in actions {
+            guard case .send(let client) = action else {
+                self.told.append(action)
+                continue
+            }
+            var block = Received(first: 0, times: [], values: [])
+            self.hub.withBlock(of: client) { first, times, values in
+                block.first = first
+                for index in times.indices { block.times.append(times[index]) }
+                for index in values.indices { block.values.append(values[index]) }
+            }
+            if self.blocked.contains(client) {
+                self.hub.dropped(client, samples: block.times.count)
+            } else {
+                self.received[client, default: []].append(block)
+                self.hub.delivered(client, samples: block.times.count)
+            }
+        }
+    }
+}
+
+/// SplitMix64: the same numbers from the same seed everywhere.
+struct SeededGenerator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        var z = self.state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
+
+let a = ClientID(0)
+let b = ClientID(1)
+let c = ClientID(7)

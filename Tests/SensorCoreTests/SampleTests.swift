@@ -1,0 +1,253 @@
+import Motion
+import SensorCore
+import Testing
+
+@Suite struct DecimationTests {
+    /// A device at 10 rates and more, a claimant at each lower one: exactly one sample for each point of its grid.
+    @Test(arguments: [10.0, 25, 26, 50, 60, 100, 104, 200, 400, 1_000], [0, 1, 4_999, 123_456_789])
+    func everyGridPointGetsOneSample(_ device: Double, _ phase: Int64) throws {
+        for claimed in [0.5, 1, 3, 7.7, 10, 24.9, 30, 33.3, 59, 99, 150, 333, 999] where claimed < device {
+            let shell = Shell(rates: [device])
+            #expect(try shell.claim(a, claimed) == SensorPace(rate: claimed))
+            let seconds = 20
+            for index in 0..<Int(device) * seconds {
+                shell.sample(phase + Int64((Double(index) * 1_000_000 / device).rounded()))
+            }
+            let times = shell.times(a)
+            // One more when the last point lies less than half a step of the device behind the last sample.
+            let expected = Int((Double(seconds) * claimed).rounded(.up))
+            #expect((expected...expected + 1).contains(times.count), "\(claimed) of \(device) Hz: \(times.count)")
+            for (index, time) in times.enumerated() {
+                let point = Double(phase) + Double(index) * 1_000_000 / claimed
+                #expect(abs(Double(time) - point) <= 1_000_000 / device, "\(claimed) of \(device) Hz, \(index)")
+            }
+        }
+    }
+
+    @Test(arguments: [(100.0, 50.0, 2), (100, 25, 4), (100, 10, 10), (400, 100, 4), (60, 30, 2), (104, 26, 4)])
+    func wholeFractionsTakeEveryNthDespiteJitter(_ device: Double, _ claimed: Double, _ n: Int) throws {
+        var generator = SeededGenerator(state: 5)
+        let shell = Shell(rates: [device])
+        _ = try shell.claim(a, claimed)
+        let step = 1_000_000 / device
+        var expected: [Int64] = []
+        for index in 0..<5_000 {
+            let jitter = index == 0 ? 0 : Double.random(in: -0.45...0.45, using: &generator) * step
+            let time = Int64((Double(index) * step + jitter).rounded()) + 1_000_000
+            shell.sample(time)
+            if index % n == 0 { expected.append(time) }
+        }
+        #expect(shell.times(a) == expected)
+    }
+
+    @Test(arguments: [50.0, 49.999_99, 60, 400])
+    func aDeviceNotAboveTheClaimPassesEverySample(_ claimed: Double) throws {
+        var generator = SeededGenerator(state: 6)
+        let shell = Shell(rates: [49.999_99, 50])
+        _ = try shell.claim(a, claimed)
+        shell.deviceRuns(claimed == 49.999_99 ? 49.999_99 : 50)
+        var expected: [Int64] = []
+        var time: Int64 = 0
+        for _ in 0..<2_000 {
+            time += Int64.random(in: 1...39_000, using: &generator)
+            expected.append(time)
+            shell.sample(time)
+        }
+        #expect(shell.times(a) == expected)
+    }
+
+    @Test func aGapKeepsThePace() throws {
+        let shell = Shell(rates: [1])
+        _ = try shell.claim(a, 0.25)
+        for second in Int64(0)..<9 { shell.sample(second * 1_000_000) }
+        for second in Int64(102)..<111 { shell.sample(second * 1_000_000) }
+        #expect(shell.times(a).map { $0 / 1_000_000 } == [0, 4, 8, 102, 104, 108])
+    }
+
+    @Test func aFasterDeviceDoesNotDisturbARunningClaim() throws {
+        let shell = Shell(rates: [50, 100])
+        _ = try shell.claim(a, 50)
+        shell.sample(0)
+        shell.sample(20_000)
+        _ = try shell.claim(b, 100)
+        for time in stride(from: Int64(30_000), through: 100_000, by: 10_000) { shell.sample(time) }
+        #expect(shell.release(b))
+        shell.sample(120_000)
+        #expect(shell.times(a) == [0, 20_000, 40_000, 60_000, 80_000, 100_000, 120_000])
+        #expect(shell.received[a]?.map(\.first) == [0, 1, 2, 3, 4, 5, 6])
+    }
+}
+
+@Suite struct BatchTests {
+    @Test func withoutLatencyEachSampleGoesAtOnce() throws {
+        let shell = Shell(rates: [100], channels: ["x", "y", "z"])
+        _ = try shell.claim(a, 100)
+        shell.sample(10, [1, 2, 3])
+        shell.sample(20, [4, 5, 6])
+        #expect(
+            shell.received[a] == [
+                Received(first: 0, times: [10], values: [1, 2, 3]), Received(first: 1, times: [20], values: [4, 5, 6]),
+            ])
+        #expect(shell.hub.nextDeadline == nil)
+    }
+
+    @Test func aBlockIsDueWhenItsOldestSampleIs() throws {
+        let shell = Shell(rates: [100])
+        _ = try shell.claim(a, 100, .milliseconds(25))
+        shell.deviceRuns(100)
+        #expect(shell.hub.nextDeadline == nil)
+        shell.sample(10_000, arrival: 11_000)
+        #expect(shell.hub.nextDeadline?.microseconds == 36_000)
+        shell.sample(20_000)
+        shell.sample(30_000)
+        shell.tick(35_999)
+        #expect(shell.received.isEmpty)
+        shell.tick(36_000)
+        #expect(
+            shell.received[a] == [
+                Received(first: 0, times: [10_000, 20_000, 30_000], values: [10_000, 20_000, 30_000])
+            ])
+        #expect(shell.hub.nextDeadline == nil)
+        shell.sample(40_000)
+        #expect(shell.hub.nextDeadline?.microseconds == 65_000)
+        shell.tick(1_000_000)
+        shell.tick(2_000_000)
+        #expect(shell.received[a]?.map(\.first) == [0, 3])
+    }
+
+    /// The device may gather, too; then the samples' own times count, or the two waits would add up.
+    @Test func whatTheDeviceGatheredTravelsTogetherAndWaitsOnce() throws {
+        let shell = Shell(rates: [100])
+        _ = try shell.claim(a, 100, .milliseconds(50))
+        for time in stride(from: Int64(10_000), through: 60_000, by: 10_000) { shell.sample(time, arrival: 61_000) }
+        #expect(shell.hub.nextDeadline?.microseconds == 61_000)
+        shell.tick(61_000)
+        #expect(shell.received[a]?.map(\.times.count) == [6])
+        // A device whose clock is behind does not undo batching: no sample is held longer than the device may hold it.
+        shell.sample(70_000, arrival: 9_000_000)
+        #expect(shell.hub.nextDeadline?.microseconds == 9_000_000)
+        shell.deviceRuns(100)
+        shell.tick(9_000_000)
+        shell.sample(80_000, arrival: 9_010_000)
+        #expect(shell.hub.nextDeadline?.microseconds == 9_060_000)
+        // Neither does one whose clock is ahead.
+        shell.tick(9_060_000)
+        shell.sample(9_900_000, arrival: 9_070_000)
+        #expect(shell.hub.nextDeadline?.microseconds == 9_120_000)
+    }
+
+    @Test func aFullBlockGoesAtOnce() throws {
+        let shell = Shell(rates: [10_000])
+        _ = try shell.claim(a, 10_000, .seconds(10))
+        for index in 0..<Int64(SensorLimits.batch * 2 + 1) { shell.sample(index * 100) }
+        #expect(shell.received[a]?.map(\.times.count) == [SensorLimits.batch, SensorLimits.batch])
+        #expect(shell.received[a]?.map(\.first) == [0, UInt64(SensorLimits.batch)])
+        #expect(shell.hub.nextDeadline != nil)
+    }
+
+    @Test func theEarliestDeadlineComesFirst() throws {
+        let shell = Shell(rates: [100])
+        _ = try shell.claim(a, 100, .milliseconds(300))
+        _ = try shell.claim(b, 50, .milliseconds(100))
+        shell.deviceRuns(100)
+        shell.sample(0)
+        #expect(shell.hub.nextDeadline?.microseconds == 100_000)
+        shell.tick(100_000)
+        #expect(shell.received[b]?.count == 1)
+        #expect(shell.received[a] == nil)
+        #expect(shell.hub.nextDeadline?.microseconds == 300_000)
+    }
+
+    @Test func aNewClaimSendsWhatWaitedAndBeginsAtZero() throws {
+        let shell = Shell(rates: [100])
+        _ = try shell.claim(a, 100, .seconds(1))
+        shell.sample(10)
+        shell.sample(10_010)
+        _ = try shell.claim(a, 50, .seconds(1))
+        #expect(shell.received[a] == [Received(first: 0, times: [10, 10_010], values: [10, 10_010])])
+        shell.sample(20_010)
+        shell.sample(30_010)
+        shell.sample(40_010)
+        shell.tick(2_000_000)
+        #expect(shell.received[a]?.last == Received(first: 0, times: [20_010, 40_010], values: [20_010, 40_010]))
+        #expect(shell.hub.claimant(a)?.sent == 4)
+    }
+
+    @Test func aReleaseGivesUpWhatWaits() throws {
+        let shell = Shell(rates: [100])
+        _ = try shell.claim(a, 100, .seconds(1))
+        shell.sample(10)
+        #expect(shell.release(a))
+        shell.tick(10_000_000)
+        #expect(shell.received.isEmpty)
+        #expect(shell.hub.nextDeadline == nil)
+        #expect(shell.hub.counters.dropped == 0)
+    }
+
+    @Test func aSlowerDeviceCanEndTheGathering() throws {
+        let shell = Shell(rates: [])
+        _ = try shell.claim(a, 100, .milliseconds(50))
+        shell.sample(0)
+        shell.deviceRuns(10)
+        #expect(shell.hub.nextDeadline.map { $0 <= .zero } == true)
+        shell.sample(100_000)
+        #expect(shell.received[a] == [Received(first: 0, times: [0, 100_000], values: [0, 100_000])])
+    }
+
+    @Test func aDroppedBlockLeavesAGapInTheNumbers() throws {
+        let shell = Shell(rates: [100])
+        _ = try shell.claim(a, 100, .milliseconds(20))
+        _ = try shell.claim(b, 100)
+        for index in Int64(0)..<9 {
+            shell.blocked = index / 3 == 1 ? [a] : []
+            shell.sample(index * 10_000)
+            if index % 3 == 2 { shell.tick(index * 10_000) }
+        }
+        #expect(shell.received[a]?.map(\.first) == [0, 6])
+        #expect(shell.hub.claimant(a)?.sent == 6)
+        #expect(shell.hub.claimant(a)?.dropped == 3)
+        #expect(shell.hub.claimant(b)?.sent == 9)
+        #expect(shell.hub.counters.sent == 15)
+        #expect(shell.hub.counters.dropped == 3)
+        // The total outlives the claimant, and a late word about one who left counts.
+        #expect(shell.release(a))
+        shell.hub.dropped(a, samples: 2)
+        shell.hub.delivered(a, samples: -2)
+        #expect(shell.hub.counters.dropped == 5)
+        #expect(shell.hub.counters.sent == 15)
+    }
+}
+
+@Suite struct IntakeTests {
+    @Test func refusesWhatCannotBeASample() throws {
+        let shell = Shell(rates: [100], channels: ["x", "y"])
+        _ = try shell.claim(a, 100)
+        #expect(shell.sample(-1, [1, 1]) == .notRising)
+        #expect(shell.sample(100, [1, 1]) == .accepted)
+        #expect(shell.sample(100, [1, 1]) == .notRising)
+        #expect(shell.sample(99, [1, 1]) == .notRising)
+        #expect(shell.sample(.min, [1, 1]) == .notRising)
+        #expect(shell.sample(200, [1, .nan]) == .notFinite)
+        #expect(shell.sample(200, [.infinity, 1]) == .notFinite)
+        #expect(shell.sample(200, [1, -.infinity]) == .notFinite)
+        #expect(shell.sample(200, [1]) == .malformed)
+        #expect(shell.sample(200, []) == .malformed)
+        #expect(shell.sample(200, [1, 2, 3]) == .malformed)
+        #expect(shell.sample(1_000_301, arrival: 300, [1, 1]) == .farAhead)
+        #expect(shell.sample(.max, arrival: .min, [1, 1]) == .farAhead)
+        #expect(shell.sample(1_000_300, arrival: 300, [1, 1]) == .accepted)
+        #expect(shell.sample(.max, arrival: .max, [1, 1]) == .accepted)
+        #expect(shell.times(a) == [100, 1_000_300, .max])
+        let counters = shell.hub.counters
+        #expect(
+            [counters.malformed, counters.notFinite, counters.notRising, counters.farAhead] == [3, 3, 4, 2])
+        #expect(counters.refused == 12)
+        #expect(counters.accepted == 3)
+    }
+
+    @Test func samplesForNobodyAreHarmless() {
+        let shell = Shell(rates: [100])
+        #expect(shell.sample(5) == .accepted)
+        #expect(shell.hub.nextDeadline == nil)
+    }
+}
