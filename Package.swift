@@ -27,6 +27,15 @@ func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .executableTarget(name: name, dependencies: dependencies, swiftSettings: audited)
 }
 
+/// A program in C that tests or the benchmark start; warnings are errors here too.
+func helper(_ name: String, path: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .executableTarget(
+        name: name, dependencies: dependencies, path: path,
+        cSettings: [
+            .define("_GNU_SOURCE"), .enableWarning("all"), .enableWarning("extra"), .treatAllWarnings(as: .error),
+        ])
+}
+
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
 }
@@ -68,6 +77,12 @@ let package = Package(
             ["JostleClient", "Detection", "Traces", "Motion", "Protocol", "DBus", "EventLoop", "DaemonSupport"]
         ),
 
+        // What tests and the benchmark run on.
+        helper("test-tether", path: "Tests/Tether"),
+        helper("test-dbus-broker", path: "Tests/BrokerLauncher", ["CDBus"]),
+        .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: [.define("_GNU_SOURCE")]),
+        .target(name: "TestSupport", dependencies: ["CTestSupport"], path: "Tests/TestSupport", swiftSettings: audited),
+
         tests("MotionTests", ["Motion"]),
         tests("TracesTests", ["Traces", "Motion"]),
         tests("DetectionTests", ["Detection", "Motion"]),
@@ -75,5 +90,6 @@ let package = Package(
         tests("BrokerCoreTests", ["BrokerCore", "Detection", "Motion"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop"]),
+        tests("TestSupportTests", ["TestSupport", "CTestSupport"]),
     ]
 )

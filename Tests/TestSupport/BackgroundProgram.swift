@@ -1,0 +1,80 @@
+import Glibc
+
+/// A program that runs beside a test, and ends with it at the latest.
+///
+/// Not `Sendable`: one test, one thread.
+package final class BackgroundProgram {
+    /// Which of a program's outputs.
+    package enum Stream: Sendable {
+        case output
+        case errors
+    }
+
+    package let name: String
+    private let process: TetheredProcess
+    /// How far `waitForLine` has read.
+    private var outputRead = 0
+    private var errorsRead = 0
+
+    /// Starts an executable of this build.
+    package init(_ name: String, _ arguments: [String] = [], environment: [String: String] = [:]) throws(Failure) {
+        self.name = name
+        self.process = try TetheredProcess([Programs.path(of: name)] + arguments, environment: environment)
+    }
+
+    /// Starts a tool that is found in `PATH`, such as `gdbus monitor`.
+    package init(tool arguments: [String], environment: [String: String] = [:]) throws(Failure) {
+        self.name = arguments.first ?? ""
+        self.process = try TetheredProcess(Tool.resolved(arguments), environment: environment)
+    }
+
+    /// The program's own pid: what `/proc` and the bus know it by.
+    package var pid: Int32 { self.process.pid }
+
+    /// How it ended, as far as was seen in some wait.
+    package var end: ProgramEnd? { self.process.end }
+
+    /// All output so far seen.
+    package var output: String { self.process.output.text }
+    package var errors: String { self.process.errors.text }
+
+    /// Waits for a line that fits, and returns it. Each line is looked at once.
+    package func waitForLine(
+        on stream: Stream = .output, timeout: Duration = .seconds(20), where fits: (String) -> Bool
+    ) throws(Failure) -> String {
+        var found: String?
+        _ = try self.process.wait(timeout) {
+            while found == nil, let line = self.nextLine(on: stream) {
+                if fits(line) { found = line }
+            }
+            return found != nil
+        }
+        guard let found else {
+            let why = self.end.map { "ended (\($0))" } ?? "went on for \(timeout)"
+            throw Failure("\(self.name) \(why) without the line; stdout: \(self.output) stderr: \(self.errors)")
+        }
+        return found
+    }
+
+    package func signal(_ number: Int32) throws(Failure) { try self.process.signal(number) }
+
+    /// Waits for the program to end by itself, and reads its output to the end.
+    package func waitForEnd(timeout: Duration = .seconds(20)) throws(Failure) -> ProgramEnd {
+        let end = try self.process.waitForEnd(timeout)
+        try self.process.waitForSilence(timeout)
+        return end
+    }
+
+    /// Asks the program to end, and kills it when it has not after five seconds.
+    package func terminate() throws(Failure) -> ProgramEnd {
+        self.process.release()
+        return try self.waitForEnd()
+    }
+
+    private func nextLine(on stream: Stream) -> String? {
+        switch stream {
+        case .output: self.process.output.nextLine(from: &self.outputRead)
+        case .errors: self.process.errors.nextLine(from: &self.errorsRead)
+        }
+    }
+}
