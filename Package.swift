@@ -89,7 +89,7 @@ let package = Package(
         tests("SensorCoreTests", ["SensorCore", "Motion"]),
         tests("BrokerCoreTests", ["BrokerCore", "Detection", "Motion"]),
         tests("EventLoopTests", ["EventLoop"]),
-        tests("DBusTests", ["DBus", "EventLoop"]),
+        tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests("TestSupportTests", ["TestSupport", "CTestSupport"]),
     ]
 )

@@ -18,6 +18,17 @@ package enum Clock: Hashable, Sendable {
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000
     }
 
+    /// The wall clock in microseconds since 1970: for people, and to begin numbers that must outlive a restart.
+    ///
+    /// No case of its own: it can be set back, so nothing may wait by it.
+    package static func wallClock() -> Int64 {
+        var time = timespec()
+        // SAFETY: the pointer is valid for the call.
+        let result = unsafe clock_gettime(CLOCK_REALTIME, &time)
+        invariant(result == 0, "clock_gettime knows no wall clock")
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000
+    }
+
     var identifier: clockid_t {
         switch self {
         case .monotonic: CLOCK_MONOTONIC

@@ -8,3 +8,8 @@ package func invariant(
 ) {
     if !condition() { fatalError(message(), file: file, line: line) }
 }
+
+/// Ends the process at a place that our own code guarantees is never reached.
+package func invariantFailure(_ message: String, file: StaticString = #fileID, line: UInt = #line) -> Never {
+    fatalError(message, file: file, line: line)
+}

@@ -1,0 +1,50 @@
+import CDBus
+import Glibc
+
+/// Which bus to talk to.
+package enum BusAddress: Equatable, Sendable {
+    case session
+    case system
+    case address(String)
+
+    /// Reads what stands after `--bus`: `session`, `system`, or an address.
+    ///
+    /// - Returns: `nil` when it is none of them.
+    package init?(_ text: String) {
+        switch text {
+        case "session": self = .session
+        case "system": self = .system
+        default:
+            guard text.contains(":"), !text.utf8.contains(0) else { return nil }
+            self = .address(text)
+        }
+    }
+
+    package var description: String {
+        switch self {
+        case .session: "session bus"
+        case .system: "system bus"
+        case .address(let text): text
+        }
+    }
+
+    /// The address to connect to, as the specification says where to look for it.
+    func resolve() throws(BusError) -> String {
+        switch self {
+        case .address(let text): return text
+        case .system:
+            return environment("DBUS_SYSTEM_BUS_ADDRESS") ?? "unix:path=/var/run/dbus/system_bus_socket"
+        case .session:
+            if let address = environment("DBUS_SESSION_BUS_ADDRESS") { return address }
+            if let directory = environment("XDG_RUNTIME_DIR") { return "unix:path=\(directory)/bus" }
+            throw .disconnected("no session bus: neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set")
+        }
+    }
+}
+
+/// An environment variable that is set and not empty.
+private func environment(_ name: String) -> String? {
+    // SAFETY: nothing in this process changes its environment after start.
+    guard let value = unsafe getenv(name), unsafe value.pointee != 0 else { return nil }
+    return unsafe String(cString: value)
+}

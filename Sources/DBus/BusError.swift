@@ -1,0 +1,59 @@
+import CDBus
+
+/// A D-Bus error: the name is the API, the message is for people and logs.
+package struct BusError: Swift.Error, Equatable, CustomStringConvertible {
+    package let name: String
+    package let message: String
+
+    package init(_ name: String, _ message: String) {
+        self.name = name
+        self.message = message
+    }
+
+    package var description: String {
+        self.message.isEmpty ? self.name : "\(self.message) (\(self.name))"
+    }
+
+    package static func failed(_ message: String) -> BusError { standard("Failed", message) }
+    package static func noReply(_ message: String) -> BusError { standard("NoReply", message) }
+    package static func disconnected(_ message: String) -> BusError { standard("Disconnected", message) }
+    package static func invalidArguments(_ message: String) -> BusError { standard("InvalidArgs", message) }
+    package static func accessDenied(_ message: String) -> BusError { standard("AccessDenied", message) }
+    package static func limitsExceeded(_ message: String) -> BusError { standard("LimitsExceeded", message) }
+    package static func notSupported(_ message: String) -> BusError { standard("NotSupported", message) }
+    package static func unknownObject(_ message: String) -> BusError { standard("UnknownObject", message) }
+    package static func unknownInterface(_ message: String) -> BusError { standard("UnknownInterface", message) }
+    package static func unknownMethod(_ message: String) -> BusError { standard("UnknownMethod", message) }
+    package static func unknownProperty(_ message: String) -> BusError { standard("UnknownProperty", message) }
+    package static func propertyReadOnly(_ message: String) -> BusError { standard("PropertyReadOnly", message) }
+
+    /// An error of `org.freedesktop.DBus.Error`.
+    package static func standard(_ name: String, _ message: String) -> BusError {
+        BusError("org.freedesktop.DBus.Error." + name, message)
+    }
+
+    /// True when nobody owns the name that was called, and nobody could be started for it.
+    package var isServiceMissing: Bool {
+        self.name == "org.freedesktop.DBus.Error.ServiceUnknown"
+            || self.name == "org.freedesktop.DBus.Error.NameHasNoOwner"
+            || self.name.hasPrefix("org.freedesktop.DBus.Error.Spawn.")
+    }
+}
+
+/// Runs `body` with a libdbus error to fill in, and throws what it filled in.
+func withDBusError<R>(_ body: (UnsafeMutablePointer<DBusError>) -> R) throws(BusError) -> R {
+    var error = unsafe DBusError()
+    // SAFETY: initialised before use and freed after; the strings are copied.
+    unsafe dbus_error_init(&error)
+    defer { unsafe dbus_error_free(&error) }
+    let result = unsafe body(&error)
+    guard unsafe dbus_error_is_set(&error) == 0 else {
+        throw unsafe BusError(text(error.name) ?? "", text(error.message) ?? "")
+    }
+    return result
+}
+
+/// A peer's text for a message: long enough to recognise, no longer.
+func shortened(_ text: String) -> String {
+    text.utf8.count <= 96 ? text : String(text.prefix(64)) + "…"
+}

@@ -1,0 +1,172 @@
+import CDBus
+import EventLoop
+
+/// What became of a call: the reply, or an error from the peer, the bus or the clock.
+package enum CallResult: ~Copyable {
+    case success(Message)
+    case failure(BusError)
+
+    /// The reply, or the error thrown.
+    package consuming func take() throws(BusError) -> Message {
+        switch consume self {
+        case .success(let message): return message
+        case .failure(let error): throw error
+        }
+    }
+}
+
+extension Message {
+    /// Decodes a reply; one that is not as it should be is the peer's failure.
+    package func read<each T: WireValue>(reply types: repeat (each T).Type) throws(BusError) -> (repeat each T) {
+        do throws(WireError) {
+            return try self.read(repeat each types)
+        } catch {
+            throw .failed("the reply is wrong: \(error)")
+        }
+    }
+}
+
+/// Whom a call is for.
+package struct CallTarget: Sendable {
+    package let name: String
+    package let path: ObjectPath
+    package let interface: String
+
+    package init(_ name: String, _ path: ObjectPath, _ interface: String) {
+        self.name = name
+        self.path = path
+        self.interface = interface
+    }
+}
+
+extension Connection {
+    /// How long a call may take when nothing else is said, in milliseconds.
+    package static let callTimeout: Int32 = 25_000
+    /// No limit: the call ends with the peer or with the bus.
+    package static let noTimeout = Int32.max
+
+    /// Calls a method; `then` runs once on the loop, never before this returns.
+    package func call<each T: WireValue>(
+        _ target: CallTarget, _ member: String, _ arguments: repeat each T, timeout: Int32 = Connection.callTimeout,
+        autoStart: Bool = true, then: @escaping (consuming CallResult) -> Void
+    ) {
+        let message: Message
+        do throws(BusError) {
+            message = try Message(callTo: target, member)
+        } catch {
+            return self.afterRound { then(.failure(error)) }
+        }
+        message.write(repeat each arguments)
+        message.setAutoStart(autoStart)
+        self.send(message, timeout: timeout, then: then)
+    }
+
+    /// Calls a method and runs the loop until the answer is there. For command-line tools, which have nothing else to do.
+    package func callAndWait<each T: WireValue>(
+        _ target: CallTarget, _ member: String, _ arguments: repeat each T, timeout: Int32 = Connection.callTimeout
+    ) throws(BusError) -> Message {
+        let box = ResultBox()
+        self.call(target, member, repeat each arguments, timeout: timeout) { box.result = .some(consume $0) }
+        try self.run { box.result != nil }
+        guard let result = box.result.take() else { throw .noReply("no answer from \(target.name)") }
+        return try result.take()
+    }
+
+    /// Opens the connection and runs the loop until the bus has greeted us.
+    package func openAndWait() throws(BusError) {
+        var refusal: BusError?
+        let before = (self.onReady, self.onRefused)
+        self.onRefused = { refusal = $0 }
+        defer { self.onRefused = before.1 }
+        try self.open()
+        try self.run { self.state != .opening }
+        if let refusal { throw refusal }
+        guard self.isReady else { throw .disconnected("the \(self.address.description) closed the connection") }
+    }
+
+    /// Runs the loop until `isDone`.
+    private func run(until isDone: () -> Bool) throws(BusError) {
+        do throws(SystemError) {
+            while !isDone() { _ = try self.loop.runOnce(timeout: nil) }
+        } catch {
+            throw .failed("\(error)")
+        }
+    }
+
+    /// Calls the bus itself.
+    package func callBus<each T: WireValue>(
+        _ member: String, _ arguments: repeat each T, then: @escaping (consuming CallResult) -> Void
+    ) {
+        self.call(
+            CallTarget(DBUS_SERVICE_DBUS, Self.busPath, DBUS_INTERFACE_DBUS), member, repeat each arguments, then: then)
+    }
+
+    /// Tells the bus something whose answer does not matter.
+    func callBus<each T: WireValue>(_ member: String, _ arguments: repeat each T) {
+        guard
+            let message = try? Message(callTo: CallTarget(DBUS_SERVICE_DBUS, Self.busPath, DBUS_INTERFACE_DBUS), member)
+        else { return }
+        message.write(repeat each arguments)
+        message.setNoReply()
+        self.send(message)
+    }
+
+    private static var busPath: ObjectPath { ObjectPath(literal: "/org/freedesktop/DBus") }
+}
+
+private final class ResultBox {
+    var result: CallResult?
+}
+
+extension Message {
+    /// A new call. libdbus aborts on invalid names, so they are checked first.
+    init(callTo target: CallTarget, _ member: String) throws(BusError) {
+        // SAFETY: validation reads the strings only.
+        guard unsafe dbus_validate_bus_name(target.name, nil) != 0 else {
+            throw .invalidArguments("'\(shortened(target.name))' is no bus name")
+        }
+        guard unsafe dbus_validate_interface(target.interface, nil) != 0, unsafe dbus_validate_member(member, nil) != 0
+        else {
+            throw .invalidArguments("'\(shortened(target.interface)).\(shortened(member))' is no method name")
+        }
+        guard
+            let raw = unsafe dbus_message_new_method_call(target.name, target.path.text, target.interface, member)
+        else { invariantFailure("out of memory") }
+        unsafe self.init(adopting: raw)
+    }
+
+    func setNoReply() { unsafe dbus_message_set_no_reply(self.raw, 1) }
+
+    func setAutoStart(_ autoStart: Bool) { unsafe dbus_message_set_auto_start(self.raw, autoStart ? 1 : 0) }
+}
+
+/// Waits for one reply. libdbus owns it through the pending call's notification.
+final class PendingReply {
+    private let then: (consuming CallResult) -> Void
+
+    private init(_ then: @escaping (consuming CallResult) -> Void) { self.then = then }
+
+    /// Takes over our reference to the pending call.
+    static func attach(to pending: OpaquePointer, _ then: @escaping (consuming CallResult) -> Void) {
+        let waiting = unsafe Unmanaged.passRetained(PendingReply(then)).toOpaque()
+        // SAFETY: libdbus frees the notification's data after it ran or when the connection drops the call. The reply
+        // cannot have come already: only the loop reads.
+        let notify: DBusPendingCallNotifyFunction = { pending, context in
+            guard let pending = unsafe pending, let context = unsafe context else { return }
+            let waiting = unsafe Unmanaged<PendingReply>.fromOpaque(context).takeUnretainedValue()
+            guard let raw = unsafe dbus_pending_call_steal_reply(pending) else { return }
+            let reply = unsafe Message(adopting: raw)
+            if reply.kind == .error {
+                waiting.then(.failure(BusError(reply.errorName ?? "", reply.errorText)))
+            } else {
+                waiting.then(.success(reply))
+            }
+        }
+        invariant(
+            unsafe dbus_pending_call_set_notify(
+                pending, notify, waiting,
+                { if let context = unsafe $0 { unsafe Unmanaged<PendingReply>.fromOpaque(context).release() } }) != 0,
+            "out of memory")
+        unsafe dbus_pending_call_unref(pending)
+    }
+}

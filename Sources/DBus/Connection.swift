@@ -1,0 +1,353 @@
+import CDBus
+package import EventLoop
+
+/// A private connection to a message bus, driven by an event loop.
+///
+/// It outlives the bus: when the bus goes away, `onLost` is called, and with a retry policy the connection comes back
+/// by itself, with the same objects, match rules and names, and `onReady` is called again. Nothing blocks: opening,
+/// the greeting and the names are answered on the loop.
+///
+/// Not `Sendable`: it belongs to the thread of its loop.
+@safe
+package final class Connection {
+    package enum Retry: Sendable {
+        /// A lost bus stays lost.
+        case never
+        /// Try again, at first soon and then ever less often, at most this many microseconds apart.
+        case upTo(microseconds: Int64)
+    }
+
+    package enum State: Equatable, Sendable {
+        case closed
+        /// Connected to the socket; the bus has not greeted us yet or has not given us our names.
+        case opening
+        case ready
+    }
+
+    package let loop: EventLoop
+    package let address: BusAddress
+    private let retry: Retry
+    private let names: [String]
+
+    package private(set) var state = State.closed
+    /// Our name on the bus; empty before the first greeting.
+    package private(set) var uniqueName = ""
+    /// Greeted, and owner of all names asked for.
+    package var onReady: () -> Void = {}
+    /// The bus is gone, and with it every peer, claim and pending call.
+    package var onLost: () -> Void = {}
+    /// The bus greeted us but will not give us a name. There is no retry: somebody else does our work.
+    package var onRefused: (BusError) -> Void = { _ in }
+    /// Signals that no rule took, for tools that watch everything.
+    package var onOtherSignal: ((borrowing Message) -> Void)?
+    /// Errors that answer no call: the bus could not deliver a signal of ours.
+    package private(set) var undeliverable: UInt64 = 0
+
+    private var raw: OpaquePointer?
+    private let objects = ObjectTree()
+    private var rules: [SignalRule] = []
+    private var matches: [(text: String, uses: Int)] = []
+    private var retryDelay: Int64 = 0
+    private var retryTimer: EventLoop.TimerID?
+    private var isDispatchDue = false
+    private var dispatchWork: () -> Void = {}
+
+    private static let firstRetry: Int64 = 50_000
+    /// Messages handled before other descriptors and timers get their turn.
+    private static let dispatchBatch = 64
+    /// Bytes of messages that may wait in memory for us to read them. libdbus stops reading the socket beyond it.
+    private static let receiveLimit = 8 << 20
+    /// Bytes that wait for the bus to take them before we stop sending.
+    package static let sendLimit = 4 << 20
+
+    package init(to address: BusAddress, on loop: EventLoop, names: [String] = [], retry: Retry = .never) {
+        unsafe self.raw = nil
+        self.address = address
+        self.loop = loop
+        self.names = names
+        self.retry = retry
+        self.dispatchWork = { [unowned self] in self.dispatch() }
+    }
+
+    deinit { self.drop() }
+
+    package var isReady: Bool { self.state == .ready }
+
+    // MARK: Life
+
+    /// Connects. The greeting follows on the loop.
+    package func open() throws(BusError) {
+        guard unsafe self.state == .closed && self.raw == nil else { return }
+        let address = try self.address.resolve()
+        // SAFETY: a private connection is ours alone; libdbus validates the address.
+        let opened = try unsafe withDBusError { unsafe dbus_connection_open_private(address, $0) }
+        guard let raw = unsafe opened else { throw .failed("cannot open \(address)") }
+        unsafe self.raw = raw
+        self.state = .opening
+        unsafe self.install(on: raw)
+        self.greet()
+    }
+
+    /// Leaves the bus for good. Whatever waits to be sent is written out first.
+    package func close() {
+        if unsafe self.raw != nil && self.state == .ready {
+            // SAFETY: the connection is open.
+            unsafe dbus_connection_flush(self.raw)
+        }
+        self.cancelRetry()
+        self.drop()
+    }
+
+    private func drop() {
+        self.state = .closed
+        guard let raw = unsafe self.raw else { return }
+        unsafe self.raw = nil
+        // SAFETY: a private connection is closed before its last reference goes, or libdbus aborts. Closing takes the
+        // watches and timeouts off the loop; the functions must not outlive us.
+        unsafe dbus_connection_close(raw)
+        unsafe dbus_connection_set_dispatch_status_function(raw, nil, nil, nil)
+        unsafe dbus_connection_set_watch_functions(raw, nil, nil, nil, nil, nil)
+        unsafe dbus_connection_set_timeout_functions(raw, nil, nil, nil, nil, nil)
+        unsafe dbus_connection_remove_filter(raw, connectionFilter, Unmanaged.passUnretained(self).toOpaque())
+        unsafe dbus_connection_unref(raw)
+    }
+
+    private func install(on raw: OpaquePointer) {
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        // SAFETY: all callbacks run on this thread while we are alive; `drop` takes them back.
+        unsafe dbus_connection_set_exit_on_disconnect(raw, 0)
+        unsafe dbus_connection_set_max_received_size(raw, Self.receiveLimit)
+        unsafe dbus_connection_set_max_received_unix_fds(raw, 64)
+        unsafe installWatches(on: raw, self.loop)
+        invariant(unsafe dbus_connection_add_filter(raw, connectionFilter, context, nil) != 0, "out of memory")
+        unsafe dbus_connection_set_dispatch_status_function(
+            raw,
+            { _, status, context in
+                guard status == DBUS_DISPATCH_DATA_REMAINS, let context = unsafe context else { return }
+                unsafe Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue().scheduleDispatch()
+            }, context, nil)
+        self.scheduleDispatch()
+    }
+
+    private func greet() {
+        self.callBus("Hello") { [weak self] result in
+            guard let self, self.state == .opening else { return }
+            do throws(BusError) {
+                let name = try result.take().read(reply: String.self)
+                self.uniqueName = name
+                // SAFETY: the name comes from the bus and is valid.
+                unsafe dbus_bus_set_unique_name(self.raw, name)
+            } catch {
+                return self.lose()
+            }
+            for match in self.matches { self.callBus("AddMatch", match.text) }
+            self.requestNames(self.names[...])
+        }
+    }
+
+    /// Names come last, one after the other: whoever sees a name finds everything behind it in place.
+    private func requestNames(_ names: ArraySlice<String>) {
+        guard let name = names.first else {
+            self.state = .ready
+            self.retryDelay = 0
+            return self.onReady()
+        }
+        self.callBus("RequestName", name, UInt32(DBUS_NAME_FLAG_DO_NOT_QUEUE)) { [weak self] result in
+            guard let self, self.state == .opening else { return }
+            do throws(BusError) {
+                let answer = try result.take().read(reply: UInt32.self)
+                guard answer == DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER || answer == DBUS_REQUEST_NAME_REPLY_ALREADY_OWNER
+                else {
+                    throw .failed("the name \(name) is taken: another instance runs on the \(self.address.description)")
+                }
+                self.requestNames(names.dropFirst())
+            } catch {
+                guard self.state == .opening, error.name != BusError.disconnected("").name else { return }
+                self.close()
+                self.onRefused(error)
+            }
+        }
+    }
+
+    fileprivate func lose() {
+        guard self.state != .closed else { return }
+        let wasReady = self.state == .ready
+        self.drop()
+        if wasReady { self.onLost() }
+        self.scheduleRetry()
+    }
+
+    private func scheduleRetry() {
+        guard case .upTo(let longest) = self.retry, self.state == .closed else { return }
+        self.retryDelay = min(longest, max(Self.firstRetry, self.retryDelay &* 2))
+        let deadline = Clock.monotonic.now() + self.retryDelay
+        if let timer = self.retryTimer { return self.loop.reschedule(timer, at: deadline) }
+        self.retryTimer = self.loop.schedule(at: deadline) { [weak self] in
+            guard let self, self.state == .closed else { return }
+            do throws(BusError) {
+                try self.open()
+            } catch {
+                self.scheduleRetry()
+            }
+        }
+    }
+
+    private func cancelRetry() {
+        if let timer = self.retryTimer { self.loop.cancel(timer) }
+        self.retryTimer = nil
+        self.retryDelay = 0
+    }
+
+    // MARK: Objects and signals
+
+    package func export(_ object: ExportedObject) {
+        object.connection = self
+        self.objects.insert(object)
+    }
+
+    package func unexport(_ object: ExportedObject) {
+        object.connection = nil
+        self.objects.remove(object.path)
+    }
+
+    /// Runs `handler` for every signal of this name that arrives, from whomever: unicast signals need no match rule and
+    /// can be forged, so the handler must look at the sender.
+    package func onSignal(
+        _ interface: StaticString, _ member: StaticString, _ handler: @escaping (borrowing Message) -> Void
+    ) {
+        self.rules.append(SignalRule(interface: interface, member: member, handler: handler))
+    }
+
+    /// Asks the bus for broadcasts. The same text may be asked for several times and given back as often.
+    package func addMatch(_ text: String) {
+        if let index = self.matches.firstIndex(where: { $0.text == text }) {
+            self.matches[index].uses += 1
+            return
+        }
+        self.matches.append((text, 1))
+        if self.state != .closed, !self.uniqueName.isEmpty { self.callBus("AddMatch", text) }
+    }
+
+    package func removeMatch(_ text: String) {
+        guard let index = self.matches.firstIndex(where: { $0.text == text }) else { return }
+        self.matches[index].uses -= 1
+        guard self.matches[index].uses == 0 else { return }
+        self.matches.remove(at: index)
+        if self.state == .ready { self.callBus("RemoveMatch", text) }
+    }
+
+    /// Sends a signal: to one peer, or to everybody who asked for it.
+    ///
+    /// - Returns: false when the message was left out because the bus does not take what we send.
+    @discardableResult
+    package func signal(
+        from path: ObjectPath, _ interface: StaticString, _ member: StaticString, to destination: String? = nil,
+        _ body: (inout WireWriter) -> Void
+    ) -> Bool {
+        guard self.canSend else { return false }
+        // SAFETY: path is valid by type; interface and member are our own literals.
+        let made = unsafe interface.withCString { interface in
+            unsafe member.withCString { unsafe dbus_message_new_signal(path.text, interface, $0) }
+        }
+        guard let raw = unsafe made else { invariantFailure("out of memory") }
+        let message = unsafe Message(adopting: raw)
+        if let destination {
+            invariant(unsafe dbus_message_set_destination(raw, destination) != 0, "out of memory")
+        }
+        var writer = unsafe WireWriter(raw)
+        body(&writer)
+        self.send(message)
+        return true
+    }
+
+    /// False while the bus is away or far behind in taking what we send.
+    package var canSend: Bool {
+        guard let raw = unsafe self.raw, self.state == .ready else { return false }
+        // SAFETY: the connection is open.
+        return unsafe dbus_connection_get_outgoing_size(raw) < Self.sendLimit
+    }
+
+    func send(_ message: borrowing Message) {
+        guard let raw = unsafe self.raw else { return }
+        // SAFETY: libdbus takes a reference of its own. It fails only when memory is out.
+        invariant(unsafe dbus_connection_send(raw, message.raw, nil) != 0, "out of memory")
+    }
+
+    /// Sends a call and hands its pending reply to `then`.
+    func send(_ message: borrowing Message, timeout: Int32, then: @escaping (consuming CallResult) -> Void) {
+        var pending: OpaquePointer?
+        // SAFETY: libdbus takes a reference to the message and gives us one to the pending call.
+        if let raw = unsafe self.raw {
+            invariant(
+                unsafe dbus_connection_send_with_reply(raw, message.raw, &pending, timeout) != 0, "out of memory")
+        }
+        guard let pending = unsafe pending else {
+            return self.afterRound { then(.failure(.disconnected("not connected to the \(self.address.description)"))) }
+        }
+        unsafe PendingReply.attach(to: pending, then)
+    }
+
+    /// Runs `work` after the messages and timers that are due now.
+    package func afterRound(_ work: @escaping () -> Void) { self.loop.defer(work) }
+
+    // MARK: Dispatch
+
+    private func scheduleDispatch() {
+        guard !self.isDispatchDue else { return }
+        self.isDispatchDue = true
+        self.loop.defer { [weak self] in self?.dispatchWork() }
+    }
+
+    /// Handles a bounded number of messages, so that timers run under a flood.
+    private func dispatch() {
+        self.isDispatchDue = false
+        guard let raw = unsafe self.raw else { return }
+        // SAFETY: a handler may close the connection; our reference keeps the memory until we are done.
+        unsafe dbus_connection_ref(raw)
+        defer { unsafe dbus_connection_unref(raw) }
+        for _ in 0..<Self.dispatchBatch {
+            guard unsafe self.raw == raw else { return }
+            guard unsafe dbus_connection_dispatch(raw) == DBUS_DISPATCH_DATA_REMAINS else { return }
+        }
+        self.scheduleDispatch()
+    }
+
+    fileprivate func handle(_ raw: OpaquePointer) -> DBusHandlerResult {
+        // SAFETY: libdbus lends a live message.
+        switch unsafe Message.kind(of: raw) {
+        case .call:
+            self.objects.dispatch(MethodCall(unsafe Message(retaining: raw), on: self))
+        case .signal:
+            self.handleSignal(unsafe Message(retaining: raw))
+        case .error:
+            self.undeliverable += 1
+        case .reply, .unknown:
+            break
+        }
+        return DBUS_HANDLER_RESULT_HANDLED
+    }
+
+    private func handleSignal(_ message: borrowing Message) {
+        if message.isSignal("org.freedesktop.DBus.Local", "Disconnected"), message.path == DBUS_PATH_LOCAL {
+            return self.afterRound { [weak self] in self?.lose() }
+        }
+        var isTaken = false
+        for rule in self.rules where message.isSignal(rule.interface, rule.member) {
+            rule.handler(message)
+            isTaken = true
+        }
+        if !isTaken { self.onOtherSignal?(message) }
+    }
+}
+
+private struct SignalRule {
+    let interface: StaticString
+    let member: StaticString
+    let handler: (borrowing Message) -> Void
+}
+
+/// The one filter of a connection. Replies to calls of ours never come here.
+private let connectionFilter: DBusHandleMessageFunction = { _, message, context in
+    guard let message = unsafe message, let context = unsafe context else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
+    return unsafe Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue().handle(message)
+}

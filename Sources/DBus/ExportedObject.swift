@@ -1,0 +1,70 @@
+import CDBus
+import EventLoop
+
+/// An object that others can call: a path, its interfaces, and who may use it.
+package final class ExportedObject {
+    package let path: ObjectPath
+    let interfaces: [(table: InterfaceTable, context: AnyObject)]
+    /// Where `PropertiesChanged` goes: to everybody (`nil`), or to one unique name because the object is private.
+    private let audience: String?
+    /// Decides whether a caller may use the object, perhaps later; introspection needs no leave.
+    let guardian: Guardian?
+    weak var connection: Connection?
+    /// Interface index and property name of what changed since the last notice.
+    private var changes: [(interface: Int, property: String)] = []
+
+    /// Answers with an error to refuse, or `nil` to allow.
+    package typealias Guardian = (MethodCall, @escaping (BusError?) -> Void) -> Void
+
+    package init(
+        _ path: ObjectPath, _ interfaces: [(InterfaceTable, AnyObject)], audience: String? = nil,
+        guardian: Guardian? = nil
+    ) {
+        self.path = path
+        self.interfaces = interfaces
+        self.audience = audience
+        self.guardian = guardian
+    }
+
+    func interface(_ name: String) -> (table: InterfaceTable, context: AnyObject)? {
+        self.interfaces.first { $0.table.name == name }
+    }
+
+    /// Notes that a property has a new value.
+    ///
+    /// All that changes in one round of the loop travels in one `PropertiesChanged` per interface.
+    package func changed(_ property: StaticString, of interface: InterfaceTable) {
+        let name = property.description
+        guard let index = self.interfaces.firstIndex(where: { $0.table === interface }),
+            let description = interface.property(name)
+        else { invariantFailure("\(interface.name) has no property \(name) on \(self.path)") }
+        guard description.notice == .always || description.notice == .invalidates, let connection else { return }
+        if self.changes.contains(where: { $0.interface == index && $0.property == name }) { return }
+        if self.changes.isEmpty { connection.afterRound { [weak self] in self?.sendChanges() } }
+        self.changes.append((index, name))
+    }
+
+    private func sendChanges() {
+        let changes = self.changes
+        self.changes = []
+        guard let connection, connection.isReady else { return }
+        for (index, (table, context)) in self.interfaces.enumerated() {
+            let names = changes.filter { $0.interface == index }.map(\.property)
+            guard !names.isEmpty else { continue }
+            connection.signal(
+                from: self.path, "org.freedesktop.DBus.Properties", "PropertiesChanged", to: self.audience
+            ) { writer in
+                table.name.write(to: &writer)
+                writer.container(CDBUS_TYPE_ARRAY, of: "{sv}") { array in
+                    for name in names where table.property(name)?.notice == .always {
+                        array.container(CDBUS_TYPE_DICT_ENTRY, of: nil) { entry in
+                            name.write(to: &entry)
+                            table.write(name, of: context, to: &entry)
+                        }
+                    }
+                }
+                names.filter { table.property($0)?.notice == .invalidates }.write(to: &writer)
+            }
+        }
+    }
+}

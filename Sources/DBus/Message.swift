@@ -1,0 +1,135 @@
+import CDBus
+import EventLoop
+
+/// One D-Bus message, and the owner of libdbus's reference to it.
+///
+/// Everything a getter returns was validated by libdbus when the message was read, so no getter can trap.
+@safe
+package struct Message: ~Copyable {
+    package enum Kind: Sendable {
+        case call, reply, error, signal, unknown
+    }
+
+    let raw: OpaquePointer
+
+    /// Takes over a reference; `raw` comes fresh from a constructor of libdbus.
+    init(adopting raw: OpaquePointer) {
+        unsafe self.raw = raw
+    }
+
+    /// Adds a reference of its own to a message that libdbus lends.
+    init(retaining raw: OpaquePointer) {
+        // SAFETY: libdbus lends a live message; our reference keeps it so.
+        unsafe self.raw = dbus_message_ref(raw)
+    }
+
+    deinit {
+        // SAFETY: the one reference we own.
+        unsafe dbus_message_unref(self.raw)
+    }
+
+    package var kind: Kind { unsafe Self.kind(of: self.raw) }
+
+    static func kind(of raw: OpaquePointer) -> Kind {
+        // SAFETY: `raw` is live while its owner is.
+        switch unsafe dbus_message_get_type(raw) {
+        case DBUS_MESSAGE_TYPE_METHOD_CALL: .call
+        case DBUS_MESSAGE_TYPE_METHOD_RETURN: .reply
+        case DBUS_MESSAGE_TYPE_ERROR: .error
+        case DBUS_MESSAGE_TYPE_SIGNAL: .signal
+        default: .unknown
+        }
+    }
+
+    // SAFETY: for all of these: libdbus returns NULL or a NUL-terminated string that lives as long as the message.
+    package var sender: String? { unsafe text(dbus_message_get_sender(self.raw)) }
+    package var path: String? { unsafe text(dbus_message_get_path(self.raw)) }
+    package var interface: String? { unsafe text(dbus_message_get_interface(self.raw)) }
+    package var member: String? { unsafe text(dbus_message_get_member(self.raw)) }
+    package var errorName: String? { unsafe text(dbus_message_get_error_name(self.raw)) }
+    package var signature: String { unsafe text(dbus_message_get_signature(self.raw)) ?? "" }
+
+    /// True when the sender waits for an answer. Only a method call can.
+    package var wantsReply: Bool {
+        // SAFETY: `raw` is live.
+        unsafe dbus_message_get_no_reply(self.raw) == 0
+    }
+
+    /// Compares without making a `String`, for the hot path.
+    package func isSignal(_ interface: StaticString, _ member: StaticString) -> Bool {
+        // SAFETY: static strings are NUL-terminated and valid; `raw` is live.
+        unsafe interface.withCString { interface in
+            unsafe member.withCString { member in
+                unsafe dbus_message_is_signal(self.raw, interface, member) != 0
+            }
+        }
+    }
+
+    /// Compares without making a `String`, for the hot path.
+    package func isFrom(_ uniqueName: String) -> Bool {
+        // SAFETY: `raw` is live.
+        unsafe dbus_message_has_sender(self.raw, uniqueName) != 0
+    }
+
+    /// Compares without making a `String`, for the hot path.
+    package func isAt(_ path: ObjectPath) -> Bool {
+        // SAFETY: `raw` is live.
+        unsafe dbus_message_has_path(self.raw, path.text) != 0
+    }
+
+    /// Compares without making a `String`, for the hot path.
+    package func hasSignature(_ signature: StaticString) -> Bool {
+        // SAFETY: as above.
+        unsafe signature.withCString { unsafe dbus_message_has_signature(self.raw, $0) != 0 }
+    }
+
+    /// The text of an error message: its first argument when that is a string.
+    package var errorText: String {
+        guard var reader = unsafe WireReader(self.raw), reader.type == CDBUS_TYPE_STRING else { return "" }
+        return (try? String.read(from: &reader)) ?? ""
+    }
+
+    /// Decodes the whole body; its signature is compared before an iterator is touched.
+    package func read<each T: WireValue>(_ types: repeat (each T).Type) throws(WireError) -> (repeat each T) {
+        var expected = ""
+        for part in repeat (each T).signature { expected += part }
+        let found = self.signature
+        guard found == expected else { throw .signature(expected: expected, found: found) }
+        guard var reader = unsafe WireReader(self.raw) else {
+            // An empty body, and nothing is expected of it.
+            var reader = WireReader()
+            return try (repeat (each T).read(from: &reader))
+        }
+        return try (repeat (each T).read(from: &reader))
+    }
+
+    /// Reads the body piece by piece, for the hot path; the caller has compared the signature.
+    package func withReader<R>(
+        _ body: (inout WireReader) throws(WireError) -> R
+    ) throws(WireError) -> R? {
+        guard var reader = unsafe WireReader(self.raw) else { return nil }
+        return try body(&reader)
+    }
+
+    /// Appends to the body.
+    package func write<each T: WireValue>(_ values: repeat each T) {
+        var writer = unsafe WireWriter(self.raw)
+        repeat (each values).write(to: &writer)
+    }
+}
+
+/// A copy of libdbus's string, or `nil` for NULL.
+func text(_ pointer: UnsafePointer<CChar>?) -> String? {
+    // SAFETY: libdbus's strings are NUL-terminated.
+    unsafe pointer.map { unsafe String(cString: $0) }
+}
+
+extension StaticString {
+    func withCString<R: ~Copyable>(_ body: (UnsafePointer<CChar>) -> R) -> R {
+        invariant(self.hasPointerRepresentation, "a name must be a string literal of more than one scalar")
+        // SAFETY: literals with a pointer are NUL-terminated UTF-8.
+        return unsafe self.utf8Start.withMemoryRebound(to: CChar.self, capacity: self.utf8CodeUnitCount + 1) {
+            unsafe body($0)
+        }
+    }
+}

@@ -1,0 +1,102 @@
+/// Follows who owns which bus names.
+///
+/// Many names share one match rule, installed while any is followed, because the bus walks its rules for every message.
+/// A name that should not wake us for everybody's coming and going gets a rule of its own.
+/// Not `Sendable`: it belongs to the thread of its connection's loop.
+package final class NameWatch {
+    /// Told the owner's unique name, or `nil` for none: once soon after following began, then at every change.
+    package typealias Handler = (String?) -> Void
+
+    package struct Token: Hashable, Sendable {
+        fileprivate let name: String
+        fileprivate let number: UInt64
+    }
+
+    private final class Follower {
+        let handler: Handler
+        let ownRule: Bool
+        /// False until the bus has told the first owner.
+        var isInformed = false
+        var owner: String?
+
+        init(ownRule: Bool, _ handler: @escaping Handler) {
+            self.ownRule = ownRule
+            self.handler = handler
+        }
+
+        func tell(_ owner: String?) {
+            guard !self.isInformed || owner != self.owner else { return }
+            self.isInformed = true
+            self.owner = owner
+            self.handler(owner)
+        }
+    }
+
+    private unowned let connection: Connection
+    private var followers: [String: [UInt64: Follower]] = [:]
+    private var lastNumber: UInt64 = 0
+
+    private static let rule =
+        "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
+        + "path='/org/freedesktop/DBus',member='NameOwnerChanged'"
+
+    package init(on connection: Connection) {
+        self.connection = connection
+        connection.onSignal("org.freedesktop.DBus", "NameOwnerChanged") { [weak self] message in
+            // Anybody can send us a signal of this name; only the bus's own counts.
+            guard message.sender == "org.freedesktop.DBus",
+                let (name, _, new) = try? message.read(String.self, String.self, String.self)
+            else { return }
+            self?.tell(name, new.isEmpty ? nil : new)
+        }
+    }
+
+    /// Begins to follow a valid bus name.
+    ///
+    /// - Parameter ownRule: ask the bus about this name alone, rather than about all.
+    package func follow(_ name: String, ownRule: Bool = false, _ handler: @escaping Handler) -> Token {
+        self.lastNumber += 1
+        let token = Token(name: name, number: self.lastNumber)
+        self.followers[name, default: [:]][token.number] = Follower(ownRule: ownRule, handler)
+        self.connection.addMatch(self.rule(for: name, ownRule))
+        self.ask(token)
+        return token
+    }
+
+    package func unfollow(_ token: Token) {
+        guard let follower = self.followers[token.name]?.removeValue(forKey: token.number) else { return }
+        if self.followers[token.name]?.isEmpty == true { self.followers[token.name] = nil }
+        self.connection.removeMatch(self.rule(for: token.name, follower.ownRule))
+    }
+
+    /// Asks for all owners again; to be called when the connection has come back.
+    package func refresh() {
+        for (name, followers) in self.followers {
+            for number in followers.keys { self.ask(Token(name: name, number: number)) }
+        }
+    }
+
+    /// The bus is gone, and every owner with it.
+    package func forgetAll() {
+        for name in self.followers.keys { self.tell(name, nil) }
+    }
+
+    private func rule(for name: String, _ ownRule: Bool) -> String {
+        ownRule ? Self.rule + ",arg0='\(name)'" : Self.rule
+    }
+
+    /// The rule was sent before, so no change can fall between the answer and the first signal.
+    private func ask(_ token: Token) {
+        guard self.connection.isReady else { return }
+        self.connection.callBus("GetNameOwner", token.name) { [weak self] result in
+            let owner = try? result.take().read(reply: String.self)
+            self?.followers[token.name]?[token.number]?.tell(owner)
+        }
+    }
+
+    private func tell(_ name: String, _ owner: String?) {
+        guard let followers = self.followers[name] else { return }
+        // In order of following; a handler may unfollow others.
+        for number in followers.keys.sorted() { self.followers[name]?[number]?.tell(owner) }
+    }
+}

@@ -1,0 +1,192 @@
+import CDBus
+import EventLoop
+
+/// The objects of one connection, and the calls that arrive for them.
+///
+/// Introspectable, Properties and Peer are complete for every object and for the nodes on the way to one.
+final class ObjectTree {
+    private var objects: [ObjectPath: ExportedObject] = [:]
+
+    func insert(_ object: ExportedObject) {
+        invariant(self.objects[object.path] == nil, "two objects at \(object.path)")
+        self.objects[object.path] = object
+    }
+
+    func remove(_ path: ObjectPath) { self.objects[path] = nil }
+
+    /// Answers a call, or hands it to the method that will.
+    func dispatch(_ call: MethodCall) {
+        let path = call.message.path ?? ""
+        let interface = call.message.interface
+        let member = call.message.member ?? ""
+        if interface == Standard.introspectable || (interface == nil && member == "Introspect") {
+            return self.introspect(path, member, call)
+        }
+        guard let object = ObjectPath(path).flatMap({ self.objects[$0] }) else {
+            return call.fail(.unknownObject("there is no object at \(path)"))
+        }
+        guard let guardian = object.guardian else {
+            return self.perform(interface, member, on: object, call)
+        }
+        guardian(call) { [weak self] refusal in
+            if let refusal { return call.fail(refusal) }
+            // The answer may have come later: the object may be gone, or another may stand in its place.
+            guard let self, self.objects[object.path] === object else {
+                return call.fail(.unknownObject("there is no object at \(path)"))
+            }
+            self.perform(interface, member, on: object, call)
+        }
+    }
+
+    private func perform(_ interface: String?, _ member: String, on object: ExportedObject, _ call: MethodCall) {
+        if interface == Standard.properties { return self.properties(member, of: object, call) }
+        let candidates = object.interfaces.filter { interface == nil || $0.table.name == interface }
+        guard !candidates.isEmpty || interface == nil else {
+            return call.fail(.unknownInterface("\(object.path) has no interface \(interface ?? "")"))
+        }
+        for (table, context) in candidates {
+            guard let expected = table.inputSignature(of: member) else { continue }
+            let found = call.message.signature
+            guard found == expected else {
+                return call.fail(.invalidArguments("\(member) takes '\(expected)', got '\(found)'"))
+            }
+            return table.perform(member, on: context, call)
+        }
+        if interface == nil, ["Get", "Set", "GetAll"].contains(member) {
+            return self.properties(member, of: object, call)
+        }
+        call.fail(.unknownMethod("\(interface ?? "\(object.path)") has no method \(member)"))
+    }
+
+    // MARK: Properties
+
+    private func properties(_ member: String, of object: ExportedObject, _ call: MethodCall) {
+        do throws(BusError) {
+            switch member {
+            case "Get":
+                let (interface, name) = try self.arguments(call, "ss", String.self, String.self)
+                let (table, context) = try self.find(name, interface, in: object)
+                call.reply { table.write(name, of: context, to: &$0) }
+            case "GetAll":
+                let interface = try self.arguments(call, "s", String.self)
+                let tables = object.interfaces.filter { interface.isEmpty || $0.table.name == interface }
+                guard !tables.isEmpty || interface.isEmpty || Standard.all.contains(interface) else {
+                    throw .unknownInterface("\(object.path) has no interface \(interface)")
+                }
+                call.reply { writer in
+                    writer.container(CDBUS_TYPE_ARRAY, of: "{sv}") { array in
+                        for (table, context) in tables { object.writeEntries(of: table, context, to: &array) }
+                    }
+                }
+            case "Set":
+                try self.set(object, call)
+            default:
+                throw .unknownMethod("\(Standard.properties) has no method \(member)")
+            }
+        } catch {
+            call.fail(error)
+        }
+    }
+
+    private func set(_ object: ExportedObject, _ call: MethodCall) throws(BusError) {
+        guard call.message.signature == "ssv", var reader = unsafe WireReader(call.message.raw) else {
+            throw .invalidArguments("Set takes 'ssv', got '\(call.message.signature)'")
+        }
+        var refusal: BusError?
+        do throws(WireError) {
+            let interface = try String.read(from: &reader)
+            let name = try String.read(from: &reader)
+            try reader.container { (inner: inout WireReader) throws(WireError) in
+                do throws(BusError) {
+                    let (table, context) = try self.find(name, interface, in: object)
+                    guard let property = table.property(name), property.isWritable else {
+                        throw .propertyReadOnly("\(name) cannot be set")
+                    }
+                    let found = inner.signature
+                    guard found == property.signature else {
+                        throw .invalidArguments("\(name) is '\(property.signature)', got '\(found)'")
+                    }
+                    try table.set(name, of: context, call, &inner)
+                } catch {
+                    refusal = error
+                }
+            }
+        } catch {
+            refusal = .invalidArguments("Set: \(error)")
+        }
+        if let refusal { throw refusal }
+        call.reply()
+    }
+
+    private func arguments<each T: WireValue>(
+        _ call: MethodCall, _ expected: String, _ types: repeat (each T).Type
+    ) throws(BusError) -> (repeat each T) {
+        do throws(WireError) {
+            return try call.message.read(repeat each types)
+        } catch {
+            throw .invalidArguments("\(call.message.member ?? "") takes '\(expected)', got '\(call.message.signature)'")
+        }
+    }
+
+    /// The property; an empty interface name means any that has it.
+    private func find(
+        _ property: String, _ interface: String, in object: ExportedObject
+    ) throws(BusError) -> (InterfaceTable, AnyObject) {
+        let tables = object.interfaces.filter { interface.isEmpty || $0.table.name == interface }
+        guard !tables.isEmpty || Standard.all.contains(interface) else {
+            throw .unknownInterface("\(object.path) has no interface \(shortened(interface))")
+        }
+        guard let found = tables.first(where: { $0.table.property(property) != nil }) else {
+            throw .unknownProperty("\(object.path) has no property \(shortened(property))")
+        }
+        return (found.table, found.context)
+    }
+
+    // MARK: Introspection
+
+    private func introspect(_ path: String, _ member: String, _ call: MethodCall) {
+        guard member == "Introspect" else {
+            return call.fail(.unknownMethod("\(Standard.introspectable) has no method \(member)"))
+        }
+        guard call.message.signature.isEmpty else {
+            return call.fail(.invalidArguments("Introspect takes no arguments, got '\(call.message.signature)'"))
+        }
+        let object = ObjectPath(path).flatMap { self.objects[$0] }
+        let children = self.children(of: path)
+        guard object != nil || !children.isEmpty || path == "/" else {
+            return call.fail(.unknownObject("there is no object at \(path)"))
+        }
+        call.reply(Introspection.document(for: object, children: children))
+    }
+
+    /// The names right below `path`, in order.
+    private func children(of path: String) -> [String] {
+        let prefix = path == "/" ? "/" : path + "/"
+        var names: Set<Substring> = []
+        for object in self.objects.keys where object.text.utf8.count > prefix.utf8.count {
+            guard object.text.hasPrefix(prefix) else { continue }
+            names.insert(object.text.dropFirst(prefix.count).prefix { $0 != "/" })
+        }
+        return names.map(String.init).sorted()
+    }
+}
+
+extension ExportedObject {
+    /// Each readable property of an interface as an entry of an `a{sv}` that the writer stands in.
+    func writeEntries(of table: InterfaceTable, _ context: AnyObject, to array: inout WireWriter) {
+        for property in table.propertyList {
+            array.container(CDBUS_TYPE_DICT_ENTRY, of: nil) { entry in
+                property.name.write(to: &entry)
+                table.write(property.name, of: context, to: &entry)
+            }
+        }
+    }
+}
+
+/// The interfaces every object has.
+enum Standard {
+    static let introspectable = "org.freedesktop.DBus.Introspectable"
+    static let properties = "org.freedesktop.DBus.Properties"
+    static let peer = "org.freedesktop.DBus.Peer"
+    static let all = [introspectable, properties, peer]
+}

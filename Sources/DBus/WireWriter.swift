@@ -1,0 +1,113 @@
+import CDBus
+import EventLoop
+
+/// Writes values into the body of a message, one after the other. The C type behind it is `DBusMessageIter`.
+///
+/// libdbus fails here only when memory is out, and a message is then half written: there is nothing to go back to.
+@safe
+package struct WireWriter {
+    private var iterator: DBusMessageIter
+
+    init(_ message: OpaquePointer) {
+        unsafe self.iterator = DBusMessageIter()
+        // SAFETY: `message` is live for as long as its owner lends it to this writer.
+        unsafe dbus_message_iter_init_append(message, &self.iterator)
+    }
+
+    private init() {
+        unsafe self.iterator = DBusMessageIter()
+    }
+
+    mutating func fixed<T: FixedWireValue>(_ value: T) {
+        var value = value
+        // SAFETY: T has the layout that its type code promises.
+        check(unsafe dbus_message_iter_append_basic(&self.iterator, T.type, &value))
+    }
+
+    mutating func boolean(_ value: Bool) {
+        var value: dbus_bool_t = value ? 1 : 0
+        // SAFETY: a boolean is a dbus_bool_t holding 0 or 1.
+        check(unsafe dbus_message_iter_append_basic(&self.iterator, CDBUS_TYPE_BOOLEAN, &value))
+    }
+
+    mutating func string(_ value: String, as type: Int32) {
+        var value = value
+        value.withUTF8 { _ in }
+        // SAFETY: Swift strings are valid UTF-8, and callers vouch for paths and signatures.
+        unsafe value.withCString { pointer in
+            var pointer: UnsafePointer<CChar>? = unsafe pointer
+            check(unsafe dbus_message_iter_append_basic(&self.iterator, type, &pointer))
+        }
+    }
+
+    mutating func descriptor(_ value: Int32) {
+        invariant(value >= 0, "a descriptor was sent after it was taken")
+        var value = value
+        // SAFETY: libdbus duplicates the descriptor.
+        check(unsafe dbus_message_iter_append_basic(&self.iterator, CDBUS_TYPE_UNIX_FD, &value))
+    }
+
+    /// Appends the elements of an array in one block; the writer stands inside the array.
+    package mutating func fixedElements<T: FixedWireValue>(_ elements: Span<T>) {
+        self.fixedElements(elements, as: T.self)
+    }
+
+    /// The same, with the type code of another type of the same layout: `Int64` microseconds as `t`.
+    package mutating func fixedElements<T: FixedWireValue, W: FixedWireValue>(_ elements: Span<T>, as wire: W.Type) {
+        invariant(MemoryLayout<T>.stride == MemoryLayout<W>.stride, "\(T.self) cannot travel as \(W.self)")
+        guard !elements.isEmpty else { return }
+        // SAFETY: libdbus wants the address of a pointer variable and reads `count` elements behind it.
+        unsafe elements.withUnsafeBufferPointer { buffer in
+            var base = buffer.baseAddress
+            check(
+                unsafe dbus_message_iter_append_fixed_array(
+                    &self.iterator, W.type, &base, Int32(clamping: buffer.count)))
+        }
+    }
+
+    /// Writes a container; `signature` is that of the contents where libdbus wants it (array, variant).
+    package mutating func container(
+        _ type: Int32, of signature: String?, _ body: (inout WireWriter) -> Void
+    ) {
+        var inner = WireWriter()
+        // SAFETY: open and close are paired, and nobody else can use the outer iterator in between: it is inout.
+        if let signature {
+            unsafe signature.withCString {
+                check(
+                    unsafe dbus_message_iter_open_container(
+                        &self.iterator, type, $0, &inner.iterator))
+            }
+        } else {
+            check(unsafe dbus_message_iter_open_container(&self.iterator, type, nil, &inner.iterator))
+        }
+        body(&inner)
+        check(unsafe dbus_message_iter_close_container(&self.iterator, &inner.iterator))
+    }
+
+    /// The same for the hot path: no `String` is made.
+    package mutating func array(of signature: StaticString, _ body: (inout WireWriter) -> Void) {
+        var inner = WireWriter()
+        // SAFETY: as above.
+        unsafe signature.withCString {
+            check(
+                unsafe dbus_message_iter_open_container(
+                    &self.iterator, CDBUS_TYPE_ARRAY, $0, &inner.iterator))
+        }
+        body(&inner)
+        check(unsafe dbus_message_iter_close_container(&self.iterator, &inner.iterator))
+    }
+
+    /// A struct.
+    package mutating func structure(_ body: (inout WireWriter) -> Void) {
+        self.container(CDBUS_TYPE_STRUCT, of: nil, body)
+    }
+
+    /// A variant holding `value`.
+    package mutating func variant(_ value: some WireValue) {
+        self.container(CDBUS_TYPE_VARIANT, of: type(of: value).signature) { value.write(to: &$0) }
+    }
+}
+
+private func check(_ succeeded: dbus_bool_t) {
+    invariant(succeeded != 0, "out of memory")
+}

@@ -1,0 +1,42 @@
+package import DBus
+import Motion
+
+/// Bus names, object paths, interfaces and errors, written once for both sides.
+package enum BusName {
+    package static let sensors = "org.jostle.Sensors1"
+    package static let broker = "org.jostle.Broker1"
+}
+
+package enum InterfaceName {
+    package static let sensors: StaticString = "org.jostle.Sensors1"
+    package static let sensor: StaticString = "org.jostle.Sensors1.Sensor"
+    package static let broker: StaticString = "org.jostle.Broker1"
+    package static let app: StaticString = "org.jostle.Broker1.App"
+}
+
+package enum Path {
+    package static var sensors: ObjectPath { ObjectPath(literal: "/org/jostle/Sensors1") }
+    package static var broker: ObjectPath { ObjectPath(literal: "/org/jostle/Broker1") }
+    package static var apps: ObjectPath { ObjectPath(literal: "/org/jostle/Broker1/apps") }
+
+    package static func sensor(_ name: String) -> ObjectPath { self.sensors.appending(escaped: name) }
+
+    /// The object of an app; a client without a name stands under its unique name.
+    package static func app(_ id: String) -> ObjectPath { self.apps.appending(escaped: id) }
+}
+
+extension BusError {
+    /// An error of our own.
+    private static func jostle(_ name: String, _ message: String) -> BusError {
+        BusError("org.jostle.Error." + name, message)
+    }
+
+    /// A detector, claim or script that cannot be: the message names the key, the value and what was expected.
+    package static func invalidConfiguration(_ message: String) -> BusError {
+        self.jostle("InvalidConfiguration", message)
+    }
+    /// A name of ours that does not exist: a detector, an app.
+    package static func notFound(_ message: String) -> BusError { self.jostle("NotFound", message) }
+    /// The caller does not own the app id it gave.
+    package static func identityMismatch(_ message: String) -> BusError { self.jostle("IdentityMismatch", message) }
+}

@@ -1,0 +1,120 @@
+package import DBus
+package import Motion
+
+/// Reads an `a{sv}` strictly: every key must be known and of its type.
+package struct OptionReader {
+    private let options: [String: Value]
+    private let subject: String
+
+    /// - Parameter subject: what the options belong to, for messages: `claim`.
+    package init(_ options: [String: Value], of subject: String, known: [String]) throws(BusError) {
+        self.options = options
+        self.subject = subject
+        for key in options.keys.sorted() where !known.contains(key) {
+            let near = Suggestion.nearest(to: key, among: known)
+            throw .invalidConfiguration(
+                "\(subject): unknown option '\(printable(key))'" + (near.map { ", did you mean '\($0)'?" } ?? ""))
+        }
+    }
+
+    package func number(_ key: String) throws(BusError) -> Double? {
+        switch self.options[key] {
+        case nil: return nil
+        case .double(let value): return value
+        case .some(let other): throw self.wrongType(key, "a number 'd'", other)
+        }
+    }
+
+    /// A time in microseconds.
+    package func time(_ key: String) throws(BusError) -> TimeSpan? {
+        switch self.options[key] {
+        case nil: return nil
+        case .uint64(let value):
+            guard let time = Timestamp(wire: value) else {
+                throw .invalidConfiguration("\(self.subject): \(key) \(value) us is too long")
+            }
+            return time - .zero
+        case .some(let other): throw self.wrongType(key, "a time 't' in microseconds", other)
+        }
+    }
+
+    package func flag(_ key: String) throws(BusError) -> Bool? {
+        switch self.options[key] {
+        case nil: return nil
+        case .boolean(let value): return value
+        case .some(let other): throw self.wrongType(key, "a boolean 'b'", other)
+        }
+    }
+
+    private func wrongType(_ key: String, _ expected: String, _ found: Value) -> BusError {
+        .invalidConfiguration("\(self.subject): \(key) is \(expected), not a \(found.typeName)")
+    }
+}
+
+extension SensorPace {
+    /// The keys of a claim's options and of its answer.
+    package enum Key {
+        package static let rate = "rate"
+        package static let batchLatency = "batch-latency"
+    }
+
+    /// A claim's options. The rate must be given.
+    package init(claim options: [String: Value]) throws(BusError) {
+        let reader = try OptionReader(options, of: "claim", known: [Key.rate, Key.batchLatency])
+        guard let rate = try reader.number(Key.rate) else {
+            throw .invalidConfiguration("claim: 'rate' (d, in Hz) is missing")
+        }
+        self.init(rate: rate, batchLatency: try reader.time(Key.batchLatency) ?? .zero)
+    }
+
+    package var options: [String: Value] {
+        [
+            Key.rate: .double(self.rate),
+            Key.batchLatency: .uint64(UInt64(max(0, self.batchLatency.microseconds))),
+        ]
+    }
+
+    /// What the reader says is in force; `nil` when it says nothing sensible.
+    package init?(inForce options: [String: Value]) {
+        guard case .double(let rate) = options[Key.rate], rate.isFinite, rate > 0,
+            case .uint64(let latency) = options[Key.batchLatency], let latency = Timestamp(wire: latency)
+        else { return nil }
+        self.init(rate: rate, batchLatency: latency - .zero)
+    }
+}
+
+extension SensorDescription {
+    package var options: [String: Value] {
+        var options: [String: Value] = [
+            "name": .string(self.name),
+            "channels": .array(of: "s", self.channels.map { .string($0) }),
+            "unit": .string(self.unit),
+            "rates": .array(of: "d", self.rates.map { .double($0) }),
+            "placement": .string(self.placement),
+            "source": .string(self.source),
+            "simulated": .boolean(self.isSimulated),
+        ]
+        if let range = self.range { options["range"] = .double(range) }
+        return options
+    }
+
+    /// A description as the reader gives it; `nil` when it is not one we can work with.
+    package init?(_ options: [String: Value]) {
+        func text(_ key: String) -> String {
+            if case .string(let text) = options[key] { text } else { "" }
+        }
+        func array(_ key: String) -> [Value] {
+            if case .array(_, let values) = options[key] { values } else { [] }
+        }
+        let channels = array("channels").compactMap { if case .string(let name) = $0 { name } else { nil } }
+        let rates = array("rates").compactMap { if case .double(let rate) = $0 { rate } else { nil } }
+        guard !text("name").isEmpty, (1...SensorLimits.channels).contains(channels.count),
+            rates.allSatisfy({ $0.isFinite && $0 > 0 })
+        else { return nil }
+        var range: Double?
+        if case .double(let value) = options["range"], value.isFinite, value > 0 { range = value }
+        self.init(
+            name: text("name"), channels: channels, unit: text("unit"), range: range, rates: rates,
+            placement: text("placement"), source: text("source"), isSimulated: options["simulated"] == .boolean(true))
+    }
+}
