@@ -148,8 +148,23 @@ int CLinux_pidfd_reap(int descriptor, int *killed, int *status) {
     return 1;
 }
 
+/* A parent may have left us with SIGCHLD ignored, and then the kernel would throw away how our children end. */
+static void keep_endings(void) {
+    struct sigaction action;
+    if (sigaction(SIGCHLD, NULL, &action) < 0) {
+        return;
+    }
+    if (action.sa_handler == SIG_IGN) {
+        action.sa_handler = SIG_DFL;
+    } else if ((action.sa_flags & SA_NOCLDWAIT) == 0) {
+        return;
+    }
+    action.sa_flags &= ~SA_NOCLDWAIT;
+    sigaction(SIGCHLD, &action, NULL);
+}
+
 int CLinux_spawn(
-    pid_t *process, const char *program, char *const arguments[], char *const environment[], const int sources[3],
+    pid_t *process, const char *program, char *const *arguments, char *const *environment, const int *sources,
     int own_group) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -184,6 +199,13 @@ int CLinux_spawn(
         code = posix_spawn_file_actions_adddup2(&actions, source, target);
     }
 
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+    /* Ours are all close-on-exec, but a library's or an inherited one need not be. */
+    if (code == 0) {
+        code = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+    }
+#endif
+
     if (code == 0) {
         short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (own_group ? POSIX_SPAWN_SETPGROUP : 0);
         sigemptyset(&none);
@@ -194,7 +216,9 @@ int CLinux_spawn(
         posix_spawnattr_setsigmask(&attributes, &none);
         posix_spawnattr_setsigdefault(&attributes, &all);
         posix_spawnattr_setpgroup(&attributes, 0);
-        code = posix_spawnp(process, program, &actions, &attributes, arguments, environment);
+        keep_endings();
+        code = posix_spawnp(
+            process, program, &actions, &attributes, arguments, environment != NULL ? environment : environ);
     }
 
     for (int target = 0; target < 3; target++) {

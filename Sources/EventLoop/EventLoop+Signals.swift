@@ -23,7 +23,7 @@ extension EventLoop {
             try Self.control(self.epoll.raw, CLinux_EPOLL_CTL_ADD, watch.raw, .read, .own(watch.raw))
             self.signals = watch
         }
-        for signal in signals { self.signals?.handlers[signal] = handler }
+        for signal in signals { _ = self.signals?.handlers.updateValue(handler, forKey: signal) }
     }
 
     /// Reads what signals have arrived and runs their handlers.

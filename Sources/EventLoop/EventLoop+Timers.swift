@@ -45,10 +45,8 @@ extension EventLoop {
     /// Ends a timer and releases its handler. It does not run again, not even when it is due already.
     package func cancel(_ timer: TimerID) {
         let timers = self.timers(of: timer.clock)
-        // Released at the end, outside any access to the queue: what it captured may cancel or schedule in turn.
-        let handler = timers.queue.remove(timer.id)
+        _ = timers.queue.remove(timer.id)
         self.armIfNested(timers)
-        _ = handler
     }
 
     private func timers(of clock: Clock) -> ClockTimers {

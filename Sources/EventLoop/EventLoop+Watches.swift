@@ -17,10 +17,11 @@ extension EventLoop {
             try self.perform(change, on: descriptor)
         } catch {
             self.table.revert(descriptor, to: before)
-            // Nothing to tell the kernel: taking the watch out leads back to what it holds.
+            // Without the watch the table wants what the kernel still holds: there is nothing to perform.
             _ = self.table.remove(registration)
             throw error
         }
+        if self.table.hasAlwaysReadyWork { self.ringIfNested() }
         return registration
     }
 
@@ -36,6 +37,7 @@ extension EventLoop {
             _ = self.table.update(registration, for: old.interest)
             throw error
         }
+        if self.table.hasAlwaysReadyWork { self.ringIfNested() }
     }
 
     /// Ends a watch. Its handler does not run again, not even for events that were fetched already.
@@ -61,7 +63,6 @@ extension EventLoop {
             } catch {
                 guard error.code == EPERM else { throw error }
                 self.table.markAlwaysReady(descriptor)
-                self.ringIfNested()
             }
         case .modify(let interest):
             try Self.control(self.epoll.raw, CLinux_EPOLL_CTL_MOD, descriptor, interest, token)

@@ -31,6 +31,15 @@ package struct OwnedDescriptor: ~Copyable, Sendable {
         let raw = self.raw
         return OwnedDescriptor(adopting: try systemCall("fcntl") { fcntl(raw, F_DUPFD_CLOEXEC, 0) })
     }
+
+    /// Says whether reading and writing wait. The setting belongs to the open file, so all its descriptors share it.
+    ///
+    /// The corresponding C function is `fcntl` with `F_SETFL`.
+    package borrowing func setBlocking(_ isBlocking: Bool) throws(SystemError) {
+        let raw = self.raw
+        let flags = try systemCall("fcntl") { fcntl(raw, F_GETFL) }
+        try systemCall("fcntl") { fcntl(raw, F_SETFL, isBlocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK) }
+    }
 }
 
 /// The two ends of a pipe, close-on-exec.
@@ -53,10 +62,5 @@ package struct Pipe: ~Copyable, Sendable {
         }
         self.reader = OwnedDescriptor(adopting: ends.0)
         self.writer = OwnedDescriptor(adopting: ends.1)
-    }
-
-    /// Parts the ends.
-    package consuming func split(_ body: (consuming OwnedDescriptor, consuming OwnedDescriptor) -> Void) {
-        body(self.reader, self.writer)
     }
 }

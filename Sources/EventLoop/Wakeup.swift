@@ -51,8 +51,7 @@ extension EventLoop {
     /// Ends a wakeup. Firing it afterwards does nothing.
     package func cancel(_ wakeup: Wakeup) {
         guard let index = self.wakeups.firstIndex(where: { $0.wakeup === wakeup }) else { return }
-        let removed = self.wakeups.remove(at: index)
-        _ = removed
+        _ = self.wakeups.remove(at: index)
     }
 
     /// Runs the handlers of the wakeups that have fired.

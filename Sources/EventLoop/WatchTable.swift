@@ -140,6 +140,7 @@ struct WatchTable {
     mutating func markAlwaysReady(_ descriptor: Int32) {
         guard !self.ports[Int(descriptor)].isAlwaysReady else { return }
         self.ports[Int(descriptor)].isAlwaysReady = true
+        self.ports[Int(descriptor)].kernel = []
         self.alwaysReady.append(descriptor)
     }
 

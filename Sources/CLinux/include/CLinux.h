@@ -72,9 +72,10 @@ int CLinux_pidfd_send_signal(int descriptor, int signal);
  * signal or an exit code. Answers 0 when it still runs. */
 int CLinux_pidfd_reap(int descriptor, int *killed, int *status);
 /* posix_spawnp with a clean signal state: nothing blocked, everything at its default. The sources stand for standard
- * input, output and error; -1 leaves one as it is. Answers 0 or an error number, not through errno. */
+ * input, output and error; -1 leaves one as it is. No environment means that of this process. Answers 0 or an error
+ * number, not through errno. */
 int CLinux_spawn(
-    pid_t *process, const char *program, char *const arguments[], char *const environment[], const int sources[3],
+    pid_t *process, const char *program, char *const *arguments, char *const *environment, const int *sources,
     int own_group);
 
 #endif

@@ -1,0 +1,129 @@
+import EventLoop
+import Glibc
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct TimerTests {
+    @Test(arguments: [Clock.monotonic, .boottime])
+    func runsAtItsDeadlineAndNotBefore(_ clock: Clock) throws {
+        let loop = try EventLoop()
+        let deadline = clock.now() + 5_000
+        var ranAt: Int64 = 0
+        loop.once(at: deadline, on: clock) {
+            ranAt = clock.now()
+            loop.stop()
+        }
+        try loop.run()
+        #expect(ranAt >= deadline)
+        // One wake-up, for the timer.
+        #expect(loop.rounds == 1)
+    }
+
+    @Test func orderIsByDeadlineThenByScheduling() throws {
+        let loop = try EventLoop()
+        var order: [Int] = []
+        let now = Clock.monotonic.now()
+        loop.once(at: now - 1) { order.append(3) }
+        loop.once(at: now - 2) { order.append(1) }
+        loop.once(at: now - 2) { order.append(2) }
+        try loop.runOnce(timeout: nil)
+        #expect(order == [1, 2, 3])
+    }
+
+    @Test(arguments: [Int64.min, -1, 0, 1])
+    func deadlineLongPastIsDueNow(_ deadline: Int64) throws {
+        let loop = try EventLoop()
+        var count = 0
+        loop.once(at: deadline) { count += 1 }
+        loop.once(at: deadline, on: .boottime) { count += 1 }
+        while count < 2 { try loop.runOnce(timeout: nil) }
+        #expect(try !loop.runOnce(timeout: 0))
+    }
+
+    @Test func deadlineAtTheEndOfTimeIsAccepted() throws {
+        let loop = try EventLoop()
+        let timer = loop.schedule(at: .max) { Issue.record("the end of time") }
+        loop.once(after: .max) { Issue.record("the end of time") }
+        #expect(try !loop.runOnce(timeout: 1_000))
+        loop.cancel(timer)
+    }
+
+    @Test func firedTimerCanBeRescheduledAndACancelledOneCannot() throws {
+        let loop = try EventLoop()
+        var count = 0
+        let timer = loop.schedule(after: 0) { count += 1 }
+        try loop.runOnce(timeout: nil)
+        #expect(try !loop.runOnce(timeout: 0))
+        loop.reschedule(timer, at: 0)
+        try loop.runOnce(timeout: nil)
+        #expect(count == 2)
+        loop.reschedule(timer, after: 0)
+        loop.cancel(timer)
+        loop.reschedule(timer, at: 0)
+        #expect(try !loop.runOnce(timeout: 0))
+        #expect(count == 2)
+    }
+
+    @Test func handlerMayCancelAnotherThatIsDue() throws {
+        let loop = try EventLoop()
+        var second: EventLoop.TimerID?
+        var order: [Int] = []
+        loop.once(at: 1) {
+            order.append(1)
+            if let second { loop.cancel(second) }
+        }
+        second = loop.schedule(at: 2) { order.append(2) }
+        loop.once(at: 3) { order.append(3) }
+        try loop.runOnce(timeout: nil)
+        #expect(order == [1, 3])
+    }
+
+    @Test func handlerThatReschedulesItselfForNowDoesNotHoldUpTheRound() throws {
+        let loop = try EventLoop()
+        let pipe = try Pipe()
+        pipe.fill()
+        var own: EventLoop.TimerID?
+        var ticks = 0
+        var reads = 0
+        own = loop.schedule(at: 0) {
+            ticks += 1
+            if let own { loop.reschedule(own, at: 0) }
+        }
+        let watch = try loop.watch(pipe.reader.raw, for: .read) { _ in reads += 1 }
+        for _ in 0..<10 { try loop.runOnce(timeout: nil) }
+        #expect(ticks == 10)
+        #expect(reads == 10)
+        loop.cancel(watch)
+    }
+
+    @Test func dueTimersRunThoughDescriptorsAreAlwaysReady() throws {
+        let loop = try EventLoop()
+        let pipe = try Pipe()
+        pipe.fill()
+        var copies: [Int32] = []
+        for _ in 0..<(4 * EventLoop.batch) {
+            copies.append(try pipe.reader.duplicate().release())
+            _ = try loop.watch(copies[copies.count - 1], for: .read) { _ in }
+        }
+        var ticks = 0
+        var own: EventLoop.TimerID?
+        own = loop.schedule(at: 0) {
+            ticks += 1
+            if let own { loop.reschedule(own, at: 0) }
+        }
+        for _ in 0..<8 { try loop.runOnce(timeout: nil) }
+        #expect(ticks == 8)
+        for copy in copies { close(copy) }
+    }
+
+    @Test func earliestTimerWakesTheLoopAlsoAfterChanges() throws {
+        let loop = try EventLoop()
+        let late = loop.schedule(after: 60_000_000) { Issue.record("too late") }
+        let early = loop.schedule(after: 50_000_000) { loop.stop() }
+        // Each of these has to reach the kernel: forgotten, the loop would sleep for a minute.
+        loop.reschedule(early, at: Clock.monotonic.now() + 1_000)
+        try loop.run()
+        loop.once(after: 0) { loop.reschedule(early, after: 1_000) }
+        try loop.run()
+        loop.cancel(late)
+    }
+}
