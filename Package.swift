@@ -91,5 +91,6 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests("TestSupportTests", ["TestSupport", "CTestSupport"]),
+        tests("BusPolicyTests", ["TestSupport"]),
     ]
 )

@@ -9,7 +9,7 @@ package final class PrivateBus {
     package enum Kind: Equatable, Sendable {
         /// Everything is allowed, as between the programs of one user.
         case session
-        /// What a system bus allows, and what these policy files add to it. Always `dbus-daemon`: the policy language is
+        /// What a system bus allows, and what these policy files add to it, absolute or in the directory. Always `dbus-daemon`: the policy language is
         /// its own, and beside it only the launcher of dbus-broker reads it, which does not run without systemd.
         case system(policies: [String])
     }
@@ -52,8 +52,10 @@ package final class PrivateBus {
     ///
     /// - Parameters:
     ///   - additions: Elements for dbus-daemon's configuration, such as `<limit>`; they come last and so win.
+    ///   - files: Files to be in the directory before the bus starts, by name; a policy may be one of them.
     package init(
-        _ kind: Kind = .session, services: [Service] = [], additions: String = "", on wanted: Implementation? = nil
+        _ kind: Kind = .session, services: [Service] = [], additions: String = "", files: [String: String] = [:],
+        on wanted: Implementation? = nil
     ) throws(Failure) {
         var implementation: Implementation = if let wanted { wanted } else { try .chosen() }
         if kind != .session, wanted == nil { implementation = .dbusDaemon }
@@ -64,6 +66,7 @@ package final class PrivateBus {
         let command: [String]
         do {
             try makeServices(services, in: directory)
+            for (name, text) in files { try write(text, to: "\(directory)/\(name)") }
             switch implementation {
             case .dbusDaemon:
                 let file = "\(directory)/bus.conf"
@@ -94,11 +97,11 @@ package final class PrivateBus {
     /// Runs `body` with a bus that is there until its end.
     @discardableResult
     package static func with<Result>(
-        _ kind: Kind = .session, services: [Service] = [], additions: String = "",
+        _ kind: Kind = .session, services: [Service] = [], additions: String = "", files: [String: String] = [:],
         on implementation: Implementation? = nil,
         _ body: (PrivateBus) throws -> Result
     ) throws -> Result {
-        let bus = try PrivateBus(kind, services: services, additions: additions, on: implementation)
+        let bus = try PrivateBus(kind, services: services, additions: additions, files: files, on: implementation)
         defer { bus.stop() }
         return try body(bus)
     }
