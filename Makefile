@@ -1,0 +1,105 @@
+# Jostle: build, check, install. `make help` lists the targets.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+SWIFT ?= $(shell command -v swift || echo /opt/swift/usr/bin/swift)
+# The user that the daemons run as on the system bus.
+SERVICE_USER ?= jostle
+
+BIN = $(PREFIX)/bin
+LIBEXEC = $(PREFIX)/libexec
+SHARE = $(PREFIX)/share
+
+DAEMONS = jostle-sensord jostle-brokerd
+PROGRAMS = jostle $(DAEMONS)
+PACKAGES = pkg-config libdbus-1-dev dbus dbus-broker systemd libglib2.0-bin python3-dbus-fast libxml2-utils
+INSTALL = install -D -m 644
+
+.PHONY: help deps build test lint lint-format lint-imports lint-foundation lint-dbus demo bench install clean
+
+help:
+	@echo 'make deps     install the Debian packages that are missing'
+	@echo 'make build    build the release programs into .build/release'
+	@echo 'make test     run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
+	@echo 'make lint     check format, imports, linkage and the D-Bus files'
+	@echo 'make demo     show two apps, one shake, and who gets it'
+	@echo 'make bench    measure against the budget'
+	@echo 'make install  install the release programs; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+	@echo 'make clean    remove .build'
+
+# Nothing is asked of root, or of the network, unless something is missing.
+deps:
+	@missing=; for package in $(PACKAGES); do \
+	    test "$$(dpkg-query -W -f '$${db:Status-Status}' $$package 2>/dev/null)" = installed || \
+	        missing="$$missing $$package"; \
+	done; \
+	test -z "$$missing" && exit 0; \
+	echo "installing:$$missing"; \
+	root=; test "$$(id -u)" = 0 || root=sudo; \
+	$$root apt-get update -q && \
+	$$root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing
+
+build:
+	$(SWIFT) build -c release --static-swift-stdlib
+
+# The counts of the run are left in .build/tests.xml.
+test:
+	@rm -f .build/tests.xml
+	$(SWIFT) test --disable-xctest --xunit-output .build/tests.xml
+
+lint: lint-format lint-imports lint-foundation lint-dbus
+
+lint-format:
+	$(SWIFT) format lint --strict -r Sources Tests Package.swift
+
+lint-imports:
+	$(SWIFT) build --build-tests --explicit-target-dependency-import-check error
+
+# Foundation costs 17 MB and 5 ms at every start.
+lint-foundation:
+	$(SWIFT) build
+	@for program in $(PROGRAMS); do \
+	    needed=$$(readelf -d .build/debug/$$program | grep NEEDED) || exit 1; \
+	    if echo "$$needed" | grep Foundation; then echo "$$program links Foundation"; exit 1; fi; \
+	done
+
+lint-dbus:
+	xmllint --noout $(wildcard dbus/*.conf dbus/*.xml)
+	@if test -x dbus/check-xml; then dbus/check-xml; fi
+
+demo: build
+	.build/release/jostle demo
+
+bench: build
+	.build/release/jostle-bench
+
+# Does not build, so that what root installs is what the user built.
+install:
+	@for program in $(PROGRAMS); do \
+	    test -x .build/release/$$program || { echo "no .build/release/$$program: run make build first"; exit 1; }; \
+	done
+	install -D -m 755 .build/release/jostle $(DESTDIR)$(BIN)/jostle
+	for daemon in $(DAEMONS); do \
+	    install -D -m 755 .build/release/$$daemon $(DESTDIR)$(LIBEXEC)/$$daemon || exit 1; \
+	done
+	for file in $(wildcard policies/*.conf); do \
+	    $(INSTALL) $$file $(DESTDIR)$(SHARE)/jostle/policy.d/$${file##*/} || exit 1; \
+	done
+	for file in $(wildcard dbus/*.xml); do \
+	    $(INSTALL) $$file $(DESTDIR)$(SHARE)/dbus-1/interfaces/$${file##*/} || exit 1; \
+	done
+	$(INSTALL) dbus/org.jostle.conf $(DESTDIR)$(SHARE)/dbus-1/system.d/org.jostle.conf
+	for file in services/org.jostle.Sensors1.service services/org.jostle.Broker1.service \
+	    system-services/org.jostle.Sensors1.service system-services/org.jostle.Broker1.service; do \
+	    install -d $(DESTDIR)$(SHARE)/dbus-1/$${file%/*} && \
+	    sed -e 's|@libexecdir@|$(LIBEXEC)|' -e 's|@user@|$(SERVICE_USER)|' dbus/$$file.in \
+	        > $(DESTDIR)$(SHARE)/dbus-1/$$file && \
+	    chmod 644 $(DESTDIR)$(SHARE)/dbus-1/$$file || exit 1; \
+	done
+	$(INSTALL) dbus/jostle.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/jostle.conf
+	for page in $(wildcard docs/*.[1578]); do \
+	    $(INSTALL) $$page $(DESTDIR)$(SHARE)/man/man$${page##*.}/$${page##*/} || exit 1; \
+	done
+
+clean:
+	rm -rf .build
