@@ -1,0 +1,77 @@
+import Motion
+import Testing
+
+@testable import Detection
+
+@Suite struct DetectorCompilerTests {
+    private func compile(_ options: [String: OptionValue]) throws(DetectorProblem) -> CompiledDetector {
+        try DetectorCompiler.compile(DetectorRequest(name: "d", options: options), for: nil)
+    }
+
+    @Test func aPresetFillsInItsDefaults() throws {
+        let detector = try self.compile(["preset": .text("shake.axis")])
+        #expect(detector.every == .milliseconds(200))
+        #expect(detector.rest == .seconds(1))
+        #expect(detector.restMode == .leading)
+        #expect(detector.startsResting)
+        #expect(detector.threshold == 2.45)
+        #expect(detector.neededRate == 5)
+        #expect(detector.effective.contains { $0.key == "threshold" && $0.value == .number(2.45) })
+        #expect(detector.effective.contains { $0.key == "every" && $0.value == .count(200_000) })
+    }
+
+    @Test(arguments: [OptionValue.text("2300mg"), .text("2.3"), .text("2.3 g"), .number(2.3)])
+    func parametersTakeUnits(_ value: OptionValue) throws {
+        let detector = try self.compile(["preset": .text("shake.planar"), "threshold": value])
+        #expect(abs((detector.threshold ?? 0) - 2.3) < 1e-12)
+    }
+
+    @Test(
+        arguments: [
+            (
+                ["preset": .text("shake.planer")],
+                "detector 'd', preset: unknown preset 'shake.planer', did you mean 'shake.planar'?"
+            ),
+            (
+                ["preset": .text("shake.planar"), "treshold": .number(2)],
+                "detector 'd', treshold: unknown option 'treshold', did you mean 'threshold'?"
+            ),
+            (
+                ["preset": .text("shake.planar"), "threshold": .number(-1)],
+                "detector 'd', threshold: -1.0g is outside 0.0g to 64.0g"
+            ),
+            (
+                ["preset": .text("shake.planar"), "threshold": .number(.nan)],
+                "detector 'd', threshold: expected a finite number"
+            ),
+            (
+                ["preset": .text("shake.planar"), "threshold": .text("2s")],
+                "detector 'd', threshold: expected an acceleration in g, found a time"
+            ),
+            (
+                ["preset": .text("shake.planar"), "every": .text("100")],
+                "detector 'd', every: expected a time such as '100ms', found '100'"
+            ),
+            (["preset": .text("shake.planar"), "every": .count(0)], "detector 'd', every: 0s is outside 1ms to 60s"),
+            (
+                ["preset": .text("shake.planar"), "every": .count(.max)],
+                "detector 'd', every: 9223372036854775807us is outside 1ms to 60s"
+            ),
+            (
+                ["preset": .text("shake.planar"), "rest": .text("1xs")],
+                "detector 'd', rest, column 2: unknown unit 'xs', did you mean 'ms'?"
+            ),
+            (
+                ["preset": .text("shake.planar"), "rest-mode": .text("late")],
+                "detector 'd', rest-mode: expected one of 'leading', 'restarting', 'none', found 'late'"
+            ),
+            (["preset": .flag(true)], "detector 'd', preset: expected a text"),
+        ] as [([String: OptionValue], String)])
+    func problemsSayWhatHelps(_ options: [String: OptionValue], _ message: String) {
+        #expect {
+            try self.compile(options)
+        } throws: { error in
+            (error as? DetectorProblem)?.description == message
+        }
+    }
+}
