@@ -8,8 +8,8 @@ package struct SensorDescription: Hashable, Sendable {
     package var unit: String
     /// The largest magnitude a channel can show, or `nil` when unknown.
     package var range: Double?
-    /// The rates the device can run at, in Hz, ascending.
-    package var rates: [Double]
+    /// The rates the device can run at, in Hz, ascending; empty when it takes any.
+    package let rates: [Double]
     /// Where the sensor sits (`display`, `base`, …); empty when unknown.
     package var placement: String
     /// Where the samples come from, as a person would name it: `synth`, `trace:walk.csv`.
@@ -25,11 +25,34 @@ package struct SensorDescription: Hashable, Sendable {
         self.channels = channels
         self.unit = unit
         self.range = range
-        self.rates = rates
+        self.rates = rates.filter { $0.isFinite && $0 > 0 }.sorted()
         self.placement = placement
         self.source = source
         self.isSimulated = isSimulated
     }
+}
+
+extension SensorDescription {
+    /// The sensor that most detectors listen to.
+    package static let accelerometer = "accelerometer"
+
+    /// The channels a sensor of this name has when nothing else is known.
+    package static func channels(of name: String) -> [String] {
+        switch name {
+        case "location": ["latitude", "longitude", "speed"]
+        case "light": ["lux"]
+        case "proximity": ["near"]
+        default: ["x", "y", "z"]
+        }
+    }
+
+    /// The rate the sensor runs at when `rate` is the fastest wanted: its nearest at or above, else its highest.
+    package func rate(for rate: Double) -> Double {
+        self.rates.first { $0 * (1 + Self.rateTolerance) >= rate } ?? self.rates.last ?? rate
+    }
+
+    /// Two rates nearer than this are one rate: rates are often made from a period, and 1 / (1 / 60) is not 60.
+    package static let rateTolerance = 1e-6
 }
 
 /// How a sensor runs, or should run: how often it is read and how long readings may be held back.

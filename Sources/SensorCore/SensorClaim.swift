@@ -5,9 +5,6 @@ import Motion
 /// The block stays readable after it was handed over, until the next sample due to the claimant overwrites it. So a
 /// block costs no copy, and its memory is used again.
 struct SensorClaim: Sendable {
-    /// Two rates nearer than this are one rate: claims are often made from a period, and 1 / (1 / 60) is not 60.
-    static let rateTolerance = 1e-6
-
     let client: ClientID
     private(set) var requested: SensorPace
     private(set) var inForce: SensorPace
@@ -51,7 +48,7 @@ struct SensorClaim: Sendable {
 
     /// Follows the device to another pace. Returns whether that changes what is in force here.
     mutating func follow(_ device: SensorPace) -> Bool {
-        self.takesAll = device.rate <= self.requested.rate * (1 + Self.rateTolerance)
+        self.takesAll = device.rate <= self.requested.rate * (1 + SensorDescription.rateTolerance)
         let rate = self.takesAll ? device.rate : self.requested.rate
         self.halfStep = 500_000 / device.rate
         // Waiting less than one period gathers nothing: the samples would come one at a time, only later.

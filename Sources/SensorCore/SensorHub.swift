@@ -25,12 +25,9 @@ package struct SensorHub: Sendable {
     private var asked: SensorPace?
     /// Client index -> position in `claims`, or -1.
     private var positions: [Int32] = []
-    /// The device's rates, ascending; empty when it takes any.
-    private let rates: [Double]
 
     package init(_ sensor: SensorDescription) {
         self.sensor = sensor
-        self.rates = sensor.rates.filter { $0.isFinite && $0 > 0 }.sorted()
     }
 
     // MARK: Claims
@@ -97,8 +94,7 @@ package struct SensorHub: Sendable {
             fastest = max(fastest, claim.requested.rate)
             latency = min(latency, claim.requested.batchLatency)
         }
-        let rate =
-            self.rates.first { $0 * (1 + SensorClaim.rateTolerance) >= fastest } ?? self.rates.last ?? fastest
+        let rate = self.sensor.rate(for: fastest)
         // A device cannot gather what comes less than once in the latency.
         if Double(latency.microseconds) < 1_000_000 / rate { latency = .zero }
         let pace = SensorPace(rate: rate, batchLatency: latency)
