@@ -1,1 +1,299 @@
-// BrokerCore
+package import Detection
+package import Motion
+
+/// What jostle-brokerd does, as a value: inputs in, actions out. No I/O, no clock.
+///
+/// Detectors of all apps that listen to one sensor share one engine. In broadcast, which is all there is without a
+/// policy, each hit is decided at once and every app gets its own.
+package struct BrokerCore {
+    package let limits: BrokerLimits
+    private var apps: [App?] = []
+    private var streams: [SensorStream] = []
+    /// What each detector handle stands for.
+    private var owners: [DetectorOwner?] = []
+    private var freeDetectors: [UInt32] = []
+    private var appCount = 0
+    private var detectorCount = 0
+    /// One counter for all apps, strictly rising.
+    private var lastEpoch: UInt64
+
+    private struct DetectorOwner {
+        let client: ClientID
+        let name: String
+    }
+
+    /// - Parameter epoch: where epochs begin; at least the wall clock in microseconds, so that a restart never repeats one.
+    package init(limits: BrokerLimits = BrokerLimits(), epoch: UInt64) {
+        self.limits = limits
+        self.lastEpoch = epoch
+    }
+
+    // MARK: Apps
+
+    package mutating func register(
+        _ client: ClientID, _ app: AppID, _ identity: Identity, at arrival: Timestamp
+    ) throws(Refusal) {
+        let index = Int(client.index)
+        if index < self.apps.count, self.apps[index] != nil { return }
+        guard self.appCount < self.limits.apps else {
+            throw .limit(name: "apps", value: UInt64(self.limits.apps), message: "too many apps")
+        }
+        while self.apps.count <= index { self.apps.append(nil) }
+        self.apps[index] = App(id: app, identity: identity)
+        self.appCount += 1
+    }
+
+    package mutating func leave(_ client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
+        guard let app = self.app(client) else { return }
+        for detector in app.detectors.values { self.drop(detector) }
+        self.apps[Int(client.index)] = nil
+        self.appCount -= 1
+        self.steer(&actions)
+    }
+
+    /// An app as others may see it.
+    package func app(_ client: ClientID) -> App? {
+        let index = Int(client.index)
+        return index < self.apps.count ? self.apps[index] : nil
+    }
+
+    // MARK: Detectors
+
+    /// Adds detectors, all or none. The same name again replaces the detector; the same request again changes nothing.
+    package mutating func addDetectors(
+        _ client: ClientID, _ requests: [DetectorRequest], at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) throws(Refusal) -> [EffectiveDetector] {
+        guard let app = self.app(client) else { throw .unknownClient }
+        try self.checkLimits(requests, of: app)
+        var compiled: [CompiledDetector] = []
+        compiled.reserveCapacity(requests.count)
+        for request in requests {
+            do throws(DetectorProblem) {
+                let sensor = self.stream(named: Self.sensor(of: request))?.description
+                compiled.append(try DetectorCompiler.compile(request, for: sensor))
+            } catch {
+                throw .badDetector("\(error)")
+            }
+        }
+        for (request, detector) in zip(requests, compiled) {
+            self.install(detector, request, for: client, at: arrival)
+        }
+        self.steer(&actions)
+        return compiled.map { self.effective($0) }
+    }
+
+    package mutating func removeDetectors(
+        _ client: ClientID, _ names: [String], at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) throws(Refusal) {
+        guard let app = self.app(client) else { throw .unknownClient }
+        for name in names where app.detectors[name] == nil { throw .unknownDetector(name) }
+        for name in names {
+            guard let detector = self.apps[Int(client.index)]?.detectors.removeValue(forKey: name) else { continue }
+            self.drop(detector)
+        }
+        self.steer(&actions)
+    }
+
+    /// The sensor a request is about, as far as that can be told before it is compiled.
+    private static func sensor(of request: DetectorRequest) -> String {
+        if case .text(let name) = request.options["sensor"] { return name }
+        if case .text(let name) = request.options["preset"], let preset = PresetCatalogue.named(name) {
+            return preset.sensor
+        }
+        return SensorDescription.accelerometer
+    }
+
+    private func checkLimits(_ requests: [DetectorRequest], of app: App) throws(Refusal) {
+        func limit(_ name: String, _ value: Int, _ message: String) -> Refusal {
+            .limit(name: name, value: UInt64(value), message: message)
+        }
+        guard requests.count <= self.limits.detectorsPerCall else {
+            throw limit("detectors-per-call", self.limits.detectorsPerCall, "\(requests.count) detectors in one call")
+        }
+        var names: Set<String> = []
+        var added = 0
+        for request in requests {
+            guard !request.name.isEmpty else { throw .badDetector("a detector needs a name") }
+            guard request.name.utf8.count <= self.limits.detectorNameBytes else {
+                throw limit(
+                    "detector-name-bytes", self.limits.detectorNameBytes,
+                    "the detector name '\(printable(request.name))' is too long")
+            }
+            guard names.insert(request.name).inserted else { throw .duplicateDetector(request.name) }
+            guard request.options.count <= self.limits.optionsPerDetector else {
+                throw limit(
+                    "options-per-detector", self.limits.optionsPerDetector,
+                    "detector '\(printable(request.name))' has \(request.options.count) options")
+            }
+            for (key, value) in request.options {
+                guard case .text(let text) = value, text.utf8.count > self.limits.optionBytes else { continue }
+                throw limit(
+                    "option-bytes", self.limits.optionBytes,
+                    "'\(printable(key))' of detector '\(printable(request.name))' is too long")
+            }
+            if app.detectors[request.name] == nil { added += 1 }
+        }
+        guard app.detectors.count + added <= self.limits.detectorsPerApp else {
+            throw limit("detectors-per-app", self.limits.detectorsPerApp, "too many detectors of one app")
+        }
+        guard self.detectorCount + added <= self.limits.detectors else {
+            throw limit("detectors", self.limits.detectors, "too many detectors")
+        }
+    }
+
+    private mutating func install(
+        _ detector: CompiledDetector, _ request: DetectorRequest, for client: ClientID, at arrival: Timestamp
+    ) {
+        if let old = self.app(client)?.detectors[request.name] {
+            if old.request == request { return }
+            self.drop(old)
+        }
+        let id = self.makeDetectorID(DetectorOwner(client: client, name: request.name))
+        let stream = self.makeStream(for: detector.sensor)
+        self.streams[stream].engine.add(detector, as: id, at: arrival)
+        self.streams[stream].detectors += 1
+        self.apps[Int(client.index)]?.detectors[request.name] = InstalledDetector(
+            id: id, request: request, effective: detector, sensor: detector.sensor)
+        self.detectorCount += 1
+    }
+
+    private mutating func makeDetectorID(_ owner: DetectorOwner) -> DetectorID {
+        if let index = self.freeDetectors.popLast() {
+            self.owners[Int(index)] = owner
+            return DetectorID(index)
+        }
+        self.owners.append(owner)
+        return DetectorID(UInt32(self.owners.count - 1))
+    }
+
+    private mutating func drop(_ detector: InstalledDetector) {
+        if let stream = self.index(of: detector.sensor) {
+            self.streams[stream].engine.remove(detector.id)
+            self.streams[stream].detectors -= 1
+        }
+        // A sensor that never was and that nobody waits for is forgotten.
+        self.streams.removeAll { $0.detectors == 0 && $0.description == nil }
+        self.owners[Int(detector.id.index)] = nil
+        self.freeDetectors.append(detector.id.index)
+        self.detectorCount -= 1
+    }
+
+    /// What is in force for a detector, as its owner is told.
+    package func effective(_ detector: CompiledDetector) -> EffectiveDetector {
+        let stream = self.stream(named: detector.sensor)
+        let rate = stream?.description.flatMap { description in stream?.wanted.map { description.rate(for: $0.rate) } }
+        return EffectiveDetector(detector: detector, isAvailable: stream?.description != nil, rate: rate)
+    }
+
+    // MARK: Sensors
+
+    /// The sensor is there. Detectors that waited for it begin to work.
+    package mutating func sensorAppeared(
+        _ sensor: SensorDescription, at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) {
+        let index = self.makeStream(for: sensor.name)
+        let isRebuilt = self.streams[index].channels != sensor.channels
+        self.streams[index].appear(sensor)
+        if isRebuilt { self.reinstall(sensor.name, at: arrival) }
+        self.steer(&actions)
+    }
+
+    package mutating func sensorsLost(at arrival: Timestamp) {
+        for index in self.streams.indices { self.streams[index].disappear() }
+    }
+
+    package mutating func claimAnswered(_ sensor: String, _ pace: SensorPace, at arrival: Timestamp) {
+        guard let index = self.index(of: sensor) else { return }
+        self.streams[index].claimAnswered(pace)
+    }
+
+    package mutating func paceChanged(_ sensor: String, _ pace: SensorPace, at arrival: Timestamp) {
+        guard let index = self.index(of: sensor) else { return }
+        self.streams[index].paceChanged(pace)
+    }
+
+    /// The sensor has other channels than we took it to have: its detectors are compiled anew.
+    ///
+    /// One that the sensor cannot serve stays registered and never fires.
+    private mutating func reinstall(_ sensor: String, at arrival: Timestamp) {
+        guard let stream = self.index(of: sensor) else { return }
+        self.streams[stream].engine = DetectionEngine(channels: self.streams[stream].channels)
+        for index in self.apps.indices {
+            for (name, installed) in self.apps[index]?.detectors ?? [:] where installed.sensor == sensor {
+                let compiled = try? DetectorCompiler.compile(installed.request, for: self.streams[stream].description)
+                guard let compiled else { continue }
+                self.streams[stream].engine.add(compiled, as: installed.id, at: arrival)
+                self.apps[index]?.detectors[name]?.effective = compiled
+            }
+        }
+    }
+
+    /// Claims each sensor at the fastest rate its detectors need, and releases it with the last of them.
+    private mutating func steer(_ actions: inout [BrokerAction]) {
+        for index in self.streams.indices {
+            guard let change = self.streams[index].steer() else { continue }
+            switch change {
+            case .claim(let pace): actions.append(.claim(sensor: self.streams[index].name, pace))
+            case .release: actions.append(.release(sensor: self.streams[index].name))
+            }
+        }
+    }
+
+    /// Every sensor that a detector listened to or that the reader has, by name.
+    package var sensors: [SensorStream] { self.streams.sorted { $0.name < $1.name } }
+
+    /// True while a detector waits for a sensor that is not there.
+    package var missesSensor: Bool { self.streams.contains { $0.detectors > 0 && $0.description == nil } }
+
+    private func index(of sensor: String) -> Int? { self.streams.firstIndex { $0.name == sensor } }
+
+    package func stream(named sensor: String) -> SensorStream? { self.index(of: sensor).map { self.streams[$0] } }
+
+    private mutating func makeStream(for sensor: String) -> Int {
+        if let index = self.index(of: sensor) { return index }
+        self.streams.append(SensorStream(name: sensor, channels: SensorDescription.channels(of: sensor)))
+        return self.streams.count - 1
+    }
+
+    // MARK: Samples
+
+    /// Samples arrived; the columns are lent, so that the hot path copies nothing.
+    package mutating func samples(
+        _ sensor: String, first: UInt64, times: Span<Int64>, values: Span<Double>, at arrival: Timestamp,
+        _ actions: inout [BrokerAction]
+    ) {
+        guard let index = self.index(of: sensor) else { return }
+        self.streams[index].process(first: first, times: times, values: values, at: arrival)
+        self.decide(index, &actions)
+    }
+
+    /// Runs the deadlines that have come although no sample did.
+    package mutating func tick(at arrival: Timestamp, _ actions: inout [BrokerAction]) {
+        for index in self.streams.indices {
+            self.streams[index].tick(at: arrival)
+            self.decide(index, &actions)
+        }
+    }
+
+    /// Broadcast: every hit is an event for its owner.
+    private mutating func decide(_ stream: Int, _ actions: inout [BrokerAction]) {
+        let isSimulated = self.streams[stream].description?.isSimulated ?? false
+        for hit in self.streams[stream].hits {
+            guard let owner = self.owners[Int(hit.detector.index)] else { continue }
+            self.lastEpoch &+= 1
+            let epoch = self.lastEpoch
+            let event = self.apps[Int(owner.client.index)]?.take(hit, as: owner.name, epoch, isSimulated)
+            if let event { actions.append(.deliver(owner.client, event)) }
+        }
+        self.streams[stream].hits.removeAll(keepingCapacity: true)
+    }
+
+    package mutating func outcome(_ client: ClientID, delivered: Bool) {
+        guard self.app(client) != nil else { return }
+        if delivered {
+            self.apps[Int(client.index)]?.delivered &+= 1
+        } else {
+            self.apps[Int(client.index)]?.dropped &+= 1
+        }
+    }
+}

@@ -1,0 +1,87 @@
+package import Motion
+
+/// A client of the broker, as the shell numbers them. Numbers of clients that are gone are used again.
+package struct ClientID: Hashable, Comparable, Sendable {
+    package let index: UInt32
+
+    package init(_ index: UInt32) { self.index = index }
+
+    package static func < (a: ClientID, b: ClientID) -> Bool { a.index < b.index }
+}
+
+/// How well it is proven that a client is the app it says it is.
+package enum Identity: String, Sendable {
+    /// Only the user is known: a client without a name.
+    case uid
+    /// It owned the well-known name when it registered.
+    case name
+}
+
+/// Everything that can happen to the broker, as values. Each comes with the time at which it arrived.
+///
+/// The same inputs in the same order give the same actions, live or offline.
+package enum BrokerInput: Sendable {
+    /// A client registered; the shell has made sure that it owns the name.
+    case register(ClientID, AppID, Identity)
+    /// The client, or the name it registered, left the bus.
+    case leave(ClientID)
+    case addDetectors(ClientID, [DetectorRequest])
+    case removeDetectors(ClientID, [String])
+    /// The reader is there and has this sensor.
+    case sensorAppeared(SensorDescription)
+    /// The reader is gone, and with it every sensor and claim.
+    case sensorsLost
+    /// A claim of ours was answered: this is in force, and sample numbers begin again.
+    case claimAnswered(sensor: String, SensorPace)
+    /// What is in force for our claim changed because of others.
+    case paceChanged(sensor: String, SensorPace)
+    case samples(sensor: String, first: UInt64, SampleBlock)
+    /// Time passed without anything else happening.
+    case tick
+    /// What became of an event: it went out, or its receiver did not read and it was left out.
+    case outcome(ClientID, delivered: Bool)
+}
+
+/// What the broker has to do next, in order.
+package enum BrokerAction: Equatable, Sendable {
+    /// Claim the sensor at this pace, or change the claim.
+    case claim(sensor: String, SensorPace)
+    case release(sensor: String)
+    case deliver(ClientID, Event)
+}
+
+/// What a winning app receives.
+package struct Event: Equatable, Sendable {
+    /// Per app, from 1, rising by one.
+    package var sequence: UInt64
+    package var epoch: UInt64
+    /// The time of the sample that decided.
+    package var time: Timestamp
+    /// The app's own name for the detector.
+    package var detector: String
+    /// The largest value the detector's quantity has had since its condition became true.
+    package var peak: Double
+    /// The samples were made or replayed, not measured now.
+    package var isSimulated: Bool
+
+    package init(
+        sequence: UInt64, epoch: UInt64, time: Timestamp, detector: String, peak: Double, isSimulated: Bool
+    ) {
+        self.sequence = sequence
+        self.epoch = epoch
+        self.time = time
+        self.detector = detector
+        self.peak = peak
+        self.isSimulated = isSimulated
+    }
+}
+
+/// Why the broker did not do what a client asked. Nothing of the request was done.
+package enum Refusal: Swift.Error, Equatable, Sendable {
+    case unknownClient
+    /// A limit of `BrokerLimits`, by its name there.
+    case limit(name: String, value: UInt64, message: String)
+    case badDetector(String)
+    case unknownDetector(String)
+    case duplicateDetector(String)
+}

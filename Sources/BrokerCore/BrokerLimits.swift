@@ -1,0 +1,25 @@
+/// How much the broker holds for its clients. What `Limits` shows, and what `LimitsExceeded` names.
+package struct BrokerLimits: Equatable, Sendable {
+    package var apps: Int = 4_096
+    package var detectors: Int = 1_000_000
+    package var detectorsPerApp: Int = 20_000
+    package var detectorsPerCall: Int = 10_000
+    package var detectorNameBytes: Int = 128
+    package var optionsPerDetector: Int = 32
+    package var optionBytes: Int = 16_384
+
+    package init() {}
+
+    /// Names as the bus shows them.
+    package var table: [String: UInt64] {
+        [
+            "apps": UInt64(self.apps),
+            "detectors": UInt64(self.detectors),
+            "detectors-per-app": UInt64(self.detectorsPerApp),
+            "detectors-per-call": UInt64(self.detectorsPerCall),
+            "detector-name-bytes": UInt64(self.detectorNameBytes),
+            "options-per-detector": UInt64(self.optionsPerDetector),
+            "option-bytes": UInt64(self.optionBytes),
+        ]
+    }
+}

@@ -1,0 +1,100 @@
+package import Detection
+package import Motion
+
+/// One sensor as the broker uses it: the claim it needs, the stream that comes in, and the engine that reads it.
+package struct SensorStream {
+    package let name: String
+    /// `nil` while the sensor is not there.
+    package private(set) var description: SensorDescription?
+    package private(set) var channels: [String]
+    var engine: DetectionEngine
+    var detectors = 0
+    /// Hits of the last samples, until they are decided.
+    var hits: [Hit] = []
+
+    /// What we claimed last, or would claim if the sensor were there.
+    package private(set) var wanted: SensorPace?
+    private var claimed: SensorPace?
+    /// What the reader says is in force for us.
+    package private(set) var inForce: SensorPace?
+
+    /// The sequence number that comes next; `nil` before the first sample of a claim.
+    private var expected: UInt64?
+    /// Times that samples were missing or out of step.
+    package private(set) var gaps: UInt64 = 0
+    /// Samples that were sent to us and did not come.
+    package private(set) var lost: UInt64 = 0
+    package private(set) var received: UInt64 = 0
+
+    enum Change {
+        case claim(SensorPace)
+        case release
+    }
+
+    init(name: String, channels: [String]) {
+        self.name = name
+        self.channels = channels
+        self.engine = DetectionEngine(channels: channels)
+    }
+
+    package var counters: DetectionEngine.Counters { self.engine.counters }
+
+    mutating func appear(_ sensor: SensorDescription) {
+        self.description = sensor
+        self.channels = sensor.channels
+        self.claimed = nil
+        self.breakOff()
+    }
+
+    /// The reader went away: our claim went with it, and what comes next begins anew.
+    mutating func disappear() {
+        self.description = nil
+        self.claimed = nil
+        self.inForce = nil
+        self.breakOff()
+    }
+
+    private mutating func breakOff() {
+        self.expected = nil
+        self.engine.gap()
+    }
+
+    /// What has to change about the claim, if anything.
+    mutating func steer() -> Change? {
+        self.wanted = self.detectors == 0 ? nil : self.engine.neededRate.map { SensorPace(rate: $0) }
+        guard self.description != nil, self.wanted != self.claimed else { return nil }
+        self.claimed = self.wanted
+        guard let wanted = self.wanted else {
+            self.inForce = nil
+            return .release
+        }
+        return .claim(wanted)
+    }
+
+    /// The reader answered a claim. Numbers begin again with each claim; nothing is lost in between.
+    mutating func claimAnswered(_ pace: SensorPace) {
+        self.inForce = pace
+        self.expected = nil
+    }
+
+    mutating func paceChanged(_ pace: SensorPace) { self.inForce = pace }
+
+    mutating func process(first: UInt64, times: Span<Int64>, values: Span<Double>, at arrival: Timestamp) {
+        if let expected = self.expected, first != expected {
+            // Higher: some did not come. Lower: the numbers began again. Either way nothing is detected across.
+            self.gaps &+= 1
+            if first > expected { self.lost &+= first - expected }
+            self.engine.gap()
+        }
+        self.expected = first &+ UInt64(times.count)
+        self.received &+= UInt64(times.count)
+        // Measured samples cannot come from the future. Replayed ones may run ahead of the clock.
+        let isSimulated = self.description?.isSimulated ?? false
+        self.engine.process(times: times, values: values, arrival: isSimulated ? nil : arrival, hits: &self.hits)
+    }
+
+    mutating func tick(at arrival: Timestamp) {
+        let held = (self.inForce?.batchLatency ?? .zero) + .milliseconds(100)
+        self.engine.tick(to: arrival - held, hits: &self.hits)
+    }
+}
