@@ -64,7 +64,7 @@ let package = Package(
         shell("EventLoop", ["CLinux"]),
         shell("DBus", ["CDBus", "EventLoop"]),
         shell("Protocol", ["Motion", "DBus"]),
-        shell("DaemonSupport", ["EventLoop", "DBus"]),
+        shell("DaemonSupport", ["EventLoop", "DBus", "Motion"]),
         shell("JostleClient", ["Protocol", "Motion", "DBus", "EventLoop"]),
 
         // The programs.

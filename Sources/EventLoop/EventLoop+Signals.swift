@@ -9,12 +9,8 @@ extension EventLoop {
     ///
     /// The corresponding C functions are `pthread_sigmask` and `signalfd`.
     package func onSignals(_ signals: [Int32], _ handler: @escaping (Int32) -> Void) throws(SystemError) {
-        var mask = self.signals?.mask ?? 0
-        for signal in signals {
-            invariant((1...64).contains(signal), "there is no signal \(signal)")
-            mask |= 1 << UInt64(signal - 1)
-        }
-        try systemCall("pthread_sigmask") { CLinux_block_signals(mask) }
+        try blockSignals(signals)
+        let mask = (self.signals?.mask ?? 0) | signalMask(signals)
         if let watch = self.signals {
             try systemCall("signalfd") { CLinux_signalfd(watch.raw, mask) }
             watch.mask = mask
@@ -40,6 +36,25 @@ extension EventLoop {
         }
         return didWork
     }
+}
+
+/// Blocks signals in the calling thread and in the threads and loops it starts from here on.
+///
+/// The first thing a daemon does: what arrives before its loop runs then waits for `onSignals` and is not lost.
+/// The corresponding C function is `pthread_sigmask`.
+package func blockSignals(_ signals: [Int32]) throws(SystemError) {
+    let mask = signalMask(signals)
+    try systemCall("pthread_sigmask") { CLinux_block_signals(mask) }
+}
+
+/// A set of signals as CLinux takes it: bit n - 1 for signal n.
+private func signalMask(_ signals: [Int32]) -> UInt64 {
+    var mask: UInt64 = 0
+    for signal in signals {
+        invariant((1...64).contains(signal), "there is no signal \(signal)")
+        mask |= 1 << UInt64(signal - 1)
+    }
+    return mask
 }
 
 /// The signalfd of a loop and what to run for each signal.

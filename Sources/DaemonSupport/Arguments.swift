@@ -1,0 +1,46 @@
+/// What a command line said, checked against its syntax.
+package struct Arguments: Equatable, Sendable {
+    /// The names of the command and its subcommands; empty for a program that has none.
+    package internal(set) var command: [String] = []
+    /// The arguments told by their place, in order.
+    package internal(set) var positionals: [String] = []
+    /// The values of each option that was given; a flag's is empty.
+    var values: [String: [String]] = [:]
+
+    /// Whether an option was given.
+    package func has(_ option: CommandOption) -> Bool {
+        self.values[option.name] != nil
+    }
+
+    /// The value of an option, the last one if it may repeat; `nil` when it was not given.
+    package func value(of option: CommandOption) -> String? {
+        self.values[option.name]?.last
+    }
+
+    /// All values of an option, in order.
+    package func values(of option: CommandOption) -> [String] {
+        self.values[option.name] ?? []
+    }
+
+    /// The value of an option as `parse` reads it; `expected` says what it should have been, as in `a rate in Hz`.
+    package func value<Value>(
+        of option: CommandOption, expected: String, _ parse: (String) -> Value?
+    ) throws(UsageProblem) -> Value? {
+        guard let text = self.value(of: option) else { return nil }
+        guard let value = parse(text) else {
+            throw UsageProblem("option '--\(option.name)' needs \(expected), not '\(clean(text))'")
+        }
+        return value
+    }
+}
+
+/// A command line that makes no sense, in one line that helps.
+package struct UsageProblem: Swift.Error, Equatable, Sendable, CustomStringConvertible {
+    package let message: String
+
+    package init(_ message: String) {
+        self.message = message
+    }
+
+    package var description: String { self.message }
+}

@@ -1,0 +1,158 @@
+import EventLoop
+import Glibc
+import Motion
+
+extension CommandSyntax {
+    /// What a command line asks for.
+    package enum Request: Equatable, Sendable {
+        case run(Arguments)
+        /// `--help` or `--version`: print this and end.
+        case show(String)
+    }
+
+    /// Reads a command line, without the program's own name.
+    ///
+    /// Strict: options are spelt out, a value that begins with two hyphens is joined to its option by `=`, nothing is
+    /// given twice that does not repeat, and nothing is left over. `--` ends the options.
+    package func parse(_ words: [String]) throws(UsageProblem) -> Request {
+        var parser = Parser(self)
+        return try parser.run(words)
+    }
+
+    /// Reads this process's command line. Answers `--help` and `--version` and complains itself, and ends the process.
+    package func parseOrExit(_ words: [String] = Array(CommandLine.arguments.dropFirst())) -> Arguments {
+        do throws(UsageProblem) {
+            switch try self.parse(words) {
+            case .run(let arguments):
+                return arguments
+            case .show(let text):
+                do throws(SystemError) {
+                    try writeAll(text, to: STDOUT_FILENO)
+                } catch {
+                    ExitCode.no.exit()
+                }
+                ExitCode.done.exit()
+            }
+        } catch {
+            self.exit(with: error)
+        }
+    }
+
+    /// Says on standard error what is wrong with the command line, and ends the process.
+    package func exit(with problem: UsageProblem) -> Never {
+        Log(program: self.name, style: .plain).error(problem.message)
+        ExitCode.usage.exit()
+    }
+}
+
+/// `text` from the command line as a message may show it.
+func clean(_ text: some StringProtocol) -> String { printable(text) }
+
+/// The state of reading one command line.
+private struct Parser {
+    private let program: String
+    private var syntax: CommandSyntax
+    /// The options of the commands above the present one.
+    private var inherited: [CommandOption] = []
+    private var arguments = Arguments()
+
+    init(_ syntax: CommandSyntax) {
+        self.program = syntax.name
+        self.syntax = syntax
+    }
+
+    mutating func run(_ words: [String]) throws(UsageProblem) -> CommandSyntax.Request {
+        var index = 0
+        var takesOptions = true
+        while index < words.count {
+            let word = words[index]
+            index += 1
+            if takesOptions, word == "--" {
+                takesOptions = false
+            } else if takesOptions, word == "--help" || word == "-h" {
+                return .show(self.help)
+            } else if takesOptions, word == "--version" {
+                return .show("\(self.program) \(Version.text)\n")
+            } else if takesOptions, word.hasPrefix("-"), word != "-" {
+                try self.takeOption(word, words, &index)
+            } else if self.syntax.commands.isEmpty {
+                try self.takeArgument(word)
+            } else if word == "help", !self.syntax.commands.contains(where: { $0.name == "help" }) {
+                for name in words[index...] { try self.enterCommand(name) }
+                return .show(self.help)
+            } else {
+                try self.enterCommand(word)
+            }
+        }
+        return .run(try self.finish())
+    }
+
+    private var help: String {
+        let path = [self.program] + self.arguments.command
+        return self.syntax.help(path: Array(path.dropLast()), inherited: self.inherited)
+    }
+
+    /// How to ask for help on what is being read.
+    private var seeHelp: String {
+        "see '\(([self.program] + self.arguments.command).joined(separator: " ")) --help'"
+    }
+
+    private mutating func enterCommand(_ name: String) throws(UsageProblem) {
+        guard let command = self.syntax.commands.first(where: { $0.name == name }) else {
+            let hint = self.hint(name, self.syntax.commands.map(\.name))
+            throw UsageProblem("unknown command '\(clean(name))', \(hint)")
+        }
+        self.inherited = self.syntax.options + self.inherited
+        self.syntax = command
+        self.arguments.command.append(name)
+    }
+
+    private mutating func takeArgument(_ word: String) throws(UsageProblem) {
+        let isRoom = self.arguments.positionals.count < self.syntax.arguments.count
+        guard isRoom || self.syntax.arguments.last?.isList == true else {
+            throw UsageProblem("unexpected argument '\(clean(word))', \(self.seeHelp)")
+        }
+        self.arguments.positionals.append(word)
+    }
+
+    private mutating func takeOption(_ word: String, _ words: [String], _ index: inout Int) throws(UsageProblem) {
+        let equals = word.firstIndex(of: "=")
+        let spelling = String(word[..<(equals ?? word.endIndex)])
+        let known = self.syntax.options + self.inherited
+        guard let option = known.first(where: { "--\($0.name)" == spelling }) else {
+            let hint = self.hint(spelling, known.map { "--\($0.name)" } + ["--help", "--version"])
+            throw UsageProblem("unknown option '\(clean(spelling))', \(hint)")
+        }
+        var value = equals.map { String(word[word.index(after: $0)...]) }
+        if option.placeholder == nil {
+            guard value == nil else { throw UsageProblem("option '\(spelling)' takes no value") }
+        } else if value == nil {
+            guard index < words.count else { throw UsageProblem("option '\(option.usage)' needs a value") }
+            // More likely a forgotten value than one that begins so.
+            guard !words[index].hasPrefix("--") else {
+                throw UsageProblem(
+                    "option '\(option.usage)' needs a value; one that begins with '--' is written '\(spelling)=--...'")
+            }
+            value = words[index]
+            index += 1
+        }
+        guard option.repeats || self.arguments.values[option.name] == nil else {
+            throw UsageProblem("option '\(spelling)' was given twice")
+        }
+        self.arguments.values[option.name, default: []] += value.map { [$0] } ?? []
+    }
+
+    private func finish() throws(UsageProblem) -> Arguments {
+        guard self.syntax.commands.isEmpty else { throw UsageProblem("a command is missing, \(self.seeHelp)") }
+        let missing = self.syntax.arguments.dropFirst(self.arguments.positionals.count).first(where: \.isRequired)
+        if let missing { throw UsageProblem("argument \(missing.name) is missing, \(self.seeHelp)") }
+        return self.arguments
+    }
+
+    /// The word that was meant, if one is near enough or the only one that begins so; else where the words stand.
+    private func hint(_ word: String, _ words: [String]) -> String {
+        let longer = words.filter { $0.hasPrefix(word) && word.count > 2 }
+        let near = longer.count == 1 ? longer[0] : Suggestion.nearest(to: word, among: words)
+        return near.map { "did you mean '\($0)'?" } ?? self.seeHelp
+    }
+}

@@ -1,0 +1,84 @@
+package import DBus
+package import EventLoop
+
+/// What both daemons do from the command line to the end: one connection, one name, signals, readiness.
+package final class Daemon {
+    package static let busOption = CommandOption.value(
+        "bus", "BUS", "the bus to serve: session (default), system or an address")
+    package static let levelOption = CommandOption.value(
+        "log-level", "LEVEL", "the least important messages to write: err, warning, notice, info or debug")
+    /// For the bus's own activation files: whoever was started by a bus has no work on another.
+    package static let exitWithBusOption = CommandOption.flag(
+        "exit-with-bus", "end when the bus goes away, rather than wait for it to come back")
+    package static let options = [busOption, levelOption, exitWithBusOption]
+
+    package let loop: EventLoop
+    package let log: Log
+    package let bus: Connection
+    private let services: ServiceManager
+    private let exitsWithBus: Bool
+    private var exitCode = ExitCode.done
+
+    /// Longest time between two attempts to reach a bus that went away, in µs.
+    package static let longestRetry: Int64 = 5_000_000
+
+    /// Reads the options common to daemons and prepares everything; nothing is sent yet.
+    package init(_ name: String, owning busName: String, _ arguments: Arguments) throws {
+        let level = try arguments.value(of: Self.levelOption, expected: "a log level", LogLevel.init(name:))
+        let address = try Self.address(of: Self.busOption, in: arguments) ?? .session
+        self.loop = try EventLoop()
+        self.log = Log(program: name, level: level ?? .info)
+        self.log.summarize(on: self.loop)
+        self.services = ServiceManager(log: self.log)
+        self.exitsWithBus = arguments.has(Self.exitWithBusOption)
+        self.bus = Connection(
+            to: address, on: self.loop, names: [busName], retry: .upTo(microseconds: Self.longestRetry))
+    }
+
+    package static func address(
+        of option: CommandOption, in arguments: Arguments
+    ) throws(UsageProblem) -> BusAddress? {
+        try arguments.value(of: option, expected: "session, system or a bus address", BusAddress.init(_:))
+    }
+
+    /// Serves until a signal says otherwise.
+    ///
+    /// - Parameters:
+    ///   - ready: the bus is there, or there again; the name is ours.
+    ///   - lost: the bus went away.
+    ///   - reload: SIGHUP.
+    package func run(
+        ready: @escaping () -> Void, lost: @escaping () -> Void, reload: @escaping () -> Void = {}
+    ) throws -> ExitCode {
+        self.bus.onReady = { [unowned self] in
+            ready()
+            self.services.ready()
+            self.log.info("serving the \(self.bus.address.description)")
+        }
+        self.bus.onLost = { [unowned self] in
+            lost()
+            guard self.exitsWithBus else { return self.log.warning("the bus is gone; waiting for it to come back") }
+            self.loop.stop()
+        }
+        self.bus.onRefused = { [unowned self] error in
+            self.log.error(error.message)
+            self.exitCode = .no
+            self.loop.stop()
+        }
+        try self.loop.onSignals(Startup.signals) { [unowned self] signal in
+            if signal == Startup.reloadSignal { reload() } else { self.loop.stop() }
+        }
+        do throws(BusError) {
+            try self.bus.open()
+        } catch {
+            self.log.error("no bus: \(error)")
+            return .noService
+        }
+        self.services.startWatchdog(on: self.loop)
+        try self.loop.run()
+        self.services.stopping()
+        self.bus.close()
+        self.log.flush()
+        return self.exitCode
+    }
+}

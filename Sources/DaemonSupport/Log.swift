@@ -1,0 +1,193 @@
+package import EventLoop
+import Glibc
+
+/// What a program tells its keeper: one line per message, on standard error.
+///
+/// Each line is one `write`, so that none is lost when the process dies, and none is torn. To a terminal it reads
+/// `jostle-brokerd: message`; to anything else it carries the level as systemd reads it: `<4>message`. Control characters
+/// are escaped, so that no peer's text can forge a line or reach the terminal. A message of a level that is off is not
+/// even made. A place that floods is held back and summed up.
+///
+/// Deliberately not `Sendable`: it belongs to the loop's thread.
+package final class Log {
+    /// How lines begin.
+    package enum Style: Sendable {
+        /// By what the descriptor leads to.
+        case automatic
+        /// `program: message`, for a program that people call.
+        case plain
+        /// `<4>message`, for a service manager.
+        case leveled
+    }
+
+    /// The least important level that is still written.
+    package var level: LogLevel
+
+    private let program: String
+    private let descriptor: Int32
+    private let isLeveled: Bool
+    private let now: () -> Int64
+    private var limiter: LogLimiter
+    private var lost = 0
+    private var summary: Summary?
+
+    private struct Summary {
+        let loop: EventLoop
+        let timer: EventLoop.TimerID
+        var isScheduled = false
+    }
+
+    /// Longest line in bytes: what a pipe takes in one piece.
+    private static let longestLine = 4_096
+
+    /// Makes a log on a descriptor that it borrows. `now` tells microseconds that never go back.
+    package init(
+        program: String, level: LogLevel = .info, style: Style = .automatic, to descriptor: Int32 = STDERR_FILENO,
+        burst: Int = 20, interval: Int64 = 10_000_000, now: @escaping () -> Int64 = Clock.monotonic.now
+    ) {
+        self.program = program
+        self.level = level
+        self.descriptor = descriptor
+        self.isLeveled =
+            switch style {
+            case .automatic: isatty(descriptor) == 0
+            case .plain: false
+            case .leveled: true
+            }
+        self.now = now
+        self.limiter = LogLimiter(burst: burst, interval: interval)
+    }
+
+    /// Something does not work and somebody should see to it.
+    package func error(_ message: @autoclosure () -> String, file: String = #fileID, line: Int = #line) {
+        self.log(.error, message, file, line)
+    }
+
+    /// Something is odd, and we go on.
+    package func warning(_ message: @autoclosure () -> String, file: String = #fileID, line: Int = #line) {
+        self.log(.warning, message, file, line)
+    }
+
+    /// Something normal that a keeper wants to know.
+    package func notice(_ message: @autoclosure () -> String, file: String = #fileID, line: Int = #line) {
+        self.log(.notice, message, file, line)
+    }
+
+    /// Something normal.
+    package func info(_ message: @autoclosure () -> String, file: String = #fileID, line: Int = #line) {
+        self.log(.info, message, file, line)
+    }
+
+    /// Something for whoever looks for a fault. Never held back: it was asked for.
+    package func debug(_ message: @autoclosure () -> String, file: String = #fileID, line: Int = #line) {
+        self.log(.debug, message, file, line)
+    }
+
+    /// Has the loop sum up what was held back once its interval is over. Without, the next message or `flush()` does.
+    package func summarize(on loop: EventLoop) {
+        if let old = self.summary { old.loop.cancel(old.timer) }
+        let timer = loop.schedule(at: .max) { [weak self] in self?.writeSummaries() }
+        self.summary = Summary(loop: loop, timer: timer)
+    }
+
+    /// Sums up at once what was held back; for the end of the program.
+    package func flush() {
+        for excess in self.limiter.takeExcess(at: nil) { self.write(excess) }
+    }
+
+    deinit {
+        if let summary { summary.loop.cancel(summary.timer) }
+    }
+
+    private func log(_ level: LogLevel, _ message: () -> String, _ file: String, _ line: Int) {
+        guard level <= self.level else { return }
+        guard level < .debug else { return self.write(.debug, message()) }
+        let now = self.now()
+        let site = LogLimiter.Site(file: file, line: line)
+        guard self.limiter.admits(site, at: now) else { return self.scheduleSummary() }
+        let text = message()
+        if let excess = self.limiter.note(text, level, by: site, at: now) { self.write(excess) }
+        self.write(level, text)
+    }
+
+    private func scheduleSummary() {
+        guard let summary, !summary.isScheduled, let deadline = self.limiter.nextDeadline else { return }
+        summary.loop.reschedule(summary.timer, at: deadline)
+        self.summary?.isScheduled = true
+    }
+
+    private func writeSummaries() {
+        self.summary?.isScheduled = false
+        for excess in self.limiter.takeExcess(at: self.now()) { self.write(excess) }
+        self.scheduleSummary()
+    }
+
+    private func write(_ excess: LogLimiter.Excess) {
+        self.write(excess.level, "suppressed \(excess.count) more like: \(excess.like)")
+    }
+
+    private func write(_ level: LogLevel, _ message: String) {
+        if self.lost > 0, self.put(.warning, "lost \(self.lost) lines that standard error did not take") {
+            self.lost = 0
+        }
+        if !self.put(level, message) { self.lost += 1 }
+    }
+
+    /// Writes one line; false when the descriptor did not take it whole.
+    private func put(_ level: LogLevel, _ message: String) -> Bool {
+        var line = self.isLeveled ? Array("<\(level.rawValue)>".utf8) : Array("\(self.program): ".utf8)
+        appendEscaped(message, to: &line, limit: Self.longestLine - 1)
+        line.append(UInt8(ascii: "\n"))
+        var written = 0
+        while written < line.count {
+            // Not through `systemCall`: a closed standard error is our caller's doing and must not end us.
+            // SAFETY: the range from `written` on lies inside the buffer.
+            let count = unsafe line.withUnsafeBytes { bytes in
+                unsafe Glibc.write(
+                    self.descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written)
+            }
+            if count >= 0 {
+                written += count
+            } else if errno == EAGAIN {
+                // Standard error may be shared with a program that made it non-blocking. A reader that stands still
+                // must not make us stand still too.
+                guard (try? waitUntilWritable(self.descriptor, milliseconds: 50)) == true else { return false }
+            } else if errno != EINTR {
+                return false
+            }
+        }
+        return true
+    }
+}
+
+@available(*, unavailable)
+extension Log: Sendable {}
+
+/// Appends `text` with control characters written out as `\n` or `\x1b`, cut off with `…` at `limit` bytes.
+///
+/// Also written out: what turns the direction of text, so that a line reads as it is.
+func appendEscaped(_ text: String, to line: inout [UInt8], limit: Int) {
+    let ellipsis = Array("…".utf8)
+    for scalar in text.unicodeScalars {
+        let piece = escaped(scalar)
+        guard line.count + piece.utf8.count + ellipsis.count <= limit else {
+            line += ellipsis
+            return
+        }
+        line += piece.utf8
+    }
+}
+
+private func escaped(_ scalar: Unicode.Scalar) -> String {
+    switch scalar.value {
+    case 0x0A: return #"\n"#
+    case 0x0D: return #"\r"#
+    case 0x09: return #"\t"#
+    case 0..<0x20, 0x7F...0x9F:
+        let digits = String(scalar.value, radix: 16)
+        return #"\x"# + (digits.utf8.count == 1 ? "0" : "") + digits
+    case 0x061C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069:
+        return #"\u{"# + String(scalar.value, radix: 16) + "}"
+    default: return String(scalar)
+    }
+}

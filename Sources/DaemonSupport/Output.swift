@@ -1,0 +1,34 @@
+package import EventLoop
+import Glibc
+
+/// Writes a whole text to a descriptor at once, unbuffered, however often that takes.
+///
+/// Nothing is lost when the process dies right after. A descriptor that does not wait is waited for here.
+/// The corresponding C function is `write`.
+package func writeAll(_ text: String, to descriptor: Int32) throws(SystemError) {
+    let bytes = Array(text.utf8)
+    var written = 0
+    while written < bytes.count {
+        do {
+            written += try systemCall("write") {
+                // SAFETY: the range from `written` on lies inside the buffer.
+                unsafe bytes.withUnsafeBytes {
+                    unsafe write(descriptor, $0.baseAddress?.advanced(by: written), $0.count - written)
+                }
+            }
+        } catch {
+            guard error.code == EAGAIN else { throw error }
+            try waitUntilWritable(descriptor, milliseconds: -1)
+        }
+    }
+}
+
+/// Waits until a descriptor takes data again; false when the time is up first.
+///
+/// The corresponding C function is `poll`.
+@discardableResult
+func waitUntilWritable(_ descriptor: Int32, milliseconds: Int32) throws(SystemError) -> Bool {
+    var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+    // SAFETY: there is one entry, and it outlives the call.
+    return try systemCall("poll") { unsafe poll(&entry, 1, milliseconds) } > 0
+}

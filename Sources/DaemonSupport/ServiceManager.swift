@@ -1,0 +1,135 @@
+package import EventLoop
+import Glibc
+
+/// Tells the service manager how we are, if one started us: systemd's notification protocol, spoken without its library.
+///
+/// Without `NOTIFY_SOCKET` in the environment every call does nothing. A failure to tell is logged and changes nothing else.
+/// The corresponding C function is `sd_notify`.
+package final class ServiceManager {
+    private let address: UnixAddress?
+    private let watchdog: Int64?
+    private let log: Log
+
+    /// Reads the environment. One that makes no sense is logged and counts as none.
+    package init(log: Log, environment: (String) -> String? = environmentValue, pid: Int32 = getpid()) {
+        self.log = log
+        let path = environment("NOTIFY_SOCKET")
+        self.address = path.flatMap(UnixAddress.init)
+        self.watchdog = Self.watchdogInterval(environment, pid)
+        if let path, self.address == nil { log.warning("NOTIFY_SOCKET=\(path) is no address we can tell anything") }
+    }
+
+    /// Whether somebody listens.
+    package var isPresent: Bool { self.address != nil }
+
+    /// We have started, or have reloaded.
+    package func ready(_ status: String? = nil) {
+        self.tell("READY=1" + Self.line(status))
+    }
+
+    /// We have begun to reload; `ready()` ends it.
+    package func reloading() {
+        // The manager takes an older stamp for the echo of an earlier reload.
+        self.tell("RELOADING=1\nMONOTONIC_USEC=\(Clock.monotonic.now())")
+    }
+
+    /// We have begun to stop.
+    package func stopping() {
+        self.tell("STOPPING=1")
+    }
+
+    /// One line on how we are, for people.
+    package func status(_ text: String) {
+        self.tell("STATUS=" + Self.clean(text))
+    }
+
+    /// Pings the manager from the loop, twice per the interval it asked for; so it learns when the loop stands still.
+    ///
+    /// Does nothing, and makes no wake-ups, unless the manager asked this very process.
+    package func startWatchdog(on loop: EventLoop) {
+        guard let watchdog, self.isPresent else { return }
+        let pause = max(watchdog / 2, 1)
+        var timer: EventLoop.TimerID?
+        timer = loop.schedule(after: pause) { [unowned loop] in
+            self.tell("WATCHDOG=1")
+            if let timer { loop.reschedule(timer, after: pause) }
+        }
+    }
+
+    private func tell(_ message: String) {
+        guard let address else { return }
+        do {
+            try address.send(message)
+        } catch {
+            self.log.warning("cannot tell the service manager '\(message)': \(error)")
+        }
+    }
+
+    private static func line(_ status: String?) -> String {
+        status.map { "\nSTATUS=" + self.clean($0) } ?? ""
+    }
+
+    /// `text` as one line: a line feed would begin another assignment.
+    private static func clean(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        appendEscaped(text, to: &bytes, limit: 1_024)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The interval in which the manager expects a ping, in microseconds; `nil` when it expects none of us.
+    private static func watchdogInterval(_ environment: (String) -> String?, _ pid: Int32) -> Int64? {
+        guard let interval = environment("WATCHDOG_USEC").flatMap({ Int64($0) }), interval > 0 else { return nil }
+        // Set for the process that the manager started, and inherited by its children.
+        if let owner = environment("WATCHDOG_PID"), Int32(owner) != pid { return nil }
+        return interval
+    }
+}
+
+@available(*, unavailable)
+extension ServiceManager: Sendable {}
+
+/// A value from this process's environment. The corresponding C function is `getenv`.
+package func environmentValue(_ name: String) -> String? {
+    // SAFETY: the text is copied at once, and nothing of ours ever changes the environment.
+    unsafe getenv(name).map { unsafe String(cString: $0) }
+}
+
+/// The address of a Unix datagram socket: a path, or a name in the abstract namespace.
+struct UnixAddress {
+    private var raw = sockaddr_un()
+    private let length: socklen_t
+
+    /// Reads `/path` or `@abstract`; `nil` when it is neither or too long.
+    init?(_ text: String) {
+        var bytes = Array(text.utf8)
+        let isAbstract = bytes.first == UInt8(ascii: "@")
+        guard isAbstract || bytes.first == UInt8(ascii: "/"), bytes.count > 1, !bytes.contains(0) else { return nil }
+        // A path is followed by a zero; an abstract name begins with one, and its end is told by the length alone.
+        if isAbstract { bytes[0] = 0 } else { bytes.append(0) }
+        guard bytes.count <= MemoryLayout.size(ofValue: self.raw.sun_path) else { return nil }
+        self.raw.sun_family = sa_family_t(AF_UNIX)
+        // SAFETY: the path has room for the bytes, as was checked.
+        unsafe withUnsafeMutableBytes(of: &self.raw.sun_path) { unsafe $0.copyBytes(from: bytes) }
+        let start = MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? MemoryLayout<sa_family_t>.size
+        self.length = socklen_t(start + bytes.count)
+    }
+
+    /// Sends one datagram. The corresponding C function is `sendto`.
+    func send(_ message: String) throws(SystemError) {
+        let socket = OwnedDescriptor(
+            adopting: try systemCall("socket") {
+                Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            })
+        let descriptor = socket.raw
+        let bytes = Array(message.utf8)
+        var address = self.raw
+        try systemCall("sendto") {
+            // SAFETY: the address is a whole sockaddr_un, and everything outlives the call.
+            unsafe withUnsafePointer(to: &address) { pointer in
+                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    unsafe sendto(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL), $0, self.length)
+                }
+            }
+        }
+    }
+}
