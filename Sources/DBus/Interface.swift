@@ -16,17 +16,17 @@ package enum ChangeNotice: String, Sendable {
 }
 
 /// A method of an interface: its signature and what it does.
-package struct Method<Context: AnyObject> {
+package struct Method<Context: AnyObject>: Sendable {
     let name: String
     let inputs: [Argument]
     let outputs: [Argument]
     let inputSignature: String
-    let perform: (Context, MethodCall) -> Void
+    let perform: @Sendable (Context, MethodCall) -> Void
 
     /// A method that answers when it returns; several results are a tuple.
     package init<each Input: WireValue, each Output: WireValue>(
         _ name: StaticString, in inputs: [StaticString] = [], out outputs: [StaticString] = [],
-        _ body: @escaping (Context, MethodCall, repeat each Input) throws(BusError) -> (repeat each Output)
+        _ body: @escaping @Sendable (Context, MethodCall, repeat each Input) throws(BusError) -> (repeat each Output)
     ) {
         let inputTypes = signatures(repeat (each Input).self)
         self.init(name, inputs, inputTypes, outputs, signatures(repeat (each Output).self)) { context, call in
@@ -49,7 +49,7 @@ package struct Method<Context: AnyObject> {
     package init<each Input: WireValue, each Output: WireValue>(
         later name: StaticString, in inputs: [StaticString] = [], out outputs: [StaticString] = [],
         as results: repeat (each Output).Type,
-        do body: @escaping (Context, MethodCall, repeat each Input) throws(BusError) -> Void
+        do body: @escaping @Sendable (Context, MethodCall, repeat each Input) throws(BusError) -> Void
     ) {
         let inputTypes = signatures(repeat (each Input).self)
         self.init(name, inputs, inputTypes, outputs, signatures(repeat each results)) { context, call in
@@ -69,7 +69,7 @@ package struct Method<Context: AnyObject> {
 
     private init(
         _ name: StaticString, _ inputs: [StaticString], _ inputTypes: [String], _ outputs: [StaticString],
-        _ outputTypes: [String], perform: @escaping (Context, MethodCall) -> Void
+        _ outputTypes: [String], perform: @escaping @Sendable (Context, MethodCall) -> Void
     ) {
         self.name = name.description
         self.inputs = arguments(inputs, inputTypes, of: name)
@@ -80,16 +80,16 @@ package struct Method<Context: AnyObject> {
 }
 
 /// A property of an interface.
-package struct Property<Context: AnyObject> {
+package struct Property<Context: AnyObject>: Sendable {
     let name: String
     let signature: String
     let notice: ChangeNotice
-    let write: (Context, inout WireWriter) -> Void
+    let write: @Sendable (Context, inout WireWriter) -> Void
     /// Takes a new value; `nil` when the property is read-only.
-    let set: ((Context, MethodCall, inout WireReader) throws(BusError) -> Void)?
+    let set: (@Sendable (Context, MethodCall, inout WireReader) throws(BusError) -> Void)?
 
     package init<T: WireValue>(
-        _ name: StaticString, _ notice: ChangeNotice, get: @escaping (Context) -> T
+        _ name: StaticString, _ notice: ChangeNotice, get: @escaping @Sendable (Context) -> T
     ) {
         self.name = name.description
         self.signature = T.signature
@@ -99,8 +99,8 @@ package struct Property<Context: AnyObject> {
     }
 
     package init<T: WireValue>(
-        _ name: StaticString, _ notice: ChangeNotice, get: @escaping (Context) -> T,
-        set: @escaping (Context, MethodCall, T) throws(BusError) -> Void
+        _ name: StaticString, _ notice: ChangeNotice, get: @escaping @Sendable (Context) -> T,
+        set: @escaping @Sendable (Context, MethodCall, T) throws(BusError) -> Void
     ) {
         self.name = name.description
         self.signature = T.signature
@@ -131,8 +131,8 @@ package struct SignalDescription: Sendable {
 
 /// An interface as a static table: methods, properties and signals, made once and shared by all objects that have it.
 ///
-/// Not `Sendable`: it belongs to the thread of its connection's loop.
-package final class Interface<Context: AnyObject>: InterfaceTable {
+/// Its functions capture nothing, so tables are static constants.
+package final class Interface<Context: AnyObject>: InterfaceTable, @unchecked Sendable {
     private let methods: [String: Method<Context>]
     private let properties: [String: Property<Context>]
 
@@ -172,7 +172,9 @@ package final class Interface<Context: AnyObject>: InterfaceTable {
 }
 
 /// An interface whatever the objects behind it are.
-package class InterfaceTable {
+///
+/// `@unchecked` because it has a subclass: all that either stores is constant and `Sendable`.
+package class InterfaceTable: @unchecked Sendable {
     package let name: String
     let methodList: [(name: String, inputs: [Argument], outputs: [Argument])]
     let propertyList: [(name: String, signature: String, notice: ChangeNotice, isWritable: Bool)]

@@ -5,7 +5,7 @@ package import EventLoop
 ///
 /// `read` may rely on the iterator standing at a value of exactly `signature`: whoever starts a read compares the
 /// whole signature first, and a variant compares its own.
-package protocol WireValue {
+package protocol WireValue: SendableMetatype {
     static var signature: String { get }
     func write(to writer: inout WireWriter)
     static func read(from reader: inout WireReader) throws(WireError) -> Self

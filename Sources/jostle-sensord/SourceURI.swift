@@ -1,0 +1,93 @@
+import EventLoop
+import Motion
+import Traces
+
+/// Where to take samples from, as `--source` says it: `synth:SCRIPT` or `trace:FILE[?speed=4&loop]`.
+enum SourceURI {
+    struct Problem: Swift.Error {
+        var message: String
+    }
+
+    /// The sources of a URI: one for each sensor it holds.
+    static func open(_ text: String, on loop: EventLoop) throws(Problem) -> [any SampleSource] {
+        guard let colon = text.firstIndex(of: ":") else {
+            throw Problem(message: "expected synth:SCRIPT or trace:FILE, got '\(printable(text))'")
+        }
+        let rest = String(text[text.index(after: colon)...])
+        switch text[..<colon] {
+        case "synth": return [try self.synth(rest, on: loop)]
+        case "trace": return try self.trace(rest, on: loop)
+        case let scheme:
+            let near = Suggestion.nearest(to: String(scheme), among: ["synth", "trace"])
+            throw Problem(
+                message: "unknown kind of source '\(printable(scheme))'"
+                    + (near.map { ", did you mean '\($0)'?" } ?? ": expected synth or trace"))
+        }
+    }
+
+    private static func synth(_ script: String, on loop: EventLoop) throws(Problem) -> any SampleSource {
+        do throws(SyntheticMotion.Problem) {
+            return SynthSource(try SyntheticMotion(script: script), on: loop)
+        } catch {
+            throw Problem(message: "synth:\(error)")
+        }
+    }
+
+    private static func trace(_ text: String, on loop: EventLoop) throws(Problem) -> [any SampleSource] {
+        let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let path = String(parts[0])
+        var speed = 1.0
+        var loops = false
+        for option in parts.count > 1 ? parts[1].split(separator: "&") : [] {
+            if option == "loop" {
+                loops = true
+            } else if option.hasPrefix("speed="), let value = Double(option.dropFirst(6)),
+                (0.01...1_000).contains(value)
+            {
+                speed = value
+            } else {
+                throw Problem(
+                    message: "trace: expected 'speed=' 0.01 to 1000 or 'loop' after '?', got '\(printable(option))'")
+            }
+        }
+        return try self.survey(path).map { sensor in
+            TraceSource(path, sensor: sensor, speed: speed, loops: loops, on: loop)
+        }
+    }
+
+    /// Reads the beginning of a trace to learn which sensors it has and how fast they were read.
+    private static func survey(_ path: String) throws(Problem) -> [SensorDescription] {
+        var reader = TraceReader()
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        do {
+            let file = try InputFile(path)
+            // Enough rows for a rate, but not a long file whole.
+            while reader.rows < 256 {
+                let count = try file.read(into: &buffer)
+                guard count > 0 else {
+                    try reader.finish()
+                    break
+                }
+                try reader.feed(buffer.span.extracting(0..<count))
+            }
+        } catch {
+            throw Problem(message: "trace:\(path): \(error)")
+        }
+        guard let header = reader.header, reader.rows > 0 else { throw Problem(message: "trace:\(path): no samples") }
+        return header.sensors.indices.map { index in
+            let sensor = header.sensors[index]
+            return SensorDescription(
+                name: sensor.name, channels: sensor.channels, unit: sensor.unit,
+                rates: self.rate(of: reader.blocks[index].times).map { [$0] } ?? [],
+                source: "trace:\(path)", isSimulated: true)
+        }
+    }
+
+    /// The usual step between samples, as a rate.
+    private static func rate(of times: [Int64]) -> Double? {
+        let steps = zip(times.dropFirst(), times).map { $0 - $1 }.filter { $0 > 0 }.sorted()
+        guard !steps.isEmpty else { return nil }
+        let rate = 1_000_000 / Double(steps[steps.count / 2])
+        return SensorLimits.rates.contains(rate) ? (rate * 1_000).rounded() / 1_000 : nil
+    }
+}

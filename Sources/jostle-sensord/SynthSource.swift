@@ -1,0 +1,92 @@
+import EventLoop
+import Motion
+import Traces
+
+/// An accelerometer whose motion is made from a seed and a script.
+///
+/// Time begins when somebody claims it first and goes on from then: who looks away misses what happens.
+final class SynthSource: SampleSource {
+    let sensor: SensorDescription
+    weak var sink: (any SampleSink)?
+    private let loop: EventLoop
+    private var motion: SyntheticMotion
+    private var start: Timestamp?
+    private var rate = 0.0
+    /// The number of the next sample at this rate.
+    private var next: Int64 = 0
+    private var timer: EventLoop.TimerID?
+    private var row = [0.0, 0, 0]
+
+    /// A sleeper that wakes later than this has missed the samples in between, as with a real device.
+    private static let backlog = TimeSpan.seconds(2)
+
+    init(_ motion: SyntheticMotion, on loop: EventLoop) {
+        self.motion = motion
+        self.sensor = motion.sensor
+        self.loop = loop
+    }
+
+    var now: Timestamp { Timestamp(microseconds: Clock.boottime.now()) }
+
+    func alarm(for time: Timestamp) -> Int64 { time.microseconds }
+
+    func run(at pace: SensorPace) -> SensorPace {
+        let now = self.now
+        if self.start == nil { self.start = now }
+        self.rate = pace.rate
+        self.skip(to: now)
+        self.setTimer()
+        // There is no buffer to gather samples in.
+        return SensorPace(rate: pace.rate)
+    }
+
+    func stop() {
+        if let timer { self.loop.cancel(timer) }
+        self.timer = nil
+    }
+
+    func inject(_ motion: String) throws(InjectProblem) {
+        let now = self.now
+        // Motion that nobody watches is motion all the same.
+        let start = self.start ?? now
+        self.start = start
+        do throws(SyntheticMotion.Problem) {
+            try self.motion.inject(motion, at: now - start)
+        } catch {
+            throw .bad("motion:\(error)")
+        }
+    }
+
+    /// Goes on with the first sample at or after `time`.
+    private func skip(to time: Timestamp) {
+        guard let start else { return }
+        self.next = Int64(((time - start).seconds * self.rate).rounded(.up))
+    }
+
+    private var due: Timestamp {
+        (self.start ?? .zero) + SyntheticMotion.offset(ofSample: self.next, rate: self.rate)
+    }
+
+    private func setTimer() {
+        let alarm = self.due.microseconds
+        if let timer { return self.loop.reschedule(timer, at: alarm) }
+        self.timer = self.loop.schedule(at: alarm, on: .boottime) { [weak self] in self?.read() }
+    }
+
+    private func read() {
+        let now = self.now
+        if now - self.due > Self.backlog { self.skip(to: now) }
+        while self.due <= now {
+            let offset = SyntheticMotion.offset(ofSample: self.next, rate: self.rate)
+            let time = self.due
+            self.next += 1
+            guard let reading = self.motion.sample(at: offset) else { continue }
+            for axis in 0..<3 { self.row[axis] = reading[axis] }
+            self.sink?.sample(at: time, self.row.span)
+            // A claimant may have gone while it was told.
+            guard self.timer != nil else { return }
+        }
+        self.sink?.readingDone()
+        if self.timer != nil { self.setTimer() }
+    }
+}

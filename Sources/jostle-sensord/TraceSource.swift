@@ -1,0 +1,149 @@
+import EventLoop
+import Motion
+import Traces
+
+/// Plays one sensor of a recorded trace in real time, or at another speed.
+///
+/// A trace begins at its start whenever somebody begins to claim it. Its own spacing is kept at every speed; a loop is a
+/// gap. The file is read as it plays, so its length does not matter.
+final class TraceSource: SampleSource {
+    let sensor: SensorDescription
+    weak var sink: (any SampleSink)?
+    private let loop: EventLoop
+    private let path: String
+    private let speed: Double
+    private let loops: Bool
+    private var clock: PlaybackClock
+    private var playback: Playback?
+    private var timer: EventLoop.TimerID?
+
+    init(_ path: String, sensor: SensorDescription, speed: Double, loops: Bool, on loop: EventLoop) {
+        self.path = path
+        self.sensor = sensor
+        self.speed = speed
+        self.loops = loops
+        self.loop = loop
+        self.clock = PlaybackClock(speed: speed)
+    }
+
+    var now: Timestamp { self.clock.now }
+
+    func alarm(for time: Timestamp) -> Int64 { self.clock.alarm(for: time) }
+
+    func run(at pace: SensorPace) -> SensorPace {
+        let rate = SensorPace(rate: self.sensor.rates.first ?? pace.rate)
+        guard self.playback == nil else { return rate }
+        self.clock = PlaybackClock(speed: self.speed)
+        self.begin(at: self.clock.start)
+        return rate
+    }
+
+    func stop() {
+        if let timer { self.loop.cancel(timer) }
+        self.timer = nil
+        self.playback = nil
+    }
+
+    func inject(_ motion: String) throws(InjectProblem) { throw .notSupported }
+
+    /// Starts the file so that its first sample is due at `start`.
+    private func begin(at start: Timestamp) {
+        do throws(SystemError) {
+            self.playback = try Playback(self.path, self.sensor)
+        } catch {
+            self.playback = nil
+            self.sink?.failed("\(self.path): \(error)")
+        }
+        guard self.fill(), let first = self.playback?.rows.times.first else { return }
+        self.playback?.offset = start.microseconds - first
+        self.setTimer()
+    }
+
+    /// Reads on until there is a row to play. False at the end, or when the file is no good.
+    private func fill() -> Bool {
+        guard let playback = self.playback else { return false }
+        do {
+            return try playback.fill(self.sensor.name)
+        } catch {
+            self.sink?.failed("\(self.path):\(error)")
+            return false
+        }
+    }
+
+    /// The time of the next sample on our clock.
+    private var due: Timestamp? {
+        guard let next = self.playback?.next, let times = self.playback?.rows.times, next < times.count,
+            let offset = self.playback?.offset
+        else { return nil }
+        return Timestamp(microseconds: times[next]) + TimeSpan(microseconds: offset)
+    }
+
+    private func setTimer() {
+        guard let due else { return }
+        let alarm = self.clock.alarm(for: due)
+        if let timer { return self.loop.reschedule(timer, at: alarm) }
+        self.timer = self.loop.schedule(at: alarm, on: .boottime) { [weak self] in self?.play() }
+    }
+
+    /// Plays what is due.
+    private func play() {
+        var last: Timestamp?
+        while let due, due <= self.clock.now {
+            last = due
+            self.tell(at: due)
+            // A claimant may have gone while it was told, and with it the playback.
+            guard self.playback != nil else { return }
+            self.playback?.next += 1
+            if let playback = self.playback?.next, playback == self.playback?.rows.count, !self.fill() { break }
+        }
+        self.sink?.readingDone()
+        if self.due == nil, self.loops, let last {
+            // More than a gap later, so that nothing is detected from the end into the beginning.
+            return self.begin(at: last + SensorLimits.gap + .milliseconds(100))
+        }
+        self.setTimer()
+    }
+
+    private func tell(at time: Timestamp) {
+        guard let next = self.playback?.next, let values = self.playback?.rows.values else { return }
+        let channels = self.sensor.channels.count
+        self.sink?.sample(at: time, values.span.extracting(next * channels..<(next + 1) * channels))
+    }
+}
+
+/// A file being played: where reading is, and the rows read ahead.
+private final class Playback {
+    private let file: InputFile
+    private var reader = TraceReader()
+    private var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    private(set) var rows: SampleBlock
+    private var isAtEnd = false
+    /// The row that comes next.
+    var next = 0
+    /// Sample time minus trace time.
+    var offset: Int64 = 0
+
+    init(_ path: String, _ sensor: SensorDescription) throws(SystemError) {
+        self.file = try InputFile(path)
+        self.rows = SampleBlock(channels: sensor.channels.count)
+    }
+
+    /// Reads the next rows of a sensor. False at the end.
+    func fill(_ sensor: String) throws -> Bool {
+        self.rows.removeAll()
+        self.next = 0
+        while self.rows.isEmpty, !self.isAtEnd {
+            let count = try self.file.read(into: &self.buffer)
+            if count > 0 {
+                let bytes = self.buffer
+                try self.reader.feed(bytes.span.extracting(0..<count))
+            } else {
+                self.isAtEnd = true
+                try self.reader.finish()
+            }
+            if let index = self.reader.header?.index(of: sensor) { self.rows = self.reader.blocks[index] }
+            self.reader.removeRows()
+        }
+        return !self.rows.isEmpty
+    }
+}
