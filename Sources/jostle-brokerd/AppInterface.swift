@@ -1,0 +1,103 @@
+import BrokerCore
+import DBus
+import Detection
+import Motion
+import Protocol
+
+/// `org.jostle.Broker1.App`: one app's detectors, events and counters.
+enum AppInterface {
+    typealias Request = Structure<String, [String: Value]>
+
+    static let table = Interface<Client>(
+        InterfaceName.app,
+        methods: [
+            Method("AddDetectors", in: ["detectors"], out: ["effective"]) {
+                (client: Client, call: MethodCall, requests: [Request]) throws(BusError) -> [Request] in
+                try client.checkOwner(call)
+                return try client.addDetectors(requests)
+            },
+            Method("RemoveDetectors", in: ["names"]) {
+                (client: Client, call: MethodCall, names: [String]) throws(BusError) in
+                try client.checkOwner(call)
+                try client.removeDetectors(names)
+            },
+        ],
+        properties: [
+            Property("AppId", .constant) { (client: Client) in client.app.name },
+            Property("Identity", .constant) { (client: Client) in client.appState?.identity.rawValue ?? "" },
+            Property("State", .always) { (client: Client) in client.appState?.state ?? "dead" },
+            Property("Detectors", .invalidates) { (client: Client) in client.detectors },
+            Property("Hits", .never) { (client: Client) in client.appState?.hits ?? 0 },
+            Property("Delivered", .never) { (client: Client) in client.appState?.delivered ?? 0 },
+            Property("Dropped", .never) { (client: Client) in client.appState?.dropped ?? 0 },
+            Property("LastEvent", .never) { (client: Client) in
+                (client.appState?.lastEvent?.body
+                    ?? EventCodec.Body(sequence: 0, epoch: 0, time: .zero, detector: "", peak: 0)).structure
+            },
+        ],
+        signals: [
+            SignalDescription(
+                "Event", ["event"], Structure<UInt64, UInt64, UInt64, String, Double, [String: Value]>.self)
+        ])
+}
+
+extension Client {
+    var appState: App? { self.service.core.app(self.id) }
+
+    /// Others of the same user may look; only the app itself may change anything.
+    func checkOwner(_ call: MethodCall) throws(BusError) {
+        guard call.sender == self.uniqueName else {
+            throw .accessDenied("only the app itself can change its detectors")
+        }
+    }
+
+    func addDetectors(_ requests: [AppInterface.Request]) throws(BusError) -> [AppInterface.Request] {
+        var decoded: [DetectorRequest] = []
+        for request in requests {
+            decoded.append(try DetectorRequest(name: request.fields.0, wire: request.fields.1))
+        }
+        let effective: [EffectiveDetector]
+        do throws(Refusal) {
+            effective = try self.service.input { (core, now, actions) throws(Refusal) in
+                try core.addDetectors(self.id, decoded, at: now, &actions)
+            }
+        } catch {
+            throw BusError(error)
+        }
+        self.service.sensors.startIfNeeded()
+        self.object?.changed("Detectors", of: AppInterface.table)
+        return effective.map { Structure($0.detector.name, $0.options) }
+    }
+
+    func removeDetectors(_ names: [String]) throws(BusError) {
+        do throws(Refusal) {
+            try self.service.input { (core, now, actions) throws(Refusal) in
+                try core.removeDetectors(self.id, names, at: now, &actions)
+            }
+        } catch {
+            throw BusError(error)
+        }
+        self.object?.changed("Detectors", of: AppInterface.table)
+    }
+
+    var detectors: [AppInterface.Request] {
+        let core = self.service.core
+        return (self.appState?.detectors ?? [:]).sorted { $0.key < $1.key }.map { name, installed in
+            Structure(name, core.effective(installed.effective).options)
+        }
+    }
+}
+
+extension EffectiveDetector {
+    /// What is in force, as the bus shows it.
+    var options: [String: Value] {
+        var options: [String: Value] = [:]
+        for (key, value) in self.detector.effective { options[key] = value.wire }
+        options["available"] = .boolean(self.isAvailable)
+        if let rate = self.rate { options["effective-rate"] = .double(rate) }
+        if !self.detector.warnings.isEmpty {
+            options["warnings"] = .array(of: "s", self.detector.warnings.map { .string("\($0)") })
+        }
+        return options
+    }
+}

@@ -1,0 +1,83 @@
+import BrokerCore
+import DBus
+import Detection
+import Motion
+import Protocol
+
+/// `org.jostle.Broker1`: registration, and what there is to see.
+enum BrokerInterface {
+    /// What this broker can do that another version might not.
+    static let features = ["broadcast", "presets"]
+
+    static let table = Interface<BrokerService>(
+        InterfaceName.broker,
+        methods: [
+            Method(
+                later: "Register", in: ["app_id", "options"], out: ["app", "results"],
+                as: ObjectPath.self, [String: Value].self
+            ) {
+                (service: BrokerService, call: MethodCall, name: String, options: [String: Value]) throws(BusError)
+                in
+                _ = try OptionReader(options, of: "Register", known: [])
+                try service.register(name, call)
+            },
+            Method(
+                later: "ListApps", out: ["apps"],
+                as: [Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64>].self
+            ) { (service: BrokerService, call: MethodCall) throws(BusError) in
+                service.listApps(call)
+            },
+            Method("DescribePresets", out: ["presets"]) {
+                (_: BrokerService, _: MethodCall) throws(BusError) -> [Structure<String, [String: Value]>] in
+                PresetCatalogue.all.map { Structure($0.name, $0.options) }
+            },
+        ],
+        properties: [
+            Property("Version", .constant) { (_: BrokerService) in Version.text },
+            Property("Features", .constant) { (_: BrokerService) in BrokerInterface.features },
+            Property("Limits", .constant) { (service: BrokerService) in service.core.limits.table },
+            Property("Sensors", .never) { (service: BrokerService) in
+                service.core.sensors.map { $0.options }
+            },
+            Property("RefusedSignals", .never) { (service: BrokerService) in service.forgeries },
+        ])
+}
+
+extension SensorStream {
+    /// The stream as `Sensors` shows it.
+    var options: [String: Value] {
+        [
+            "name": .string(self.name),
+            "available": .boolean(self.description != nil),
+            "rate": .double(self.inForce?.rate ?? 0),
+            "received": .uint64(self.received),
+            "lost": .uint64(self.lost),
+            "gaps": .uint64(self.gaps),
+            "refused": .uint64(self.counters.refusedSamples),
+        ]
+    }
+}
+
+extension Preset {
+    /// The preset as `DescribePresets` shows it: all a program needs to offer it.
+    var options: [String: Value] {
+        var options: [String: Value] = [
+            "sensor": .string(self.sensor),
+            "summary": .string(self.summary),
+            "when-to-use": .string(self.whenToUse),
+            "weaknesses": .string(self.weaknesses),
+            "rest": .uint64((Timestamp.zero + self.rest).wire),
+            "rest-mode": .string(self.restMode.rawValue),
+            "parameters": .array(
+                of: "(ssddds)",
+                self.parameters.map { parameter in
+                    .structure([
+                        .string(parameter.name), .string(parameter.unit), .double(parameter.range.lowerBound),
+                        .double(parameter.range.upperBound), .double(parameter.defaultValue), .string(parameter.help),
+                    ])
+                }),
+        ]
+        if let every = self.every { options["every"] = .uint64((Timestamp.zero + every).wire) }
+        return options
+    }
+}

@@ -1,0 +1,249 @@
+import BrokerCore
+import DBus
+import DaemonSupport
+import EventLoop
+import Motion
+import Protocol
+
+/// The shell of the broker: decodes what comes from the bus, calls the core, performs its actions.
+///
+/// Not `Sendable`: it belongs to the loop's thread.
+final class BrokerService {
+    let loop: EventLoop
+    let bus: Connection
+    let names: NameWatch
+    let log: Log
+    private(set) var core: BrokerCore
+    private let sender: PacedSender
+    private var link: SensorLink?
+    private var clients: [String: Client] = [:]
+    private var clientsByID: [Client?] = []
+    private var freeIDs: [UInt32] = []
+    private var actions: [BrokerAction] = []
+    private var lastArrival = Timestamp.zero
+
+    init(on loop: EventLoop, bus: Connection, sensorBus: Connection, log: Log) {
+        self.loop = loop
+        self.bus = bus
+        self.log = log
+        self.names = NameWatch(on: bus)
+        self.sender = PacedSender(on: bus)
+        // Epochs survive a lost disk because the wall clock is ahead of all that were given out.
+        self.core = BrokerCore(epoch: UInt64(max(0, Clock.wallClock())))
+        self.link = SensorLink(self, on: sensorBus)
+        bus.export(ExportedObject(Path.broker, [(BrokerInterface.table, self)]))
+    }
+
+    /// The way to the reader, which is there as long as we are.
+    var sensors: SensorLink {
+        guard let link else { invariantFailure("the sensor link is made with the service") }
+        return link
+    }
+
+    /// The bus is there, or there again.
+    func busReady() { self.names.refresh() }
+
+    /// The bus went away, and every client with it.
+    func busLost() {
+        self.names.forgetAll()
+        for client in self.clients.values { self.leave(client) }
+    }
+
+    // MARK: The core
+
+    /// The arrival stamp of what happens now. It never decreases.
+    private func arrival() -> Timestamp {
+        self.lastArrival = max(self.lastArrival, Timestamp(microseconds: Clock.boottime.now()))
+        return self.lastArrival
+    }
+
+    /// Hands an input to the core and performs what it asks for.
+    func input<R>(
+        _ body: (inout BrokerCore, Timestamp, inout [BrokerAction]) throws(Refusal) -> R
+    ) throws(Refusal) -> R {
+        defer { self.performActions() }
+        return try body(&self.core, self.arrival(), &self.actions)
+    }
+
+    private func performActions() {
+        for index in self.actions.indices {
+            switch self.actions[index] {
+            case .claim(let sensor, let pace): self.sensors.claim(sensor, pace)
+            case .release(let sensor): self.sensors.release(sensor)
+            case .deliver(let client, let event): self.deliver(event, to: client)
+            }
+        }
+        self.actions.removeAll(keepingCapacity: true)
+    }
+
+    private func deliver(_ event: Event, to id: ClientID) {
+        guard let client = self.clientsByID[Int(id.index)], let object = client.object else { return }
+        let body = event.body
+        let isSent = self.sender.signal(
+            from: object.path, InterfaceName.app, "Event", to: client.peer, size: body.size
+        ) { EventCodec.write(body, to: &$0) }
+        self.core.outcome(id, delivered: isSent)
+    }
+
+    func inputSensorsLost() {
+        try? self.input { (core, now, _) throws(Refusal) in core.sensorsLost(at: now) }
+    }
+
+    /// Signals that pretended to be samples of ours, or were none.
+    private(set) var forgeries: UInt64 = 0
+
+    func countForgery() { self.forgeries &+= 1 }
+
+    // MARK: Clients
+
+    /// Registers the caller under an app id that it owns, or without a name. Answers when the bus has confirmed both.
+    func register(_ name: String, _ call: MethodCall) throws(BusError) {
+        if let client = self.clients[call.sender] {
+            guard client.app.name == name else {
+                throw .invalidConfiguration("already registered as '\(client.app)'; one connection is one app")
+            }
+            client.waiting.append(call)
+            if client.object != nil { self.answerRegistrations(of: client) }
+            return
+        }
+        guard name.isEmpty || (!name.hasPrefix(":") && BusAddress.isValidName(name)) else {
+            throw .invalidConfiguration("'\(printable(name))' is no app id: give a well-known bus name, or nothing")
+        }
+        guard self.clients.count < self.core.limits.apps else {
+            throw .limitsExceeded("apps: \(self.core.limits.apps) are registered")
+        }
+        let client = Client(self.takeID(), call.sender, AppID(name), self.sender.peer(call.sender), self)
+        self.clients[call.sender] = client
+        self.clientsByID[Int(client.id.index)] = client
+        client.waiting.append(call)
+        // The watch comes before the question who owns the name, so that nobody can slip away in between.
+        client.watches.append(
+            self.names.follow(client.uniqueName) { [weak self, weak client] owner in
+                if let self, let client, owner == nil { self.leave(client) }
+            })
+        if client.app.isAnonymous { return self.identify(client) }
+        client.watches.append(
+            self.names.follow(name) { [weak self, weak client] owner in
+                guard let self, let client else { return }
+                if owner == client.uniqueName { return self.identify(client) }
+                self.leave(client, .identityMismatch("you do not own the name '\(name)'"))
+            })
+    }
+
+    /// Learns the user behind the client, which is what remains to be known.
+    private func identify(_ client: Client) {
+        self.uid(of: client.uniqueName) { [weak self, weak client] uid in
+            guard let self, let client, self.clients[client.uniqueName] === client, client.object == nil else { return }
+            guard let uid else { return self.leave(client, .accessDenied("the bus does not know your user")) }
+            client.uid = uid
+            self.complete(client)
+        }
+    }
+
+    private func complete(_ client: Client) {
+        // Whoever had the name before us has lost it; the bus's word on that may still be under way.
+        for other in self.clients.values
+        where other !== client && !client.app.isAnonymous && other.app == client.app && other.object != nil {
+            self.leave(other)
+        }
+        do throws(Refusal) {
+            try self.input { (core, now, _) throws(Refusal) in
+                try core.register(client.id, client.app, client.app.isAnonymous ? .uid : .name, at: now)
+            }
+        } catch {
+            return self.leave(client, BusError(error))
+        }
+        let path = Path.app(client.app.isAnonymous ? client.uniqueName : client.app.name)
+        let object = ExportedObject(
+            path, [(AppInterface.table, client)], audience: client.uniqueName,
+            guardian: { [weak self, weak client] call, answer in
+                guard let self, let client else { return answer(.unknownObject("the app is gone")) }
+                self.admit(call, to: client, answer)
+            })
+        client.object = object
+        self.bus.export(object)
+        self.log.debug("\(client.app.isAnonymous ? client.uniqueName : client.app.name) registered")
+        self.answerRegistrations(of: client)
+    }
+
+    private func answerRegistrations(of client: Client) {
+        guard let object = client.object else { return }
+        let results: [String: Value] = ["identity": .string(client.app.isAnonymous ? "uid" : "name")]
+        for call in client.waiting { call.reply(object.path, results) }
+        client.waiting = []
+    }
+
+    /// Cleans up after a client, at once and whole.
+    private func leave(_ client: Client, _ error: BusError = .disconnected("the client left")) {
+        guard self.clients[client.uniqueName] === client else { return }
+        self.clients[client.uniqueName] = nil
+        for token in client.watches { self.names.unfollow(token) }
+        for call in client.waiting { call.fail(error) }
+        client.waiting = []
+        if let object = client.object { self.bus.unexport(object) }
+        try? self.input { (core, now, actions) throws(Refusal) in core.leave(client.id, at: now, &actions) }
+        self.clientsByID[Int(client.id.index)] = nil
+        self.freeIDs.append(client.id.index)
+    }
+
+    private func takeID() -> ClientID {
+        if let index = self.freeIDs.popLast() { return ClientID(index) }
+        self.clientsByID.append(nil)
+        return ClientID(UInt32(self.clientsByID.count - 1))
+    }
+
+    // MARK: Who may look
+
+    /// An app's object answers its owner, the same user and root.
+    private func admit(_ call: MethodCall, to client: Client, _ answer: @escaping (BusError?) -> Void) {
+        if call.sender == client.uniqueName { return answer(nil) }
+        self.uid(of: call.sender) { uid in
+            let isAllowed = uid == 0 || (uid != nil && uid == client.uid)
+            answer(isAllowed ? nil : .accessDenied("this object answers its owner, the same user and root"))
+        }
+    }
+
+    private func uid(of uniqueName: String, then: @escaping (UInt32?) -> Void) {
+        self.bus.callBus("GetConnectionUnixUser", uniqueName) { result in
+            then(try? result.take().read(reply: UInt32.self))
+        }
+    }
+
+    /// Answers with the apps that the caller may see.
+    func listApps(_ call: MethodCall) {
+        self.uid(of: call.sender) { [weak self] uid in
+            guard let self, let uid else { return call.fail(.accessDenied("the bus does not know your user")) }
+            let visible = self.clients.values.filter { $0.object != nil && (uid == 0 || $0.uid == uid) }
+            let rows = visible.sorted { ($0.app, $0.uniqueName) < ($1.app, $1.uniqueName) }.compactMap {
+                client -> Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64>? in
+                guard let object = client.object, let app = self.core.app(client.id) else { return nil }
+                return Structure(
+                    object.path, client.app.name, app.state, UInt32(clamping: app.detectors.count), app.hits,
+                    app.delivered, app.dropped)
+            }
+            call.reply(rows)
+        }
+    }
+}
+
+extension Event {
+    /// The event as it travels.
+    var body: EventCodec.Body {
+        EventCodec.Body(
+            sequence: self.sequence, epoch: self.epoch, time: self.time, detector: self.detector, peak: self.peak,
+            details: self.isSimulated ? ["simulated": .boolean(true)] : [:])
+    }
+}
+
+extension BusError {
+    init(_ refusal: Refusal) {
+        switch refusal {
+        case .unknownClient: self = .notFound("register first")
+        case .limit(let name, let value, let message): self = .limitsExceeded("\(message): \(name) is \(value)")
+        case .badDetector(let message): self = .invalidConfiguration(message)
+        case .unknownDetector(let name): self = .notFound("there is no detector '\(printable(name))'")
+        case .duplicateDetector(let name):
+            self = .invalidConfiguration("the detector name '\(printable(name))' stands twice in one call")
+        }
+    }
+}

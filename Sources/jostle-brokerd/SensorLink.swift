@@ -1,0 +1,147 @@
+import BrokerCore
+import DBus
+import DaemonSupport
+import EventLoop
+import Motion
+import Protocol
+
+/// The broker's side of the reader: who it is, what it has, our claims, and the samples that come in.
+final class SensorLink {
+    private unowned let service: BrokerService
+    private let bus: Connection
+    private let names: NameWatch
+    /// The reader's unique name; only its samples count.
+    private var reader: String?
+    private var sensors: [(name: String, path: ObjectPath, channels: Int)] = []
+    private var startTimer: EventLoop.TimerID?
+    private var isStarting = false
+
+    /// How long to wait after the reader could not be started.
+    private static let startRetry: Int64 = 5_000_000
+
+    init(_ service: BrokerService, on bus: Connection) {
+        self.service = service
+        self.bus = bus
+        self.names = bus === service.bus ? service.names : NameWatch(on: bus)
+        bus.onSignal(InterfaceName.sensor, "Samples") { [unowned self] in self.samples($0) }
+        bus.onSignal(InterfaceName.sensor, "ClaimChanged") { [unowned self] in self.claimChanged($0) }
+        _ = self.names.follow(BusName.sensors, ownRule: true) { [unowned self] in self.readerChanged($0) }
+    }
+
+    /// Connects to a bus of the sensors' own. It may come later.
+    func open() throws {
+        self.bus.onReady = { [unowned self] in self.names.refresh() }
+        self.bus.onLost = { [unowned self] in self.names.forgetAll() }
+        try self.bus.open()
+    }
+
+    private func readerChanged(_ owner: String?) {
+        if self.reader != nil {
+            self.service.log.notice("the sensor reader is gone")
+            self.service.inputSensorsLost()
+        }
+        self.reader = owner
+        self.sensors = []
+        guard let owner else { return self.startIfNeeded() }
+        let target = CallTarget(owner, Path.sensors, InterfaceName.sensors.description)
+        self.bus.call(target, "ListSensors", autoStart: false) { [weak self] result in
+            guard let self, self.reader == owner else { return }
+            do throws(BusError) {
+                let list = try result.take().read(reply: [Structure<ObjectPath, [String: Value]>].self)
+                for entry in list { self.appeared(entry.fields.0, entry.fields.1) }
+            } catch {
+                self.service.log.error("cannot list the sensors: \(error)")
+            }
+        }
+    }
+
+    private func appeared(_ path: ObjectPath, _ options: [String: Value]) {
+        guard let sensor = SensorDescription(options) else {
+            return self.service.log.warning("the sensor at \(path) describes itself wrongly and is left out")
+        }
+        self.sensors.append((sensor.name, path, sensor.channels.count))
+        try? self.service.input { (core, now, actions) throws(Refusal) in
+            core.sensorAppeared(sensor, at: now, &actions)
+        }
+    }
+
+    /// Asks the bus to start the reader while a detector waits for a sensor.
+    func startIfNeeded() {
+        guard self.reader == nil, !self.isStarting, self.service.core.missesSensor, self.bus.isReady else { return }
+        self.isStarting = true
+        self.bus.callBus("StartServiceByName", BusName.sensors, UInt32(0)) { [weak self] result in
+            guard let self else { return }
+            self.isStarting = false
+            do throws(BusError) {
+                _ = try result.take()
+            } catch {
+                // No file says how to start it: then its name will appear, or not.
+                if error.name == "org.freedesktop.DBus.Error.ServiceUnknown" { return }
+                self.service.log.warning("the sensor reader could not be started: \(error)")
+                self.retryStart()
+            }
+        }
+    }
+
+    private func retryStart() {
+        let deadline = Clock.monotonic.now() + Self.startRetry
+        if let timer = self.startTimer { return self.service.loop.reschedule(timer, at: deadline) }
+        self.startTimer = self.service.loop.schedule(at: deadline) { [weak self] in self?.startIfNeeded() }
+    }
+
+    // MARK: Claims
+
+    func claim(_ sensor: String, _ pace: SensorPace) {
+        guard let target = self.target(sensor) else { return }
+        let reader = self.reader
+        self.bus.call(target, "Claim", pace.options, autoStart: false) { [weak self] result in
+            guard let self, self.reader == reader else { return }
+            do throws(BusError) {
+                guard let inForce = SensorPace(inForce: try result.take().read(reply: [String: Value].self)) else {
+                    throw .failed("the answer makes no sense")
+                }
+                try? self.service.input { (core, now, _) throws(Refusal) in
+                    core.claimAnswered(sensor, inForce, at: now)
+                }
+            } catch {
+                self.service.log.error("cannot claim the \(sensor): \(error)")
+            }
+        }
+    }
+
+    func release(_ sensor: String) {
+        guard let target = self.target(sensor) else { return }
+        self.bus.call(target, "Release", autoStart: false) { _ in }
+    }
+
+    private func target(_ sensor: String) -> CallTarget? {
+        guard let reader, let path = self.sensors.first(where: { $0.name == sensor })?.path else { return nil }
+        return CallTarget(reader, path, InterfaceName.sensor.description)
+    }
+
+    // MARK: What comes in
+
+    /// Anybody can send us a signal of this name: only the owner of the reader's name is heard.
+    private func sensor(of message: borrowing Message) -> (name: String, path: ObjectPath, channels: Int)? {
+        guard let reader, message.isFrom(reader) else { return nil }
+        for sensor in self.sensors where message.isAt(sensor.path) { return sensor }
+        return nil
+    }
+
+    private func samples(_ message: borrowing Message) {
+        guard let sensor = self.sensor(of: message) else { return self.service.countForgery() }
+        let isWhole = SampleCodec.read(message, channels: sensor.channels) { first, times, values in
+            try? self.service.input { (core, now, actions) throws(Refusal) in
+                core.samples(sensor.name, first: first, times: times, values: values, at: now, &actions)
+            }
+        }
+        if !isWhole { self.service.countForgery() }
+    }
+
+    private func claimChanged(_ message: borrowing Message) {
+        guard let sensor = self.sensor(of: message), let options = try? message.read([String: Value].self),
+            let pace = SensorPace(inForce: options)
+        else { return self.service.countForgery() }
+        try? self.service.input { (core, now, _) throws(Refusal) in core.paceChanged(sensor.name, pace, at: now) }
+    }
+}
