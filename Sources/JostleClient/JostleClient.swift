@@ -1,1 +1,253 @@
-// JostleClient
+import DBus
+package import EventLoop
+import Motion
+import Protocol
+
+/// A connection to the broker as one app.
+///
+///     let client = try JostleClient(app: "org.example.Player")
+///     client.onEvent = { event in print(event.detector, event.peak) }
+///     try client.connect()
+///     try client.add([Detector("skip", preset: "shake")])
+///     try client.run()
+///
+/// If the broker goes and comes back, or the bus does, the client registers again with all its detectors.
+///
+/// Not `Sendable`: use it from one thread. `run` drives it; a program with a loop of its own watches `descriptor` and
+/// calls `dispatch` when it is readable.
+public final class JostleClient {
+    /// Which bus the broker is on.
+    public enum Bus: Hashable, Sendable {
+        /// The user's session bus.
+        case session
+        /// The system bus.
+        case system
+        /// A bus at this address.
+        case address(String)
+    }
+
+    /// Called with every event.
+    public var onEvent: (MotionEvent) -> Void = { _ in }
+    /// Called when the broker is there with all our detectors (`true`) and when it is gone (`false`).
+    public var onBrokerChange: (Bool) -> Void = { _ in }
+    /// Called when the broker came back and does not take our detectors any more.
+    public var onRefusal: (JostleError) -> Void = { _ in }
+
+    private let loop: EventLoop
+    private let connection: Connection
+    private let names: NameWatch
+    private let app: String
+    /// The broker's unique name; only its events count.
+    private var broker: String?
+    private var isBrokerKnown = false
+    /// Our object at the broker, once registered there.
+    private var object: ObjectPath?
+    private var detectors: [Detector] = []
+    private var isRunning = false
+
+    /// Makes a client; nothing is sent yet.
+    ///
+    /// - Parameter app: the app id, a well-known bus name that the client will own. Without one it is anonymous and
+    ///   gets live events only.
+    public convenience init(app: String = "", on bus: Bus = .session) throws(JostleError) {
+        do throws(SystemError) {
+            self.init(app: app, on: bus, loop: try EventLoop())
+        } catch {
+            throw JostleError(kind: .failed, name: "", message: "\(error)")
+        }
+    }
+
+    /// The same on a loop that has other things to do too.
+    package init(app: String, on bus: Bus, loop: EventLoop) {
+        self.loop = loop
+        let address: BusAddress =
+            switch bus {
+            case .session: .session
+            case .system: .system
+            case .address(let text): .address(text)
+            }
+        self.app = app
+        self.connection = Connection(
+            to: address, on: self.loop, names: app.isEmpty ? [] : [app], retry: .upTo(microseconds: 2_000_000))
+        self.names = NameWatch(on: self.connection)
+        self.connection.onSignal(InterfaceName.app, "Event") { [unowned self] in self.received($0) }
+        self.connection.onReady = { [unowned self] in self.names.refresh() }
+        self.connection.onLost = { [unowned self] in self.names.forgetAll() }
+    }
+
+    /// Connects to the bus and registers with the broker, which the bus starts if it can.
+    public func connect() throws(JostleError) {
+        do throws(BusError) {
+            try self.connection.openAndWait()
+            _ = self.names.follow(BusName.broker, ownRule: true) { [unowned self] in self.brokerChanged($0) }
+            try self.wait { self.isBrokerKnown }
+            if self.broker == nil {
+                let bus = CallTarget(
+                    "org.freedesktop.DBus", ObjectPath(literal: "/org/freedesktop/DBus"), "org.freedesktop.DBus")
+                _ = try self.connection.callAndWait(bus, "StartServiceByName", BusName.broker, UInt32(0))
+                try self.wait { self.broker != nil }
+            }
+            try self.registerAndWait()
+        } catch {
+            throw JostleError(error)
+        }
+    }
+
+    /// Adds detectors, all or none, and returns what is in force for them.
+    @discardableResult
+    public func add(_ detectors: [Detector]) throws(JostleError) -> [EffectiveDetector] {
+        do throws(BusError) {
+            let reply = try self.connection.callAndWait(
+                try self.target(), "AddDetectors", detectors.map(\.request.wire))
+            let effective = try reply.read(reply: [Structure<String, [String: Value]>].self)
+            let names = Set(detectors.map(\.name))
+            self.detectors.removeAll { names.contains($0.name) }
+            self.detectors += detectors
+            return effective.map { EffectiveDetector($0.fields.0, $0.fields.1) }
+        } catch {
+            throw JostleError(error)
+        }
+    }
+
+    /// Removes detectors by name.
+    public func remove(_ names: [String]) throws(JostleError) {
+        do throws(BusError) {
+            _ = try self.connection.callAndWait(try self.target(), "RemoveDetectors", names)
+            self.detectors.removeAll { names.contains($0.name) }
+        } catch {
+            throw JostleError(error)
+        }
+    }
+
+    // MARK: Running
+
+    /// Handles events until `stop`.
+    public func run() throws(JostleError) {
+        self.isRunning = true
+        do throws(BusError) {
+            try self.wait { !self.isRunning }
+        } catch {
+            throw JostleError(error)
+        }
+    }
+
+    /// Ends `run`; to be called from a handler.
+    public func stop() { self.isRunning = false }
+
+    /// Readable when `dispatch` has something to do.
+    public var descriptor: Int32 { self.loop.descriptor }
+
+    /// Handles what has come in, without waiting.
+    public func dispatch() throws(JostleError) {
+        do throws(SystemError) {
+            _ = try self.loop.runOnce(timeout: 0)
+        } catch {
+            throw JostleError(kind: .failed, name: "", message: "\(error)")
+        }
+    }
+
+    private func wait(until isDone: () -> Bool) throws(BusError) {
+        do throws(SystemError) {
+            while !isDone() { _ = try self.loop.runOnce(timeout: nil) }
+        } catch {
+            throw .failed("\(error)")
+        }
+    }
+
+    // MARK: The broker
+
+    private func target() throws(BusError) -> CallTarget {
+        guard let broker, let object else { throw .disconnected("not registered with the broker") }
+        return CallTarget(broker, object, InterfaceName.app.description)
+    }
+
+    private func registerAndWait() throws(BusError) {
+        guard let broker else { throw .disconnected("the broker left") }
+        let root = CallTarget(broker, Path.broker, InterfaceName.broker.description)
+        let reply = try self.connection.callAndWait(root, "Register", self.app, [String: Value]())
+        let (object, _) = try reply.read(reply: ObjectPath.self, [String: Value].self)
+        self.object = object
+    }
+
+    private func brokerChanged(_ owner: String?) {
+        let isReturn = self.isBrokerKnown && owner != nil && self.object == nil && !self.detectors.isEmpty
+        if self.broker != nil, self.object != nil { self.onBrokerChange(false) }
+        self.isBrokerKnown = true
+        self.broker = owner
+        self.object = nil
+        guard isReturn || (owner != nil && !self.detectors.isEmpty) else { return }
+        self.registerAgain()
+    }
+
+    /// The broker came back and knows nothing of us.
+    private func registerAgain() {
+        guard let broker else { return }
+        let root = CallTarget(broker, Path.broker, InterfaceName.broker.description)
+        self.connection.call(root, "Register", self.app, [String: Value]()) { [weak self] result in
+            guard let self, self.broker == broker else { return }
+            do throws(BusError) {
+                let (object, _) = try result.take().read(reply: ObjectPath.self, [String: Value].self)
+                self.object = object
+                self.addAgain(try self.target())
+            } catch {
+                self.onRefusal(JostleError(error))
+            }
+        }
+    }
+
+    private func addAgain(_ target: CallTarget) {
+        self.connection.call(target, "AddDetectors", self.detectors.map(\.request.wire)) { [weak self] result in
+            guard let self else { return }
+            do throws(BusError) {
+                _ = try result.take()
+                self.onBrokerChange(true)
+            } catch {
+                self.onRefusal(JostleError(error))
+            }
+        }
+    }
+
+    /// Anybody can send us a signal of this name: only the broker's, about our own object, is an event.
+    private func received(_ message: borrowing Message) {
+        guard let broker, let object, message.isFrom(broker), message.isAt(object),
+            let body = EventCodec.read(message)
+        else { return }
+        self.onEvent(
+            MotionEvent(
+                sequence: body.sequence, epoch: body.epoch, time: body.time.wire, detector: body.detector,
+                peak: body.peak, isSimulated: body.details["simulated"] == .boolean(true),
+                received: UInt64(max(0, Clock.boottime.now()))))
+    }
+}
+
+extension JostleError {
+    init(_ error: BusError) {
+        let kind: Kind
+        switch error.name {
+        case "org.freedesktop.DBus.Error.AccessDenied", "org.freedesktop.DBus.Error.LimitsExceeded",
+            "org.jostle.Error.IdentityMismatch":
+            kind = .refused
+        case "org.jostle.Error.InvalidConfiguration", "org.jostle.Error.NotFound",
+            "org.freedesktop.DBus.Error.InvalidArgs":
+            kind = .invalid
+        default:
+            kind = error.isServiceMissing || error.name == BusError.disconnected("").name ? .noService : .failed
+        }
+        self.init(kind: kind, name: error.name, message: error.message)
+    }
+}
+
+extension EffectiveDetector {
+    init(_ name: String, _ options: [String: Value]) {
+        self.name = name
+        self.warnings = []
+        self.settings = []
+        for (key, value) in options.sorted(by: { $0.key < $1.key }) {
+            if key == "warnings", case .array(_, let values) = value {
+                self.warnings = values.compactMap { if case .string(let text) = $0 { text } else { nil } }
+            } else {
+                self.settings.append(Setting(key: key, value: value.plainText))
+            }
+        }
+    }
+}
