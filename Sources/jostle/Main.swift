@@ -1,4 +1,184 @@
+import DBus
+import DaemonSupport
+import EventLoop
+import JostleClient
+import Motion
+
+/// jostle: what people and scripts do with the two services.
 @main
 struct Main {
-    static func main() {}
+    private enum Option {
+        static let bus = CommandOption.value("bus", "BUS", "the broker's bus: session (default), system or an address")
+        static let sensorBus = CommandOption.value(
+            "sensor-bus", "BUS", "the sensor reader's bus, if it is another one")
+        static let json = CommandOption.flag("json", "one JSON object a line, for machines")
+        static let app = CommandOption.value("app", "ID", "register under this app id, a bus name to own")
+        static let when = CommandOption.value("when", "CONDITION", "a condition instead of a preset")
+        static let every = CommandOption.value("every", "TIME", "with --when: the time between looks")
+        static let rest = CommandOption.value("rest", "TIME", "with --when: the time without another hit")
+        static let count = CommandOption.value("count", "N", "end after N events")
+        static let sensor = CommandOption.value("sensor", "NAME", "the sensor (default: the accelerometer)")
+        static let rate = CommandOption.value("rate", "HZ", "samples a second (default: 50)")
+        static let length = CommandOption.value("for", "TIME", "end after so long")
+        static let label = CommandOption.value("label", "TEXT", "what the recording shows: 'shake …', 'not-shake …'")
+        static let peak = CommandOption.value("peak", "G", "how hard (default: 3g)")
+        static let axis = CommandOption.value("axis", "AXIS", "where to: x (default), y or z")
+        static let frequency = CommandOption.value("freq", "HZ", "how often to and fro (default: 3Hz)")
+    }
+
+    private static let presetArgument = CommandArgument(
+        "PRESET[,option=value...]", "presets to register, such as shake.planar,threshold=2.3g", .list)
+
+    private static let syntax = CommandSyntax(
+        "jostle", "Watches motion, runs commands on it, and shows who reacts to what.",
+        options: [Option.bus, Option.sensorBus],
+        commands: [
+            CommandSyntax(
+                "demo", "show the documented case on a private bus: two shakes, two apps", options: [Option.json]),
+            CommandSyntax("status", "show sensors, apps, detectors and counters", options: [Option.json]),
+            CommandSyntax("sensors", "show the sensors of the reader", options: [Option.json]),
+            CommandSyntax("apps", "show the apps that are registered", options: [Option.json]),
+            CommandSyntax(
+                "presets", "show the presets, or one of them with its options", options: [Option.json],
+                arguments: [CommandArgument("NAME", "the preset to show", .optional)]),
+            CommandSyntax(
+                "watch", "register detectors and print their events",
+                options: [Option.json, Option.app, Option.count, Option.when, Option.every, Option.rest],
+                arguments: [presetArgument]),
+            CommandSyntax(
+                "on", "run a command on every event: jostle on PRESET... -- COMMAND...",
+                options: [Option.app, Option.when, Option.every, Option.rest], arguments: [presetArgument]),
+            CommandSyntax(
+                "record", "write what a sensor reads into a trace",
+                options: [Option.sensor, Option.rate, Option.length, Option.label],
+                arguments: [CommandArgument("FILE", "the trace to write; '-' is standard output")]),
+            CommandSyntax(
+                "shake", "shake a sensor whose motion is made (synth)",
+                options: [Option.peak, Option.axis, Option.frequency, Option.length, Option.sensor]),
+        ])
+
+    static func main() {
+        Startup.prepareProgram()
+        // What follows '--' of 'on' is a command line of its own.
+        var words = Array(CommandLine.arguments.dropFirst())
+        var command: [String] = []
+        if let end = words.firstIndex(of: "--"), words[..<end].contains("on") {
+            command = Array(words[(end + 1)...])
+            words.removeSubrange(end...)
+        }
+        let arguments = self.syntax.parseOrExit(words)
+        do {
+            try self.run(arguments, command)
+        } catch let problem as UsageProblem {
+            self.syntax.exit(with: problem)
+        } catch let failure as CommandFailure {
+            complain(failure.message)
+            failure.code.exit()
+        } catch {
+            complain("\(error)")
+            ExitCode.no.exit()
+        }
+    }
+
+    private static func run(_ arguments: Arguments, _ command: [String]) throws {
+        let loop = try EventLoop()
+        let terminal = Terminal()
+        let bus = try Daemon.address(of: Option.bus, in: arguments) ?? .session
+        let sensorBus = try Daemon.address(of: Option.sensorBus, in: arguments) ?? bus
+        let inspection = Inspection(
+            bus: bus, sensorBus: sensorBus, isJSON: arguments.has(Option.json), terminal: terminal, loop: loop)
+        switch arguments.command.first {
+        case "demo":
+            try DemoCommand(isJSON: arguments.has(Option.json), terminal: terminal, loop: loop).run()
+        case "status": try inspection.status()
+        case "sensors": try inspection.sensors()
+        case "apps": try inspection.apps()
+        case "presets": try inspection.presets(arguments.positionals.first)
+        case "watch":
+            let count = try arguments.value(of: Option.count, expected: "a number of events") {
+                Int($0).flatMap { $0 > 0 ? $0 : nil }
+            }
+            try WatchCommand(
+                detectors: try self.detectors(arguments), app: arguments.value(of: Option.app) ?? "", loop: loop,
+                bus: JostleClient.Bus(bus), isJSON: arguments.has(Option.json), count: count, terminal: terminal
+            ).run()
+        case "on":
+            try OnCommand(
+                detectors: try self.detectors(arguments), command: command,
+                app: arguments.value(of: Option.app) ?? "", loop: loop, bus: JostleClient.Bus(bus)
+            ).run()
+        case "record":
+            let rate = try arguments.value(of: Option.rate, expected: "a rate, such as 50Hz") {
+                self.quantity($0, .frequency)
+            }
+            let length = try arguments.value(of: Option.length, expected: "a time, such as 10s") {
+                self.quantity($0, .time).flatMap(TimeSpan.init(seconds:))
+            }
+            try RecordCommand(
+                path: arguments.positionals[0], sensor: arguments.value(of: Option.sensor), rate: rate ?? 50,
+                length: length, label: arguments.value(of: Option.label), bus: sensorBus, loop: loop
+            ).run()
+        case "shake":
+            try ShakeCommand(
+                motion: try self.shake(arguments), sensor: arguments.value(of: Option.sensor), bus: sensorBus,
+                loop: loop
+            ).run()
+        case let other:
+            throw UsageProblem("command '\(other ?? "")' is not made yet")
+        }
+    }
+
+    private static func detectors(_ arguments: Arguments) throws(UsageProblem) -> [Detector] {
+        do throws(DetectorSpec.Problem) {
+            var detectors = try DetectorSpec.detectors(arguments.positionals)
+            if let condition = arguments.value(of: Option.when) {
+                detectors.append(
+                    DetectorSpec(
+                        when: condition, every: arguments.value(of: Option.every),
+                        rest: arguments.value(of: Option.rest)
+                    ).detector)
+            }
+            guard !detectors.isEmpty else {
+                throw DetectorSpec.Problem(message: "give a preset, or a condition with --when")
+            }
+            return detectors
+        } catch {
+            throw UsageProblem(error.message)
+        }
+    }
+
+    /// The statement that the reader is asked to add to its motion.
+    private static func shake(_ arguments: Arguments) throws(UsageProblem) -> String {
+        var words = ["shake"]
+        for (option, key, dimension, expected, fallback) in [
+            (Option.peak, "peak", Dimension.acceleration, "an acceleration, such as 3g", "3g"),
+            (Option.frequency, "freq", .frequency, "a frequency, such as 3Hz", "3Hz"),
+            (Option.length, "for", .time, "a time, such as 1.2s", "1.2s"),
+        ] {
+            let value = try arguments.value(of: option, expected: expected) { self.quantity($0, dimension) }
+            words.append("\(key)=" + (value.map { "\($0)\(dimension.canonicalUnit)" } ?? fallback))
+        }
+        let axis = try arguments.value(of: Option.axis, expected: "x, y or z") {
+            ["x", "y", "z"].contains($0) ? $0 : nil
+        }
+        return (words + ["axis=\(axis ?? "x")"]).joined(separator: " ")
+    }
+
+    /// A number of this dimension, with its unit or without.
+    private static func quantity(_ text: String, _ dimension: Dimension) -> Double? {
+        guard let quantity = try? Quantity.parse(text), quantity.value > 0,
+            quantity.dimension == dimension || quantity.dimension == .none
+        else { return nil }
+        return quantity.value
+    }
+}
+
+extension JostleClient.Bus {
+    init(_ address: BusAddress) {
+        switch address {
+        case .session: self = .session
+        case .system: self = .system
+        case .address(let text): self = .address(text)
+        }
+    }
 }

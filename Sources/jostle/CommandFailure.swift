@@ -1,0 +1,45 @@
+import DBus
+import DaemonSupport
+import JostleClient
+
+/// Why a command ends without having done what it was asked to: one line for people, a code for scripts.
+struct CommandFailure: Swift.Error {
+    var code: ExitCode
+    var message: String
+
+    init(_ code: ExitCode, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    static func usage(_ message: String) -> CommandFailure { CommandFailure(.usage, message) }
+
+    init(_ error: BusError, service: String) {
+        switch error.name {
+        case _ where error.isServiceMissing:
+            self.init(.noService, "\(service) is not running")
+        case "org.freedesktop.DBus.Error.Disconnected", "org.freedesktop.DBus.Error.NoServer",
+            "org.freedesktop.DBus.Error.FileNotFound", "org.freedesktop.DBus.Error.NoReply":
+            self.init(.noService, error.message)
+        case "org.freedesktop.DBus.Error.AccessDenied", "org.freedesktop.DBus.Error.LimitsExceeded",
+            "org.freedesktop.DBus.Error.NotSupported", "org.jostle.Error.IdentityMismatch":
+            self.init(.refused, error.message)
+        case "org.jostle.Error.InvalidConfiguration", "org.freedesktop.DBus.Error.InvalidArgs",
+            "org.freedesktop.DBus.Error.BadAddress":
+            self.init(.usage, error.message)
+        default:
+            self.init(.no, "\(error)")
+        }
+    }
+
+    init(_ error: JostleError) {
+        let code: ExitCode =
+            switch error.kind {
+            case .noService: .noService
+            case .refused: .refused
+            case .invalid: .usage
+            case .failed: .no
+            }
+        self.init(code, error.kind == .noService && error.message.isEmpty ? "the broker is not running" : "\(error)")
+    }
+}

@@ -1,0 +1,135 @@
+import DBus
+import DaemonSupport
+import EventLoop
+import Motion
+import Protocol
+
+/// `jostle demo`: the documented case between real processes on a real bus.
+final class DemoCommand {
+    private let loop: EventLoop
+    private let terminal: Terminal
+    private let isJSON: Bool
+    private let stage: DemoStage
+    private var screen: DemoScreen
+    private var story = DemoStory()
+    private var failure: CommandFailure?
+    private var isDone = false
+    private var watching: Set<String> = []
+
+    init(isJSON: Bool, terminal: Terminal, loop: EventLoop) {
+        self.isJSON = isJSON
+        self.terminal = terminal
+        self.loop = loop
+        self.stage = DemoStage(on: loop)
+        self.screen = DemoScreen(terminal)
+    }
+
+    func run() throws(CommandFailure) {
+        stopOnSignals(self.loop) { [self] in self.end(CommandFailure(.no, "stopped before the end")) }
+        self.stage.onCollapse = { [self] in self.end(CommandFailure(.no, $0)) }
+        defer { self.stage.strike() }
+        try self.stage.build()
+        if !self.isJSON { self.screen.opening() }
+        for app in DemoStory.apps {
+            try self.stage.startSubscriber(app) { [self] in self.heard($0, from: app) }
+        }
+        try self.loop.run(until: { self.watching.count == DemoStory.apps.count || self.isDone })
+        if let failure { throw failure }
+        try self.watchSensor()
+        // Half a second of rest to look at, then the shakes.
+        _ = self.loop.schedule(after: 500_000) { [self] in self.shake(DemoStory.shakes[...]) }
+        try self.loop.run(until: { self.isDone })
+        if let failure { throw failure }
+        self.report()
+        let differences = self.story.differences
+        guard differences.isEmpty else {
+            throw CommandFailure(.no, "not as the article says: \(differences.joined(separator: "; "))")
+        }
+    }
+
+    private func end(_ failure: CommandFailure?) {
+        self.failure = self.failure ?? failure
+        self.isDone = true
+    }
+
+    private func sensorTarget(_ path: ObjectPath) -> CallTarget {
+        CallTarget(BusName.sensors, path, InterfaceName.sensor.description)
+    }
+
+    /// Claims the samples for the drawing, beside the broker.
+    private func watchSensor() throws(CommandFailure) {
+        guard let bus = self.stage.bus else { return }
+        let path = Path.sensor(SensorDescription.accelerometer)
+        bus.onSignal(InterfaceName.sensor, "Samples") { [self] message in
+            guard message.isAt(path), !self.isJSON else { return }
+            _ = SampleCodec.read(message, channels: 3) { _, times, values in
+                for index in times.indices {
+                    let time = Timestamp(microseconds: times[index])
+                    self.screen.sample(at: time, x: values[3 * index], y: values[3 * index + 1])
+                }
+            }
+        }
+        do throws(BusError) {
+            _ = try bus.callAndWait(self.sensorTarget(path), "Claim", SensorPace(rate: 50).options)
+        } catch {
+            throw CommandFailure(error, service: "the sensor reader")
+        }
+    }
+
+    /// Plays the shakes one after the other, each with quiet after it.
+    private func shake(_ shakes: ArraySlice<DemoStory.Shake>) {
+        guard let shake = shakes.first, let bus = self.stage.bus else { return self.end(nil) }
+        let target = self.sensorTarget(Path.sensor(SensorDescription.accelerometer))
+        self.story.shakeBegins(at: Timestamp(microseconds: Clock.boottime.now()))
+        if !self.isJSON { self.screen.shakeBegins(shake) }
+        bus.call(target, "Inject", shake.motion) { [self] result in
+            do throws(BusError) {
+                _ = try result.take()
+            } catch {
+                self.end(CommandFailure(error, service: "the sensor reader"))
+            }
+        }
+        let length = DemoStory.shakeLength + DemoStory.quiet
+        _ = self.loop.schedule(after: length.microseconds) { [self] in self.shake(shakes.dropFirst()) }
+    }
+
+    /// A line of a subscriber: what is in force, or an event.
+    private func heard(_ line: String, from app: DemoStory.App) {
+        if line.hasPrefix("{\"watching\"") {
+            self.watching.insert(app.id)
+            return
+        }
+        guard let time = Self.number("t_us", in: line), let delay = Self.number("delay_us", in: line),
+            let peak = Self.number("peak", in: line)
+        else { return self.end(CommandFailure(.no, "the \(app.title) said '\(printable(line))'")) }
+        let arrival = DemoStory.Arrival(
+            app: app.id, time: Timestamp(microseconds: Int64(time)), peak: peak, delay: Int64(delay))
+        self.story.arrived(arrival)
+        if !self.isJSON { self.screen.arrived(arrival, at: app) }
+    }
+
+    /// A number in a line that we wrote ourselves.
+    private static func number(_ key: String, in line: String) -> Double? {
+        let pattern = "\"\(key)\":"
+        var start = line.startIndex
+        while start < line.endIndex, !line[start...].hasPrefix(pattern) { start = line.index(after: start) }
+        guard start < line.endIndex else { return nil }
+        let value = line[line.index(start, offsetBy: pattern.count)...].prefix { $0 != "," && $0 != "}" }
+        return Double(value).flatMap { $0.magnitude < 4.0e18 ? $0 : nil }
+    }
+
+    private func report() {
+        guard self.isJSON else { return self.screen.closing(self.story) }
+        for shake in DemoStory.shakes {
+            for app in DemoStory.apps {
+                let arrivals = self.story.arrivals(of: shake, at: app)
+                var line = JSONLine()
+                line.add("shake", shake.name)
+                line.add("app", app.id)
+                line.add("received", !arrivals.isEmpty)
+                if let first = arrivals.first { line.add("delay_us", first.delay) } else { line.addNull("delay_us") }
+                self.terminal.print(line.text)
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import JostleClient
+import Motion
+
+/// A detector as it is written on the command line: `PRESET[,option=value…]`.
+///
+/// Numbers may carry a unit: `shake.planar,threshold=2.3g,every=100ms`.
+struct DetectorSpec: Equatable {
+    var detector: Detector
+
+    /// What was wrong with a specification.
+    struct Problem: Swift.Error, Equatable {
+        var message: String
+    }
+
+    /// - Parameter name: the detector's own name; the preset's when nothing else is said.
+    init(_ text: String) throws(Problem) {
+        let parts = text.split(separator: ",", omittingEmptySubsequences: false)
+        guard let preset = parts.first, !preset.isEmpty else {
+            throw Problem(message: "expected PRESET[,option=value…], got '\(printable(text))'")
+        }
+        self.detector = Detector(String(preset), preset: String(preset))
+        for part in parts.dropFirst() {
+            let (key, value) = try Self.option(part, in: text)
+            switch key {
+            case "name": self.detector.name = value
+            case "preset", "when":
+                throw Problem(message: "'\(printable(text))' says '\(key)' although it begins with a preset")
+            default: self.detector.options[key] = .text(value)
+            }
+        }
+    }
+
+    /// A condition instead of a preset, with the options that the command line has for it.
+    init(when condition: String, every: String?, rest: String?) {
+        self.detector = Detector("when", when: condition)
+        if let every { self.detector.options["every"] = .text(every) }
+        if let rest { self.detector.options["rest"] = .text(rest) }
+    }
+
+    private static func option(_ part: Substring, in text: String) throws(Problem) -> (String, String) {
+        guard let equals = part.firstIndex(of: "="), equals != part.startIndex else {
+            throw Problem(
+                message: "expected option=value after a comma in '\(printable(text))', got '\(printable(part))'")
+        }
+        return (String(part[..<equals]), String(part[part.index(after: equals)...]))
+    }
+
+    /// One detector for each specification, under names that differ.
+    static func detectors(_ texts: [String]) throws(Problem) -> [Detector] {
+        var detectors: [Detector] = []
+        for text in texts {
+            var detector = try DetectorSpec(text).detector
+            let wanted = detector.name
+            var number = 2
+            while detectors.contains(where: { $0.name == detector.name }) {
+                detector.name = "\(wanted)-\(number)"
+                number += 1
+            }
+            detectors.append(detector)
+        }
+        return detectors
+    }
+}

@@ -1,0 +1,232 @@
+import DBus
+import Detection
+import EventLoop
+import Motion
+import Protocol
+
+/// What the commands that only look have in common.
+struct Inspection {
+    let bus: BusAddress
+    let sensorBus: BusAddress
+    let isJSON: Bool
+    let terminal: Terminal
+    let loop: EventLoop
+
+    // MARK: jostle sensors
+
+    func sensors() throws(CommandFailure) {
+        let service = try Service.sensors(on: self.sensorBus, self.loop)
+        var table = Table(
+            ["SENSOR", "RATE", "RATES", "UNIT", "RANGE", "CLAIMS", "SENT", "DROPPED", "SOURCE"], right: [1, 4, 5, 6, 7])
+        for (path, sensor) in try service.listSensors() {
+            let state = try service.properties(path, InterfaceName.sensor)
+            let claims = self.claims(state)
+            if self.isJSON {
+                var line = JSONLine()
+                line.add("sensor", sensor.name)
+                line.add("channels", sensor.channels)
+                line.add("unit", sensor.unit)
+                line.add("range", sensor.range ?? 0)
+                line.add("rates", sensor.rates)
+                line.add("placement", sensor.placement)
+                line.add("source", sensor.source)
+                line.add("simulated", sensor.isSimulated)
+                line.add("running", state.flag("Running"))
+                line.add("rate", state.number("Rate"))
+                line.add("claims", claims.count)
+                line.add("sent", state.count("Sent"))
+                line.add("dropped", state.count("Dropped"))
+                self.terminal.print(line.text)
+            } else {
+                table.add([
+                    sensor.name, state.flag("Running") ? "\(rounded(state.number("Rate"), 0)) Hz" : "off",
+                    sensor.rates.map { rounded($0, 0) }.joined(separator: ","), sensor.unit,
+                    sensor.range.map { rounded($0, 0) } ?? "?", "\(claims.count)", "\(state.count("Sent"))",
+                    "\(state.count("Dropped"))", sensor.source,
+                ])
+            }
+        }
+        if !self.isJSON { table.lines(self.terminal).forEach { self.terminal.print($0) } }
+    }
+
+    private func claims(_ state: [String: Value]) -> [Value] {
+        if case .array(_, let rows) = state["Claimants"] { rows } else { [] }
+    }
+
+    // MARK: jostle apps
+
+    func apps() throws(CommandFailure) {
+        let service = try Service.broker(on: self.bus, self.loop)
+        let apps = try self.listApps(service)
+        if self.isJSON {
+            for app in apps { self.terminal.print(app.json) }
+            return
+        }
+        self.table(of: apps).lines(self.terminal).forEach { self.terminal.print($0) }
+    }
+
+    private struct AppRow {
+        var path: ObjectPath
+        var id: String
+        var state: String
+        var detectors: UInt32
+        var hits: UInt64
+        var delivered: UInt64
+        var dropped: UInt64
+
+        var json: String {
+            var line = JSONLine()
+            line.add("app", self.id)
+            line.add("path", self.path.text)
+            line.add("state", self.state)
+            line.add("detectors", self.detectors)
+            line.add("hits", self.hits)
+            line.add("delivered", self.delivered)
+            line.add("dropped", self.dropped)
+            return line.text
+        }
+    }
+
+    private func listApps(_ service: Service) throws(CommandFailure) -> [AppRow] {
+        typealias Row = Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64>
+        let rows = try service.read(try service.call(Path.broker, InterfaceName.broker, "ListApps"), [Row].self)
+        return rows.map {
+            let row = $0.fields
+            return AppRow(
+                path: row.0, id: row.1, state: row.2, detectors: row.3, hits: row.4, delivered: row.5, dropped: row.6)
+        }
+    }
+
+    private func table(of apps: [AppRow]) -> Table {
+        var table = Table(["APP", "STATE", "DETECTORS", "HITS", "DELIVERED", "DROPPED"], right: [2, 3, 4, 5])
+        for app in apps {
+            table.add([
+                app.id.isEmpty ? "(no name)" : app.id, app.state, "\(app.detectors)", "\(app.hits)",
+                "\(app.delivered)", "\(app.dropped)",
+            ])
+        }
+        return table
+    }
+
+    // MARK: jostle status
+
+    func status() throws(CommandFailure) {
+        let service = try Service.broker(on: self.bus, self.loop)
+        let broker = try service.properties(Path.broker, InterfaceName.broker)
+        let apps = try self.listApps(service)
+        let sensors: [[String: Value]] =
+            if case .array(_, let rows) = broker["Sensors"] { rows.map(\.asOptions) } else { [] }
+        if self.isJSON {
+            for sensor in sensors {
+                var line = JSONLine()
+                line.add("sensor", sensor.text("name"))
+                line.add("available", sensor.flag("available"))
+                line.add("rate", sensor.number("rate"))
+                for key in ["received", "lost", "gaps", "refused"] { line.add(key, sensor.count(key)) }
+                self.terminal.print(line.text)
+            }
+            for app in apps { self.terminal.print(app.json) }
+            return
+        }
+        self.terminal.print("broker \(broker.text("Version")) on the \(self.bus.description)")
+        self.terminal.print()
+        var table = Table(["SENSOR", "RATE", "RECEIVED", "LOST", "GAPS", "REFUSED"], right: [1, 2, 3, 4, 5])
+        for sensor in sensors {
+            let rate = sensor.number("rate")
+            table.add([
+                sensor.text("name"),
+                !sensor.flag("available") ? "absent" : rate > 0 ? "\(rounded(rate, 0)) Hz" : "off",
+                "\(sensor.count("received"))", "\(sensor.count("lost"))", "\(sensor.count("gaps"))",
+                "\(sensor.count("refused"))",
+            ])
+        }
+        let lines =
+            table.isEmpty
+            ? ["no sensor: the reader (\(BusName.sensors)) is not running"] : table.lines(self.terminal)
+        lines.forEach { self.terminal.print($0) }
+        self.terminal.print()
+        let appLines = apps.isEmpty ? ["no app is registered"] : self.table(of: apps).lines(self.terminal)
+        appLines.forEach { self.terminal.print($0) }
+    }
+
+    // MARK: jostle presets
+
+    /// Works without a broker: the presets are part of the program.
+    func presets(_ name: String?) throws(CommandFailure) {
+        guard let name else {
+            if self.isJSON {
+                PresetCatalogue.all.forEach { self.terminal.print($0.json) }
+                return
+            }
+            var table = Table(["PRESET", "SENSOR", "WHAT IT HEARS"])
+            for preset in PresetCatalogue.all { table.add([preset.name, preset.sensor, preset.summary]) }
+            table.lines(self.terminal).forEach { self.terminal.print($0) }
+            return
+        }
+        guard let preset = PresetCatalogue.named(name) else {
+            let near = Suggestion.nearest(to: name, among: PresetCatalogue.all.map(\.name))
+            throw CommandFailure.usage(
+                "there is no preset '\(printable(name))'" + (near.map { ", did you mean '\($0)'?" } ?? ""))
+        }
+        if self.isJSON {
+            self.terminal.print(preset.json)
+        } else {
+            preset.page(self.terminal).forEach { self.terminal.print($0) }
+        }
+    }
+}
+
+extension Preset {
+    fileprivate var json: String {
+        var line = JSONLine()
+        line.add("preset", self.name)
+        line.add("sensor", self.sensor)
+        line.add("summary", self.summary)
+        line.add("when_to_use", self.whenToUse)
+        line.add("weaknesses", self.weaknesses)
+        if let every = self.every { line.add("every_us", every.microseconds) }
+        line.add("rest_us", self.rest.microseconds)
+        line.add("rest_mode", self.restMode.rawValue)
+        line.add(
+            "parameters",
+            self.parameters.map {
+                "\($0.name)=\($0.defaultValue)\($0.unit) (\($0.range.lowerBound) to \($0.range.upperBound))"
+            })
+        return line.text
+    }
+
+    fileprivate func page(_ terminal: Terminal) -> [String] {
+        var lines = [
+            terminal.styled(self.name, .bold), "  \(self.summary)", "", "  When to use: \(self.whenToUse)",
+            "  Weaknesses:  \(self.weaknesses)", "",
+        ]
+        var table = Table(["  OPTION", "DEFAULT", "RANGE", "WHAT IT DOES"])
+        for parameter in self.parameters {
+            table.add([
+                "  \(parameter.name)", "\(parameter.defaultValue)\(parameter.unit)",
+                "\(parameter.range.lowerBound) to \(parameter.range.upperBound)\(parameter.unit)", parameter.help,
+            ])
+        }
+        if let every = self.every {
+            table.add(["  every", "\(rounded(every.seconds * 1_000, 1))ms", "", "time between looks"])
+        }
+        table.add([
+            "  rest", "\(rounded(self.rest.seconds * 1_000, 0))ms", "",
+            "time without another hit (\(self.restMode.rawValue))",
+        ])
+        lines += table.lines(terminal)
+        return lines
+    }
+}
+
+extension Value {
+    /// An `a{sv}` as a dictionary; anything else is empty.
+    fileprivate var asOptions: [String: Value] {
+        guard case .dictionary(_, _, let entries) = self else { return [:] }
+        var options: [String: Value] = [:]
+        for entry in entries {
+            if case .string(let key) = entry.key, case .variant(let value) = entry.value { options[key] = value }
+        }
+        return options
+    }
+}

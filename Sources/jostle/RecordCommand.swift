@@ -1,0 +1,134 @@
+import DBus
+import DaemonSupport
+import EventLoop
+import Glibc
+import Motion
+import Protocol
+import Traces
+
+/// `jostle record`: claims a sensor and writes what it reads into a trace.
+struct RecordCommand {
+    var path: String
+    var sensor: String?
+    var rate: Double
+    var length: TimeSpan?
+    var label: String?
+    var bus: BusAddress
+    let loop: EventLoop
+
+    func run() throws(CommandFailure) {
+        let service = try Service.sensors(on: self.bus, self.loop)
+        let (object, sensor) = try service.sensor(self.sensor)
+        let file = try OutputFile(self.path)
+        var notes = [TraceHeader.Note(key: "source", value: sensor.source)]
+        if let label = self.label { notes.append(TraceHeader.Note(key: "label", value: label)) }
+        var writer: TraceWriter
+        do throws(TraceWriter.Problem) {
+            let columns = TraceSensor(name: sensor.name, channels: sensor.channels, unit: sensor.unit)
+            writer = try TraceWriter(TraceHeader(sensors: [columns], notes: notes))
+        } catch {
+            throw CommandFailure(.no, "the sensor cannot be written as a trace: \(error)")
+        }
+        var tally = Tally()
+        var isDone = false
+        var failure: CommandFailure?
+        let reader = SampleReader(service, object, channels: sensor.channels.count)
+        reader.onSamples = { first, times, values in
+            if let expected = tally.expected, first > expected { tally.missed += first - expected }
+            tally.expected = first &+ UInt64(times.count)
+            for index in times.indices {
+                let time = Timestamp(microseconds: times[index])
+                let start = tally.start ?? time
+                tally.start = start
+                if let length = self.length, time - start >= length {
+                    isDone = true
+                    break
+                }
+                let row = values.extracting(index * sensor.channels.count..<(index + 1) * sensor.channels.count)
+                // Times count from the start of the recording. What the reader refuses to be, is left out.
+                if (try? writer.append(Timestamp.zero + (time - start), row)) != nil { tally.rows += 1 }
+            }
+            if !file.write(writer.bytes) {
+                failure = CommandFailure(.no, "cannot write to \(self.path)")
+                isDone = true
+            }
+            writer.removeBytes()
+        }
+        service.connection.onLost = {
+            failure = CommandFailure(.noService, "the bus went away")
+            isDone = true
+        }
+        stopOnSignals(self.loop) { isDone = true }
+        _ = try service.call(
+            object, InterfaceName.sensor, "Claim", SensorPace(rate: self.rate).options)
+        try self.loop.run(until: { isDone })
+        writer.finish()
+        _ = file.write(writer.bytes)
+        if let failure { throw failure }
+        complain(
+            "\(tally.rows) samples of the \(sensor.name) in \(self.path == "-" ? "standard output" : self.path)"
+                + (tally.missed > 0 ? ", \(tally.missed) missed" : ""))
+    }
+
+    private struct Tally {
+        var rows = 0
+        var missed: UInt64 = 0
+        var expected: UInt64?
+        var start: Timestamp?
+    }
+}
+
+/// A file that is written from start to end; `-` is standard output.
+final class OutputFile {
+    private let descriptor: Int32
+
+    init(_ path: String) throws(CommandFailure) {
+        if path == "-" {
+            self.descriptor = STDOUT_FILENO
+            return
+        }
+        // SAFETY: the path is a NUL-terminated string for the time of the call.
+        let opened = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard opened >= 0 else {
+            throw CommandFailure(.no, "cannot write \(path): \(SystemError.last("open"))")
+        }
+        self.descriptor = opened
+    }
+
+    deinit {
+        if self.descriptor != STDOUT_FILENO { close(self.descriptor) }
+    }
+
+    func write(_ bytes: [UInt8]) -> Bool {
+        (try? writeAll(String(decoding: bytes, as: UTF8.self), to: self.descriptor)) != nil
+    }
+}
+
+/// Hears the samples of one sensor that we claimed ourselves.
+final class SampleReader {
+    var onSamples: (_ first: UInt64, _ times: Span<Int64>, _ values: Span<Double>) -> Void = { _, _, _ in }
+
+    /// Only the owner of the reader's name is heard: anybody can send us a signal of this name.
+    init(_ service: Service, _ object: ObjectPath, channels: Int) {
+        let names = NameWatch(on: service.connection)
+        self.names = names
+        _ = names.follow(service.name, ownRule: true) { [weak self] owner in self?.owner = owner }
+        service.connection.onSignal(InterfaceName.sensor, "Samples") { [weak self] message in
+            guard let self, let owner = self.owner, message.isFrom(owner), message.isAt(object) else { return }
+            _ = SampleCodec.read(message, channels: channels) { self.onSamples($0, $1, $2) }
+        }
+    }
+
+    private let names: NameWatch
+    private var owner: String?
+}
+
+extension EventLoop {
+    func run(until isDone: () -> Bool) throws(CommandFailure) {
+        do throws(SystemError) {
+            while !isDone() { _ = try self.runOnce(timeout: nil) }
+        } catch {
+            throw CommandFailure(.no, "\(error)")
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import DBus
+import EventLoop
+import Motion
+import Protocol
+
+/// One of our two services as the command line sees it.
+struct Service {
+    let connection: Connection
+    let name: String
+    let title: String
+
+    static func broker(on address: BusAddress, _ loop: EventLoop) throws(CommandFailure) -> Service {
+        try Service(BusName.broker, "the broker (\(BusName.broker))", on: address, loop)
+    }
+
+    static func sensors(on address: BusAddress, _ loop: EventLoop) throws(CommandFailure) -> Service {
+        try Service(BusName.sensors, "the sensor reader (\(BusName.sensors))", on: address, loop)
+    }
+
+    private init(_ name: String, _ title: String, on address: BusAddress, _ loop: EventLoop) throws(CommandFailure) {
+        self.name = name
+        self.title = title
+        self.connection = Connection(to: address, on: loop)
+        do throws(BusError) {
+            try self.connection.openAndWait()
+        } catch {
+            throw CommandFailure(error, service: title)
+        }
+    }
+
+    func call<each T: WireValue>(
+        _ path: ObjectPath, _ interface: StaticString, _ member: String, _ arguments: repeat each T
+    ) throws(CommandFailure) -> Message {
+        do throws(BusError) {
+            let target = CallTarget(self.name, path, interface.description)
+            return try self.connection.callAndWait(target, member, repeat each arguments)
+        } catch {
+            throw CommandFailure(error, service: self.title)
+        }
+    }
+
+    func read<each T: WireValue>(
+        _ message: borrowing Message, _ types: repeat (each T).Type
+    ) throws(CommandFailure) -> (repeat each T) {
+        do throws(BusError) {
+            return try message.read(reply: repeat each types)
+        } catch {
+            throw CommandFailure(error, service: self.title)
+        }
+    }
+
+    func properties(_ path: ObjectPath, _ interface: StaticString) throws(CommandFailure) -> [String: Value] {
+        try self.read(
+            try self.call(path, "org.freedesktop.DBus.Properties", "GetAll", interface.description),
+            [String: Value].self)
+    }
+
+    /// The sensors of the reader, with their objects.
+    func listSensors() throws(CommandFailure) -> [(path: ObjectPath, sensor: SensorDescription)] {
+        let list = try self.read(
+            try self.call(Path.sensors, InterfaceName.sensors, "ListSensors"),
+            [Structure<ObjectPath, [String: Value]>].self)
+        return list.compactMap { entry in
+            SensorDescription(entry.fields.1).map { (entry.fields.0, $0) }
+        }
+    }
+
+    /// The sensor of this name; without a name the only one, or the accelerometer.
+    func sensor(_ name: String?) throws(CommandFailure) -> (path: ObjectPath, sensor: SensorDescription) {
+        let sensors = try self.listSensors()
+        let wanted = name ?? (sensors.count == 1 ? sensors[0].sensor.name : SensorDescription.accelerometer)
+        if let found = sensors.first(where: { $0.sensor.name == wanted }) { return found }
+        let names = sensors.map(\.sensor.name)
+        let near = Suggestion.nearest(to: wanted, among: names)
+        throw CommandFailure.usage(
+            "there is no sensor '\(printable(wanted))'"
+                + (near.map { ", did you mean '\($0)'?" } ?? "; there is \(names.joined(separator: ", "))"))
+    }
+}
+
+extension [String: Value] {
+    func text(_ key: String) -> String { if case .string(let text) = self[key] { text } else { "" } }
+    func number(_ key: String) -> Double { if case .double(let number) = self[key] { number } else { 0 } }
+    func count(_ key: String) -> UInt64 { if case .uint64(let count) = self[key] { count } else { 0 } }
+    func flag(_ key: String) -> Bool { self[key] == .boolean(true) }
+}

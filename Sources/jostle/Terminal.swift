@@ -1,0 +1,90 @@
+import DaemonSupport
+import EventLoop
+import Glibc
+
+/// Where output goes, and what may be done there: colours and width on a terminal, plain lines in a pipe.
+struct Terminal {
+    let isInteractive: Bool
+    let hasColor: Bool
+    let width: Int
+
+    enum Style: String {
+        case bold = "1"
+        case dim = "2"
+        case red = "31"
+        case green = "32"
+        case yellow = "33"
+        case cyan = "36"
+    }
+
+    init() {
+        self.isInteractive = isatty(STDOUT_FILENO) == 1
+        let isDumb = environmentValue("TERM") == "dumb"
+        self.hasColor = self.isInteractive && !isDumb && environmentValue("NO_COLOR") == nil
+        var size = winsize()
+        // SAFETY: the kernel fills in the structure.
+        let isKnown = unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
+        self.width = isKnown ? Int(size.ws_col) : 80
+    }
+
+    func styled(_ text: String, _ style: Style) -> String {
+        self.hasColor ? "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m" : text
+    }
+
+    /// Writes a line and does not keep it back: whoever reads the pipe sees it now.
+    ///
+    /// - Returns: false when nobody reads any more.
+    @discardableResult
+    func print(_ line: String = "") -> Bool { (try? writeAll(line + "\n", to: STDOUT_FILENO)) != nil }
+}
+
+/// Says something to people, beside the output.
+func complain(_ message: String) {
+    try? writeAll("jostle: \(message)\n", to: STDERR_FILENO)
+}
+
+/// Rows with aligned columns.
+struct Table {
+    private var rows: [[String]]
+    /// Columns that hold numbers stand to the right.
+    private let right: Set<Int>
+
+    init(_ header: [String], right: Set<Int> = []) {
+        self.rows = [header]
+        self.right = right
+    }
+
+    var isEmpty: Bool { self.rows.count == 1 }
+
+    mutating func add(_ row: [String]) { self.rows.append(row) }
+
+    func lines(_ terminal: Terminal) -> [String] {
+        let count = self.rows.map(\.count).max() ?? 0
+        let widths = (0..<count).map { column in
+            self.rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
+        }
+        return self.rows.enumerated().map { index, row in
+            var line = ""
+            for (column, cell) in row.enumerated() {
+                let padding = String(repeating: " ", count: widths[column] - cell.count)
+                line += self.right.contains(column) ? padding + cell : cell + padding
+                if column + 1 < row.count { line += "  " }
+            }
+            while line.last == " " { line.removeLast() }
+            return index == 0 ? terminal.styled(line, .bold) : line
+        }
+    }
+}
+
+/// A number with a few digits, for people: `2.81`, `0.052`.
+func rounded(_ value: Double, _ digits: Int = 2) -> String {
+    guard value.isFinite, value.magnitude < 1e15 else { return "\(value)" }
+    var scale = 1.0
+    for _ in 0..<digits { scale *= 10 }
+    let scaled = (value.magnitude * scale).rounded()
+    let whole = UInt64(scaled / scale)
+    let rest = "\(UInt64(scaled) - whole * UInt64(scale))"
+    let sign = value < 0 && scaled > 0 ? "-" : ""
+    return digits == 0
+        ? "\(sign)\(whole)" : "\(sign)\(whole)." + String(repeating: "0", count: digits - rest.count) + rest
+}

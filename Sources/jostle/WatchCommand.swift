@@ -1,0 +1,90 @@
+import DaemonSupport
+import EventLoop
+import Glibc
+import JostleClient
+import Motion
+
+/// `jostle watch`: registers detectors and prints events until it is stopped.
+struct WatchCommand {
+    var detectors: [Detector]
+    var app: String
+    let loop: EventLoop
+    var bus: JostleClient.Bus
+    var isJSON: Bool
+    /// End after so many events; `nil`: never.
+    var count: Int?
+    let terminal: Terminal
+
+    func run() throws(CommandFailure) {
+        do throws(JostleError) {
+            let client = JostleClient(app: self.app, on: self.bus, loop: self.loop)
+            var left = self.count
+            client.onEvent = { event in
+                // A reader that left ends us, as it ends every filter.
+                if !self.terminal.print(self.isJSON ? event.json : event.line(self.terminal)) { client.stop() }
+                left = left.map { $0 - 1 }
+                if left == 0 { client.stop() }
+            }
+            client.onBrokerChange = { isThere in
+                complain(isThere ? "the broker is back" : "the broker is gone; waiting for it")
+            }
+            client.onRefusal = { complain("\($0)") }
+            stopOnSignals(self.loop) { client.stop() }
+            try client.connect()
+            self.announce(try client.add(self.detectors))
+            if left != 0 { try client.run() }
+        } catch {
+            throw CommandFailure(error)
+        }
+    }
+
+    /// Says what is in force, and what the broker thinks of it.
+    private func announce(_ effective: [EffectiveDetector]) {
+        for detector in effective {
+            if self.isJSON {
+                self.terminal.print(detector.json)
+            } else {
+                let settings = detector.settings.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+                self.terminal.print(self.terminal.styled("watching \(detector.name)  \(settings)", .dim))
+            }
+            for warning in detector.warnings { complain("\(detector.name): \(warning)") }
+            if detector.settings.contains(where: { $0.key == "available" && $0.value == "no" }) {
+                complain("\(detector.name): the sensor is not there; waiting for it")
+            }
+        }
+    }
+}
+
+extension EffectiveDetector {
+    /// `{"watching":NAME,…}`, so that a program knows when events can come.
+    var json: String {
+        var line = JSONLine()
+        line.add("watching", self.name)
+        for setting in self.settings { line.add(setting.key, setting.value) }
+        if !self.warnings.isEmpty { line.add("warnings", self.warnings) }
+        return line.text
+    }
+}
+
+extension MotionEvent {
+    /// How long after its sample the event reached us, in µs.
+    var delay: UInt64 { self.received &- min(self.time, self.received) }
+
+    var json: String {
+        var line = JSONLine()
+        line.add("detector", self.detector)
+        line.add("sequence", self.sequence)
+        line.add("epoch", self.epoch)
+        line.add("t_us", self.time)
+        line.add("peak", self.peak)
+        line.add("delay_us", self.delay)
+        line.add("simulated", self.isSimulated)
+        return line.text
+    }
+
+    func line(_ terminal: Terminal) -> String {
+        let time = rounded(Double(self.time) / 1_000_000, 3)
+        return "\(terminal.styled(self.detector, .bold))  at \(time) s  peak \(rounded(self.peak))"
+            + terminal.styled("  \(rounded(Double(self.delay) / 1_000, 2)) ms after the sample", .dim)
+    }
+}
