@@ -2,7 +2,7 @@ import CDBus
 import Glibc
 
 /// Which bus to talk to.
-package enum BusAddress: Equatable, Sendable {
+package enum BusAddress: Equatable, Sendable, CustomStringConvertible {
     case session
     case system
     case address(String)
@@ -30,7 +30,7 @@ package enum BusAddress: Equatable, Sendable {
         switch self {
         case .session: "session bus"
         case .system: "system bus"
-        case .address(let text): text
+        case .address(let text): "bus at \(text)"
         }
     }
 
@@ -45,6 +45,15 @@ package enum BusAddress: Equatable, Sendable {
             if let directory = environment("XDG_RUNTIME_DIR") { return "unix:path=\(directory)/bus" }
             throw .disconnected("no session bus: neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set")
         }
+    }
+}
+
+/// What may stand for a name on a bus.
+package enum BusNames {
+    /// Whether a text is a unique or well-known bus name.
+    package static func isValid(_ text: String) -> Bool {
+        // SAFETY: validation reads the string and keeps nothing; a NULL error is allowed.
+        unsafe dbus_validate_bus_name(text, nil) != 0 && !text.utf8.contains(0)
     }
 }
 

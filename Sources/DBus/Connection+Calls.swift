@@ -61,7 +61,8 @@ extension Connection {
         self.send(message, timeout: timeout, then: then)
     }
 
-    /// Calls a method and runs the loop until the answer is there. For command-line tools, which have nothing else to do.
+    /// Calls a method and runs the loop until the answer is there. For command-line tools, which have nothing else to do;
+    /// never from a handler, which the loop itself runs.
     package func callAndWait<each T: WireValue>(
         _ target: CallTarget, _ member: String, _ arguments: repeat each T, timeout: Int32 = Connection.callTimeout
     ) throws(BusError) -> Message {
@@ -75,13 +76,14 @@ extension Connection {
     /// Opens the connection and runs the loop until the bus has greeted us.
     package func openAndWait() throws(BusError) {
         var refusal: BusError?
-        let before = (self.onReady, self.onRefused)
+        let refused = self.onRefused
         self.onRefused = { refusal = $0 }
-        defer { self.onRefused = before.1 }
+        defer { self.onRefused = refused }
         try self.open()
         try self.run { self.state != .opening }
-        if let refusal { throw refusal }
-        guard self.isReady else { throw .disconnected("the \(self.address.description) closed the connection") }
+        guard !self.isReady else { return }
+        self.close()
+        throw refusal ?? .disconnected("the \(self.address) closed the connection")
     }
 
     /// Runs the loop until `isDone`.
@@ -121,10 +123,10 @@ private final class ResultBox {
 extension Message {
     /// A new call. libdbus aborts on invalid names, so they are checked first.
     init(callTo target: CallTarget, _ member: String) throws(BusError) {
-        // SAFETY: validation reads the strings only.
-        guard unsafe dbus_validate_bus_name(target.name, nil) != 0 else {
+        guard BusNames.isValid(target.name) else {
             throw .invalidArguments("'\(shortened(target.name))' is no bus name")
         }
+        // SAFETY: validation reads the strings only.
         guard unsafe dbus_validate_interface(target.interface, nil) != 0, unsafe dbus_validate_member(member, nil) != 0
         else {
             throw .invalidArguments("'\(shortened(target.interface)).\(shortened(member))' is no method name")
@@ -141,26 +143,44 @@ extension Message {
 }
 
 /// Waits for one reply. libdbus owns it through the pending call's notification.
+///
+/// libdbus drops the calls that are open when a connection ends, without a word; this tells their callers.
 final class PendingReply {
-    private let then: (consuming CallResult) -> Void
+    private var then: ((consuming CallResult) -> Void)?
+    private let loop: EventLoop
 
-    private init(_ then: @escaping (consuming CallResult) -> Void) { self.then = then }
+    private init(_ loop: EventLoop, _ then: @escaping (consuming CallResult) -> Void) {
+        self.loop = loop
+        self.then = then
+    }
+
+    deinit {
+        // Perhaps under libdbus's lock: the loop calls it later.
+        guard let then = self.then else { return }
+        self.loop.defer { then(.failure(.disconnected("the connection to the bus ended"))) }
+    }
+
+    private func finish(_ reply: consuming Message) {
+        guard let then = self.then.take() else { return }
+        if reply.kind == .error {
+            then(.failure(BusError(reply.errorName ?? "", reply.errorText)))
+        } else {
+            then(.success(reply))
+        }
+    }
 
     /// Takes over our reference to the pending call.
-    static func attach(to pending: OpaquePointer, _ then: @escaping (consuming CallResult) -> Void) {
-        let waiting = unsafe Unmanaged.passRetained(PendingReply(then)).toOpaque()
+    static func attach(
+        to pending: OpaquePointer, on loop: EventLoop, _ then: @escaping (consuming CallResult) -> Void
+    ) {
+        let waiting = unsafe Unmanaged.passRetained(PendingReply(loop, then)).toOpaque()
         // SAFETY: libdbus frees the notification's data after it ran or when the connection drops the call. The reply
         // cannot have come already: only the loop reads.
         let notify: DBusPendingCallNotifyFunction = { pending, context in
             guard let pending = unsafe pending, let context = unsafe context else { return }
             let waiting = unsafe Unmanaged<PendingReply>.fromOpaque(context).takeUnretainedValue()
             guard let raw = unsafe dbus_pending_call_steal_reply(pending) else { return }
-            let reply = unsafe Message(adopting: raw)
-            if reply.kind == .error {
-                waiting.then(.failure(BusError(reply.errorName ?? "", reply.errorText)))
-            } else {
-                waiting.then(.success(reply))
-            }
+            waiting.finish(unsafe Message(adopting: raw))
         }
         invariant(
             unsafe dbus_pending_call_set_notify(

@@ -30,18 +30,21 @@ package final class Connection {
     private let names: [String]
 
     package private(set) var state = State.closed
-    /// Our name on the bus; empty before the first greeting.
+    /// Our name on the bus; empty until it has greeted us.
     package private(set) var uniqueName = ""
     /// Greeted, and owner of all names asked for.
     package var onReady: () -> Void = {}
-    /// The bus is gone, and with it every peer, claim and pending call.
+    /// The bus is gone, and with it every peer, claim and pending call. Told also when it goes before it greeted us and
+    /// there is no retry.
     package var onLost: () -> Void = {}
     /// The bus greeted us but will not give us a name. There is no retry: somebody else does our work.
     package var onRefused: (BusError) -> Void = { _ in }
     /// Signals that no rule took, for tools that watch everything.
     package var onOtherSignal: ((borrowing Message) -> Void)?
-    /// Errors that answer no call: the bus could not deliver a signal of ours.
+    /// Errors that answer no call: the bus could not deliver a signal or reply of ours.
     package private(set) var undeliverable: UInt64 = 0
+    /// Which of the successive connections this is. Unique names and serials mean nothing beyond one.
+    private(set) var generation: UInt64 = 0
 
     private var raw: OpaquePointer?
     private let objects = ObjectTree()
@@ -53,6 +56,8 @@ package final class Connection {
     private var dispatchWork: () -> Void = {}
 
     private static let firstRetry: Int64 = 50_000
+    /// How long closing may wait for the bus to take what we sent.
+    private static let flushLimit: Int64 = 1_000_000
     /// Messages handled before other descriptors and timers get their turn.
     private static let dispatchBatch = 64
     /// Bytes of messages that may wait in memory for us to read them. libdbus stops reading the socket beyond it.
@@ -66,10 +71,14 @@ package final class Connection {
         self.loop = loop
         self.names = names
         self.retry = retry
-        self.dispatchWork = { [unowned self] in self.dispatch() }
+        self.dispatchWork = { [weak self] in self?.dispatch() }
     }
 
-    deinit { self.drop() }
+    deinit {
+        self.cancelRetry()
+        self.drop()
+        self.objects.retireAll()
+    }
 
     package var isReady: Bool { self.state == .ready }
 
@@ -84,31 +93,41 @@ package final class Connection {
         guard let raw = unsafe opened else { throw .failed("cannot open \(address)") }
         unsafe self.raw = raw
         self.state = .opening
+        self.generation += 1
         unsafe self.install(on: raw)
         self.greet()
     }
 
     /// Leaves the bus for good. Whatever waits to be sent is written out first.
     package func close() {
-        if unsafe self.raw != nil && self.state == .ready {
-            // SAFETY: the connection is open.
-            unsafe dbus_connection_flush(self.raw)
-        }
+        if self.state == .ready { self.flush() }
         self.cancelRetry()
         self.drop()
     }
 
+    /// Writes out what waits to be sent. A bus that does not read must not keep us for ever.
+    private func flush() {
+        guard let raw = unsafe self.raw else { return }
+        let deadline = Clock.monotonic.now() + Self.flushLimit
+        // SAFETY: the connection is open. Nothing is dispatched here.
+        while unsafe dbus_connection_has_messages_to_send(raw) != 0, Clock.monotonic.now() < deadline {
+            guard unsafe dbus_connection_read_write(raw, 100) != 0 else { return }
+        }
+    }
+
     private func drop() {
         self.state = .closed
+        self.uniqueName = ""
         guard let raw = unsafe self.raw else { return }
         unsafe self.raw = nil
-        // SAFETY: a private connection is closed before its last reference goes, or libdbus aborts. Closing takes the
-        // watches and timeouts off the loop; the functions must not outlive us.
-        unsafe dbus_connection_close(raw)
+        // SAFETY: the functions must not outlive us. A private connection is closed before its last reference goes, or
+        // libdbus aborts; closing takes the watches and timeouts off the loop. Calls that still wait are told by their
+        // `PendingReply`, which goes with the last reference.
         unsafe dbus_connection_set_dispatch_status_function(raw, nil, nil, nil)
+        unsafe dbus_connection_remove_filter(raw, connectionFilter, Unmanaged.passUnretained(self).toOpaque())
+        unsafe dbus_connection_close(raw)
         unsafe dbus_connection_set_watch_functions(raw, nil, nil, nil, nil, nil)
         unsafe dbus_connection_set_timeout_functions(raw, nil, nil, nil, nil, nil)
-        unsafe dbus_connection_remove_filter(raw, connectionFilter, Unmanaged.passUnretained(self).toOpaque())
         unsafe dbus_connection_unref(raw)
     }
 
@@ -158,7 +177,7 @@ package final class Connection {
                 let answer = try result.take().read(reply: UInt32.self)
                 guard answer == DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER || answer == DBUS_REQUEST_NAME_REPLY_ALREADY_OWNER
                 else {
-                    throw .failed("the name \(name) is taken: another instance runs on the \(self.address.description)")
+                    throw .failed("the name \(name) is taken: another instance runs on the \(self.address)")
                 }
                 self.requestNames(names.dropFirst())
             } catch {
@@ -173,8 +192,9 @@ package final class Connection {
         guard self.state != .closed else { return }
         let wasReady = self.state == .ready
         self.drop()
-        if wasReady { self.onLost() }
+        // Before the handler, which may close the connection and with it end the retries.
         self.scheduleRetry()
+        if wasReady || self.retryTimer == nil { self.onLost() }
     }
 
     private func scheduleRetry() {
@@ -205,9 +225,10 @@ package final class Connection {
         self.objects.insert(object)
     }
 
+    /// Takes an object off the bus for good: it lets go of whatever stands behind it.
     package func unexport(_ object: ExportedObject) {
-        object.connection = nil
         self.objects.remove(object.path)
+        object.retire()
     }
 
     /// Runs `handler` for every signal of this name that arrives, from whomever: unicast signals need no match rule and
@@ -225,7 +246,7 @@ package final class Connection {
             return
         }
         self.matches.append((text, 1))
-        if self.state != .closed, !self.uniqueName.isEmpty { self.callBus("AddMatch", text) }
+        if self.isGreeted { self.callBus("AddMatch", text) }
     }
 
     package func removeMatch(_ text: String) {
@@ -233,10 +254,13 @@ package final class Connection {
         self.matches[index].uses -= 1
         guard self.matches[index].uses == 0 else { return }
         self.matches.remove(at: index)
-        if self.state == .ready { self.callBus("RemoveMatch", text) }
+        if self.isGreeted { self.callBus("RemoveMatch", text) }
     }
 
-    /// Sends a signal: to one peer, or to everybody who asked for it.
+    /// From the greeting on the bus knows our match rules; before it they only wait to be told.
+    private var isGreeted: Bool { !self.uniqueName.isEmpty }
+
+    /// Sends a signal: to one peer, or to everybody who asked for it. False when it could not go.
     ///
     /// - Returns: false when the message was left out because the bus does not take what we send.
     @discardableResult
@@ -244,19 +268,10 @@ package final class Connection {
         from path: ObjectPath, _ interface: StaticString, _ member: StaticString, to destination: String? = nil,
         _ body: (inout WireWriter) -> Void
     ) -> Bool {
-        guard self.canSend else { return false }
-        // SAFETY: path is valid by type; interface and member are our own literals.
-        let made = unsafe interface.withCString { interface in
-            unsafe member.withCString { unsafe dbus_message_new_signal(path.text, interface, $0) }
+        guard self.canSend, let header = SignalHeader(from: path, interface, member, to: destination) else {
+            return false
         }
-        guard let raw = unsafe made else { invariantFailure("out of memory") }
-        let message = unsafe Message(adopting: raw)
-        if let destination {
-            invariant(unsafe dbus_message_set_destination(raw, destination) != 0, "out of memory")
-        }
-        var writer = unsafe WireWriter(raw)
-        body(&writer)
-        self.send(message)
+        self.send(header.take(body))
         return true
     }
 
@@ -282,9 +297,9 @@ package final class Connection {
                 unsafe dbus_connection_send_with_reply(raw, message.raw, &pending, timeout) != 0, "out of memory")
         }
         guard let pending = unsafe pending else {
-            return self.afterRound { then(.failure(.disconnected("not connected to the \(self.address.description)"))) }
+            return self.afterRound { then(.failure(.disconnected("not connected to the \(self.address)"))) }
         }
-        unsafe PendingReply.attach(to: pending, then)
+        unsafe PendingReply.attach(to: pending, on: self.loop, then)
     }
 
     /// Runs `work` after the messages and timers that are due now.
@@ -295,7 +310,7 @@ package final class Connection {
     private func scheduleDispatch() {
         guard !self.isDispatchDue else { return }
         self.isDispatchDue = true
-        self.loop.defer { [weak self] in self?.dispatchWork() }
+        self.loop.defer(self.dispatchWork)
     }
 
     /// Handles a bounded number of messages, so that timers run under a flood.
@@ -307,7 +322,9 @@ package final class Connection {
         defer { unsafe dbus_connection_unref(raw) }
         for _ in 0..<Self.dispatchBatch {
             guard unsafe self.raw == raw else { return }
-            guard unsafe dbus_connection_dispatch(raw) == DBUS_DISPATCH_DATA_REMAINS else { return }
+            let status = unsafe dbus_connection_dispatch(raw)
+            invariant(status != DBUS_DISPATCH_NEED_MEMORY, "out of memory")
+            guard status == DBUS_DISPATCH_DATA_REMAINS else { return }
         }
         self.scheduleDispatch()
     }
@@ -316,11 +333,14 @@ package final class Connection {
         // SAFETY: libdbus lends a live message.
         switch unsafe Message.kind(of: raw) {
         case .call:
-            self.objects.dispatch(MethodCall(unsafe Message(retaining: raw), on: self))
+            var call = MethodCall(unsafe Message(retaining: raw), on: self)
+            self.objects.dispatch(call)
+            if !isKnownUniquelyReferenced(&call) { call.detach() }
         case .signal:
             self.handleSignal(unsafe Message(retaining: raw))
         case .error:
-            self.undeliverable += 1
+            // libdbus makes errors of its own for the calls that a lost bus leaves open; they have no sender.
+            if unsafe dbus_message_get_sender(raw) != nil { self.undeliverable += 1 }
         case .reply, .unknown:
             break
         }
@@ -329,7 +349,10 @@ package final class Connection {
 
     private func handleSignal(_ message: borrowing Message) {
         if message.isSignal("org.freedesktop.DBus.Local", "Disconnected"), message.path == DBUS_PATH_LOCAL {
-            return self.afterRound { [weak self] in self?.lose() }
+            let generation = self.generation
+            return self.afterRound { [weak self] in
+                if let self, self.generation == generation { self.lose() }
+            }
         }
         var isTaken = false
         for rule in self.rules where message.isSignal(rule.interface, rule.member) {

@@ -4,11 +4,11 @@ import EventLoop
 /// An object that others can call: a path, its interfaces, and who may use it.
 package final class ExportedObject {
     package let path: ObjectPath
-    let interfaces: [(table: InterfaceTable, context: AnyObject)]
+    private(set) var interfaces: [(table: InterfaceTable, context: AnyObject)]
     /// Where `PropertiesChanged` goes: to everybody (`nil`), or to one unique name because the object is private.
     private let audience: String?
     /// Decides whether a caller may use the object, perhaps later; introspection needs no leave.
-    let guardian: Guardian?
+    private(set) var guardian: Guardian?
     weak var connection: Connection?
     /// Interface index and property name of what changed since the last notice.
     private var changes: [(interface: Int, property: String)] = []
@@ -26,19 +26,24 @@ package final class ExportedObject {
         self.guardian = guardian
     }
 
-    func interface(_ name: String) -> (table: InterfaceTable, context: AnyObject)? {
-        self.interfaces.first { $0.table.name == name }
+    /// Lets go of what stands behind the object, which as a rule holds the object in turn.
+    func retire() {
+        self.connection = nil
+        self.interfaces = []
+        self.guardian = nil
+        self.changes = []
     }
 
-    /// Notes that a property has a new value.
+    /// Notes that a property has a new value. Does nothing while the object is not on a bus.
     ///
     /// All that changes in one round of the loop travels in one `PropertiesChanged` per interface.
     package func changed(_ property: StaticString, of interface: InterfaceTable) {
+        guard let connection = self.connection else { return }
         let name = property.description
         guard let index = self.interfaces.firstIndex(where: { $0.table === interface }),
             let description = interface.property(name)
         else { invariantFailure("\(interface.name) has no property \(name) on \(self.path)") }
-        guard description.notice == .always || description.notice == .invalidates, let connection else { return }
+        guard description.notice == .always || description.notice == .invalidates else { return }
         if self.changes.contains(where: { $0.interface == index && $0.property == name }) { return }
         if self.changes.isEmpty { connection.afterRound { [weak self] in self?.sendChanges() } }
         self.changes.append((index, name))

@@ -11,8 +11,9 @@ enum Introspection {
             """
         if let object {
             for (table, _) in object.interfaces { xml += self.interface(table) }
+            xml += self.properties
         }
-        xml += self.standard
+        xml += self.everywhere
         for child in children { xml += "  <node name=\"\(child)\"/>\n" }
         return xml + "</node>\n"
     }
@@ -50,7 +51,7 @@ enum Introspection {
         return "      <arg name=\"\(argument.name)\" type=\"\(argument.signature)\"\(direction)/>\n"
     }
 
-    private static let standard = """
+    private static let properties = """
           <interface name="org.freedesktop.DBus.Properties">
             <method name="Get">
               <arg name="interface_name" type="s" direction="in"/>
@@ -72,6 +73,11 @@ enum Introspection {
               <arg name="invalidated_properties" type="as"/>
             </signal>
           </interface>
+
+        """
+
+    /// What also the nodes on the way to an object have.
+    private static let everywhere = """
           <interface name="org.freedesktop.DBus.Introspectable">
             <method name="Introspect">
               <arg name="xml_data" type="s" direction="out"/>

@@ -6,19 +6,20 @@ import EventLoop
 /// A call that nobody answers is answered with an error when its last reference goes. A caller that asked for no reply
 /// gets none: that is decided here and nowhere else.
 package final class MethodCall {
-    package let message: Message
+    package private(set) var message: Message
     /// The caller's unique name.
     package let sender: String
     private var connection: Connection?
+    /// The connection that the call came by; its caller cannot be reached by a later one.
+    private let generation: UInt64
+    private var isAnswered = false
 
     init(_ message: consuming Message, on connection: Connection) {
         self.sender = message.sender ?? ""
         self.connection = message.wantsReply ? connection : nil
-        self.isAnswered = false
+        self.generation = connection.generation
         self.message = message
     }
-
-    private var isAnswered: Bool
 
     deinit {
         if !self.isAnswered { self.fail(.failed("the call was not answered")) }
@@ -54,11 +55,25 @@ package final class MethodCall {
         unsafe connection.send(Message(adopting: reply))
     }
 
-    /// Marks the call as answered; the connection when an answer is wanted.
+    /// Puts a copy in the place of the message that libdbus lent, for a call that is kept.
+    ///
+    /// libdbus stops reading while too many bytes that it has read are held; the answer that the call waits for might
+    /// then never be read.
+    func detach() {
+        // SAFETY: the message is live; the copy is ours. There is none when its descriptors cannot be duplicated: then
+        // the call keeps what it has.
+        guard let copy = unsafe dbus_message_copy(self.message.raw) else { return }
+        // The copy has no serial of its own, and a reply needs it.
+        unsafe dbus_message_set_serial(copy, dbus_message_get_serial(self.message.raw))
+        unsafe self.message = Message(adopting: copy)
+    }
+
+    /// Marks the call as answered; the connection when an answer is wanted and can arrive.
     private func close() -> Connection? {
         invariant(!self.isAnswered, "a call was answered twice")
         self.isAnswered = true
         defer { self.connection = nil }
-        return self.connection
+        guard let connection = self.connection, connection.generation == self.generation else { return nil }
+        return connection
     }
 }

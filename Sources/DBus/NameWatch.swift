@@ -32,7 +32,7 @@ package final class NameWatch {
         }
     }
 
-    private unowned let connection: Connection
+    private let connection: Connection
     private var followers: [String: [UInt64: Follower]] = [:]
     private var lastNumber: UInt64 = 0
 
@@ -51,7 +51,7 @@ package final class NameWatch {
         }
     }
 
-    /// Begins to follow a valid bus name.
+    /// Begins to follow a bus name. Nobody owns a text that is none.
     ///
     /// - Parameter ownRule: ask the bus about this name alone, rather than about all.
     package func follow(_ name: String, ownRule: Bool = false, _ handler: @escaping Handler) -> Token {
@@ -81,8 +81,9 @@ package final class NameWatch {
         for name in self.followers.keys { self.tell(name, nil) }
     }
 
+    /// A text that is no bus name gets no rule of its own: it could be the text of a rule.
     private func rule(for name: String, _ ownRule: Bool) -> String {
-        ownRule ? Self.rule + ",arg0='\(name)'" : Self.rule
+        ownRule && BusNames.isValid(name) ? Self.rule + ",arg0='\(name)'" : Self.rule
     }
 
     /// The rule was sent before, so no change can fall between the answer and the first signal.

@@ -6,6 +6,11 @@ import EventLoop
 /// Introspectable, Properties and Peer are complete for every object and for the nodes on the way to one.
 final class ObjectTree {
     private var objects: [ObjectPath: ExportedObject] = [:]
+    /// Calls whose object's guardian has not answered yet.
+    private var waiting = 0
+
+    /// How many calls may wait for guardians. They are held in memory, and anybody can make them.
+    static let waitingLimit = 256
 
     func insert(_ object: ExportedObject) {
         invariant(self.objects[object.path] == nil, "two objects at \(object.path)")
@@ -13,6 +18,11 @@ final class ObjectTree {
     }
 
     func remove(_ path: ObjectPath) { self.objects[path] = nil }
+
+    func retireAll() {
+        for object in self.objects.values { object.retire() }
+        self.objects = [:]
+    }
 
     /// Answers a call, or hands it to the method that will.
     func dispatch(_ call: MethodCall) {
@@ -28,13 +38,38 @@ final class ObjectTree {
         guard let guardian = object.guardian else {
             return self.perform(interface, member, on: object, call)
         }
+        let leave = Leave(self)
         guardian(call) { [weak self] refusal in
+            guard leave.end() else { return }
             if let refusal { return call.fail(refusal) }
             // The answer may have come later: the object may be gone, or another may stand in its place.
             guard let self, self.objects[object.path] === object else {
                 return call.fail(.unknownObject("there is no object at \(path)"))
             }
             self.perform(interface, member, on: object, call)
+        }
+        if self.waiting > Self.waitingLimit, leave.end() {
+            call.fail(.limitsExceeded("\(Self.waitingLimit) calls wait for leave already"))
+        }
+    }
+
+    /// A guardian's leave for one call: given or refused once, or never.
+    private final class Leave {
+        private weak var tree: ObjectTree?
+
+        init(_ tree: ObjectTree) {
+            self.tree = tree
+            tree.waiting += 1
+        }
+
+        deinit { _ = self.end() }
+
+        /// True the first time.
+        func end() -> Bool {
+            guard let tree else { return false }
+            tree.waiting -= 1
+            self.tree = nil
+            return true
         }
     }
 
@@ -71,7 +106,7 @@ final class ObjectTree {
                 let interface = try self.arguments(call, "s", String.self)
                 let tables = object.interfaces.filter { interface.isEmpty || $0.table.name == interface }
                 guard !tables.isEmpty || interface.isEmpty || Standard.all.contains(interface) else {
-                    throw .unknownInterface("\(object.path) has no interface \(interface)")
+                    throw .unknownInterface("\(object.path) has no interface \(shortened(interface))")
                 }
                 call.reply { writer in
                     writer.container(CDBUS_TYPE_ARRAY, of: "{sv}") { array in

@@ -1,0 +1,55 @@
+import CDBus
+import EventLoop
+
+/// A signal without a body, to be sent once or copied for every sending.
+///
+/// Building a header costs more than most bodies; copying one costs next to nothing.
+struct SignalHeader: ~Copyable {
+    private let path: ObjectPath
+    private let interface: StaticString
+    private let member: StaticString
+    private let message: Message
+
+    /// `nil` when the destination is no bus name, on which libdbus would abort.
+    init?(from path: ObjectPath, _ interface: StaticString, _ member: StaticString, to destination: String?) {
+        // SAFETY: the path is valid by type; interface and member are our own literals.
+        let made = unsafe interface.withCString { interface in
+            unsafe member.withCString { unsafe dbus_message_new_signal(path.text, interface, $0) }
+        }
+        guard let raw = unsafe made else { invariantFailure("out of memory") }
+        let message = unsafe Message(adopting: raw)
+        if let destination {
+            guard BusNames.isValid(destination) else { return nil }
+            // SAFETY: the name is valid.
+            invariant(unsafe dbus_message_set_destination(raw, destination) != 0, "out of memory")
+        }
+        self.path = path
+        self.interface = interface
+        self.member = member
+        self.message = message
+    }
+
+    /// Whether this is the header of such a signal. Literals are told apart by their place, which may cost a copy and
+    /// never a mistake.
+    func fits(_ path: ObjectPath, _ interface: StaticString, _ member: StaticString) -> Bool {
+        // SAFETY: the pointers are compared, not followed.
+        unsafe self.interface.utf8Start == interface.utf8Start && self.member.utf8Start == member.utf8Start
+            && self.path == path
+    }
+
+    /// A message with this header and the body that is written.
+    func copy(_ body: (inout WireWriter) -> Void) -> Message {
+        // SAFETY: ours and never sent, so the copy is a message of its own without a serial.
+        guard let raw = unsafe dbus_message_copy(self.message.raw) else { invariantFailure("out of memory") }
+        var writer = unsafe WireWriter(raw)
+        body(&writer)
+        return unsafe Message(adopting: raw)
+    }
+
+    /// The message itself, with the body that is written.
+    consuming func take(_ body: (inout WireWriter) -> Void) -> Message {
+        var writer = unsafe WireWriter(self.message.raw)
+        body(&writer)
+        return self.message
+    }
+}
