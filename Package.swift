@@ -28,11 +28,19 @@ func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 }
 
 /// A program in C that tests or the benchmark start; warnings are errors here too.
-func helper(_ name: String, path: String, _ dependencies: [Target.Dependency] = []) -> Target {
+///
+/// SwiftPM links it as if it were Swift; in embedded Swift there is no runtime. Without this a baseline would load one,
+/// and its start and its memory would be no measure.
+func helper(_ name: String, path: String? = nil, _ dependencies: [Target.Dependency] = []) -> Target {
     .executableTarget(
         name: name, dependencies: dependencies, path: path,
         cSettings: [
             .define("_GNU_SOURCE"), .enableWarning("all"), .enableWarning("extra"), .treatAllWarnings(as: .error),
+            // A square root is one instruction then, and needs no library.
+            .unsafeFlags(["-fno-math-errno"]),
+        ],
+        linkerSettings: [
+            .unsafeFlags(["-enable-experimental-feature", "Embedded", "-no-static-stdlib"])
         ])
 }
 
@@ -77,7 +85,8 @@ let package = Package(
             ["JostleClient", "Detection", "Traces", "Motion", "Protocol", "DBus", "EventLoop", "DaemonSupport"]
         ),
 
-        // What tests and the benchmark run on.
+        // What tests and the benchmark run on, and what the benchmark compares with.
+        helper("jostle-baseline", ["CDBus"]),
         helper("test-tether", path: "Tests/Tether"),
         helper("test-dbus-broker", path: "Tests/BrokerLauncher", ["CDBus"]),
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: [.define("_GNU_SOURCE")]),
@@ -92,5 +101,6 @@ let package = Package(
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests("TestSupportTests", ["TestSupport", "CTestSupport"]),
         tests("BusPolicyTests", ["TestSupport"]),
+        tests("BaselineTests", ["TestSupport"]),
     ]
 )

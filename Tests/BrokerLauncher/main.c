@@ -3,9 +3,9 @@
  *
  *     test-dbus-broker SOCKET [SERVICE-DIRECTORY]
  *
- * dbus-broker routes messages and nothing else: whoever starts it hands it the listening socket, the policy and the names
- * that may be activated, over a D-Bus connection of its own, the controller. libdbus opens connections by address only,
- * so the controller is a socket beside SOCKET that exists until both ends of it do.
+ * dbus-broker routes messages and nothing else: whoever starts it hands it the listening socket, the policy and the
+ * names that may be activated, over a D-Bus connection of its own, the controller. libdbus opens connections by address
+ * only, so the controller is a socket beside SOCKET that exists until both ends of it do.
  *
  * Prints the bus address when clients may connect, as dbus-daemon --print-address does. Ends at SIGTERM.
  */
@@ -108,9 +108,9 @@ static void start_broker(struct launcher *launcher, const char *socket_path) {
     launcher->broker = fork_tied();
     if (launcher->broker == 0) {
         /* The defaults count per user, and a test is one user: the connection limit of 128 would be met first. */
-        execlp("dbus-broker", "dbus-broker", "--controller", number, "--machine-id", "0123456789abcdef0123456789abcdef",
-               "--max-bytes", "1000000000", "--max-fds", "100000", "--max-matches", "1000000", "--max-objects", "1000000",
-               (char *)NULL);
+        execlp("dbus-broker", "dbus-broker", "--controller", number, "--max-bytes", "1000000000", "--max-fds", "100000",
+               "--max-matches", "1000000", "--max-objects", "1000000", "--machine-id",
+               "0123456789abcdef0123456789abcdef", (char *)NULL);
         fprintf(stderr, "test-dbus-broker: cannot run dbus-broker: %s\n", strerror(errno));
         _exit(127);
     }
@@ -258,7 +258,8 @@ static bool read_service(const char *directory, const char *entry, struct servic
         if (strncmp(line, "Name=", 5) == 0) {
             snprintf(service->name, sizeof service->name, "%.*s", (int)sizeof service->name - 1, line + 5);
         } else if (strncmp(line, "Exec=", 5) == 0) {
-            snprintf(service->command, sizeof service->command, "exec %.*s", (int)sizeof service->command - 6, line + 5);
+            const int room = (int)sizeof service->command - 6;
+            snprintf(service->command, sizeof service->command, "exec %.*s", room, line + 5);
         }
     }
     fclose(file);
@@ -306,7 +307,8 @@ static void ended(struct launcher *launcher, struct service *service) {
     DBusMessage *message = new_call(service->path, "org.bus1.DBus.Name", "Reset");
     const dbus_uint64_t serial = service->serial;
     const char *reason = "org.bus1.DBus.Name.Error.StartupFailure";
-    enough(dbus_message_append_args(message, DBUS_TYPE_UINT64, &serial, DBUS_TYPE_STRING, &reason, DBUS_TYPE_INVALID));
+    enough(dbus_message_append_args(message, DBUS_TYPE_UINT64, &serial, DBUS_TYPE_STRING, &reason,
+                                    DBUS_TYPE_INVALID));
     dbus_message_set_no_reply(message, TRUE);
     enough(dbus_connection_send(launcher->controller, message, NULL));
     dbus_connection_flush(launcher->controller);

@@ -3,8 +3,8 @@
  *
  *     test-tether [--remove DIRECTORY] [PROGRAM ARGUMENT...]
  *
- * Descriptor 3 is the lifeline, a socket whose other end only the test process holds. A byte in it is a signal to pass on
- * to the program; its end, which comes even when the test process crashes, ends the program. PR_SET_PDEATHSIG alone
+ * Descriptor 3 is the lifeline, a socket whose other end only the test process holds. A byte in it is a signal to pass
+ * on to the program; its end, which comes even when the test process crashes, ends the program. PR_SET_PDEATHSIG alone
  * cannot do this for a test: it follows the thread that started the child, and the threads of a pool come and go.
  *
  * Descriptor 4 takes the report: "pid N" once the program runs or "failed ERRNO" if it cannot be started, then

@@ -1,0 +1,55 @@
+#!/usr/bin/python3
+"""Answers an app as the broker does, and sends it events: broker-double.py ADDRESS EVENTS.
+
+Prints each app id and each detector it is given, and "sent" when the bus has the events. For tests of programs that
+speak to the broker.
+"""
+
+import asyncio
+import json
+import sys
+import time
+
+from dbus_fast import Message, MessageType, Variant
+from dbus_fast.aio import MessageBus
+
+PATH = "/org/jostle/Broker1/apps/one"
+
+
+async def main():
+    bus = await MessageBus(bus_address=sys.argv[1]).connect()
+    wanted = int(sys.argv[2])
+
+    def event(app, sequence):
+        now = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+        return Message(app, PATH, "org.jostle.Broker1.App", "Event", message_type=MessageType.SIGNAL,
+                       signature="(tttsda{sv})", body=[[sequence, sequence, now, "shake", 3.0, {}]])
+
+    async def send_events(app):
+        for sequence in range(1, wanted + 2):
+            if sequence != 2:
+                await bus.send(event(app, sequence))
+        print("sent", flush=True)
+
+    def answer(message):
+        if message.message_type is not MessageType.METHOD_CALL:
+            return None
+        if (message.interface, message.member, message.signature) == ("org.jostle.Broker1", "Register", "sa{sv}"):
+            print(message.body[0], flush=True)
+            return Message.new_method_return(message, "oa{sv}", [PATH, {"identity": Variant("s", "name")}])
+        if (message.path, message.member, message.signature) == (PATH, "AddDetectors", "a(sa{sv})"):
+            for name, options in message.body[0]:
+                plain = {key: [value.signature, value.value] for key, value in options.items()}
+                print(name, json.dumps(plain, sort_keys=True), flush=True)
+            # One sequence number is left out, so that somebody must notice.
+            bus.send(Message.new_method_return(message, "a(sa{sv})", message.body))
+            asyncio.ensure_future(send_events(message.sender))
+            return True
+        return None
+
+    bus.add_message_handler(answer)
+    await bus.request_name("org.jostle.Broker1")
+    await bus.wait_for_disconnect()
+
+
+asyncio.run(main())
