@@ -45,7 +45,8 @@ package struct BrokerCore {
 
     package mutating func leave(_ client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         guard let app = self.app(client) else { return }
-        for detector in app.detectors.values { self.drop(detector) }
+        // In one order, because handles that become free are given out again.
+        for detector in app.detectors.values.sorted(by: { $0.id < $1.id }) { self.drop(detector) }
         self.apps[Int(client.index)] = nil
         self.appCount -= 1
         self.steer(&actions)
@@ -219,7 +220,8 @@ package struct BrokerCore {
         guard let stream = self.index(of: sensor) else { return }
         self.streams[stream].engine = DetectionEngine(channels: self.streams[stream].channels)
         for index in self.apps.indices {
-            for (name, installed) in self.apps[index]?.detectors ?? [:] where installed.sensor == sensor {
+            let detectors = (self.apps[index]?.detectors ?? [:]).sorted { $0.value.id < $1.value.id }
+            for (name, installed) in detectors where installed.sensor == sensor {
                 let compiled = try? DetectorCompiler.compile(installed.request, for: self.streams[stream].description)
                 guard let compiled else { continue }
                 self.streams[stream].engine.add(compiled, as: installed.id, at: arrival)

@@ -1,1 +1,317 @@
+import BrokerCore
+import Detection
+import Motion
 import Testing
+
+@Suite struct Registration {
+    @Test func registeringTwiceChangesNothing() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Bench.planar("one", 2))
+        _ = try bench.register(0, "org.example.App")
+        #expect(bench.core.app(app)?.detectors.count == 1)
+    }
+
+    @Test func theNumberOfAppsIsLimited() throws {
+        var limits = BrokerLimits()
+        limits.apps = 2
+        var bench = Bench(limits: limits)
+        _ = try bench.register(0, "org.example.A")
+        _ = try bench.register(1, "org.example.B")
+        #expect(throws: Refusal.limit(name: "apps", value: 2, message: "too many apps")) {
+            try bench.register(2, "org.example.C")
+        }
+        bench.core.leave(ClientID(0), at: bench.now, &bench.actions)
+        _ = try bench.register(2, "org.example.C")
+    }
+
+    @Test func whoIsNotRegisteredCannotDoAnything() {
+        var bench = Bench()
+        #expect(throws: Refusal.unknownClient) { try bench.add(ClientID(7), Bench.planar("one", 2)) }
+        #expect(throws: Refusal.unknownClient) {
+            try bench.core.removeDetectors(ClientID(7), [], at: bench.now, &bench.actions)
+        }
+        bench.core.leave(ClientID(7), at: bench.now, &bench.actions)
+        bench.core.outcome(ClientID(7), delivered: true)
+        #expect(bench.actions.isEmpty)
+    }
+}
+
+@Suite struct Detectors {
+    @Test func allOrNone() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        let bad = DetectorRequest(name: "two", options: ["preset": .text("shake.planr")])
+        #expect(throws: Refusal.self) { try bench.add(app, Bench.planar("one", 2), bad) }
+        #expect(bench.core.app(app)?.detectors.isEmpty == true)
+        #expect(bench.take().isEmpty)
+    }
+
+    @Test func aNameTwiceInOneCallIsRefused() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        #expect(throws: Refusal.duplicateDetector("one")) {
+            try bench.add(app, Bench.planar("one", 2), Bench.planar("one", 3))
+        }
+    }
+
+    @Test func theSameNameAgainReplaces() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Bench.planar("one", 2))
+        bench.feed([0, 2.5, 0])
+        #expect(bench.events.count == 1)
+        _ = try bench.add(app, Bench.planar("one", 3))
+        #expect(bench.core.app(app)?.detectors.count == 1)
+        bench.feed(Array(repeating: 0, count: 11) + [2.5, 0])
+        #expect(bench.events.count == 1)
+        bench.feed([3.5])
+        #expect(bench.events.count == 2)
+    }
+
+    /// The same request again is no new detector: the rest of the old one goes on.
+    @Test func theSameRequestAgainKeepsTheRest() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Bench.planar("one", 2))
+        bench.feed([2.5, 0])
+        _ = try bench.add(app, Bench.planar("one", 2))
+        bench.feed([2.5, 0])
+        #expect(bench.events.count == 1)
+        _ = try bench.add(app, Bench.planar("one", 2.1))
+        bench.feed([2.5])
+        #expect(bench.events.count == 2)
+    }
+
+    @Test func removingAnUnknownOneRemovesNone() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Bench.planar("one", 2))
+        #expect(throws: Refusal.unknownDetector("two")) {
+            try bench.core.removeDetectors(app, ["one", "two"], at: bench.now, &bench.actions)
+        }
+        #expect(bench.core.app(app)?.detectors.count == 1)
+    }
+
+    @Test(arguments: [
+        ("detectors-per-call", 3), ("detectors-per-app", 2), ("detectors", 2), ("detector-name-bytes", 4),
+        ("options-per-detector", 1), ("option-bytes", 5),
+    ])
+    func eachLimitIsNamed(_ name: String, _ value: Int) throws {
+        var limits = BrokerLimits()
+        switch name {
+        case "detectors-per-call": limits.detectorsPerCall = value
+        case "detectors-per-app": limits.detectorsPerApp = value
+        case "detectors": limits.detectors = value
+        case "detector-name-bytes": limits.detectorNameBytes = value
+        case "options-per-detector": limits.optionsPerDetector = value
+        default: limits.optionBytes = value
+        }
+        var bench = Bench(limits: limits)
+        let app = try bench.register(0, "org.example.App")
+        do {
+            _ = try bench.add(
+                app, Bench.planar("first", 2), Bench.planar("second", 2), Bench.planar("third", 2),
+                Bench.planar("fourth", 2))
+            Issue.record("nothing was refused")
+        } catch let refusal as Refusal {
+            guard case .limit(name, UInt64(value), _) = refusal else {
+                Issue.record("refused by \(refusal)")
+                return
+            }
+            #expect(limits.table[name] == UInt64(value))
+        }
+        #expect(bench.core.app(app)?.detectors.isEmpty == true)
+    }
+}
+
+@Suite struct Claims {
+    @Test func theSensorIsClaimedAtTheFastestRateAndReleasedWithTheLast() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        let slow = try bench.add(app, Bench.planar("slow", 2))
+        #expect(slow.first?.isAvailable == true)
+        #expect(slow.first?.rate == 10)
+        #expect(bench.take() == [.claim(sensor: "accelerometer", SensorPace(rate: 10))])
+        var fast = Bench.planar("fast", 2)
+        fast.options["every"] = .text("20ms")
+        let other = try bench.register(1, "org.example.Other")
+        _ = try bench.add(other, fast)
+        #expect(bench.take() == [.claim(sensor: "accelerometer", SensorPace(rate: 50))])
+        bench.core.leave(other, at: bench.now, &bench.actions)
+        #expect(bench.take() == [.claim(sensor: "accelerometer", SensorPace(rate: 10))])
+        try bench.core.removeDetectors(app, ["slow"], at: bench.now, &bench.actions)
+        #expect(bench.take() == [.release(sensor: "accelerometer")])
+    }
+
+    @Test func anAbsentSensorIsClaimedWhenItComes() throws {
+        var bench = Bench(sensor: nil)
+        let app = try bench.register(0, "org.example.App")
+        let effective = try bench.add(app, Bench.planar("one", 2))
+        #expect(effective.first?.isAvailable == false)
+        #expect(effective.first?.rate == nil)
+        #expect(bench.core.missesSensor)
+        #expect(bench.take().isEmpty)
+        bench.core.sensorAppeared(Bench.sensor, at: bench.now, &bench.actions)
+        #expect(bench.take() == [.claim(sensor: "accelerometer", SensorPace(rate: 10))])
+        bench.answerClaim()
+        bench.feed([2.5])
+        #expect(bench.events.count == 1)
+    }
+
+    @Test func aReaderThatComesBackIsClaimedAgain() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Bench.planar("one", 2))
+        _ = bench.take()
+        bench.core.sensorsLost(at: bench.now)
+        #expect(bench.core.missesSensor)
+        bench.core.sensorAppeared(Bench.sensor, at: bench.now, &bench.actions)
+        #expect(bench.take() == [.claim(sensor: "accelerometer", SensorPace(rate: 10))])
+    }
+}
+
+@Suite struct Streams {
+    @Test func broadcastGivesEachAppItsOwnEvent() throws {
+        var bench = Bench()
+        let low = try bench.register(0, "org.example.Low")
+        let high = try bench.register(1, "org.example.High")
+        _ = try bench.add(low, Bench.planar("low", 2.3))
+        _ = try bench.add(high, Bench.planar("high", 3.5))
+        _ = bench.take()
+        bench.feed([0, 2.8, 0])
+        #expect(bench.events.map(\.0) == [low])
+        bench.feed(Array(repeating: 0, count: 12))
+        _ = bench.take()
+        bench.feed([4.5])
+        #expect(Set(bench.events.map(\.0)) == [low, high])
+        let numbers = bench.events.map(\.1.sequence)
+        #expect(numbers.sorted() == [1, 2])
+        let epochs = bench.events.map(\.1.epoch)
+        #expect(Set(epochs).count == 2)
+        #expect(epochs.allSatisfy { $0 > 1_000 })
+    }
+
+    @Test func aMissingNumberIsAGap() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Bench.planar("one", 2))
+        bench.answerClaim()
+        bench.feed([0, 0, 0])
+        bench.feed([0], skipping: 5)
+        let stream = try #require(bench.core.stream(named: "accelerometer"))
+        #expect(stream.gaps == 1)
+        #expect(stream.lost == 5)
+        #expect(stream.received == 4)
+    }
+
+    /// Numbers begin again with every answered claim; that is no gap.
+    @Test func aNewClaimIsNoGap() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Bench.planar("one", 2))
+        bench.answerClaim()
+        bench.feed([0, 0, 0])
+        bench.answerClaim(rate: 50)
+        bench.feed([0])
+        #expect(bench.core.stream(named: "accelerometer")?.gaps == 0)
+        #expect(bench.core.stream(named: "accelerometer")?.inForce?.rate == 50)
+    }
+
+    @Test func samplesFromTheFutureAreRefusedUnlessReplayed() throws {
+        for isSimulated in [false, true] {
+            var sensor = Bench.sensor
+            sensor.isSimulated = isSimulated
+            var bench = Bench(sensor: sensor)
+            let app = try bench.register(0, "org.example.App")
+            _ = try bench.add(app, Bench.planar("one", 2))
+            let times = [bench.now.microseconds + 5_000_000]
+            let row = [3.0, 0, 1]
+            bench.core.samples(
+                "accelerometer", first: 0, times: times.span, values: row.span, at: bench.now, &bench.actions)
+            #expect(bench.events.count == (isSimulated ? 1 : 0))
+            #expect(bench.core.stream(named: "accelerometer")?.counters.refusedSamples == (isSimulated ? 0 : 1))
+        }
+    }
+
+    @Test func whatBecameOfEventsIsCounted() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Bench.planar("one", 2, rest: "0ms"))
+        bench.feed([2.5, 0, 2.6])
+        bench.core.outcome(app, delivered: true)
+        bench.core.outcome(app, delivered: false)
+        let state = try #require(bench.core.app(app))
+        #expect([state.hits, state.delivered, state.dropped] == [2, 1, 1])
+        #expect(state.lastEvent?.detector == "one")
+        #expect(state.lastEvent?.peak == 2.6)
+    }
+
+    @Test func removedDetectorsMakeNoEvents() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Bench.planar("one", 2))
+        try bench.core.removeDetectors(app, ["one"], at: bench.now, &bench.actions)
+        let other = try bench.register(1, "org.example.Other")
+        _ = try bench.add(other, Bench.planar("two", 3))
+        bench.feed([2.5, 0, 2.5])
+        #expect(bench.events.isEmpty)
+    }
+}
+
+/// The same inputs in the same order give the same actions.
+@Suite struct Determinism {
+    @Test(arguments: [1, 2, 3, 4, 5] as [UInt64])
+    func inputsReplayExactly(_ seed: UInt64) {
+        let inputs = Self.inputs(seed)
+        print("seed \(seed): \(inputs.count) inputs")
+        let first = Self.run(inputs)
+        let second = Self.run(inputs)
+        #expect(first.count == second.count)
+        let difference = zip(first, second).enumerated().first { $1.0 != $1.1 }?.offset
+        #expect(difference == nil)
+        let events = first.filter { if case .deliver = $0 { true } else { false } }.count
+        #expect(events > 20)
+    }
+
+    private static func run(_ inputs: [(Timestamp, BrokerInput)]) -> [BrokerAction] {
+        var core = BrokerCore(epoch: 0)
+        var actions: [BrokerAction] = []
+        for (time, input) in inputs { _ = core.apply(input, at: time, &actions) }
+        return actions
+    }
+
+    /// Apps that come and go, detectors that change, samples that sometimes are missing.
+    private static func inputs(_ seed: UInt64) -> [(Timestamp, BrokerInput)] {
+        var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+        func random(_ bound: UInt64) -> UInt64 {
+            state ^= state << 13
+            state ^= state >> 7
+            state ^= state << 17
+            return state % bound
+        }
+        var inputs: [(Timestamp, BrokerInput)] = [(.zero, .sensorAppeared(Bench.sensor))]
+        var next: UInt64 = 0
+        for step in 1...2_000 {
+            let now = Timestamp(microseconds: Int64(step) * 50_000)
+            let client = ClientID(UInt32(random(8)))
+            switch random(20) {
+            case 0: inputs.append((now, .register(client, AppID("org.example.App\(client.index)"), .name)))
+            case 1:
+                let detector = Bench.planar("d\(random(3))", 1 + Double(random(30)) / 10)
+                inputs.append((now, .addDetectors(client, [detector])))
+            case 2: inputs.append((now, .removeDetectors(client, ["d\(random(3))"])))
+            case 3 where random(5) == 0: inputs.append((now, .leave(client)))
+            case 4: inputs.append((now, .outcome(client, delivered: random(2) == 0)))
+            case 5: inputs.append((now, .tick))
+            default:
+                if random(50) == 0 { next += random(5) }
+                var block = SampleBlock(channels: 3)
+                block.append(now, [Double(random(500)) / 100, 0, 1])
+                inputs.append((now, .samples(sensor: "accelerometer", first: next, block)))
+                next += 1
+            }
+        }
+        return inputs
+    }
+}

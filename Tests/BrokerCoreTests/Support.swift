@@ -1,0 +1,64 @@
+import BrokerCore
+import Motion
+
+/// A broker with a clock of its own and the accelerometer at hand.
+struct Bench {
+    var core: BrokerCore
+    var now = Timestamp(microseconds: 1_000_000)
+    var actions: [BrokerAction] = []
+    private var next: UInt64 = 0
+
+    static let sensor = SensorDescription(
+        name: "accelerometer", channels: ["x", "y", "z"], unit: "g", range: 16, rates: [10, 25, 50, 100],
+        source: "test", isSimulated: false)
+
+    init(limits: BrokerLimits = BrokerLimits(), sensor: SensorDescription? = Bench.sensor) {
+        self.core = BrokerCore(limits: limits, epoch: 1_000)
+        if let sensor { self.core.sensorAppeared(sensor, at: self.now, &self.actions) }
+    }
+
+    static func planar(_ name: String, _ threshold: Double, rest: String? = nil) -> DetectorRequest {
+        var options: [String: OptionValue] = ["preset": .text("shake.planar"), "threshold": .number(threshold)]
+        if let rest { options["rest"] = .text(rest) }
+        return DetectorRequest(name: name, options: options)
+    }
+
+    mutating func register(_ index: UInt32, _ app: String) throws -> ClientID {
+        let client = ClientID(index)
+        try self.core.register(client, AppID(app), .name, at: self.now)
+        return client
+    }
+
+    mutating func add(_ client: ClientID, _ requests: DetectorRequest...) throws -> [EffectiveDetector] {
+        try self.core.addDetectors(client, requests, at: self.now, &self.actions)
+    }
+
+    /// What was asked for since the last time.
+    mutating func take() -> [BrokerAction] {
+        defer { self.actions = [] }
+        return self.actions
+    }
+
+    var events: [(ClientID, Event)] {
+        self.actions.compactMap { if case .deliver(let client, let event) = $0 { (client, event) } else { nil } }
+    }
+
+    /// Samples 100 ms apart, with these x values.
+    mutating func feed(_ values: [Double], skipping lost: UInt64 = 0) {
+        self.next += lost
+        for value in values {
+            self.now = self.now + .milliseconds(100)
+            let times = [self.now.microseconds]
+            let row = [value, 0, 1]
+            self.core.samples(
+                "accelerometer", first: self.next, times: times.span, values: row.span, at: self.now, &self.actions)
+            self.next += 1
+        }
+    }
+
+    /// The reader answers a claim: numbers begin again.
+    mutating func answerClaim(rate: Double = 10) {
+        self.next = 0
+        self.core.claimAnswered("accelerometer", SensorPace(rate: rate), at: self.now)
+    }
+}
