@@ -48,8 +48,11 @@ struct RecordCommand {
                 // Times count from the start of the recording. What the reader refuses to be, is left out.
                 if (try? writer.append(Timestamp.zero + (time - start), row)) != nil { tally.rows += 1 }
             }
-            if !file.write(writer.bytes) {
-                failure = CommandFailure(.no, "cannot write to \(self.path)")
+            do throws(SystemError) {
+                try file.write(writer.bytes)
+            } catch {
+                // A reader that has enough is no failure.
+                if error.code != EPIPE { failure = CommandFailure(.no, "\(self.path): \(error)") }
                 isDone = true
             }
             writer.removeBytes()
@@ -62,8 +65,6 @@ struct RecordCommand {
         _ = try service.call(
             object, InterfaceName.sensor, "Claim", SensorPace(rate: self.rate).options)
         try self.loop.run(until: { isDone })
-        writer.finish()
-        _ = file.write(writer.bytes)
         if let failure { throw failure }
         complain(
             "\(tally.rows) samples of the \(sensor.name) in \(self.path == "-" ? "standard output" : self.path)"
@@ -99,8 +100,8 @@ final class OutputFile {
         if self.descriptor != STDOUT_FILENO { close(self.descriptor) }
     }
 
-    func write(_ bytes: [UInt8]) -> Bool {
-        (try? writeAll(String(decoding: bytes, as: UTF8.self), to: self.descriptor)) != nil
+    func write(_ bytes: [UInt8]) throws(SystemError) {
+        try writeAll(String(decoding: bytes, as: UTF8.self), to: self.descriptor)
     }
 }
 
