@@ -98,9 +98,7 @@ let package = Package(
         tests("SensorCoreTests", ["SensorCore", "Motion"]),
         tests("BrokerCoreTests", ["BrokerCore", "Detection", "Motion"]),
         tests("EventLoopTests", ["EventLoop"]),
-        tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
-        tests("TestSupportTests", ["TestSupport", "CTestSupport"]),
-        tests("BusPolicyTests", ["TestSupport"]),
-        tests("BaselineTests", ["TestSupport"]),
+        tests("DaemonSupportTests", ["DaemonSupport", "EventLoop", "Motion"]),
+        tests("DBusTests", ["DBus", "EventLoop"]),
     ]
 )

@@ -119,6 +119,9 @@ private struct Parser {
         let equals = word.firstIndex(of: "=")
         let spelling = String(word[..<(equals ?? word.endIndex)])
         let known = self.syntax.options + self.inherited
+        guard spelling != "--help", spelling != "--version" else {
+            throw UsageProblem("option '\(spelling)' takes no value")
+        }
         guard let option = known.first(where: { "--\($0.name)" == spelling }) else {
             let hint = self.hint(spelling, known.map { "--\($0.name)" } + ["--help", "--version"])
             throw UsageProblem("unknown option '\(clean(spelling))', \(hint)")

@@ -127,7 +127,11 @@ package final class Log {
     }
 
     private func write(_ level: LogLevel, _ message: String) {
-        if self.lost > 0, self.put(.warning, "lost \(self.lost) lines that standard error did not take") {
+        if self.lost > 0 {
+            guard self.put(.warning, "lost \(self.lost) lines that standard error did not take") else {
+                self.lost += 1
+                return
+            }
             self.lost = 0
         }
         if !self.put(level, message) { self.lost += 1 }
@@ -150,8 +154,9 @@ package final class Log {
                 written += count
             } else if errno == EAGAIN {
                 // Standard error may be shared with a program that made it non-blocking. A reader that stands still
-                // must not make us stand still too.
-                guard (try? waitUntilWritable(self.descriptor, milliseconds: 50)) == true else { return false }
+                // must not make us stand still too: it gets time once, and again when it has taken a line.
+                let patience: Int32 = self.lost > 0 ? 0 : 50
+                guard (try? waitUntilWritable(self.descriptor, milliseconds: patience)) == true else { return false }
             } else if errno != EINTR {
                 return false
             }
