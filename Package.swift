@@ -82,7 +82,10 @@ let package = Package(
             "jostle-brokerd", ["BrokerCore", "Detection", "Motion", "Protocol", "DBus", "EventLoop", "DaemonSupport"]),
         program(
             "jostle",
-            ["JostleClient", "Detection", "Traces", "Motion", "Protocol", "DBus", "EventLoop", "DaemonSupport"]
+            [
+                "JostleClient", "Detection", "Traces", "Motion", "Protocol", "DBus", "EventLoop",
+                "DaemonSupport",
+            ]
         ),
 
         // What tests and the benchmark run on, and what the benchmark compares with.
@@ -99,6 +102,9 @@ let package = Package(
         tests("BrokerCoreTests", ["BrokerCore", "Detection", "Motion"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DaemonSupportTests", ["DaemonSupport", "EventLoop", "Motion"]),
-        tests("DBusTests", ["DBus", "EventLoop"]),
+        tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
+        tests("TestSupportTests", ["TestSupport", "CTestSupport"]),
+        tests("BusPolicyTests", ["TestSupport"]),
+        tests("BaselineTests", ["TestSupport"]),
     ]
 )

@@ -5,6 +5,8 @@ import Glibc
 package enum Startup {
     /// The signals by which a daemon is told to stop or to reload. They wait until its loop asks for them.
     package static let signals = [SIGTERM, SIGINT, SIGHUP]
+    /// The one among them that asks to read files anew.
+    package static let reloadSignal = SIGHUP
 
     /// Prepares a daemon; the first statement of its `main`.
     ///
