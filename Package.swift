@@ -65,6 +65,7 @@ let package = Package(
         .target(name: "Motion", swiftSettings: strict, linkerSettings: [.linkedLibrary("m")]),
         pure("Traces", ["Motion"]),
         pure("Detection", ["Motion"]),
+        pure("Replay", ["Motion", "Traces", "Detection"]),
         pure("SensorCore", ["Motion"]),
         pure("BrokerCore", ["Motion", "Detection"]),
 
@@ -83,7 +84,7 @@ let package = Package(
         program(
             "jostle",
             [
-                "JostleClient", "Detection", "Traces", "Motion", "Protocol", "DBus", "EventLoop",
+                "JostleClient", "Replay", "Detection", "Traces", "Motion", "Protocol", "DBus", "EventLoop",
                 "DaemonSupport",
             ]
         ),
@@ -98,6 +99,7 @@ let package = Package(
         tests("MotionTests", ["Motion"]),
         tests("TracesTests", ["Traces", "Motion"]),
         tests("DetectionTests", ["Detection", "Motion"]),
+        tests("ReplayTests", ["Replay", "Traces", "Detection", "Motion"]),
         tests("SensorCoreTests", ["SensorCore", "Motion"]),
         tests("BrokerCoreTests", ["BrokerCore", "Detection", "Motion"]),
         tests("EventLoopTests", ["EventLoop"]),

@@ -1,4 +1,4 @@
-import Motion
+package import Motion
 
 /// What an app wants to react to: a name of its own and a preset, or a condition, with options.
 ///
@@ -47,7 +47,7 @@ public struct Detector: Hashable, Sendable {
         self.options["when"] = .text(condition)
     }
 
-    var request: DetectorRequest {
+    package var request: DetectorRequest {
         DetectorRequest(
             name: self.name,
             options: self.options.mapValues { option in

@@ -3,6 +3,7 @@ import DaemonSupport
 import EventLoop
 import JostleClient
 import Motion
+import Replay
 
 /// jostle: what people and scripts do with the two services.
 @main
@@ -23,6 +24,16 @@ struct Main {
         static let label = CommandOption.value("label", "TEXT", "what the recording shows: 'shake …', 'not-shake …'")
         static let peak = CommandOption.value("peak", "G", "how hard (default: 3g)")
         static let axis = CommandOption.value("axis", "AXIS", "where to: x (default), y or z")
+        static let detector = CommandOption.value(
+            "detector", "PRESET[,option=value...]", "a detector to run over the traces", repeats: true)
+        static let positive = CommandOption.value(
+            "positive", "FILE", "a trace in which the motion is to be found", repeats: true)
+        static let negative = CommandOption.value(
+            "negative", "FILE", "a trace in which each hit is false", repeats: true)
+        static let preset = CommandOption.value("preset", "NAME", "the preset to tune (default: shake)", repeats: true)
+        static let target = CommandOption.value("target", "N", "false hits an hour that are allowed (default: 1)")
+        static let phases = CommandOption.value("phases", "N", "grid phases to try (default: 5)")
+        static let report = CommandOption.value("report", "FILE", "write the curves as a page")
         static let frequency = CommandOption.value("freq", "HZ", "how often to and fro (default: 3Hz)")
     }
 
@@ -53,6 +64,16 @@ struct Main {
                 options: [Option.sensor, Option.rate, Option.length, Option.label],
                 arguments: [CommandArgument("FILE", "the trace to write; '-' is standard output")]),
             CommandSyntax(
+                "replay", "run detectors over recorded traces, without a bus and without waiting",
+                options: [Option.json, Option.detector, Option.when, Option.every, Option.rest],
+                arguments: [CommandArgument("TRACE", "traces to read; '-' is standard input", .nonEmptyList)]),
+            CommandSyntax(
+                "tune", "find the threshold of a preset that finds most and disturbs least",
+                options: [
+                    Option.preset, Option.positive, Option.negative, Option.target, Option.phases, Option.report,
+                ],
+                arguments: [CommandArgument("TRACE", "traces whose labels say what they show", .list)]),
+            CommandSyntax(
                 "shake", "shake a sensor whose motion is made (synth)",
                 options: [Option.peak, Option.axis, Option.frequency, Option.length, Option.sensor]),
         ])
@@ -66,6 +87,7 @@ struct Main {
             command = Array(words[(end + 1)...])
             words.removeSubrange(end...)
         }
+        if words.contains("tune") { words = self.repeatingOptions(words) }
         let arguments = self.syntax.parseOrExit(words)
         do {
             try self.run(arguments, command)
@@ -78,6 +100,24 @@ struct Main {
             complain("\(error)")
             ExitCode.no.exit()
         }
+    }
+
+    /// `--positive a b c` as `--positive=a --positive=b --positive=c`: a shell turns `shake*.csv` into several words.
+    private static func repeatingOptions(_ words: [String]) -> [String] {
+        let options = [Option.positive, Option.negative].map { "--\($0.name)" }
+        var current: String?
+        var result: [String] = []
+        for word in words {
+            if options.contains(word) {
+                current = word
+            } else if let option = current, !word.hasPrefix("--") {
+                result.append("\(option)=\(word)")
+            } else {
+                current = nil
+                result.append(word)
+            }
+        }
+        return result
     }
 
     private static func run(_ arguments: Arguments, _ command: [String]) throws {
@@ -118,6 +158,13 @@ struct Main {
                 path: arguments.positionals[0], sensor: arguments.value(of: Option.sensor), rate: rate ?? 50,
                 length: length, label: arguments.value(of: Option.label), bus: sensorBus, loop: loop
             ).run()
+        case "replay":
+            let detectors = try self.detectors(arguments, presets: arguments.values(of: Option.detector))
+            try ReplayCommand(
+                files: arguments.positionals, requests: detectors.map(\.request), isJSON: arguments.has(Option.json),
+                terminal: terminal
+            ).run()
+        case "tune": try self.tune(arguments, terminal)
         case "shake":
             try ShakeCommand(
                 motion: try self.shake(arguments), sensor: arguments.value(of: Option.sensor), bus: sensorBus,
@@ -128,9 +175,30 @@ struct Main {
         }
     }
 
-    private static func detectors(_ arguments: Arguments) throws(UsageProblem) -> [Detector] {
+    private static func tune(_ arguments: Arguments, _ terminal: Terminal) throws {
+        let target = try arguments.value(of: Option.target, expected: "a number of false hits an hour") {
+            (try? Quantity.parse($0)).flatMap { $0.dimension == .none && $0.value >= 0 ? $0.value : nil }
+        }
+        let phases = try arguments.value(of: Option.phases, expected: "a number from 1 to 20") {
+            Int($0).flatMap { (1...20).contains($0) ? $0 : nil }
+        }
+        let presets = arguments.values(of: Option.preset)
+        let files =
+            arguments.values(of: Option.positive).map { (path: $0, kind: ThresholdSweep.Kind?.some(.positive)) }
+            + arguments.values(of: Option.negative).map { (path: $0, kind: .some(.negative)) }
+            + arguments.positionals.map { (path: $0, kind: nil) }
+        guard !files.isEmpty else { throw UsageProblem("tune: give traces to tune with") }
+        try TuneCommand(
+            presets: presets.isEmpty ? ["shake"] : presets, files: files, target: target ?? 1, phases: phases ?? 5,
+            report: arguments.value(of: Option.report), terminal: terminal
+        ).run()
+    }
+
+    private static func detectors(
+        _ arguments: Arguments, presets: [String]? = nil
+    ) throws(UsageProblem) -> [Detector] {
         do throws(DetectorSpec.Problem) {
-            var detectors = try DetectorSpec.detectors(arguments.positionals)
+            var detectors = try DetectorSpec.detectors(presets ?? arguments.positionals)
             if let condition = arguments.value(of: Option.when) {
                 detectors.append(
                     DetectorSpec(

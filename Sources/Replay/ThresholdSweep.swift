@@ -1,0 +1,122 @@
+package import Motion
+
+/// How one preset does at many thresholds: false hits an hour against the share of real ones that it finds.
+///
+/// Every trace is replayed once for each grid phase, with one detector for each threshold; they share all but the
+/// comparison. Traces come in any order.
+package struct ThresholdSweep: Sendable {
+    /// What a trace shows.
+    package enum Kind: Sendable {
+        /// The motion that is to be found, at least once.
+        case positive
+        /// Anything else: each hit in it is false.
+        case negative
+
+        /// What a trace's label says; `nil` when it does not say.
+        package init?(label: String?) {
+            guard let word = label?.split(separator: " ").first else { return nil }
+            switch word {
+            case "shake": self = .positive
+            case "not-shake": self = .negative
+            default: return nil
+            }
+        }
+    }
+
+    /// What happens at one threshold.
+    package struct Point: Equatable, Sendable {
+        package var threshold: Double
+        package var falseHits = 0
+        package var found = 0
+        /// Per hour of negative traces; `nil` without any.
+        package var falsePerHour: Double?
+        /// The share of positive traces found; `nil` without any.
+        package var recall: Double?
+    }
+
+    /// A threshold to use, and why.
+    package struct Advice: Equatable, Sendable {
+        package var point: Point
+        /// False when no threshold has so few false hits and still finds something: then this is the best compromise.
+        package var meetsTarget: Bool
+        /// From here on up the target is met.
+        package var lowest: Double
+        /// Up to here at least nine tenths of what the advised threshold finds are found.
+        package var highest: Double
+    }
+
+    package let preset: String
+    package let thresholds: [Double]
+    package let phases: Int
+    private var points: [Point]
+    private var negativeHours = 0.0
+    private var positiveRuns = 0
+
+    /// - Parameter range: the thresholds to try, in `steps` equal steps.
+    package init(preset: String, over range: ClosedRange<Double>, steps: Int, phases: Int) {
+        self.preset = preset
+        self.phases = max(1, phases)
+        let count = max(2, steps)
+        let step = (range.upperBound - range.lowerBound) / Double(count - 1)
+        self.thresholds = (0..<count).map { range.lowerBound + Double($0) * step }
+        self.points = self.thresholds.map { Point(threshold: $0) }
+    }
+
+    /// The detectors to replay a trace with, named by the index of their threshold.
+    package var requests: [DetectorRequest] {
+        self.thresholds.indices.map { index in
+            DetectorRequest(
+                name: "\(index)",
+                options: ["preset": .text(self.preset), "threshold": .number(self.thresholds[index])])
+        }
+    }
+
+    /// How much of a trace's beginning to leave out in a phase, so that looks fall elsewhere.
+    package func skip(in phase: Int, every: TimeSpan) -> TimeSpan {
+        TimeSpan(microseconds: every.microseconds / Int64(self.phases) * Int64(phase))
+    }
+
+    /// Counts a replay of `requests` over one trace in one phase.
+    package mutating func count(_ replay: TraceReplay, as kind: Kind) {
+        switch kind {
+        case .positive: self.positiveRuns += 1
+        case .negative: self.negativeHours += replay.hours
+        }
+        for index in self.points.indices {
+            let hits = replay.tallies[index].hits
+            switch kind {
+            case .positive: self.points[index].found += hits > 0 ? 1 : 0
+            case .negative: self.points[index].falseHits += hits
+            }
+        }
+    }
+
+    /// The curve, by rising threshold.
+    package var curve: [Point] {
+        self.points.map { point in
+            var point = point
+            if self.negativeHours > 0 { point.falsePerHour = Double(point.falseHits) / self.negativeHours }
+            if self.positiveRuns > 0 { point.recall = Double(point.found) / Double(self.positiveRuns) }
+            return point
+        }
+    }
+
+    /// The lowest threshold that has no more than `target` false hits an hour from there on up: the one that finds most.
+    package func advice(target: Double) -> Advice? {
+        let curve = self.curve
+        guard let last = curve.last else { return nil }
+        let failing = curve.lastIndex { ($0.falsePerHour ?? 0) > target }
+        let first = failing.map { $0 + 1 } ?? 0
+        guard first < curve.count, (curve[first].recall ?? 1) > 0 else {
+            let most = max(curve.compactMap(\.falsePerHour).max() ?? 0, 1e-9)
+            func worth(_ point: Point) -> Double { (point.recall ?? 0) - (point.falsePerHour ?? 0) / most }
+            let best = curve.max { worth($0) < worth($1) } ?? last
+            return Advice(point: best, meetsTarget: false, lowest: best.threshold, highest: best.threshold)
+        }
+        let point = curve[first]
+        let enough = 0.9 * (point.recall ?? 0)
+        let end = curve[first...].firstIndex { ($0.recall ?? 0) < enough } ?? curve.count
+        return Advice(
+            point: point, meetsTarget: true, lowest: point.threshold, highest: curve[max(first, end - 1)].threshold)
+    }
+}

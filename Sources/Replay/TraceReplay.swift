@@ -1,0 +1,157 @@
+package import Detection
+package import Motion
+package import Traces
+
+/// Runs detectors over one trace in virtual time: the engine of the broker, without a bus and without waiting.
+///
+/// Bytes go in, hits come out; nothing is kept of the trace, so its length does not matter.
+package struct TraceReplay {
+    /// What one detector did in the trace.
+    package struct Tally: Equatable, Sendable {
+        package var detector: String
+        package var hits = 0
+    }
+
+    /// A hit, named.
+    package struct NamedHit: Equatable, Sendable {
+        package var detector: String
+        package var time: Timestamp
+        package var peak: Double
+    }
+
+    /// Why the trace cannot be replayed.
+    package enum Problem: Swift.Error, CustomStringConvertible {
+        case trace(TraceProblem)
+        case detector(DetectorProblem)
+        /// The trace has no sensor that any of the detectors listens to.
+        case noSensor(wanted: [String], found: [String])
+
+        package var description: String {
+            switch self {
+            case .trace(let problem): "\(problem)"
+            case .detector(let problem): "\(problem)"
+            case .noSensor(let wanted, let found):
+                "the detectors listen to \(wanted.joined(separator: ", ")), the trace has \(found.joined(separator: ", "))"
+            }
+        }
+    }
+
+    private let requests: [DetectorRequest]
+    private var reader = TraceReader()
+    private var streams: [Stream] = []
+    private var hits: [Hit] = []
+    /// One for each request, in their order.
+    package private(set) var tallies: [Tally]
+    /// Samples of the sensors that were listened to.
+    package private(set) var samples = 0
+    /// Samples that the engines refused.
+    package var refused: UInt64 { self.streams.reduce(0) { $0 + $1.engine.counters.refusedSamples } }
+    /// The trace's own words on what it shows: `shake …`, `not-shake …`.
+    package var label: String? { self.reader.header?["label"] }
+
+    /// The detectors on one sensor of the trace.
+    private struct Stream {
+        let block: Int
+        var engine: DetectionEngine
+        var first: Timestamp?
+        var last = Timestamp.zero
+    }
+
+    /// - Parameter skip: leave out this much of the beginning; it moves the grid of looks.
+    package init(_ requests: [DetectorRequest], skipping skip: TimeSpan = .zero) {
+        self.requests = requests
+        self.tallies = requests.map { Tally(detector: $0.name) }
+        self.skip = skip
+    }
+
+    private let skip: TimeSpan
+
+    /// The time from the first to the last sample, of the sensor that ran longest, in hours.
+    package var hours: Double {
+        let spans = self.streams.map { stream in stream.first.map { (stream.last - $0).seconds } ?? 0 }
+        return (spans.max() ?? 0) / 3_600
+    }
+
+    /// Takes the next bytes of the trace and tells the hits in them.
+    package mutating func feed(_ bytes: Span<UInt8>, _ onHit: (NamedHit) -> Void) throws(Problem) {
+        do throws(TraceProblem) {
+            try self.reader.feed(bytes)
+        } catch {
+            try self.evaluate(onHit)
+            throw .trace(error)
+        }
+        try self.evaluate(onHit)
+    }
+
+    /// The trace has ended: what is left of it, and the deadlines after its last sample.
+    package mutating func finish(_ onHit: (NamedHit) -> Void) throws(Problem) {
+        do throws(TraceProblem) {
+            try self.reader.finish()
+        } catch {
+            throw .trace(error)
+        }
+        try self.evaluate(onHit)
+        for index in self.streams.indices {
+            // Nothing can be due later than this: no window or rest is longer.
+            self.streams[index].engine.tick(to: self.streams[index].last + .seconds(3_600), hits: &self.hits)
+            self.tell(onHit)
+        }
+    }
+
+    private mutating func evaluate(_ onHit: (NamedHit) -> Void) throws(Problem) {
+        if self.streams.isEmpty, let header = self.reader.header { try self.begin(header) }
+        for index in self.streams.indices {
+            self.evaluate(self.reader.blocks[self.streams[index].block], index)
+            self.tell(onHit)
+        }
+        self.reader.removeRows()
+    }
+
+    private mutating func evaluate(_ block: SampleBlock, _ index: Int) {
+        guard let earliest = block.times.first, let last = block.times.last else { return }
+        let first = self.streams[index].first ?? Timestamp(microseconds: earliest)
+        self.streams[index].first = first
+        self.streams[index].last = Timestamp(microseconds: last)
+        let begin = (first + self.skip).microseconds
+        let skipped = block.times.firstIndex { $0 >= begin } ?? block.count
+        self.samples += block.count - skipped
+        self.streams[index].engine.process(
+            times: block.times.span.extracting(skipped..<block.count),
+            values: block.values.span.extracting(skipped * block.channels..<block.count * block.channels),
+            hits: &self.hits)
+    }
+
+    private mutating func tell(_ onHit: (NamedHit) -> Void) {
+        for hit in self.hits {
+            let index = Int(hit.detector.index)
+            self.tallies[index].hits += 1
+            onHit(NamedHit(detector: self.tallies[index].detector, time: hit.time, peak: hit.peak))
+        }
+        self.hits.removeAll(keepingCapacity: true)
+    }
+
+    /// The header is known: compiles the detectors for the sensors that the trace has.
+    private mutating func begin(_ header: TraceHeader) throws(Problem) {
+        var wanted: [String] = []
+        for (index, request) in self.requests.enumerated() {
+            do throws(DetectorProblem) {
+                let detector = try DetectorCompiler.compile(request, for: nil)
+                wanted.append(detector.sensor)
+                guard let block = header.index(of: detector.sensor) else { continue }
+                let stream = self.makeStream(block, header)
+                self.streams[stream].engine.add(detector, as: DetectorID(UInt32(index)), at: .zero)
+            } catch {
+                throw .detector(error)
+            }
+        }
+        guard !self.streams.isEmpty else {
+            throw .noSensor(wanted: wanted, found: header.sensors.map(\.name))
+        }
+    }
+
+    private mutating func makeStream(_ block: Int, _ header: TraceHeader) -> Int {
+        if let known = self.streams.firstIndex(where: { $0.block == block }) { return known }
+        self.streams.append(Stream(block: block, engine: DetectionEngine(channels: header.sensors[block].channels)))
+        return self.streams.count - 1
+    }
+}

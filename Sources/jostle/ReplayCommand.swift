@@ -1,0 +1,98 @@
+import DaemonSupport
+import Detection
+import EventLoop
+import Motion
+import Replay
+
+/// `jostle replay`: runs detectors over recorded traces in virtual time.
+struct ReplayCommand {
+    var files: [String]
+    var requests: [DetectorRequest]
+    var isJSON: Bool
+    let terminal: Terminal
+
+    func run() throws(CommandFailure) {
+        let began = Clock.monotonic.now()
+        var samples = 0
+        var totals = self.requests.map { (detector: $0.name, hits: 0, hours: 0.0) }
+        for file in self.files {
+            let replay = try self.replay(file)
+            samples += replay.samples
+            for (index, tally) in replay.tallies.enumerated() {
+                totals[index].hits += tally.hits
+                totals[index].hours += replay.hours
+                if self.isJSON { self.summarize(file, tally, replay.hours) }
+            }
+            if replay.refused > 0 {
+                complain("\(file): \(replay.refused) samples out of order or not finite are left out")
+            }
+        }
+        if !self.isJSON { self.report(totals) }
+        // Beside the output, which is the same from run to run.
+        let seconds = Double(max(1, Clock.monotonic.now() - began)) / 1_000_000
+        complain("\(samples) samples in \(rounded(seconds, 2)) s, \(rounded(Double(samples) / seconds, 0)) a second")
+    }
+
+    private func replay(_ file: String) throws(CommandFailure) -> TraceReplay {
+        var replay = TraceReplay(self.requests)
+        try stream(file, into: &replay) { hit in
+            if self.isJSON {
+                var line = JSONLine()
+                line.add("file", file)
+                line.add("t_us", hit.time.microseconds)
+                line.add("detector", hit.detector)
+                line.add("peak", hit.peak)
+                self.terminal.print(line.text)
+            } else {
+                self.terminal.print(
+                    "\(file)  \(rounded(hit.time.seconds, 3)) s  \(hit.detector)  peak \(rounded(hit.peak))")
+            }
+        }
+        return replay
+    }
+
+    private func summarize(_ file: String, _ tally: TraceReplay.Tally, _ hours: Double) {
+        var line = JSONLine()
+        line.add("file", file)
+        line.add("detector", tally.detector)
+        line.add("hits", tally.hits)
+        line.add("hours", hours)
+        self.terminal.print(line.text)
+    }
+
+    private func report(_ totals: [(detector: String, hits: Int, hours: Double)]) {
+        var table = Table(["DETECTOR", "HITS", "HOURS", "HITS/HOUR"], right: [1, 2, 3])
+        for total in totals {
+            table.add([
+                total.detector, "\(total.hits)", rounded(total.hours, 3),
+                total.hours > 0 ? rounded(Double(total.hits) / total.hours, 1) : "–",
+            ])
+        }
+        table.lines(self.terminal).forEach { self.terminal.print($0) }
+    }
+}
+
+extension Timestamp {
+    var seconds: Double { Double(self.microseconds) / 1_000_000 }
+}
+
+/// Reads a trace, `-` for standard input, through a replay.
+func stream(
+    _ path: String, into replay: inout TraceReplay, _ onHit: (TraceReplay.NamedHit) -> Void
+) throws(CommandFailure) {
+    var buffer = [UInt8](repeating: 0, count: 256 << 10)
+    do {
+        let file = try InputFile(path)
+        while true {
+            let count = try file.read(into: &buffer)
+            guard count > 0 else { break }
+            try replay.feed(buffer.span.extracting(0..<count), onHit)
+        }
+        try replay.finish(onHit)
+    } catch let problem as TraceReplay.Problem {
+        guard case .detector = problem else { throw .usage("\(path):\(problem)") }
+        throw .usage("\(problem)")
+    } catch {
+        throw .usage("\(path): \(error)")
+    }
+}

@@ -1,0 +1,80 @@
+import DaemonSupport
+import Detection
+import EventLoop
+import Motion
+import Replay
+
+/// `jostle tune`: sweeps a preset's threshold over labelled traces and recommends one.
+struct TuneCommand {
+    var presets: [String]
+    var files: [(path: String, kind: ThresholdSweep.Kind?)]
+    /// False hits an hour that are allowed.
+    var target: Double
+    var phases: Int
+    var report: String?
+    let terminal: Terminal
+
+    private static let steps = 60
+
+    func run() throws(CommandFailure) {
+        var page = SweepReport(title: "Thresholds", target: self.target)
+        for name in self.presets {
+            let sweep = try self.sweep(name)
+            page.add(sweep)
+            self.terminal.print(self.terminal.styled(name, .bold))
+            self.table(sweep).lines(self.terminal).forEach { self.terminal.print($0) }
+            self.terminal.print()
+            self.terminal.print(SweepReport.sentence(sweep.advice(target: self.target), target: self.target))
+            self.terminal.print()
+        }
+        guard let report else { return }
+        let file = try OutputFile(report)
+        do throws(SystemError) {
+            try file.write(Array(page.html.utf8))
+        } catch {
+            throw CommandFailure(.no, "\(report): \(error)")
+        }
+    }
+
+    private func sweep(_ name: String) throws(CommandFailure) -> ThresholdSweep {
+        guard let preset = PresetCatalogue.named(name) else {
+            let near = Suggestion.nearest(to: name, among: PresetCatalogue.all.map(\.name))
+            throw .usage("there is no preset '\(printable(name))'" + (near.map { ", did you mean '\($0)'?" } ?? ""))
+        }
+        guard let threshold = preset.parameters.first(where: { $0.name == "threshold" }) else {
+            throw .usage("the preset '\(name)' has no threshold to tune")
+        }
+        // What nobody would use is left out: ten times the default covers every motion.
+        let low = max(threshold.range.lowerBound, threshold.defaultValue / 10)
+        let high = min(threshold.range.upperBound, threshold.defaultValue * 3)
+        var sweep = ThresholdSweep(preset: name, over: low...max(low, high), steps: Self.steps, phases: self.phases)
+        for (path, kind) in self.files {
+            for phase in 0..<sweep.phases {
+                let skip = sweep.skip(in: phase, every: preset.every ?? .zero)
+                var replay = TraceReplay(sweep.requests, skipping: skip)
+                try stream(path, into: &replay) { _ in }
+                guard let kind = kind ?? ThresholdSweep.Kind(label: replay.label) else {
+                    throw .usage(
+                        "\(path): no label says whether this is a shake ('# label: shake …' or '# label: not-shake …');"
+                            + " use --positive or --negative")
+                }
+                sweep.count(replay, as: kind)
+            }
+        }
+        return sweep
+    }
+
+    /// A dozen lines of the curve; the report has all.
+    private func table(_ sweep: ThresholdSweep) -> Table {
+        var table = Table(["THRESHOLD", "RECALL", "FALSE HITS/HOUR"], right: [0, 1, 2])
+        let curve = sweep.curve
+        for index in stride(from: 0, to: curve.count, by: max(1, curve.count / 12)) {
+            let point = curve[index]
+            table.add([
+                rounded(point.threshold), point.recall.map { "\(rounded($0 * 100, 0)) %" } ?? "–",
+                point.falsePerHour.map { rounded($0, 1) } ?? "–",
+            ])
+        }
+        return table
+    }
+}

@@ -1,0 +1,153 @@
+import Motion
+import Replay
+import Testing
+import Traces
+
+/// Traces that the tests make themselves.
+enum Made {
+    /// The bytes of a trace with this motion.
+    static func trace(_ script: String, seconds: Int, rate: Double = 50, label: String? = nil) throws -> [UInt8] {
+        let motion = try SyntheticMotion(script: script)
+        var block = SampleBlock(channels: 3)
+        motion.record(0..<Int64(Double(seconds) * rate), rate: rate, into: &block)
+        let notes = label.map { [TraceHeader.Note(key: "label", value: $0)] } ?? []
+        let sensor = TraceSensor(name: "accelerometer", channels: ["x", "y", "z"], unit: "g")
+        var writer = try TraceWriter(TraceHeader(sensors: [sensor], notes: notes))
+        for index in 0..<block.count {
+            try writer.append(
+                Timestamp(microseconds: block.times[index]), block.values.span.extracting(3 * index..<3 * index + 3))
+        }
+        writer.finish()
+        return writer.bytes
+    }
+
+    static func planar(_ name: String, _ threshold: Double) -> DetectorRequest {
+        DetectorRequest(name: name, options: ["preset": .text("shake.planar"), "threshold": .number(threshold)])
+    }
+}
+
+/// Replays a trace in chunks of a size.
+func replay(
+    _ bytes: [UInt8], _ requests: [DetectorRequest], chunk: Int = 4_096, skipping skip: TimeSpan = .zero
+) throws -> (replay: TraceReplay, hits: [TraceReplay.NamedHit]) {
+    var replay = TraceReplay(requests, skipping: skip)
+    var hits: [TraceReplay.NamedHit] = []
+    var start = 0
+    while start < bytes.count {
+        let end = min(bytes.count, start + chunk)
+        try replay.feed(bytes.span.extracting(start..<end)) { hits.append($0) }
+        start = end
+    }
+    try replay.finish { hits.append($0) }
+    return (replay, hits)
+}
+
+@Suite struct TraceReplayTests {
+    private static let story =
+        "seed=3; noise=0.02g; rest 2s; shake peak=2.8g for=1.2s; rest 3s; shake peak=4.5g for=1.2s; rest 2s"
+
+    @Test func theDocumentedCase() throws {
+        let bytes = try Made.trace(Self.story, seconds: 10, label: "shake twice")
+        let (result, hits) = try replay(bytes, [Made.planar("app", 2.3), Made.planar("player", 3.5)])
+        #expect(hits.map(\.detector) == ["app", "app", "player"])
+        #expect(result.tallies.map(\.hits) == [2, 1])
+        #expect(result.samples == 500)
+        #expect(abs(result.hours - 9.98 / 3_600) < 1e-9)
+        #expect(ThresholdSweep.Kind(label: result.label) == .positive)
+    }
+
+    /// How the bytes are cut makes no difference.
+    @Test(arguments: [1, 7, 100, 65_536]) func chunksDoNotMatter(_ chunk: Int) throws {
+        let bytes = try Made.trace(Self.story, seconds: 10)
+        let whole = try replay(bytes, [Made.planar("app", 2.3)], chunk: bytes.count).hits
+        #expect(try replay(bytes, [Made.planar("app", 2.3)], chunk: chunk).hits == whole)
+        #expect(whole.count == 2)
+    }
+
+    @Test func aBrokenTraceTellsWhereAndKeepsTheHitsBefore() throws {
+        var bytes = try Made.trace(Self.story, seconds: 10)
+        bytes += Array("11000000,oops,0,1\n".utf8)
+        var result = TraceReplay([Made.planar("app", 2.3)])
+        var hits = 0
+        #expect(throws: TraceReplay.Problem.self) {
+            try result.feed(bytes.span) { _ in hits += 1 }
+        }
+        #expect(hits == 2)
+    }
+
+    @Test func aTraceWithoutTheSensorSaysSo() {
+        let bytes = Array("# jostle trace 1\n# sensor: light\nt,lux\n0,1\n".utf8)
+        #expect {
+            _ = try replay(bytes, [Made.planar("app", 2.3)])
+        } throws: { error in
+            "\(error)" == "the detectors listen to accelerometer, the trace has light"
+        }
+    }
+
+    @Test func aBadDetectorSaysSo() throws {
+        let bytes = try Made.trace("", seconds: 1)
+        let bad = DetectorRequest(name: "bad", options: ["preset": .text("shake.planr")])
+        #expect {
+            _ = try replay(bytes, [bad])
+        } throws: { error in
+            "\(error)".contains("did you mean 'shake.planar'?")
+        }
+    }
+}
+
+@Suite struct ThresholdSweepTests {
+    private func sweep(target: Double) throws -> ThresholdSweep {
+        var sweep = ThresholdSweep(preset: "shake.planar", over: 1...5, steps: 41, phases: 3)
+        let shakes = try (1...6).map {
+            try Made.trace("seed=\($0); rest 1s; shake peak=\(2.5 + Double($0) / 4)g for=1.2s; rest 1s", seconds: 4)
+        }
+        // Knocks of 2 g are what must not be taken for a shake.
+        let knocks = try Made.trace("seed=9; rest 5s; shake peak=2g for=0.6s; rest 20s; loop", seconds: 600)
+        for phase in 0..<sweep.phases {
+            let skip = sweep.skip(in: phase, every: .milliseconds(100))
+            for trace in shakes { sweep.count(try replay(trace, sweep.requests, skipping: skip).replay, as: .positive) }
+            sweep.count(try replay(knocks, sweep.requests, skipping: skip).replay, as: .negative)
+        }
+        return sweep
+    }
+
+    @Test func advisesTheLowestThresholdThatDisturbsNobody() throws {
+        let sweep = try self.sweep(target: 1)
+        let advice = try #require(sweep.advice(target: 1))
+        #expect(advice.meetsTarget)
+        #expect((1.95...2.25).contains(advice.point.threshold))
+        #expect(advice.point.recall == 1)
+        #expect(advice.point.falsePerHour == 0)
+        #expect(advice.highest > 2.5)
+        let curve = sweep.curve
+        #expect(curve.first.flatMap(\.falsePerHour).map { $0 > 100 } == true)
+        #expect(curve.last?.recall == 0)
+    }
+
+    @Test func saysWhenNothingServes() throws {
+        var sweep = ThresholdSweep(preset: "shake.planar", over: 1...2, steps: 5, phases: 1)
+        let walk = try Made.trace("shake peak=4g for=2s; rest 3s; loop", seconds: 60)
+        sweep.count(try replay(walk, sweep.requests).replay, as: .negative)
+        let advice = try #require(sweep.advice(target: 1))
+        #expect(!advice.meetsTarget)
+        #expect(SweepReport.sentence(advice, target: 1).hasPrefix("No threshold"))
+    }
+
+    @Test func theReportIsOnePageAndEscapesItsTitle() throws {
+        var report = SweepReport(title: "<tuning>", target: 1)
+        report.add(try self.sweep(target: 1))
+        let html = report.html
+        #expect(html.hasPrefix("<!DOCTYPE html>"))
+        #expect(html.contains("&lt;tuning&gt;"))
+        #expect(!html.contains("http"))
+        #expect(html.contains("<polyline"))
+        #expect(html.split(separator: "\n").filter { $0.hasPrefix("<tr><td>") }.count == 41)
+    }
+
+    @Test(arguments: [
+        ("shake gentle", ThresholdSweep.Kind.positive), ("not-shake walk", .negative), ("walk", nil), ("", nil),
+    ])
+    func labels(_ label: String, _ kind: ThresholdSweep.Kind?) {
+        #expect(ThresholdSweep.Kind(label: label) == kind)
+    }
+}
