@@ -15,7 +15,7 @@ PROGRAMS = jostle $(DAEMONS)
 PACKAGES = pkg-config libdbus-1-dev dbus dbus-broker systemd libglib2.0-bin python3-dbus-fast libxml2-utils
 INSTALL = install -D -m 644
 
-.PHONY: help deps build test lint lint-format lint-imports lint-foundation lint-dbus demo bench install clean
+.PHONY: help deps build test lint lint-format lint-imports lint-foundation lint-dbus demo bench install clean fuzz
 
 help:
 	@echo 'make deps     install the Debian packages that are missing'
@@ -24,6 +24,7 @@ help:
 	@echo 'make lint     check format, imports, linkage and the D-Bus files'
 	@echo 'make demo     show two apps, one shake, and who gets it'
 	@echo 'make bench    measure against the budget'
+	@echo 'make fuzz     feed made-up bytes to every reader; FUZZ_SECONDS=60 for each'
 	@echo 'make install  install the release programs; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make clean    remove .build'
 
@@ -103,3 +104,21 @@ install:
 
 clean:
 	rm -rf .build
+
+# Feeds made-up bytes to everything that reads what others wrote; FUZZ_SECONDS for each.
+FUZZ_SECONDS ?= 60
+FUZZ = .build/fuzz/jostle-fuzz
+
+fuzz:
+	JOSTLE_FUZZ=1 $(SWIFT) build -c release -Xswiftc -sanitize=fuzzer,address --product JostleFuzz \
+	    --scratch-path .build/fuzz
+	$(SWIFT)c -sanitize=fuzzer,address -static-stdlib -o $(FUZZ) -Xlinker --whole-archive \
+	    .build/fuzz/release/libJostleFuzz.a -Xlinker --no-whole-archive -ldbus-1 -lm
+	@for corpus in Tests/Corpora/*; do \
+	    target=$$(basename $$corpus); \
+	    mkdir -p .build/fuzz/found/$$target; \
+	    echo "== fuzzing $$target for $(FUZZ_SECONDS) s"; \
+	    FUZZ_TARGET=$$target ASAN_OPTIONS=symbolize=0:detect_leaks=0 SWIFT_BACKTRACE=enable=no \
+	        $(FUZZ) -max_total_time=$(FUZZ_SECONDS) -max_len=16384 -timeout=5 -verbosity=0 \
+	        -artifact_prefix=.build/fuzz/$$target- .build/fuzz/found/$$target $$corpus || exit 1; \
+	done; echo 'nothing crashed'

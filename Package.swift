@@ -48,6 +48,12 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
 }
 
+/// `make fuzz` sets this: the fuzz targets need a main of the fuzzer's, so they are no part of an ordinary build.
+let isFuzzing = Context.environment["JOSTLE_FUZZ"] != nil
+let fuzzTargets: [Target] =
+    isFuzzing ? [shell("Fuzz", ["DBus", "Detection", "Motion", "Traces"])] : []
+let fuzzProducts: [Product] = isFuzzing ? [.library(name: "JostleFuzz", type: .static, targets: ["Fuzz"])] : []
+
 let package = Package(
     name: "jostle",
     products: [
@@ -55,7 +61,7 @@ let package = Package(
         .executable(name: "jostle", targets: ["jostle"]),
         .executable(name: "jostle-sensord", targets: ["jostle-sensord"]),
         .executable(name: "jostle-brokerd", targets: ["jostle-brokerd"]),
-    ],
+    ] + fuzzProducts,
     targets: [
         // C at the edge.
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
@@ -108,5 +114,5 @@ let package = Package(
         tests("TestSupportTests", ["TestSupport", "CTestSupport"]),
         tests("BusPolicyTests", ["TestSupport"]),
         tests("BaselineTests", ["TestSupport"]),
-    ]
+    ] + fuzzTargets
 )
