@@ -110,7 +110,7 @@ let package = Package(
         tests("BrokerCoreTests", ["BrokerCore", "Detection", "Motion"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DaemonSupportTests", ["DaemonSupport", "EventLoop", "Motion"]),
-        tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
+        tests("DBusTests", ["DBus", "CDBus", "EventLoop", "TestSupport"]),
         tests("TestSupportTests", ["TestSupport", "CTestSupport"]),
         tests("BusPolicyTests", ["TestSupport"]),
         tests("BaselineTests", ["TestSupport"]),

@@ -17,7 +17,8 @@ package indirect enum Value: Equatable, Sendable {
     case string(String)
     case objectPath(ObjectPath)
     case signature(String)
-    /// The index of a descriptor is of no use outside its message, so only its presence is told.
+    /// A descriptor is of no use outside its message, so only its presence is told, and only to tools that look at
+    /// whole messages. Elsewhere a descriptor inside a variant is an error.
     case descriptor
     case array(of: String, [Value])
     case structure([Value])
@@ -140,7 +141,8 @@ extension Value: WireValue {
         case CDBUS_TYPE_OBJECT_PATH: return .objectPath(try ObjectPath.read(from: &reader))
         case CDBUS_TYPE_SIGNATURE: return .signature(try reader.string())
         case CDBUS_TYPE_UNIX_FD:
-            _ = OwnedDescriptor(adopting: try reader.descriptor())
+            guard reader.skipsDescriptors else { throw .unexpectedDescriptor }
+            try reader.skip()
             return .descriptor
         case CDBUS_TYPE_VARIANT: return .variant(try Value.read(from: &reader))
         case CDBUS_TYPE_STRUCT:
@@ -179,9 +181,10 @@ extension Value: WireValue {
 }
 
 extension Message {
-    /// The whole body, whatever it is.
+    /// The whole body, whatever it is. Descriptors are told of and left in the message.
     package func readValues() throws(WireError) -> [Value] {
         guard var reader = unsafe WireReader(self.raw) else { return [] }
+        reader.skipsDescriptors = true
         return try Value.readAll(from: &reader)
     }
 }

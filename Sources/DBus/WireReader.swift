@@ -12,6 +12,8 @@ package struct WireReader {
     private var depth = 0
     /// How many more values this message may make us build.
     private var budget = WireReader.valueLimit
+    /// Whether a descriptor may stand where its message's reader has no use for it.
+    var skipsDescriptors = false
 
     /// More nesting than any of our interfaces has; a peer may send 64 levels.
     package static let depthLimit = 24
@@ -105,6 +107,13 @@ package struct WireReader {
         return value
     }
 
+    /// Steps past the value we stand at.
+    mutating func skip() throws(WireError) {
+        try self.spend()
+        // SAFETY: reads the iterator only.
+        unsafe dbus_message_iter_next(&self.iterator)
+    }
+
     /// Enters the array, struct, dictionary entry or variant we stand at, and steps past it afterwards.
     package mutating func container<R>(
         _ body: (inout WireReader) throws(WireError) -> R
@@ -120,6 +129,7 @@ package struct WireReader {
         unsafe dbus_message_iter_recurse(&self.iterator, &inner.iterator)
         inner.depth = self.depth + 1
         inner.budget = self.budget
+        inner.skipsDescriptors = self.skipsDescriptors
         let result = try body(&inner)
         self.budget = inner.budget
         unsafe dbus_message_iter_next(&self.iterator)

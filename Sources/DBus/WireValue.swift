@@ -34,6 +34,7 @@ package enum WireError: Swift.Error, Equatable, CustomStringConvertible {
     case tooDeep(limit: Int)
     case tooLarge(limit: Int)
     case badDescriptor
+    case unexpectedDescriptor
 
     package var description: String {
         switch self {
@@ -41,6 +42,7 @@ package enum WireError: Swift.Error, Equatable, CustomStringConvertible {
         case .tooDeep(let limit): "values are nested more than \(limit) deep"
         case .tooLarge(let limit): "the message holds more than \(limit) values"
         case .badDescriptor: "the message holds no such file descriptor"
+        case .unexpectedDescriptor: "a file descriptor stands where none belongs"
         }
     }
 }

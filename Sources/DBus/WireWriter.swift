@@ -31,8 +31,6 @@ package struct WireWriter {
     }
 
     mutating func string(_ value: String, as type: Int32) {
-        var value = value
-        value.withUTF8 { _ in }
         // SAFETY: Swift strings are valid UTF-8, and callers vouch for paths and signatures.
         unsafe value.withCString { pointer in
             var pointer: UnsafePointer<CChar>? = unsafe pointer
