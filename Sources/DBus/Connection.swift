@@ -225,6 +225,9 @@ package final class Connection {
         self.objects.insert(object)
     }
 
+    /// The object at a path.
+    func object(at path: ObjectPath) -> ExportedObject? { self.objects.object(at: path) }
+
     /// Takes an object off the bus for good: it lets go of whatever stands behind it.
     package func unexport(_ object: ExportedObject) {
         self.objects.remove(object.path)

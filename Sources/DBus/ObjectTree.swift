@@ -19,6 +19,8 @@ final class ObjectTree {
 
     func remove(_ path: ObjectPath) { self.objects[path] = nil }
 
+    func object(at path: ObjectPath) -> ExportedObject? { self.objects[path] }
+
     func retireAll() {
         for object in self.objects.values { object.retire() }
         self.objects = [:]
@@ -87,10 +89,30 @@ final class ObjectTree {
             }
             return table.perform(member, on: context, call)
         }
-        if interface == nil, ["Get", "Set", "GetAll"].contains(member) {
-            return self.properties(member, of: object, call)
+        if interface == nil {
+            if ["Get", "Set", "GetAll"].contains(member) { return self.properties(member, of: object, call) }
+            if self.peer(member, call) { return }
         }
         call.fail(.unknownMethod("\(interface ?? "\(object.path)") has no method \(member)"))
+    }
+
+    /// Answers the calls of Peer that come without an interface; libdbus has answered those with one.
+    private func peer(_ member: String, _ call: MethodCall) -> Bool {
+        guard member == "Ping" || member == "GetMachineId" else { return false }
+        guard call.message.signature.isEmpty else {
+            call.fail(.invalidArguments("\(member) takes no arguments, got '\(call.message.signature)'"))
+            return true
+        }
+        if member == "Ping" {
+            call.reply()
+        } else if let id = unsafe dbus_try_get_local_machine_id(nil) {
+            // SAFETY: libdbus allocates the string and wants it back.
+            defer { unsafe dbus_free(id) }
+            call.reply(unsafe text(id) ?? "")
+        } else {
+            call.fail(.failed("this machine has no id"))
+        }
+        return true
     }
 
     // MARK: Properties

@@ -1,8 +1,9 @@
-import DBus
 import EventLoop
 import Glibc
 import TestSupport
 import Testing
+
+@testable import DBus
 
 extension BusTests {
     /// A connection's beginning, end and return.
@@ -66,7 +67,10 @@ extension BusTests {
             try connection.openAndWait()
             connection.addMatch("type='signal',interface='org.example.Other'")
             var results: [String] = []
-            for _ in 0..<3 {
+            // Somebody whose unique name nobody has on the second bus.
+            let caller = Connection(to: .address(buses.0.address), on: loop)
+            try caller.openAndWait()
+            for connection in [connection, caller, caller] {
                 connection.call(Station.Echo.target, "Later") { result in
                     results.append(result.errorName())
                 }
@@ -96,6 +100,8 @@ extension BusTests {
             // Answers to callers of the bus that is gone reach nobody on the new one.
             for call in context.kept { call.reply("late") }
             context.kept = []
+            for _ in 0..<5 { try loop.runOnce(timeout: 10_000) }
+            #expect(connection.undeliverable == 0)
 
             let client = Connection(to: .address(buses.1.address), on: loop)
             try client.openAndWait()
@@ -233,17 +239,19 @@ extension BusTests {
             weak var connection: Connection?
             weak var context: Station.Echo?
             weak var watch: NameWatch?
-            do {
+            func live() throws {
                 let client = try station.client()
+                // An object and what stands behind it hold each other.
                 let echo = Station.Echo.export(on: client)
+                echo.object = client.object(at: Station.Echo.path)
                 let names = NameWatch(on: client)
                 _ = names.follow(Station.name) { _ in }
                 client.call(Station.Echo.target, "Nothing") { _ in }
-                _ = try client.callAndWait(Station.Echo.target, "org").kind
                 (connection, context, watch) = (client, echo, names)
-            } catch {
-                #expect(error is BusError)
+                #expect(throws: BusError.self) { try client.callAndWait(Station.Echo.target, "Nothing").kind }
+                #expect(connection != nil && context != nil && watch != nil)
             }
+            try live()
             try station.run(for: .milliseconds(50))
             #expect(connection == nil && context == nil && watch == nil)
         }
@@ -257,7 +265,7 @@ extension BusTests {
 
 /// A listening unix socket.
 private func listen(at path: String) throws -> Int32 {
-    let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
     try #require(descriptor >= 0)
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)

@@ -112,6 +112,7 @@ extension Station {
     final class Echo {
         /// Calls of `Later`, which nobody answers.
         var kept: [MethodCall] = []
+        var object: ExportedObject?
 
         static let path = ObjectPath(literal: "/org/example/Echo")
         static let target = CallTarget(Station.name, path, "org.example.Echo")
