@@ -12,24 +12,29 @@ package struct FlowWindow: Equatable, Sendable {
     }
 
     /// Bytes sent since the last answered ping was sent.
-    private(set) package var unconfirmed = 0
+    package private(set) var unconfirmed = 0
     /// Bytes among them that were sent after the open ping.
     private var sincePing = 0
-    private(set) package var isPingOpen = false
+    package private(set) var isPingOpen = false
+    /// True after a message was left out, until room was made.
+    private var isFull = false
     /// Messages left out, ever.
-    private(set) package var dropped: UInt64 = 0
+    package private(set) var dropped: UInt64 = 0
 
     /// A ping is due after this many bytes.
     package static let pingAfter = 64 << 10
-    /// With this many bytes out and a ping open, messages are left out.
+    /// With this many bytes out, messages are left out.
     package static let limit = 256 << 10
 
     package init() {}
 
     /// Asks whether a message of `bytes` may go. `mayPing` is false while too many pings are open elsewhere.
+    ///
+    /// A message beyond the limit goes when nothing else is out, or it never would.
     package mutating func offer(_ bytes: Int, mayPing: Bool = true) -> Verdict {
-        guard self.unconfirmed + bytes <= Self.limit else {
+        guard self.unconfirmed == 0 || bytes <= Self.limit - self.unconfirmed else {
             self.dropped += 1
+            self.isFull = true
             return .drop
         }
         self.unconfirmed += bytes
@@ -37,14 +42,13 @@ package struct FlowWindow: Equatable, Sendable {
             self.sincePing += bytes
             return .send
         }
-        guard self.unconfirmed >= Self.pingAfter, mayPing else { return .send }
-        self.isPingOpen = true
-        self.sincePing = 0
+        guard self.needsPing, mayPing else { return .send }
+        self.pingSent()
         return .sendAndPing
     }
 
-    /// True when a ping should go out now: one was due and could not be sent.
-    package var needsPing: Bool { !self.isPingOpen && self.unconfirmed >= Self.pingAfter }
+    /// True when a ping is due and none is open.
+    package var needsPing: Bool { !self.isPingOpen && (self.unconfirmed >= Self.pingAfter || self.isFull) }
 
     /// A ping goes out that `offer` did not ask for.
     package mutating func pingSent() {
@@ -58,12 +62,20 @@ package struct FlowWindow: Equatable, Sendable {
         self.isPingOpen = false
         self.unconfirmed = self.sincePing
         self.sincePing = 0
+        self.isFull = false
     }
 
-    /// The ping came to nothing (the peer is gone, or too slow); the bytes stay unconfirmed.
+    /// The ping came to nothing, as when the peer is gone; the bytes stay unconfirmed.
     package mutating func pingFailed() {
         guard self.isPingOpen else { return }
         self.isPingOpen = false
         self.sincePing = 0
+    }
+
+    /// Takes what is out for read, because the peer cannot be asked for now.
+    package mutating func assumeRead() {
+        guard !self.isPingOpen else { return }
+        self.unconfirmed = 0
+        self.isFull = false
     }
 }

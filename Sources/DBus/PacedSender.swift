@@ -1,67 +1,99 @@
+import CDBus
+import EventLoop
+
 /// Sends signals to single peers and never more than they take.
 ///
-/// A peer that is stopped costs the bus at most `FlowWindow.limit` bytes and the other peers nothing.
+/// A peer that is stopped costs the bus at most `FlowWindow.limit` bytes and the other peers nothing. A ping has no time
+/// limit: the bus remembers every call until it is answered or one side is gone, so a second ping to a silent peer would
+/// only cost a second place. When all places are taken, by peers that may never answer, a peer for which there is none
+/// still gets a window's worth of bytes every `patience`, on the word that it reads.
 /// Not `Sendable`: it belongs to the thread of its connection's loop.
 package final class PacedSender {
     /// One peer we send to, by its unique name.
     package final class Peer {
         package let name: String
         package fileprivate(set) var window = FlowWindow()
-        fileprivate var isWaiting = false
+        /// Since when a ping has been due that could not be sent.
+        fileprivate var waitingSince: Int64?
+        fileprivate var isQueued = false
+        fileprivate var header: SignalHeader?
 
         fileprivate init(_ name: String) { self.name = name }
     }
 
-    private unowned let connection: Connection
-    private var openPings = 0
-    /// Peers for which a ping is due and too many were open.
-    private var waiting: [Peer] = []
+    private struct Waiting {
+        weak var peer: Peer?
+    }
+
+    private let connection: Connection
+    package private(set) var openPings = 0
+    /// Peers for which a ping is due and too many were open, in order of asking.
+    private var waiting: [Waiting] = []
+    private let patience: Int64
 
     /// The system bus allows 128 pending replies to a connection; half of them are left for other calls.
     package static let pingLimit = 64
-    /// A peer that does not answer for so long gives its place among the open pings to another.
-    private static let pingTimeout: Int32 = 30_000
+    /// Peers that wait for a ping; beyond it the dead are swept out.
+    private static let sweepAfter = 256
 
-    package init(on connection: Connection) {
+    /// - Parameter patience: microseconds after which a peer that cannot be asked is believed to read.
+    package init(on connection: Connection, patience: Int64 = 1_000_000) {
         self.connection = connection
+        self.patience = patience
     }
 
     package func peer(_ uniqueName: String) -> Peer { Peer(uniqueName) }
 
     /// Sends a signal of about `size` bytes, or leaves it out because the peer does not read or the bus does not take it.
+    ///
+    /// The signal before it to the same peer, if it had the same name, makes this one cheaper.
     package func signal(
         from path: ObjectPath, _ interface: StaticString, _ member: StaticString, to peer: Peer, size: Int,
         _ body: (inout WireWriter) -> Void
     ) -> Bool {
         guard self.connection.canSend else { return false }
-        let verdict = peer.window.offer(size, mayPing: self.openPings < Self.pingLimit)
+        if let since = peer.waitingSince { self.trust(peer, since) }
+        if peer.header?.fits(path, interface, member) != true {
+            peer.header = SignalHeader(from: path, interface, member, to: peer.name)
+        }
+        let mayPing = self.openPings < Self.pingLimit && peer.waitingSince == nil
+        let verdict = peer.window.offer(size, mayPing: mayPing)
         if verdict != .drop {
-            self.connection.signal(from: path, interface, member, to: peer.name, body)
+            guard let message = peer.header?.copy(body) else { return false }
+            self.connection.send(message)
         }
-        switch verdict {
-        case .send: break
-        case .sendAndPing: self.ping(peer)
-        case .drop: break
+        if verdict == .sendAndPing {
+            self.ping(peer)
+        } else if peer.window.needsPing, peer.waitingSince == nil {
+            self.request(peer)
         }
-        if peer.window.needsPing { self.request(peer) }
         return verdict != .drop
     }
 
-    /// Pings now if there is room, and otherwise as soon as there is.
+    /// Believes a peer that could not be asked for long enough.
+    private func trust(_ peer: Peer, _ since: Int64) {
+        let now = Clock.monotonic.now()
+        guard now - since >= self.patience else { return }
+        peer.window.assumeRead()
+        peer.waitingSince = peer.isQueued ? now : nil
+    }
+
+    /// Pings now if there is a place, and otherwise as soon as there is.
     private func request(_ peer: Peer) {
         guard self.openPings >= Self.pingLimit else {
             peer.window.pingSent()
             return self.ping(peer)
         }
-        guard !peer.isWaiting else { return }
-        peer.isWaiting = true
-        self.waiting.append(peer)
+        peer.waitingSince = Clock.monotonic.now()
+        peer.isQueued = true
+        if self.waiting.count >= Self.sweepAfter { self.waiting.removeAll { $0.peer == nil } }
+        self.waiting.append(Waiting(peer: peer))
     }
 
     private func ping(_ peer: Peer) {
         self.openPings += 1
         let target = CallTarget(peer.name, Self.anyPath, "org.freedesktop.DBus.Peer")
-        self.connection.call(target, "Ping", timeout: Self.pingTimeout, autoStart: false) {
+        self.connection.call(target, "Ping", timeout: Connection.noTimeout, autoStart: false) {
             [weak self, weak peer] result in
             self?.pingEnded(peer, result)
         }
@@ -72,25 +104,31 @@ package final class PacedSender {
         if let peer {
             switch consume result {
             case .success: peer.window.pingAnswered()
-            case .failure(let error):
-                // An error from the peer itself is an answer; silence and absence are none.
-                let silent = [
-                    BusError.noReply("").name, BusError.disconnected("").name, "org.freedesktop.DBus.Error.Timeout",
-                ]
-                if silent.contains(error.name) || error.isServiceMissing {
-                    peer.window.pingFailed()
-                } else {
-                    peer.window.pingAnswered()
-                }
+            case .failure(let error): self.pingFailed(peer, error)
             }
         }
         while self.openPings < Self.pingLimit, !self.waiting.isEmpty {
-            let next = self.waiting.removeFirst()
-            next.isWaiting = false
+            guard let next = self.waiting.removeFirst().peer else { continue }
+            next.waitingSince = nil
+            next.isQueued = false
             if next.window.needsPing {
                 next.window.pingSent()
                 self.ping(next)
             }
+        }
+    }
+
+    private func pingFailed(_ peer: Peer, _ error: BusError) {
+        let isGone = [BusError.noReply("").name, BusError.disconnected("").name].contains(error.name)
+        if error.name == BusError.limitsExceeded("").name {
+            // The bus has no place for the ping, so the peer cannot be asked for now.
+            peer.window.pingFailed()
+            peer.waitingSince = Clock.monotonic.now()
+        } else if isGone || error.isServiceMissing {
+            peer.window.pingFailed()
+        } else {
+            // An answer all the same; or a bus whose policy forbids us to ask, which we take for one.
+            peer.window.pingAnswered()
         }
     }
 

@@ -1,0 +1,181 @@
+import EventLoop
+import Glibc
+import TestSupport
+import Testing
+
+@testable import DBus
+
+/// A program of its own that takes signals and can be stopped.
+private final class Listener {
+    let program: BackgroundProgram
+    let names: [String]
+
+    init(on station: Station, connections: Int = 1) throws {
+        let script = Programs.source("Tests/Scripts/listen.py")
+        let address = station.bus.address
+        let program = try BackgroundProgram(tool: ["python3", script, address, "\(connections)"])
+        let line = try program.waitForLine { $0.hasPrefix(":") }
+        self.program = program
+        self.names = line.split(separator: " ").map(String.init)
+    }
+
+    /// Stops the program, and returns when it stands still.
+    func stop() throws {
+        try self.program.signal(SIGSTOP)
+        let deadline = ContinuousClock.now + .seconds(20)
+        while try Tool.run(["cut", "-d ", "-f3", "/proc/\(self.program.pid)/stat"]).stdout != "T\n" {
+            guard ContinuousClock.now < deadline else { throw Failure("the listener does not stop") }
+        }
+    }
+
+    /// The number of signals the first connection has seen, and the last number in one.
+    var seen: (count: Int, last: UInt64) {
+        _ = try? self.program.waitForLine(timeout: .milliseconds(1)) { _ in false }
+        let line = self.program.output.split(separator: "\n").last { $0.first?.isNumber == true } ?? "0 0"
+        let words = line.split(separator: " ")
+        return (Int(words[0]) ?? 0, UInt64(words.last ?? "0") ?? 0)
+    }
+}
+
+extension BusTests {
+    /// Signals to peers that read, and to peers that do not.
+    @Suite(.serialized) struct Pacing {
+        private let path = ObjectPath(literal: "/org/example/Flow")
+        private let text = String(repeating: "x", count: 900)
+
+        /// Sends one signal of about 1 KiB that carries a number.
+        private func send(_ number: UInt64, _ sender: PacedSender, to peer: PacedSender.Peer) -> Bool {
+            sender.signal(from: self.path, "org.example.Flow", "Drop", to: peer, size: 1_024) {
+                number.write(to: &$0)
+                self.text.write(to: &$0)
+            }
+        }
+
+        @Test func aStoppedPeerCostsABoundedAmountAndFlowsAgain() throws {
+            let station = try Station()
+            let (stopped, healthy) = try (Listener(on: station), Listener(on: station))
+            let sender = PacedSender(on: station.connection)
+            let (slow, fast) = (sender.peer(stopped.names[0]), sender.peer(healthy.names[0]))
+            #expect(self.send(1, sender, to: slow))
+            try station.until("first signal") { stopped.seen.count == 1 }
+            try stopped.stop()
+
+            var sent = 0
+            for number in 2...4_000 as ClosedRange<UInt64> {
+                if self.send(number, sender, to: slow) { sent += 1 }
+                #expect(self.send(number, sender, to: fast) || fast.window.isPingOpen)
+                // The healthy peer answers only while the loop runs.
+                while fast.window.unconfirmed > FlowWindow.limit / 2 { try station.loop.runOnce(timeout: 20_000) }
+            }
+            #expect(sent == FlowWindow.limit / 1_024 - 1)
+            #expect(slow.window.isPingOpen && slow.window.dropped == UInt64(3_999 - sent))
+            #expect(fast.window.dropped == 0)
+            try station.until("all at the healthy peer") { healthy.seen.count == 3_999 }
+            // Once more nothing: the ping stays open, and there is one.
+            #expect(!self.send(5_000, sender, to: slow) && sender.openPings <= 2)
+
+            try stopped.program.signal(SIGCONT)
+            try station.until("answer") { !slow.window.isPingOpen }
+            #expect(self.send(6_000, sender, to: slow))
+            try station.until("flow") { stopped.seen.last == 6_000 }
+            #expect(stopped.seen.count == sent + 2)
+            try station.until("pings") { sender.openPings == 0 }
+            #expect(station.connection.undeliverable == 0)
+        }
+
+        @Test func manyStoppedPeersDoNotStarveAHealthyOne() throws {
+            let station = try Station()
+            let stopped = try Listener(on: station, connections: 80)
+            let healthy = try Listener(on: station)
+            let sender = PacedSender(on: station.connection, patience: 100_000)
+            let peers = stopped.names.map { sender.peer($0) }
+            let fast = sender.peer(healthy.names[0])
+            try stopped.stop()
+            for number in 0..<400 as Range<UInt64> {
+                for peer in peers { _ = self.send(number, sender, to: peer) }
+                try station.loop.runOnce(timeout: 0)
+            }
+            #expect(sender.openPings == PacedSender.pingLimit)
+            #expect(peers.count { $0.window.isPingOpen } == PacedSender.pingLimit)
+            #expect(peers.allSatisfy { $0.window.unconfirmed <= FlowWindow.limit })
+
+            // Three windows' worth go to the peer that cannot be asked.
+            var sent = 0
+            var number: UInt64 = 0
+            try station.until("flow to the healthy peer", timeout: .seconds(20)) {
+                while self.send(number, sender, to: fast) {
+                    sent += 1
+                    number += 1
+                }
+                return sent >= 3 * FlowWindow.limit / 1_024
+            }
+            try station.until("arrival") { healthy.seen.count == sent }
+            // When the others go on, so do all, and nobody stays in line.
+            try stopped.program.signal(SIGCONT)
+            try station.until("pings") { sender.openPings == 0 }
+            for peer in peers { #expect(self.send(1_000, sender, to: peer)) }
+        }
+
+        @Test func peersThatAreGoneGiveTheirPlacesBack() throws {
+            let station = try Station()
+            let listener = try Listener(on: station, connections: 70)
+            let sender = PacedSender(on: station.connection)
+            let peers = listener.names.map { sender.peer($0) }
+            try listener.stop()
+            for number in 0..<80 as Range<UInt64> {
+                for peer in peers { _ = self.send(number, sender, to: peer) }
+                try station.loop.runOnce(timeout: 0)
+            }
+            #expect(sender.openPings == PacedSender.pingLimit)
+            try listener.program.signal(SIGKILL)
+            try station.until("pings") { sender.openPings == 0 }
+            // A name that was never anybody's is a peer that is gone.
+            let nobody = sender.peer(":1.99999")
+            for number in 0..<80 as Range<UInt64> { _ = self.send(number, sender, to: nobody) }
+            try station.until("pings") { sender.openPings == 0 }
+            #expect(
+                !sender.signal(from: self.path, "org.example.Flow", "Drop", to: sender.peer("no name"), size: 1) { _ in
+                })
+        }
+
+        @Test func aLostBusClosesAllPings() throws {
+            let station = try Station()
+            let listener = try Listener(on: station)
+            let sender = PacedSender(on: station.connection)
+            let peer = sender.peer(listener.names[0])
+            try listener.stop()
+            for number in 0..<100 as Range<UInt64> { _ = self.send(number, sender, to: peer) }
+            #expect(sender.openPings == 1)
+            #expect(kill(station.bus.pid, SIGKILL) == 0)
+            try station.until("loss") { sender.openPings == 0 && station.connection.state == .closed }
+            #expect(!self.send(0, sender, to: peer))
+            try listener.program.signal(SIGKILL)
+        }
+
+        @Test func theHeaderFollowsWhatIsSent() throws {
+            let station = try Station()
+            let client = try station.client()
+            let sender = PacedSender(on: station.connection)
+            let peer = sender.peer(client.uniqueName)
+            var seen: [String] = []
+            client.onOtherSignal = { message in
+                guard message.sender == station.connection.uniqueName else { return }
+                let body = (try? message.readValues()) ?? []
+                seen.append("\(message.path ?? "") \(message.interface ?? "").\(message.member ?? "") \(body.count)")
+            }
+            let other = ObjectPath(literal: "/other")
+            _ = sender.signal(from: self.path, "org.example.Flow", "A", to: peer, size: 1) { UInt8(1).write(to: &$0) }
+            _ = sender.signal(from: self.path, "org.example.Flow", "A", to: peer, size: 1) { _ in }
+            _ = sender.signal(from: self.path, "org.example.Flow", "Be", to: peer, size: 1) { _ in }
+            _ = sender.signal(from: other, "org.example.Flow", "Be", to: peer, size: 1) { UInt8(1).write(to: &$0) }
+            _ = sender.signal(from: other, "org.example.Flew", "Be", to: peer, size: 1) { _ in }
+            try station.until("signals") { seen.count == 5 }
+            #expect(
+                seen == [
+                    "/org/example/Flow org.example.Flow.A 1", "/org/example/Flow org.example.Flow.A 0",
+                    "/org/example/Flow org.example.Flow.Be 0", "/other org.example.Flow.Be 1",
+                    "/other org.example.Flew.Be 0",
+                ])
+        }
+    }
+}
