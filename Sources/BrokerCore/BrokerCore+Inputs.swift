@@ -33,6 +33,8 @@ extension BrokerCore {
             case .samples(let sensor, let first, let block):
                 self.samples(
                     sensor, first: first, times: block.times.span, values: block.values.span, at: arrival, &actions)
+            case .mute(let span):
+                try self.mute(for: span, at: arrival)
             case .tick:
                 self.tick(at: arrival, &actions)
             case .outcome(let client, let delivered):

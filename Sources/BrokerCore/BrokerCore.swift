@@ -14,6 +14,8 @@ package struct BrokerCore {
     private var freeDetectors: [UInt32] = []
     private var appCount = 0
     private var detectorCount = 0
+    /// Samples before this are not looked at, because the device itself vibrated.
+    package private(set) var mutedUntil = Timestamp.zero
     /// One counter for all apps, strictly rising.
     private var lastEpoch: UInt64
 
@@ -254,6 +256,7 @@ package struct BrokerCore {
     private mutating func makeStream(for sensor: String) -> Int {
         if let index = self.index(of: sensor) { return index }
         self.streams.append(SensorStream(name: sensor, channels: SensorDescription.channels(of: sensor)))
+        self.streams[self.streams.count - 1].engine.mute(until: self.mutedUntil)
         return self.streams.count - 1
     }
 
@@ -267,6 +270,15 @@ package struct BrokerCore {
         guard let index = self.index(of: sensor) else { return }
         self.streams[index].process(first: first, times: times, values: values, at: arrival)
         self.decide(index, &actions)
+    }
+
+    /// Makes every detector blind from now on for a while. The longest of several counts.
+    package mutating func mute(for span: TimeSpan, at arrival: Timestamp) throws(Refusal) {
+        guard span.microseconds <= self.limits.mute else {
+            throw .muteTooLong(limit: TimeSpan(microseconds: self.limits.mute))
+        }
+        self.mutedUntil = max(self.mutedUntil, arrival + span)
+        for index in self.streams.indices { self.streams[index].engine.mute(until: self.mutedUntil) }
     }
 
     /// Runs the deadlines that have come although no sample did.

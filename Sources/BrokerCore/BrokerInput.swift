@@ -36,6 +36,8 @@ package enum BrokerInput: Sendable {
     /// What is in force for our claim changed because of others.
     case paceChanged(sensor: String, SensorPace)
     case samples(sensor: String, first: UInt64, SampleBlock)
+    /// The device itself vibrates, or will: motion says nothing for so long.
+    case mute(TimeSpan)
     /// Time passed without anything else happening.
     case tick
     /// What became of an event: it went out, or its receiver did not read and it was left out.
@@ -84,4 +86,6 @@ package enum Refusal: Swift.Error, Equatable, Sendable {
     case badDetector(String)
     case unknownDetector(String)
     case duplicateDetector(String)
+    /// Nobody may silence motion for longer.
+    case muteTooLong(limit: TimeSpan)
 }

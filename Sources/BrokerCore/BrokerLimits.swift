@@ -8,6 +8,9 @@ package struct BrokerLimits: Equatable, Sendable {
     package var optionsPerDetector: Int = 32
     package var optionBytes: Int = 16_384
 
+    /// Longest time for which motion is silenced at once, in µs.
+    package var mute: Int64 = 10_000_000
+
     package init() {}
 
     /// Names as the bus shows them.
@@ -20,6 +23,7 @@ package struct BrokerLimits: Equatable, Sendable {
             "detector-name-bytes": UInt64(self.detectorNameBytes),
             "options-per-detector": UInt64(self.optionsPerDetector),
             "option-bytes": UInt64(self.optionBytes),
+            "mute": UInt64(self.mute),
         ]
     }
 }

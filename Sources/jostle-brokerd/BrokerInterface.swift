@@ -7,7 +7,7 @@ import Protocol
 /// `org.jostle.Broker1`: registration, and what there is to see.
 enum BrokerInterface {
     /// What this broker can do that another version might not.
-    static let features = ["broadcast", "presets"]
+    static let features = ["broadcast", "mute", "presets"]
 
     static let table = Interface<BrokerService>(
         InterfaceName.broker,
@@ -31,6 +31,10 @@ enum BrokerInterface {
                 (_: BrokerService, _: MethodCall) throws(BusError) -> [Structure<String, [String: Value]>] in
                 PresetCatalogue.all.map { Structure($0.name, $0.options) }
             },
+            Method("Mute", in: ["duration"]) {
+                (service: BrokerService, _: MethodCall, duration: UInt64) throws(BusError) in
+                try service.mute(duration)
+            },
         ],
         properties: [
             Property("Version", .constant) { (_: BrokerService) in Version.text },
@@ -39,6 +43,7 @@ enum BrokerInterface {
             Property("Sensors", .never) { (service: BrokerService) in
                 service.core.sensors.map { $0.options }
             },
+            Property("MutedUntil", .never) { (service: BrokerService) in service.core.mutedUntil.wire },
             Property("RefusedSignals", .never) { (service: BrokerService) in service.forgeries },
         ])
 }

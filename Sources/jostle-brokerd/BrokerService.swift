@@ -192,6 +192,17 @@ final class BrokerService {
         return ClientID(UInt32(self.clientsByID.count - 1))
     }
 
+    /// Silences motion while the device itself vibrates.
+    func mute(_ duration: UInt64) throws(BusError) {
+        do throws(Refusal) {
+            try self.input { (core, now, _) throws(Refusal) in
+                try core.mute(for: TimeSpan(microseconds: Int64(clamping: duration)), at: now)
+            }
+        } catch {
+            throw BusError(error)
+        }
+    }
+
     // MARK: Who may look
 
     /// An app's object answers its owner, the same user and root.
@@ -240,6 +251,8 @@ extension BusError {
         switch refusal {
         case .unknownClient: self = .notFound("register first")
         case .limit(let name, let value, let message): self = .limitsExceeded("\(message): \(name) is \(value)")
+        case .muteTooLong(let limit):
+            self = .limitsExceeded("motion can be silenced for at most \(limit.microseconds) us: mute")
         case .badDetector(let message): self = .invalidConfiguration(message)
         case .unknownDetector(let name): self = .notFound("there is no detector '\(printable(name))'")
         case .duplicateDetector(let name):

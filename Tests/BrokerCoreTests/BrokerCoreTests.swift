@@ -247,6 +247,20 @@ import Testing
         #expect(state.lastEvent?.peak == 2.6)
     }
 
+    @Test func mutedMotionMakesNoEvents() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Bench.planar("one", 2))
+        try bench.core.mute(for: .milliseconds(350), at: bench.now)
+        bench.feed([2.5, 2.5, 2.5])
+        #expect(bench.events.isEmpty)
+        bench.feed([2.5])
+        #expect(bench.events.count == 1)
+        #expect(throws: Refusal.muteTooLong(limit: .seconds(10))) {
+            try bench.core.mute(for: .seconds(11), at: bench.now)
+        }
+    }
+
     @Test func removedDetectorsMakeNoEvents() throws {
         var bench = Bench()
         let app = try bench.register(0, "org.example.App")
