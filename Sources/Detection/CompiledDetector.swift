@@ -22,5 +22,8 @@ package struct CompiledDetector: Sendable {
     /// The constant that the detector's quantity must pass, in its canonical unit; `nil` when there is not one.
     package var threshold: Double?
 
+    /// Distinct filters, windows and other memories of its condition.
+    package var statefulFeatures: Int { self.condition.formula.nodes.count { $0.operation.stateSize > 0 } }
+
     var condition: Condition
 }

@@ -6,8 +6,20 @@ package enum DetectionLimits {
     package static let every = TimeSpan.milliseconds(1)...TimeSpan.seconds(60)
     /// `rest`: up to a day.
     package static let rest = TimeSpan.zero...TimeSpan.seconds(86_400)
+    /// Windows, time constants and other times in a condition.
+    package static let span = TimeSpan.milliseconds(1)...TimeSpan.seconds(600)
     /// How far ahead of its arrival a sample may claim to be.
     package static let future = TimeSpan.seconds(1)
     /// Looks a second of a detector that names no pace.
     package static let defaultRate = 50.0
+    /// Bytes of a condition (`condition-length`).
+    package static let conditionLength = 4_096
+    /// Depth of parentheses, calls, `not` and signs (`condition-nesting`).
+    package static let nesting = 32
+    /// Distinct operations of a condition: its cost by look (`condition-operations`).
+    package static let nodes = 256
+    /// Comparisons and joints of a condition (`condition-comparisons`).
+    package static let comparisons = 128
+    /// Distinct filters, windows and other memories of a condition: its memory (`condition-stateful`).
+    package static let stateful = 32
 }

@@ -7,51 +7,242 @@ package enum DetectorCompiler {
         _ request: DetectorRequest, for sensor: SensorDescription?
     ) throws(DetectorProblem) -> CompiledDetector {
         let options = RequestOptions(request)
-        guard let name = try options.text("preset") else {
-            throw options.problem(
-                "preset", "is missing: one of \(PresetCatalogue.all.map(\.name).joined(separator: ", "))")
+        switch (try options.text("preset"), try options.text("when")) {
+        case (let name?, nil):
+            guard let preset = PresetCatalogue.named(name) else {
+                let near = Suggestion.nearest(to: name, among: PresetCatalogue.all.map(\.name))
+                throw options.problem(
+                    "preset", "unknown preset '\(printable(name))'" + (near.map { ", did you mean '\($0)'?" } ?? ""))
+            }
+            return try self.compile(preset, options, sensor)
+        case (nil, let condition?):
+            return try self.compile(condition: condition, options, sensor)
+        case (.some, .some):
+            throw options.problem("when", "give 'preset' or 'when', not both")
+        case (nil, nil):
+            try options.refuseUnknown(besides: [])
+            throw options.problem(nil, "give 'preset' or 'when'")
         }
-        guard let preset = PresetCatalogue.named(name) else {
-            let near = Suggestion.nearest(to: name, among: PresetCatalogue.all.map(\.name))
-            throw options.problem(
-                "preset", "unknown preset '\(printable(name))'" + (near.map { ", did you mean '\($0)'?" } ?? ""))
-        }
-        try options.refuseUnknown(besides: preset.parameters.map(\.name))
+    }
 
-        let every = try options.time("every", in: DetectionLimits.every) ?? preset.every
-        let rest = try options.time("rest", in: DetectionLimits.rest) ?? preset.rest
-        let restMode = try options.word("rest-mode", RestMode.self) ?? preset.restMode
-        let decimation = try options.word("decimation", Decimation.self) ?? .last
+    private static func compile(
+        _ preset: Preset, _ options: RequestOptions, _ sensor: SensorDescription?
+    ) throws(DetectorProblem) -> CompiledDetector {
+        var parameters = preset.parameters.map(\.name)
+        if !preset.sensitivities.isEmpty { parameters.append("sensitivity") }
+        try options.refuseUnknown(besides: parameters)
         if let asked = try options.text("sensor"), asked != preset.sensor {
             throw options.problem("sensor", "'\(preset.name)' needs '\(preset.sensor)', not '\(printable(asked))'")
         }
-        if decimation != .last, every == nil {
-            throw options.problem("decimation", "'\(decimation.rawValue)' needs 'every'")
-        }
+        let pace = Pace(
+            every: try options.time("every", in: DetectionLimits.every) ?? preset.every,
+            rest: try options.time("rest", in: DetectionLimits.rest) ?? preset.rest,
+            restMode: try options.word("rest-mode", RestMode.self) ?? preset.restMode,
+            decimation: try options.word("decimation", Decimation.self) ?? .last, startsResting: preset.startsResting)
+        try pace.check(options)
+        let values = try self.values(of: preset, options)
 
-        var effective: [(key: String, value: OptionValue)] = [
-            ("preset", .text(preset.name)), ("sensor", .text(preset.sensor)),
-        ]
-        if let every { effective.append(("every", .count(UInt64(max(0, every.microseconds))))) }
-        effective.append(("rest", .count(UInt64(max(0, rest.microseconds)))))
-        effective.append(("rest-mode", .text(restMode.rawValue)))
-        effective.append(("decimation", .text(decimation.rawValue)))
-        var threshold = 0.0
-        for parameter in preset.parameters {
-            threshold = try options.number(parameter) ?? parameter.defaultValue
-            effective.append((parameter.name, .number(threshold)))
-        }
-
-        let measure: Condition.Measure =
-            switch preset.name {
-            case "shake.planar": .planar
-            case "shake.axis": .axis
-            default: .magnitude
+        let scope: ConditionScope
+        let result: ConditionParser.Result
+        var native: NativeFunction?
+        switch preset.source {
+        case .condition(let text):
+            var own = try self.scope(preset.sensor, sensor, isPaced: pace.every != nil, options)
+            for (parameter, value) in zip(preset.parameters, values) {
+                own.constants[parameter.name] = Quantity(value, parameter.dimension)
             }
-        return CompiledDetector(
-            name: request.name, preset: preset.name, sensor: preset.sensor, effective: effective, warnings: [],
-            neededRate: every.map { 1 / $0.seconds } ?? DetectionLimits.defaultRate, every: every, rest: rest,
-            restMode: restMode, decimation: decimation, startsResting: preset.startsResting, threshold: threshold,
-            condition: Condition(measure: measure, threshold: threshold))
+            scope = own
+            result = try self.parse(text, scope, options, key: "preset")
+        case .native(let function):
+            scope = try self.scope(preset.sensor, sensor, isPaced: pace.every != nil, options)
+            if preset.restMode != pace.restMode {
+                throw options.problem(
+                    "rest-mode", "'\(preset.name)' keeps its own rest, which is '\(preset.restMode.rawValue)'")
+            }
+            native = function
+            result = try self.native(function, values, pace, scope, options)
+        }
+
+        var effective: [(key: String, value: OptionValue)] = [("preset", .text(preset.name))]
+        if case .condition(let text) = preset.source { effective.append(("when", .text(text))) }
+        effective += pace.effective(sensor: preset.sensor)
+        for (parameter, value) in zip(preset.parameters, values) {
+            effective.append((parameter.name, parameter.option(value)))
+        }
+        // A native function rests by itself: the engine lets each of its true looks through.
+        let detector = CompiledDetector(
+            name: options.name, preset: preset.name, sensor: preset.sensor, effective: effective, warnings: [],
+            neededRate: self.rate(pace), every: pace.every, rest: pace.rest,
+            restMode: native == nil ? pace.restMode : .none, decimation: pace.decimation,
+            startsResting: pace.startsResting, threshold: result.threshold, condition: result.condition)
+        return self.warned(detector, scope, sensor)
+    }
+
+    private static func compile(
+        condition text: String, _ options: RequestOptions, _ sensor: SensorDescription?
+    ) throws(DetectorProblem) -> CompiledDetector {
+        try options.refuseUnknown(besides: [])
+        let name = try options.text("sensor") ?? sensor?.name ?? "accelerometer"
+        let pace = Pace(
+            every: try options.time("every", in: DetectionLimits.every),
+            rest: try options.time("rest", in: DetectionLimits.rest) ?? .seconds(1),
+            restMode: try options.word("rest-mode", RestMode.self) ?? .leading,
+            decimation: try options.word("decimation", Decimation.self) ?? .last, startsResting: false)
+        try pace.check(options)
+        let scope = try self.scope(name, sensor, isPaced: pace.every != nil, options)
+        let result = try self.parse(text, scope, options, key: "when")
+        let detector = CompiledDetector(
+            name: options.name, preset: nil, sensor: name,
+            effective: [("when", .text(text))] + pace.effective(sensor: name), warnings: [],
+            neededRate: self.rate(pace), every: pace.every, rest: pace.rest, restMode: pace.restMode,
+            decimation: pace.decimation, startsResting: false, threshold: result.threshold,
+            condition: result.condition)
+        return self.warned(detector, scope, sensor)
+    }
+
+    // MARK: Parts
+
+    /// A detector's looks and rests.
+    struct Pace {
+        var every: TimeSpan?
+        var rest: TimeSpan
+        var restMode: RestMode
+        var decimation: Decimation
+        var startsResting: Bool
+
+        func check(_ options: RequestOptions) throws(DetectorProblem) {
+            if self.decimation != .last, self.every == nil {
+                throw options.problem("decimation", "'\(self.decimation.rawValue)' needs 'every'")
+            }
+        }
+
+        func effective(sensor: String) -> [(key: String, value: OptionValue)] {
+            var effective: [(key: String, value: OptionValue)] = [("sensor", .text(sensor))]
+            if let every { effective.append(("every", .count(UInt64(max(0, every.microseconds))))) }
+            effective.append(("rest", .count(UInt64(max(0, self.rest.microseconds)))))
+            effective.append(("rest-mode", .text(self.restMode.rawValue)))
+            effective.append(("decimation", .text(self.decimation.rawValue)))
+            return effective
+        }
+    }
+
+    /// The rate that the looks need. Decimations that gather need something to gather.
+    private static func rate(_ pace: Pace) -> Double {
+        guard let every = pace.every else { return DetectionLimits.defaultRate }
+        let looks = 1 / max(every.seconds, 0.000_001)
+        return min(looks * (pace.decimation == .last ? 1 : 4), SensorLimits.rates.upperBound)
+    }
+
+    private static func values(of preset: Preset, _ options: RequestOptions) throws(DetectorProblem) -> [Double] {
+        var values = preset.parameters.map(\.defaultValue)
+        let word = preset.sensitivities.isEmpty ? nil : try options.text("sensitivity")
+        var named: Preset.Sensitivity?
+        if let word {
+            named = preset.sensitivities.first { $0.word == word }
+            guard named != nil else {
+                let words = preset.sensitivities.map { "'\($0.word)'" }.joined(separator: ", ")
+                throw options.problem("sensitivity", "expected one of \(words), found '\(printable(word))'")
+            }
+        }
+        for (index, parameter) in preset.parameters.enumerated() {
+            let own = try options.number(parameter)
+            if let value = named?.values[parameter.name] {
+                guard own == nil else {
+                    throw options.problem(parameter.name, "give '\(parameter.name)' or 'sensitivity', not both")
+                }
+                values[index] = value
+            } else if let own {
+                values[index] = own
+            }
+        }
+        return values
+    }
+
+    private static func parse(
+        _ text: String, _ scope: ConditionScope, _ options: RequestOptions, key: String
+    ) throws(DetectorProblem) -> ConditionParser.Result {
+        do {
+            return try ConditionParser.parse(text, in: scope)
+        } catch {
+            throw options.problem(error, key: key)
+        }
+    }
+
+    /// The condition of a native function, whose result is a truth and whose strength is what hits carry.
+    private static func native(
+        _ function: NativeFunction, _ values: [Double], _ pace: Pace, _ scope: ConditionScope,
+        _ options: RequestOptions
+    ) throws(DetectorProblem) -> ConditionParser.Result {
+        do {
+            var builder = FormulaBuilder(channels: scope.channels)
+            let x = try builder.channel(0, scope.kind).node
+            let y = try builder.channel(1, scope.kind).node
+            let rest = Double(pace.rest.microseconds)
+            let node: Int32
+            let measured: Measured
+            switch function {
+            case .shake:
+                let z = try builder.channel(2, scope.kind).node
+                node = try builder.node(
+                    FormulaNode(
+                        operation: .shake, a: x, b: y, c: z, p: values[0], q: values[1], r: values[2] * 1_000_000,
+                        s: rest))
+                measured = Measured(node: try builder.node(.strength, node), sign: 1, threshold: values[0])
+            case .tilted:
+                node = try builder.node(
+                    FormulaNode(operation: .tilted, a: x, b: y, p: values[0], q: rest, r: values[1], s: 0.1))
+                let larger = try builder.node(
+                    .maximum, builder.node(.absolute, x), builder.node(.absolute, y))
+                measured = Measured(node: larger, sign: 1, threshold: values[0])
+            case .orientation:
+                let z = try builder.channel(2, scope.kind).node
+                let slow = try builder.map(Vector(x: x, y: y, z: z, kind: scope.kind)) {
+                    (builder, node) throws(ConditionProblem) in
+                    try builder.node(.smooth, node, p: values[0] * 1_000_000, q: .nan)
+                }
+                node = try builder.node(.orientation, slow.x, slow.y, slow.z, p: 0.87)
+                measured = Measured(node: try builder.node(.strength, node), sign: 1)
+            }
+            let truth = try builder.truth(of: node, measured: measured)
+            return ConditionParser.Result(condition: builder.condition(truth), threshold: measured.threshold)
+        } catch {
+            throw options.problem(error, key: "preset")
+        }
+    }
+
+    /// What names mean on a sensor: its own channels, or those that such a sensor has when it is not there.
+    private static func scope(
+        _ name: String, _ sensor: SensorDescription?, isPaced: Bool, _ options: RequestOptions
+    ) throws(DetectorProblem) -> ConditionScope {
+        let usual: (channels: [String], kind: Kind)? =
+            switch name {
+            case "accelerometer": (["x", "y", "z"], Kind(.acceleration))
+            case "gyroscope": (["x", "y", "z"], Kind(.angularVelocity))
+            case "light": (["illuminance"], Kind(.illuminance))
+            case "proximity": (["distance"], Kind(.length))
+            default: nil
+            }
+        if let sensor, sensor.name == name, sensor.channels.count <= SensorLimits.channels, usual == nil {
+            let kind = Unit.named(sensor.unit).map { Kind($0.dimension) } ?? .number
+            return ConditionScope(channels: sensor.channels, kind: kind, hasGravity: false, isPaced: isPaced)
+        }
+        guard let usual else {
+            let known = ["accelerometer", "gyroscope", "light", "proximity"]
+            let near = Suggestion.nearest(to: name, among: known)
+            throw options.problem(
+                "sensor",
+                "unknown sensor '\(printable(name))'"
+                    + (near.map { ", did you mean '\($0)'?" } ?? "; known are \(known.joined(separator: ", "))"))
+        }
+        return ConditionScope(
+            channels: usual.channels, kind: usual.kind, hasGravity: name == "accelerometer", isPaced: isPaced)
+    }
+
+    private static func warned(
+        _ detector: CompiledDetector, _ scope: ConditionScope, _ sensor: SensorDescription?
+    ) -> CompiledDetector {
+        var detector = detector
+        detector.warnings = DetectorReview(detector, scope, sensor).warnings
+        return detector
     }
 }

@@ -14,7 +14,13 @@ struct RequestOptions {
         DetectorProblem(.invalidValue, detector: self.request.name, key: key, column: column, message)
     }
 
-    func has(_ key: String) -> Bool { self.request.options[key] != nil }
+    var name: String { self.request.name }
+
+    func problem(_ problem: ConditionProblem, key: String) -> DetectorProblem {
+        DetectorProblem(
+            problem.limit.map { .limitExceeded($0) } ?? .invalidValue, detector: self.request.name, key: key,
+            column: problem.offset, problem.message)
+    }
 
     /// Throws for the first option, in the order of the keys, that is neither common nor in `others`.
     func refuseUnknown(besides others: [String]) throws(DetectorProblem) {
@@ -72,6 +78,11 @@ struct RequestOptions {
 
     /// A preset's parameter in its canonical unit.
     func number(_ parameter: PresetParameter) throws(DetectorProblem) -> Double? {
+        if parameter.dimension == .time {
+            let low = TimeSpan(seconds: parameter.range.lowerBound) ?? .zero
+            let high = TimeSpan(seconds: parameter.range.upperBound) ?? DetectionLimits.span.upperBound
+            return try self.time(parameter.name, in: low...high)?.seconds
+        }
         let value: Double
         switch self.request.options[parameter.name] {
         case nil:
@@ -93,6 +104,9 @@ struct RequestOptions {
             throw self.problem(parameter.name, "expected a number or a text such as '2\(parameter.unit)'")
         }
         guard value.isFinite else { throw self.problem(parameter.name, "expected a finite number") }
+        guard !parameter.isWhole || value == value.rounded() else {
+            throw self.problem(parameter.name, "expected a whole number, found \(value)")
+        }
         guard parameter.range.contains(value) else {
             throw self.problem(
                 parameter.name,

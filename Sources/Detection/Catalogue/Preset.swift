@@ -1,0 +1,63 @@
+package import Motion
+
+/// A named, documented detector with parameters and defaults.
+package struct Preset: Sendable {
+    package enum Source: Equatable, Sendable {
+        /// A condition in the detector language, in which the parameters' names are constants.
+        case condition(String)
+        /// A function that the language cannot express.
+        case native(NativeFunction)
+    }
+
+    /// A word that stands for values of some parameters.
+    package struct Sensitivity: Equatable, Sendable {
+        package var word: String
+        package var values: [String: Double]
+    }
+
+    package var name: String
+    package var sensor: String
+    package var summary: String
+    package var whenToUse: String
+    package var weaknesses: String
+    package var parameters: [PresetParameter]
+    /// The words that the option `sensitivity` takes; none: there is no such option.
+    package var sensitivities: [Sensitivity] = []
+    /// The time between looks; `nil`: a look at each sample.
+    package var every: TimeSpan?
+    package var rest: TimeSpan
+    package var restMode: RestMode
+    /// True: registration counts as the last hit.
+    package var startsResting = false
+    package var source: Source
+}
+
+/// A number that a preset takes from the request.
+package struct PresetParameter: Equatable, Sendable {
+    package var name: String
+    /// The canonical unit, as the dimension has it.
+    package var unit: String { self.dimension.canonicalUnit }
+    package var dimension: Dimension
+    package var range: ClosedRange<Double>
+    package var defaultValue: Double
+    /// True for a count.
+    package var isWhole = false
+    package var help: String
+
+    /// A value as options carry it: times as microseconds, counts whole.
+    func option(_ value: Double) -> OptionValue {
+        if self.dimension == .time { return .count(UInt64(max(0, TimeSpan(seconds: value)?.microseconds ?? 0))) }
+        // The range bounds a whole parameter far below what UInt64 holds.
+        return self.isWhole ? .count(UInt64(max(0, min(value, 1_000_000)))) : .number(value)
+    }
+}
+
+/// The functions of the catalogue that the language cannot express. They keep their rests themselves.
+package enum NativeFunction: String, Sendable, CaseIterable {
+    /// Lobes that reverse each other; the hit clears them.
+    case shake
+    /// A jolt that counts only when the filtered values lie at an angle, filtering again at each jolt.
+    case tilted
+    /// A change of the axis that points up.
+    case orientation
+}

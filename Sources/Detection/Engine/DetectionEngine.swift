@@ -1,0 +1,216 @@
+package import Motion
+
+/// Evaluates all detectors of one sensor's stream: samples in, hits out.
+///
+/// A value: it knows no clock and no apps, and the same calls in the same order give the same hits. Detectors of one pace
+/// share a lane, in which equal features exist once; a sample costs what is due and what changes, not what is registered.
+package struct DetectionEngine {
+    /// What was counted since the start.
+    package struct Counters: Equatable, Sendable {
+        /// Samples refused because their time does not follow, lies in the future, or a value is not finite.
+        package var refusedSamples: UInt64 = 0
+        /// Samples that passed while motion was muted.
+        package var mutedSamples: UInt64 = 0
+        /// Values that were undefined at a look, which made the looks that compare them false.
+        package var undefinedLooks: UInt64 = 0
+        /// Gaps found between samples or told.
+        package var gaps: UInt64 = 0
+    }
+
+    /// How a detector stands after the last look.
+    package struct Status: Equatable, Sendable {
+        package var isTrue: Bool
+        /// The last true look; `nil` when there was none.
+        package var lastTrue: Timestamp?
+        /// When a true look may fire again, as far as a rest has begun; in the past when it may now.
+        package var restEnds: Timestamp?
+    }
+
+    private var counted = Counters()
+    private let channels: [String]
+    private var lanes: [Lane] = []
+    private var around = Lane.Surroundings()
+    /// How many detectors need each rate.
+    private var rates: [Double: Int] = [:]
+    /// Where the grids of looks begin: the first sample after a start or a gap.
+    private var origin: Int64?
+    private var lastTime: Int64 = -1
+    private var mutedUntil = Int64.min
+
+    package init(channels: [String]) {
+        self.channels = channels
+    }
+
+    package var counters: Counters {
+        var counters = self.counted
+        counters.undefinedLooks = self.around.undefined
+        return counters
+    }
+
+    /// Distinct filters, windows and other memories that all detectors together need.
+    package var statefulFeatures: Int { self.lanes.reduce(0) { $0 + $1.graph.stateful } }
+
+    /// The rate in Hz that the sensor must run at, or `nil` when nobody needs it.
+    package var neededRate: Double? { self.rates.keys.max() }
+
+    // MARK: Detectors
+
+    /// Adds a detector, or replaces the one with that id; it looks at the next sample of its pace for the first time.
+    ///
+    /// Ids index arrays: give them out densely.
+    package mutating func add(_ detector: CompiledDetector, as id: DetectorID, at registration: Timestamp) {
+        self.remove(id)
+        let index = Int(id.index)
+        if index >= self.around.records.count {
+            let missing = max(index + 1, self.around.records.count * 2) - self.around.records.count
+            self.around.records.append(contentsOf: repeatElement(.none, count: missing))
+            self.around.places.append(contentsOf: repeatElement(0, count: missing))
+            self.around.hits.reserve(self.around.records.count)
+        }
+        let every = detector.every?.microseconds ?? 0
+        let lane: Int
+        if let known = self.lanes.firstIndex(where: { $0.every == every && $0.decimation == detector.decimation }) {
+            lane = known
+        } else {
+            var new = Lane(every: every, decimation: detector.decimation, channels: self.channels.count)
+            if let origin { new.nextDue = new.boundary(after: self.lastTime, origin: origin) }
+            lane = self.lanes.count
+            self.lanes.append(new)
+        }
+        self.around.records[index].lane = Int32(lane)
+        self.around.records[index].neededRate = detector.neededRate
+        self.rates[detector.neededRate, default: 0] += 1
+        // A channel that this sensor lacks is an undefined value, which has the slot behind the channels.
+        let channels = detector.condition.formula.channels.map { name in
+            Int32(self.channels.firstIndex(of: name) ?? self.channels.count)
+        }
+        self.lanes[lane].add(
+            detector, as: id.index, channels: channels, at: registration, &self.around)
+    }
+
+    /// Removes a detector; it makes no hit from now on.
+    package mutating func remove(_ id: DetectorID) {
+        let index = Int(id.index)
+        guard index < self.around.records.count, self.around.records[index].lane >= 0 else { return }
+        let record = self.around.records[index]
+        let lane = Int(record.lane)
+        self.lanes[lane].remove(id.index, &self.around)
+        self.around.records[index] = .none
+        if let users = self.rates[record.neededRate] {
+            self.rates[record.neededRate] = users > 1 ? users - 1 : nil
+        }
+        guard self.lanes[lane].detectors == 0 else { return }
+        // The last lane takes the place of an empty one.
+        self.lanes.swapAt(lane, self.lanes.count - 1)
+        self.lanes.removeLast()
+        guard lane < self.lanes.count else { return }
+        let moved = Int32(self.lanes.count)
+        for index in self.around.records.indices where self.around.records[index].lane == moved {
+            self.around.records[index].lane = Int32(lane)
+        }
+    }
+
+    /// How a detector stands, or `nil` for an unknown one.
+    package func status(of id: DetectorID) -> Status? {
+        let index = Int(id.index)
+        guard index < self.around.records.count, self.around.records[index].lane >= 0 else { return nil }
+        let record = self.around.records[index]
+        guard record.table >= 0 else { return Status(isTrue: false) }
+        let lane = self.lanes[Int(record.lane)]
+        let table = lane.tables[Int(record.table)]
+        let place = self.around.places[index]
+        let isTrue = table.isTrue(at: place)
+        let stamp = table.stamp(at: place)
+        let last = isTrue ? lane.lastLook : stamp == ThresholdTable.never ? nil : stamp
+        let ends =
+            switch record.restMode {
+            case .leading: record.deadline == .min ? nil : record.deadline
+            case .restarting: last.map { $0 + record.rest }
+            case .none: Int64?.none
+            }
+        return Status(
+            isTrue: isTrue, lastTrue: last.map(Timestamp.init(microseconds:)),
+            restEnds: ends.map(Timestamp.init(microseconds:)))
+    }
+
+    // MARK: Samples
+
+    /// Looks at a batch of samples and appends the hits in the order of (time, id).
+    ///
+    /// `values` holds one row of all channels for each time. Samples that claim to be later than `arrival` by more
+    /// than `DetectionLimits.future` are refused.
+    package mutating func process(
+        times: Span<Int64>, values: Span<Double>, arrival: Timestamp? = nil, hits: inout [Hit]
+    ) {
+        let width = self.channels.count
+        let rows = width == 0 ? 0 : min(times.count, values.count / width)
+        self.counted.refusedSamples &+= UInt64(times.count - rows)
+        // Halving the range keeps sums and differences of accepted times exact.
+        let latest = min(arrival.map { $0 + DetectionLimits.future }?.microseconds ?? .max, .max / 2)
+        for row in 0..<rows {
+            let time = times[row]
+            guard time > self.lastTime, time <= latest, self.areFinite(values, row * width, width) else {
+                self.counted.refusedSamples &+= 1
+                continue
+            }
+            guard time >= self.mutedUntil else {
+                self.counted.mutedSamples &+= 1
+                continue
+            }
+            self.take(values, at: row * width, time: time, &hits)
+        }
+    }
+
+    private func areFinite(_ values: Span<Double>, _ first: Int, _ width: Int) -> Bool {
+        // x - x is 0 for every finite number and undefined for the others.
+        var sum = 0.0
+        for index in first..<first + width { sum += values[index] - values[index] }
+        return sum == 0
+    }
+
+    private mutating func take(_ values: Span<Double>, at first: Int, time: Int64, _ hits: inout [Hit]) {
+        self.closeBuckets(upTo: time, &hits)
+        if self.origin != nil, time - self.lastTime > SensorLimits.gap.microseconds { self.gap() }
+        let origin = self.origin ?? time
+        self.origin = origin
+        self.lastTime = time
+        for lane in self.lanes.indices {
+            self.lanes[lane].take(values, at: first, time: time, origin: origin, &self.around)
+        }
+        self.around.hits.flush(at: time, into: &hits)
+    }
+
+    /// Closes what ends at or before `time`, earliest first. What ends at `time` leaves its hits to the sample's flush.
+    private mutating func closeBuckets(upTo time: Int64, _ hits: inout [Hit]) {
+        while true {
+            var earliest = Int64.max
+            for lane in self.lanes.indices {
+                if let end = self.lanes[lane].bucketEnd, end <= time, end < earliest { earliest = end }
+            }
+            guard earliest <= time else { return }
+            for lane in self.lanes.indices where self.lanes[lane].bucketEnd == earliest {
+                self.lanes[lane].close(&self.around)
+            }
+            if earliest < time { self.around.hits.flush(at: earliest, into: &hits) }
+        }
+    }
+
+    /// Forgets filters, windows and the grids' origin; nothing is detected across. Rests go on.
+    package mutating func gap() {
+        self.counted.gaps &+= 1
+        self.origin = nil
+        for lane in self.lanes.indices { self.lanes[lane].gap(&self.around) }
+    }
+
+    /// Runs what is due in sample time although samples stopped: closes the buckets that end by `now`.
+    package mutating func tick(to now: Timestamp, hits: inout [Hit]) {
+        let time = max(0, min(now.microseconds, .max / 2))
+        self.closeBuckets(upTo: time, &hits)
+        self.around.hits.flush(at: time, into: &hits)
+    }
+
+    /// Passes over the samples before `time`, because the device itself vibrates.
+    package mutating func mute(until time: Timestamp) {
+        self.mutedUntil = max(self.mutedUntil, time.microseconds)
+    }
+}

@@ -1,0 +1,163 @@
+extension Evaluation {
+    /// The operations that remember something. An undefined value leaves what they remember as it is.
+    @inline(never)
+    static func remembering(
+        _ node: Instruction, _ slots: borrowing MutableSpan<Double>, _ state: inout MutableSpan<Double>, _ now: Double,
+        _ elapsed: Double
+    ) -> Double {
+        let base = Int(node.state)
+        if node.operation == .strength { return state[base] }
+        let value = slots[Int(node.a)]
+        if value.isNaN { return .nan }
+        switch node.operation {
+        case .smooth:
+            return self.smooth(value, node.p, &state, base, elapsed)
+        case .smoothByLook:
+            let last = state[base]
+            let next = last.isNaN ? value : node.p * value + (1 - node.p) * last
+            state[base] = next
+            return next
+        case .delta:
+            let last = state[base]
+            state[base] = value
+            return last.isNaN ? 0 : value - last
+        case .rate:
+            let last = state[base]
+            state[base] = value
+            return last.isNaN || elapsed <= 0 ? 0 : (value - last) / (elapsed / 1_000_000)
+        case .mean, .rms, .peak, .range, .fraction, .count:
+            return self.window(node, value, &state, base, now)
+        case .held:
+            guard value > 0 else {
+                state[base] = .nan
+                return 0
+            }
+            if state[base].isNaN { state[base] = now }
+            return now - state[base] >= node.p ? 1 : 0
+        case .sequence:
+            let isTrue = slots[Int(node.b)] > 0 && now - state[base] <= node.p
+            if value > 0 { state[base] = now }
+            return isTrue ? 1 : 0
+        case .reversals:
+            _ = ReversalRun.take(
+                &state, at: base, value, slots[Int(node.b)], slots[Int(node.c)], over: node.p, now: now)
+            return ReversalRun.count(state, at: base, within: node.q, now: now)
+        case .shake:
+            return self.shake(node, value, slots[Int(node.b)], slots[Int(node.c)], &state, base, now)
+        case .tilted:
+            return self.tilted(node, value, slots[Int(node.b)], &state, base, now)
+        case .orientation:
+            return self.orientation(node, value, slots[Int(node.b)], slots[Int(node.c)], &state, base)
+        case .channel, .constant, .add, .subtract, .multiply, .divide, .negate, .absolute, .minimum, .maximum,
+            .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .strength:
+            return .nan
+        }
+    }
+
+    private static func smooth(
+        _ value: Double, _ constant: Double, _ state: inout MutableSpan<Double>, _ base: Int, _ elapsed: Double
+    ) -> Double {
+        let last = state[base]
+        guard !last.isNaN else {
+            state[base] = value
+            return value
+        }
+        // Samples mostly come at one interval, so the weight of the last is usually that of this one.
+        if state[base + 1] != elapsed {
+            state[base + 1] = elapsed
+            state[base + 2] = Mathematics.approach(elapsed / constant)
+        }
+        let next = last + (value - last) * state[base + 2]
+        state[base] = next
+        return next
+    }
+
+    private static func window(
+        _ node: Instruction, _ value: Double, _ state: inout MutableSpan<Double>, _ base: Int, _ now: Double
+    ) -> Double {
+        func advance(_ fields: Int, empty: Double = 0) -> Int {
+            SlicedWindow.advance(&state, at: base, fields: fields, now: now, length: node.p, empty: empty)
+        }
+        switch node.operation {
+        case .mean, .rms:
+            let place = advance(2)
+            state[place] += node.operation == .mean ? value : value * value
+            state[place + 1] += 1
+            let sum = SlicedWindow.sum(state, at: base, fields: 2, field: 0)
+            let mean = sum / SlicedWindow.sum(state, at: base, fields: 2, field: 1)
+            return node.operation == .mean ? mean : mean.squareRoot()
+        case .peak:
+            let place = advance(1, empty: .nan)
+            if !(state[place] >= value.magnitude) { state[place] = value.magnitude }
+            return SlicedWindow.largest(state, at: base, fields: 1, field: 0)
+        case .range:
+            let place = advance(2, empty: .nan)
+            if !(state[place] >= value) { state[place] = value }
+            if !(state[place + 1] >= -value) { state[place + 1] = -value }
+            return SlicedWindow.largest(state, at: base, fields: 2, field: 0)
+                + SlicedWindow.largest(state, at: base, fields: 2, field: 1)
+        case .fraction:
+            let started = base + SlicedWindow.size(fields: 2)
+            if state[started].isNaN { state[started] = now }
+            let place = advance(2)
+            state[place] += value
+            state[place + 1] += 1
+            guard now - state[started] >= node.p else { return 0 }
+            let trues = SlicedWindow.sum(state, at: base, fields: 2, field: 0)
+            return trues / SlicedWindow.sum(state, at: base, fields: 2, field: 1)
+        default:
+            let before = base + SlicedWindow.size(fields: 1)
+            let place = advance(1)
+            if value > 0, !(state[before] > 0) { state[place] += 1 }
+            state[before] = value
+            return SlicedWindow.sum(state, at: base, fields: 1, field: 0)
+        }
+    }
+
+    /// The shake: `q` lobes within `r`, at least `s` since the last, which also ends the run.
+    private static func shake(
+        _ node: Instruction, _ x: Double, _ y: Double, _ z: Double, _ state: inout MutableSpan<Double>, _ base: Int,
+        _ now: Double
+    ) -> Double {
+        let fired = base + ReversalRun.size
+        guard ReversalRun.take(&state, at: base, x, y, z, over: node.p, now: now),
+            ReversalRun.has(state, at: base, count: Int(node.q), within: node.r), !(now - state[fired] < node.s)
+        else { return 0 }
+        state[fired] = now
+        ReversalRun.clear(&state, at: base)
+        return 1
+    }
+
+    /// The tilted shake: over `p`, more than `q` since the last, angle over `r`, filter weight `s`.
+    private static func tilted(
+        _ node: Instruction, _ x: Double, _ y: Double, _ state: inout MutableSpan<Double>, _ base: Int, _ now: Double
+    ) -> Double {
+        func filter() {
+            state[base] = node.s * x + (1 - node.s) * state[base]
+            state[base + 1] = node.s * y + (1 - node.s) * state[base + 1]
+        }
+        filter()
+        guard x.magnitude >= node.p || y.magnitude >= node.p, !(now - state[base + 2] <= node.q) else { return 0 }
+        // The article's code filters again here, with the same sample; its angle depends on it.
+        filter()
+        guard Mathematics.arctangent(state[base + 1], state[base]).magnitude > node.r else { return 0 }
+        state[base + 2] = now
+        return 1
+    }
+
+    /// A change of the axis that points up: 1 to 6 for x, -x, y, -y, z, -z, kept beside the run.
+    private static func orientation(
+        _ node: Instruction, _ x: Double, _ y: Double, _ z: Double, _ state: inout MutableSpan<Double>, _ base: Int
+    ) -> Double {
+        let length = (x * x + y * y + z * z).squareRoot()
+        // Far from 1 g it is not gravity that is seen.
+        guard length > 0.6, length < 1.4 else { return 0 }
+        let (ax, ay, az) = (x.magnitude, y.magnitude, z.magnitude)
+        let found: (axis: Double, size: Double) =
+            ax >= ay && ax >= az ? (x > 0 ? 1 : 2, ax) : ay >= az ? (y > 0 ? 3 : 4, ay) : (z > 0 ? 5 : 6, az)
+        guard found.size >= node.p * length, found.axis != state[base] else { return 0 }
+        let isFirst = state[base].isNaN
+        state[base] = found.axis
+        return isFirst ? 0 : 1
+    }
+}

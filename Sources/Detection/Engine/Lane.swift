@@ -1,0 +1,396 @@
+import Motion
+
+/// All detectors of one pace: their looks fall on the same samples.
+///
+/// The order within a look: the features, the rests that end, the comparisons crossed, the compound conditions these
+/// touch, and last the detectors that look for the first time.
+struct Lane {
+    /// What a table's entries compare: `sign` · slot. The bounds are the table's, kept here for the quiet look.
+    struct Gate {
+        var slot: Int32
+        var table: Int32
+        var sign: Double
+        var lower: Double
+        var upper: Double
+    }
+
+    /// A condition of several comparisons, shared by all detectors that have it.
+    struct Compound {
+        /// Where its code stands: indices of atoms, or the marks of `Condition`.
+        var code: Int32
+        var length: Int32
+        var leading: Int32 = -1
+        var restarting: Int32 = -1
+        var history: Int32
+        var users = 0
+        var isTrue = false
+        var isQueued = false
+        /// The look at which it became true.
+        var since: Int64 = 0
+    }
+
+    struct CompoundKey: Hashable {
+        var code: [Int32]
+        var slot: Int32
+        var sign: Double
+    }
+
+    /// A comparison that compound conditions share.
+    struct WatchedAtom {
+        var key: AtomKey
+        var table: Int32
+        var uses = 0
+        var isTrue = false
+        var firstEdge: Int32 = -1
+    }
+
+    struct AtomKey: Hashable {
+        var slot: Int32
+        var sign: Double
+        var key: Double
+    }
+
+    /// From an atom to a compound that it is part of.
+    struct Edge {
+        var compound: Int32
+        var next: Int32
+    }
+
+    /// The quantity of compound conditions and its peaks.
+    struct Quantity {
+        var slot: Int32
+        var sign: Double
+        var uses = 0
+        var peaks = PeakHistory()
+    }
+
+    struct FormulaUse {
+        var formula: Formula
+        var slots: [Int32]
+        var users = 0
+    }
+
+    struct TableKey: Hashable {
+        var slot: Int32
+        var sign: Double
+        var purpose: ThresholdTable.Purpose
+    }
+
+    let every: Int64
+    let decimation: Decimation
+    /// The time of the first sample that the next look or bucket may begin with.
+    var nextDue = Int64.min
+    var lastLook: Int64?
+    /// The open bucket of a `mean` or `peak` lane: when it closes, its samples and their sums or extremes.
+    var bucketEnd: Int64?
+    var bucketCount = 0.0
+    var bucket: [Double]
+
+    var graph: FeatureGraph
+    var gates: [Gate] = []
+    var tables: [ThresholdTable] = []
+    var freeTables: [Int32] = []
+    var knownTables: [TableKey: Int32] = [:]
+    /// The shortest rest of a restarting table: looks that lie no further apart can repeat nothing.
+    var shortestRest = Int64.max
+
+    var formulas: [FormulaUse] = []
+    var freeFormulas: [Int32] = []
+    var knownFormulas: [Formula: Int32] = [:]
+    /// Compared slots that can be undefined, with repetitions.
+    var partial: [Int32] = []
+
+    var compounds: [Compound] = []
+    var compoundKeys: [CompoundKey] = []
+    var freeCompounds: [Int32] = []
+    var knownCompounds: [CompoundKey: Int32] = [:]
+    var code: [Int32] = []
+    var freeCode: [Int32: [Int32]] = [:]
+    var atoms: [WatchedAtom] = []
+    var atomPlaces: [Int32] = []
+    var freeAtoms: [Int32] = []
+    var knownAtoms: [AtomKey: Int32] = [:]
+    var edges: [Edge] = []
+    var freeEdges: [Int32] = []
+    var quantities: [Quantity] = []
+    var dirty: [Int32] = []
+
+    var wheel = RestWheel()
+    /// Detectors that have not looked yet, and what they wait with.
+    var pending: [Pending] = []
+    var detectors = 0
+    // Scratch, kept for its memory.
+    private var crossed: [UInt32] = []
+    private var due: [UInt32] = []
+
+    struct Pending {
+        var id: UInt32
+        var condition: Condition
+        var registration: Int64?
+    }
+
+    init(every: Int64, decimation: Decimation, channels: Int) {
+        self.every = every
+        self.decimation = decimation
+        self.bucket = [Double](repeating: 0, count: channels)
+        self.graph = FeatureGraph(channels: channels)
+    }
+
+    /// What a look may touch outside the lane.
+    struct Surroundings {
+        var records: [DetectorRecord] = []
+        /// Each detector's place in its table.
+        var places: [Int32] = []
+        var hits = HitCollector()
+        var undefined: UInt64 = 0
+    }
+
+    // MARK: Pace
+
+    /// The first time after `time` at which a bucket of the grid begins.
+    func boundary(after time: Int64, origin: Int64) -> Int64 {
+        guard self.every > 0 else { return .min }
+        return origin + ((time - origin) / self.every + 1) * self.every
+    }
+
+    /// Takes a sample of the stream; the caller has seen to order, gaps and what closes before.
+    mutating func take(
+        _ values: Span<Double>, at first: Int, time: Int64, origin: Int64, _ around: inout Surroundings
+    ) {
+        if self.decimation == .last {
+            guard time >= self.nextDue else { return }
+            self.nextDue = self.boundary(after: time, origin: origin)
+            for channel in self.bucket.indices { self.graph.slots[channel] = values[first + channel] }
+            self.look(at: time, &around)
+            return
+        }
+        if self.bucketEnd == nil {
+            guard time >= self.nextDue else { return }
+            self.bucketEnd = self.boundary(after: time, origin: origin)
+            self.bucketCount = 0
+            for channel in self.bucket.indices { self.bucket[channel] = 0 }
+        }
+        self.bucketCount += 1
+        for channel in self.bucket.indices {
+            let value = values[first + channel]
+            if self.decimation == .mean {
+                self.bucket[channel] += value
+            } else if value.magnitude > self.bucket[channel].magnitude {
+                self.bucket[channel] = value
+            }
+        }
+    }
+
+    /// Closes the bucket and looks at what it held.
+    mutating func close(_ around: inout Surroundings) {
+        guard let end = self.bucketEnd else { return }
+        self.bucketEnd = nil
+        self.nextDue = end
+        let divisor = self.decimation == .mean ? max(1, self.bucketCount) : 1
+        for channel in self.bucket.indices { self.graph.slots[channel] = self.bucket[channel] / divisor }
+        self.look(at: end, &around)
+    }
+
+    /// Forgets filters, windows and the open bucket; every comparison is false until the next look.
+    mutating func gap(_ around: inout Surroundings) {
+        self.nextDue = .min
+        self.bucketEnd = nil
+        self.graph.reset()
+        guard let last = self.lastLook else { return }
+        for index in self.gates.indices { self.move(gate: index, to: -.infinity, at: last, previous: last, &around) }
+        self.settleCompounds(at: last, previous: last, &around)
+        self.lastLook = nil
+    }
+
+    // MARK: A look
+
+    private mutating func look(at time: Int64, _ around: inout Surroundings) {
+        let previous = self.lastLook ?? time
+        self.graph.look(now: time, elapsed: time - previous)
+        for slot in self.partial where self.graph.slots[Int(slot)].isNaN { around.undefined &+= 1 }
+        for index in self.quantities.indices where self.quantities[index].peaks.users > 0 {
+            self.quantities[index].peaks.look(self.quantity(index))
+        }
+        self.due.removeAll(keepingCapacity: true)
+        self.wheel.end(at: time, &around.records, due: &self.due)
+
+        let repeats = time - previous >= self.shortestRest && self.lastLook != nil
+        for index in self.gates.indices {
+            if repeats { self.repeatTrue(gate: index, at: time, previous: previous, &around) }
+            let gate = self.gates[index]
+            let value = gate.sign * self.graph.slots[Int(gate.slot)]
+            // Written so that an undefined value leaves the quiet path.
+            if value <= gate.upper, value > gate.lower { continue }
+            self.move(gate: index, to: value.isNaN ? -.infinity : value, at: time, previous: previous, &around)
+        }
+        self.settleCompounds(at: time, previous: previous, &around)
+        if repeats { self.repeatCompounds(at: time, previous: previous, &around) }
+        self.endRests(at: time, &around)
+        if !self.pending.isEmpty { self.admitPending(at: time, &around) }
+        self.lastLook = time
+    }
+
+    private mutating func move(
+        gate index: Int, to value: Double, at time: Int64, previous: Int64, _ around: inout Surroundings
+    ) {
+        let gate = self.gates[index]
+        let table = Int(gate.table)
+        let rises = value > self.tables[table].value
+        self.crossed.removeAll(keepingCapacity: true)
+        self.tables[table].move(to: value, now: time, previous: previous, crossed: &self.crossed)
+        self.gates[index].lower = self.tables[table].lower
+        self.gates[index].upper = self.tables[table].upper
+        if self.tables[table].purpose == .watching {
+            for atom in self.crossed { self.turn(Int(atom), rises) }
+        } else {
+            for id in self.crossed { self.fire(id, peak: gate.sign * value, at: time, &around) }
+        }
+    }
+
+    /// Hits of restarting detectors that stay true over a pause as long as their rest.
+    private mutating func repeatTrue(
+        gate index: Int, at time: Int64, previous: Int64, _ around: inout Surroundings
+    ) {
+        let gate = self.gates[index]
+        let value = gate.sign * self.graph.slots[Int(gate.slot)]
+        let table = Int(gate.table)
+        guard self.tables[table].purpose == .restarting, self.tables[table].hasTrue,
+            self.tables[table].shortestRest <= time - previous
+        else { return }
+        // What falls now is not true any more, and what rises now fires by itself.
+        if !(value >= self.tables[table].value) {
+            self.move(gate: index, to: value.isNaN ? -.infinity : value, at: time, previous: previous, &around)
+        }
+        self.crossed.removeAll(keepingCapacity: true)
+        self.tables[table].repeated(after: time - previous, crossed: &self.crossed)
+        if value > self.gates[index].upper {
+            let repeated = self.crossed
+            self.move(gate: index, to: value, at: time, previous: previous, &around)
+            self.crossed = repeated
+        }
+        for id in self.crossed { self.fire(id, peak: self.peak(of: id, around), at: time, &around) }
+    }
+
+    private mutating func repeatCompounds(at time: Int64, previous: Int64, _ around: inout Surroundings) {
+        for index in self.compounds.indices {
+            let compound = self.compounds[index]
+            guard compound.isTrue, compound.since != time, compound.restarting >= 0 else { continue }
+            self.crossed.removeAll(keepingCapacity: true)
+            self.tables[Int(compound.restarting)].repeated(after: time - previous, crossed: &self.crossed)
+            for id in self.crossed { self.fire(id, peak: self.peak(of: id, around), at: time, &around) }
+        }
+    }
+
+    private mutating func endRests(at time: Int64, _ around: inout Surroundings) {
+        for id in self.due {
+            let table = Int(around.records[Int(id)].table)
+            let place = around.places[Int(id)]
+            if self.tables[table].isTrue(at: place) {
+                self.fire(id, peak: self.peak(of: id, around), at: time, &around)
+            } else {
+                self.tables[table].setResting(false, at: place)
+            }
+        }
+    }
+
+    /// A hit. A leading detector rests from now on.
+    mutating func fire(_ id: UInt32, peak: Double, at time: Int64, _ around: inout Surroundings) {
+        around.hits.add(id, peak: peak)
+        let index = Int(id)
+        guard around.records[index].restMode != .restarting else { return }
+        around.records[index].deadline = time + around.records[index].rest
+        self.wheel.arm(Int32(id), &around.records)
+    }
+
+    /// The extreme of a detector's quantity since its condition became true.
+    func peak(of id: UInt32, _ around: borrowing Surroundings) -> Double {
+        let record = around.records[Int(id)]
+        guard record.compound < 0 else {
+            let compound = self.compounds[Int(record.compound)]
+            let quantity = self.quantities[Int(compound.history)]
+            return quantity.sign
+                * (quantity.peaks.peak(since: compound.since) ?? self.quantity(Int(compound.history)))
+        }
+        let formula = self.formulas[Int(record.formula)].formula
+        return formula.quantitySign * self.tables[Int(record.table)].peak(at: around.places[Int(id)])
+    }
+
+    /// The quantity's present value, signed so that more is larger; the least of all when undefined.
+    func quantity(_ index: Int) -> Double {
+        let quantity = self.quantities[index]
+        let value = quantity.sign * self.graph.slots[Int(quantity.slot)]
+        return value.isNaN ? -.infinity : value
+    }
+
+    // MARK: Compound conditions
+
+    private mutating func turn(_ atom: Int, _ isTrue: Bool) {
+        self.atoms[atom].isTrue = isTrue
+        var edge = self.atoms[atom].firstEdge
+        while edge >= 0 {
+            let compound = Int(self.edges[Int(edge)].compound)
+            if !self.compounds[compound].isQueued {
+                self.compounds[compound].isQueued = true
+                self.dirty.append(Int32(compound))
+            }
+            edge = self.edges[Int(edge)].next
+        }
+    }
+
+    private mutating func settleCompounds(at time: Int64, previous: Int64, _ around: inout Surroundings) {
+        guard !self.dirty.isEmpty else { return }
+        for index in self.dirty {
+            self.compounds[Int(index)].isQueued = false
+            let isTrue = self.value(ofCompound: Int(index))
+            guard isTrue != self.compounds[Int(index)].isTrue else { continue }
+            self.turn(compound: Int(index), isTrue, at: time, previous: previous, &around)
+        }
+        self.dirty.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func turn(
+        compound index: Int, _ isTrue: Bool, at time: Int64, previous: Int64, _ around: inout Surroundings
+    ) {
+        self.compounds[index].isTrue = isTrue
+        let compound = self.compounds[index]
+        let history = Int(compound.history)
+        let quantity = self.quantity(history)
+        if isTrue {
+            self.compounds[index].since = time
+            self.quantities[history].peaks.begin(at: time, quantity)
+        } else {
+            self.quantities[history].peaks.end()
+        }
+        for table in [compound.leading, compound.restarting] where table >= 0 {
+            self.crossed.removeAll(keepingCapacity: true)
+            self.tables[Int(table)].move(to: isTrue ? 1 : 0, now: time, previous: previous, crossed: &self.crossed)
+            for id in self.crossed {
+                self.fire(id, peak: self.quantities[history].sign * quantity, at: time, &around)
+            }
+        }
+    }
+
+    /// Evaluates a condition's code on a stack of bits.
+    func value(ofCompound index: Int) -> Bool {
+        let start = Int(self.compounds[index].code)
+        // The stack is as deep as the condition has comparisons at most, and 128 bits hold them all.
+        var stack: (low: UInt64, high: UInt64) = (0, 0)
+        for place in start..<start + Int(self.compounds[index].length) {
+            let word = self.code[place]
+            if word >= 0 {
+                stack.high = stack.high << 1 | stack.low >> 63
+                stack.low = stack.low << 1 | (self.atoms[Int(word)].isTrue ? 1 : 0)
+            } else {
+                let top = stack.low & 1
+                stack.low = stack.low >> 1 | stack.high << 63
+                stack.high >>= 1
+                if word == Condition.and {
+                    if top == 0 { stack.low &= ~1 }
+                } else {
+                    stack.low |= top
+                }
+            }
+        }
+        return stack.low & 1 == 1
+    }
+}

@@ -1,0 +1,312 @@
+import Motion
+
+/// What names in a condition stand for.
+struct ConditionScope {
+    /// The sensor's channels, in order, and what they measure.
+    var channels: [String]
+    var kind: Kind
+    /// True when gravity is part of the values: `gravity` and `user` exist.
+    var hasGravity: Bool
+    /// A preset's parameters.
+    var constants: [String: Quantity] = [:]
+    /// Looks a second when the detector has a pace of its own, else `nil`: functions by look need one.
+    var isPaced: Bool
+}
+
+/// Reads a condition and checks what its values measure, in one pass over the text.
+///
+/// Grammar, loosest first: `A then B within T`, `or`, `and`, `not`, a comparison, `+ -`, `* /`, `-`, and names,
+/// numbers, calls, parentheses. Nesting is bounded by `DetectionLimits.nesting`, so recursion is too.
+struct ConditionParser {
+    enum Term {
+        case scalar(Scalar)
+        case vector(Vector)
+        case truth(Truth)
+
+        var described: String {
+            switch self {
+            case .scalar(let scalar): scalar.kind.described
+            case .vector: "a vector"
+            case .truth: "a condition"
+            }
+        }
+    }
+
+    let scope: ConditionScope
+    var builder: FormulaBuilder
+    private var lexer: Lexer
+    private(set) var token = Token(content: .end, offset: 0, end: 0)
+    /// Where the last token that was taken ends.
+    private(set) var lastEnd = 0
+    private var depth = 0
+
+    private init(_ text: String, _ scope: ConditionScope) {
+        self.scope = scope
+        self.builder = FormulaBuilder(channels: scope.channels)
+        self.lexer = Lexer(text)
+    }
+
+    /// A parsed condition and the constant that the quantity of its hits is compared with.
+    struct Result {
+        var condition: Condition
+        var threshold: Double?
+    }
+
+    /// Reads `text`; a problem's offset is already a column.
+    static func parse(_ text: String, in scope: ConditionScope) throws(ConditionProblem) -> Result {
+        guard text.utf8.count <= DetectionLimits.conditionLength else {
+            throw ConditionProblem(
+                0, "the condition is longer than \(DetectionLimits.conditionLength) bytes", limit: "condition-length")
+        }
+        var parser = ConditionParser(text, scope)
+        do {
+            try parser.advance()
+            let truth = try parser.wholeCondition()
+            return Result(condition: parser.builder.condition(truth), threshold: truth.measured.threshold)
+        } catch {
+            var problem = error
+            problem.offset = parser.lexer.column(error.offset)
+            throw problem
+        }
+    }
+
+    private mutating func wholeCondition() throws(ConditionProblem) -> Truth {
+        let offset = self.token.offset
+        let term = try self.sequence()
+        guard self.token.content == .end else { throw self.unexpected("expected the end or 'and', 'or', 'then'") }
+        return try self.truth(term, from: offset)
+    }
+
+    // MARK: Tokens
+
+    mutating func advance() throws(ConditionProblem) {
+        self.lastEnd = self.token.end
+        self.token = try self.lexer.next()
+        self.builder.place = self.token.offset
+    }
+
+    mutating func take(_ symbol: String) throws(ConditionProblem) -> Bool {
+        guard self.token.content == .symbol(symbol) else { return false }
+        try self.advance()
+        return true
+    }
+
+    mutating func takeWord(_ word: String) throws(ConditionProblem) -> Bool {
+        guard self.token.content == .name(word) else { return false }
+        try self.advance()
+        return true
+    }
+
+    func unexpected(_ message: String) -> ConditionProblem {
+        let found = self.token.content == .end ? "the end" : "'\(self.text(self.token.offset, self.token.end))'"
+        return ConditionProblem(self.token.offset, "\(message), found \(found)")
+    }
+
+    /// The text between two offsets.
+    func text(_ start: Int, _ end: Int) -> String { self.lexer.text(start, end) }
+
+    // MARK: Terms
+
+    func truth(_ term: Term, from offset: Int) throws(ConditionProblem) -> Truth {
+        if case .truth(let truth) = term { return truth }
+        throw ConditionProblem(
+            offset,
+            "expected a condition such as 'norm(x, y, z) > 2g'; `\(self.text(offset, self.lastEnd))` is \(term.described)"
+        )
+    }
+
+    func scalar(_ term: Term, from offset: Int) throws(ConditionProblem) -> Scalar {
+        if case .scalar(let scalar) = term { return scalar }
+        throw ConditionProblem(
+            offset, "expected a number; `\(self.text(offset, self.lastEnd))` is \(term.described)")
+    }
+
+    mutating func nested<Value>(
+        _ body: (inout ConditionParser) throws(ConditionProblem) -> Value
+    ) throws(ConditionProblem) -> Value {
+        guard self.depth < DetectionLimits.nesting else {
+            throw ConditionProblem(
+                self.token.offset, "the condition is nested deeper than \(DetectionLimits.nesting)",
+                limit: "condition-nesting")
+        }
+        self.depth += 1
+        defer { self.depth -= 1 }
+        return try body(&self)
+    }
+
+    /// A whole term: what stands between parentheses or commas.
+    mutating func sequence() throws(ConditionProblem) -> Term {
+        let start = self.token.offset
+        var left = try self.disjunction()
+        while self.token.content == .name("then") {
+            let before = try self.truth(left, from: start)
+            try self.advance()
+            let offset = self.token.offset
+            let after = try self.truth(try self.disjunction(), from: offset)
+            guard try self.takeWord("within") else { throw self.unexpected("expected 'within' and a time") }
+            let span = try self.duration()
+            let node = try self.builder.node(
+                .sequence, self.builder.node(of: before), self.builder.node(of: after), p: span)
+            left = .truth(try self.builder.truth(of: node, measured: after.measured))
+        }
+        return left
+    }
+
+    private mutating func disjunction() throws(ConditionProblem) -> Term {
+        let start = self.token.offset
+        var left = try self.conjunction()
+        while self.token.content == .name("or") {
+            let first = try self.truth(left, from: start)
+            try self.advance()
+            let offset = self.token.offset
+            let second = try self.truth(try self.conjunction(), from: offset)
+            left = .truth(try self.builder.joined(first, second, and: false))
+        }
+        return left
+    }
+
+    private mutating func conjunction() throws(ConditionProblem) -> Term {
+        let start = self.token.offset
+        var left = try self.negation()
+        while self.token.content == .name("and") {
+            let first = try self.truth(left, from: start)
+            try self.advance()
+            let offset = self.token.offset
+            let second = try self.truth(try self.negation(), from: offset)
+            left = .truth(try self.builder.joined(first, second, and: true))
+        }
+        return left
+    }
+
+    private mutating func negation() throws(ConditionProblem) -> Term {
+        guard try self.takeWord("not") else { return try self.comparison() }
+        let offset = self.token.offset
+        let term = try self.nested { (parser) throws(ConditionProblem) in try parser.negation() }
+        return .truth(try self.builder.opposite(try self.truth(term, from: offset)))
+    }
+
+    private mutating func comparison() throws(ConditionProblem) -> Term {
+        let start = self.token.offset
+        let left = try self.sum()
+        guard case .symbol(let symbol) = self.token.content, [">", ">=", "<", "<="].contains(symbol) else {
+            return left
+        }
+        let leftText = self.text(start, self.lastEnd)
+        let first = try self.scalar(left, from: start)
+        let place = self.token.offset
+        try self.advance()
+        let offset = self.token.offset
+        let second = try self.scalar(try self.sum(), from: offset)
+        guard first.kind == second.kind else {
+            throw ConditionProblem(
+                offset,
+                "'\(symbol)' compares values of one kind; `\(leftText)` is \(first.kind.described), "
+                    + "`\(self.text(offset, self.lastEnd))` is \(second.kind.described)")
+        }
+        if case .symbol(let next) = self.token.content, [">", ">=", "<", "<="].contains(next) {
+            throw self.unexpected("comparisons do not chain: write 'a < b and b < c'; expected 'and', 'or' or the end")
+        }
+        return .truth(try self.builder.comparison(first, symbol, second, at: place))
+    }
+
+    private mutating func sum() throws(ConditionProblem) -> Term {
+        let start = self.token.offset
+        var left = try self.product()
+        while self.token.content == .symbol("+") || self.token.content == .symbol("-") {
+            let subtracts = self.token.content == .symbol("-")
+            let leftText = self.text(start, self.lastEnd)
+            let first = try self.scalar(left, from: start)
+            let place = self.token.offset
+            try self.advance()
+            let offset = self.token.offset
+            let second = try self.scalar(try self.product(), from: offset)
+            guard first.kind == second.kind else {
+                throw ConditionProblem(
+                    offset,
+                    "'\(subtracts ? "-" : "+")' takes values of one kind; `\(leftText)` is \(first.kind.described), "
+                        + "`\(self.text(offset, self.lastEnd))` is \(second.kind.described)")
+            }
+            left = .scalar(try self.builder.sum(first, second, subtracts: subtracts, at: place))
+        }
+        return left
+    }
+
+    private mutating func product() throws(ConditionProblem) -> Term {
+        let start = self.token.offset
+        var left = try self.factor()
+        while self.token.content == .symbol("*") || self.token.content == .symbol("/") {
+            let divides = self.token.content == .symbol("/")
+            let first = try self.scalar(left, from: start)
+            let place = self.token.offset
+            try self.advance()
+            let offset = self.token.offset
+            let second = try self.scalar(try self.factor(), from: offset)
+            left = .scalar(try self.builder.product(first, second, divides: divides, at: place))
+        }
+        return left
+    }
+
+    private mutating func factor() throws(ConditionProblem) -> Term {
+        let offset = self.token.offset
+        if try self.take("-") {
+            let term = try self.nested { (parser) throws(ConditionProblem) in try parser.factor() }
+            return .scalar(try self.builder.negated(try self.scalar(term, from: offset + 1)))
+        }
+        switch self.token.content {
+        case .number(let quantity):
+            try self.advance()
+            return .scalar(try self.builder.constant(quantity.value, Kind(quantity.dimension)))
+        case .symbol("("):
+            try self.advance()
+            let term = try self.nested { (parser) throws(ConditionProblem) in try parser.sequence() }
+            guard try self.take(")") else { throw self.unexpected("expected ')'") }
+            return term
+        case .name(let name):
+            try self.advance()
+            if self.token.content == .symbol("(") {
+                return try self.nested { (parser) throws(ConditionProblem) in try parser.call(name, at: offset) }
+            }
+            return try self.named(name, at: offset)
+        case .symbol, .end:
+            throw self.unexpected("expected a value")
+        }
+    }
+
+    private mutating func named(_ name: String, at offset: Int) throws(ConditionProblem) -> Term {
+        if let constant = self.scope.constants[name] {
+            return .scalar(try self.builder.constant(constant.value, Kind(constant.dimension)))
+        }
+        if let index = self.scope.channels.firstIndex(of: name) {
+            return .scalar(try self.builder.channel(index, self.scope.kind))
+        }
+        if self.scope.hasGravity, name == "gravity" || name == "user" {
+            return .vector(try self.gravity(user: name == "user"))
+        }
+        if ConditionFunction(rawValue: name) != nil {
+            throw ConditionProblem(offset, "'\(name)' is a function: write '\(name)(…)'")
+        }
+        let names =
+            self.scope.channels + self.scope.constants.keys.sorted()
+            + (self.scope.hasGravity ? ["gravity", "user"] : [])
+        let near = Suggestion.nearest(to: name, among: names)
+        throw ConditionProblem(
+            offset,
+            "unknown name '\(printable(name))'"
+                + (near.map { ", did you mean '\($0)'?" } ?? "; known are \(names.joined(separator: ", "))"))
+    }
+
+    /// The slow part of the three channels, or what is left without it.
+    private mutating func gravity(user: Bool) throws(ConditionProblem) -> Vector {
+        let x = try self.builder.channel(0, self.scope.kind).node
+        let y = try self.builder.channel(1, self.scope.kind).node
+        let z = try self.builder.channel(2, self.scope.kind).node
+        let raw = Vector(x: x, y: y, z: z, kind: self.scope.kind)
+        return try self.builder.map(raw) { (builder, node) throws(ConditionProblem) in
+            let slow = try builder.node(.smooth, node, p: Self.gravityTimeConstant, q: .nan)
+            return user ? try builder.node(.subtract, node, slow) : slow
+        }
+    }
+
+    /// One pole at 0.25 Hz, in µs: slow against a hand's shaking, quick against turning the device over.
+    static let gravityTimeConstant = (1_000_000 / (2 * Double.pi * 0.25)).rounded()
+}

@@ -1,0 +1,113 @@
+/// What a node of a formula computes. Truths are the numbers 1 and 0.
+enum Operation: UInt8, Sendable {
+    /// A channel of the sample; `a` is the index of its name.
+    case channel
+    /// The number `p`.
+    case constant
+    case add, subtract, multiply, divide, negate, absolute, minimum, maximum
+    /// The length of (a, b).
+    case hypotenuse
+    /// The length of (a, b, c).
+    case norm
+    /// The largest magnitude of a, b and c.
+    case largest
+    case squareRoot, arctangent, arccosine
+    /// 1 when q·a > p; q is 1 or -1.
+    case greater
+    case both, either
+    /// Low pass with time constant `p` µs, starting at `q`, or at the first value when that is not a number.
+    case smooth
+    /// Low pass where each look's value has the weight `p`, starting at `q`.
+    case smoothByLook
+    /// The change since the previous look, whose value starts at `q`, or 0 when that is not a number.
+    case delta
+    /// The change since the previous look, by second.
+    case rate
+    /// Over the last `p` µs.
+    case mean, rms, peak, range
+    /// The share of the looks of the last `p` µs at which `a` was true; 0 before that time has passed.
+    case fraction
+    /// How often `a` became true in the last `p` µs.
+    case count
+    /// True when `a` has been true for `p` µs.
+    case held
+    /// True when `b` is and `a` was at an earlier look at most `p` µs ago.
+    case sequence
+    /// The reversals of (a, b, c) with lobes over `p` in the last `q` µs.
+    case reversals
+    /// The shake of the catalogue: `q` lobes over `p` within `r` µs, with a rest of `s` µs.
+    case shake
+    /// The tilted shake of the catalogue: over `p`, with a rest of `q` µs, the angle over `r`, the filter's weight `s`.
+    case tilted
+    /// Another axis points up; `p` is the cosine that makes it certain.
+    case orientation
+    /// The strength that node `a`, a reversals, shake or orientation, found.
+    case strength
+}
+
+/// A node: an operation on earlier nodes of the same formula. An unused operand is -1.
+struct FormulaNode: Hashable, Sendable {
+    var operation: Operation
+    var a: Int32 = -1
+    var b: Int32 = -1
+    var c: Int32 = -1
+    var p = 0.0
+    var q = 0.0
+    /// Further constants of the catalogue's own functions: the window and the rest of a shake, in µs.
+    var r = 0.0
+    var s = 0.0
+
+    /// Compares the bits, so that a constant that is not a number equals itself.
+    static func == (a: FormulaNode, b: FormulaNode) -> Bool {
+        a.operation == b.operation && a.a == b.a && a.b == b.b && a.c == b.c && a.p.bitPattern == b.p.bitPattern
+            && a.q.bitPattern == b.q.bitPattern && a.r.bitPattern == b.r.bitPattern
+            && a.s.bitPattern == b.s.bitPattern
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(self.operation)
+        hasher.combine(self.a)
+        hasher.combine(self.b)
+        hasher.combine(self.c)
+        hasher.combine(self.p.bitPattern)
+        hasher.combine(self.q.bitPattern)
+    }
+}
+
+/// The numbers that a detector's condition compares, operands before users. Equal formulas exist once in the engine.
+struct Formula: Hashable, Sendable {
+    /// The names of the channels that nodes refer to.
+    var channels: [String]
+    var nodes: [FormulaNode]
+    /// The node whose extreme a hit carries.
+    var quantity: Int32
+    /// 1 when larger is more, -1 when smaller is (free fall).
+    var quantitySign: Double
+    /// Compared nodes that can be undefined.
+    var partial: [Int32]
+}
+
+/// sign·node > key, which every comparison with a constant becomes, exactly.
+struct Atom: Hashable, Sendable {
+    var node: Int32
+    var sign: Double
+    var key: Double
+}
+
+/// A detector's condition over its formula.
+struct Condition: Hashable, Sendable {
+    /// Marks in `code`; smaller numbers are indices into `atoms`.
+    static let and: Int32 = -1
+    static let or: Int32 = -2
+
+    var formula: Formula
+    var atoms: [Atom]
+    /// The atoms joined by `and` and `or`, in postfix order.
+    var code: [Int32]
+
+    /// True for one comparison of the very quantity that hits carry: the case that costs nothing while quiet.
+    var isDirect: Bool {
+        self.atoms.count == 1 && self.atoms[0].node == self.formula.quantity
+            && self.atoms[0].sign == self.formula.quantitySign
+    }
+}

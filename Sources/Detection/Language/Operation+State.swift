@@ -1,0 +1,32 @@
+extension Operation {
+    /// How many numbers the operation remembers.
+    var stateSize: Int {
+        switch self {
+        case .smooth: 3
+        case .smoothByLook, .delta, .rate, .held, .sequence: 1
+        case .mean, .rms: SlicedWindow.size(fields: 2)
+        case .peak: SlicedWindow.size(fields: 1)
+        case .range: SlicedWindow.size(fields: 2)
+        case .fraction: SlicedWindow.size(fields: 2) + 1
+        case .count: SlicedWindow.size(fields: 1) + 1
+        case .reversals: ReversalRun.size
+        case .shake: ReversalRun.size + 1
+        case .tilted: 3
+        case .orientation: 1
+        case .channel, .constant, .add, .subtract, .multiply, .divide, .negate, .absolute, .minimum, .maximum,
+            .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .strength:
+            0
+        }
+    }
+
+    /// True when the value is always 1 or 0.
+    var isTruth: Bool {
+        switch self {
+        case .greater, .both, .either, .held, .sequence, .shake, .tilted, .orientation: true
+        case .channel, .constant, .add, .subtract, .multiply, .divide, .negate, .absolute, .minimum, .maximum,
+            .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .smooth, .smoothByLook, .delta, .rate,
+            .mean, .rms, .peak, .range, .fraction, .count, .reversals, .strength:
+            false
+        }
+    }
+}
