@@ -1,4 +1,5 @@
 import JostleClient
+import Detection
 import Motion
 
 /// A detector as it is written on the command line: `PRESET[,option=value…]`.
@@ -35,6 +36,32 @@ struct DetectorSpec: Equatable {
         self.detector = Detector("when", when: condition)
         if let every { self.detector.options["every"] = .text(every) }
         if let rest { self.detector.options["rest"] = .text(rest) }
+    }
+
+    /// Points at what is wrong with a condition before anybody else is asked: a place is easier seen than counted.
+    ///
+    /// Presets are the broker's business; it may know others than we do.
+    static func checkConditions(_ detectors: [Detector]) throws(CommandFailure) {
+        for detector in detectors {
+            guard case .text(let condition) = detector.options["when"] else { continue }
+            do throws(DetectorProblem) {
+                _ = try DetectorCompiler.compile(detector.request, for: nil)
+            } catch {
+                guard error.key == "when", let column = error.column else { throw .usage("\(error)") }
+                throw .usage("column \(column): \(error.message)\n" + self.pointing(at: column, in: condition))
+            }
+        }
+    }
+
+    /// The part of a condition around a column, counted in characters from 1, and a caret under it.
+    private static func pointing(at column: Int, in condition: String) -> String {
+        let characters = condition.map {
+            $0.unicodeScalars.contains { $0.properties.generalCategory == .control } ? " " : $0
+        }
+        let place = min(max(0, column - 1), characters.count)
+        let start = max(0, place - 60)
+        let text = String(characters[start..<min(characters.count, start + 76)])
+        return "  \(text)\n  " + String(repeating: " ", count: place - start) + "^"
     }
 
     private static func option(_ part: Substring, in text: String) throws(Problem) -> (String, String) {

@@ -194,25 +194,21 @@ struct Main {
         ).run()
     }
 
-    private static func detectors(
-        _ arguments: Arguments, presets: [String]? = nil
-    ) throws(UsageProblem) -> [Detector] {
+    private static func detectors(_ arguments: Arguments, presets: [String]? = nil) throws -> [Detector] {
+        var detectors: [Detector]
         do throws(DetectorSpec.Problem) {
-            var detectors = try DetectorSpec.detectors(presets ?? arguments.positionals)
-            if let condition = arguments.value(of: Option.when) {
-                detectors.append(
-                    DetectorSpec(
-                        when: condition, every: arguments.value(of: Option.every),
-                        rest: arguments.value(of: Option.rest)
-                    ).detector)
-            }
-            guard !detectors.isEmpty else {
-                throw DetectorSpec.Problem(message: "give a preset, or a condition with --when")
-            }
-            return detectors
+            detectors = try DetectorSpec.detectors(presets ?? arguments.positionals)
         } catch {
             throw UsageProblem(error.message)
         }
+        if let condition = arguments.value(of: Option.when) {
+            let spec = DetectorSpec(
+                when: condition, every: arguments.value(of: Option.every), rest: arguments.value(of: Option.rest))
+            detectors.append(spec.detector)
+        }
+        guard !detectors.isEmpty else { throw UsageProblem("give a preset, or a condition with --when") }
+        try DetectorSpec.checkConditions(detectors)
+        return detectors
     }
 
     /// The statement that the reader is asked to add to its motion.
