@@ -47,7 +47,7 @@ package final class Connection {
     private(set) var generation: UInt64 = 0
 
     private var raw: OpaquePointer?
-    private let objects = ObjectTree()
+    let objects = ObjectTree()
     private var rules: [SignalRule] = []
     private var matches: [(text: String, uses: Int)] = []
     private var retryDelay: Int64 = 0
@@ -224,9 +224,6 @@ package final class Connection {
         object.connection = self
         self.objects.insert(object)
     }
-
-    /// The object at a path.
-    func object(at path: ObjectPath) -> ExportedObject? { self.objects.object(at: path) }
 
     /// Takes an object off the bus for good: it lets go of whatever stands behind it.
     package func unexport(_ object: ExportedObject) {
