@@ -111,6 +111,7 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop"]),
         tests("DaemonSupportTests", ["DaemonSupport", "EventLoop", "Motion"]),
         tests("DBusTests", ["DBus", "CDBus", "EventLoop", "TestSupport"]),
+        tests("ProtocolTests", ["Protocol", "DBus", "Motion"]),
         tests("TestSupportTests", ["TestSupport", "CTestSupport"]),
         tests("BusPolicyTests", ["TestSupport"]),
         tests("BaselineTests", ["TestSupport"]),

@@ -267,7 +267,7 @@ extension BusTests {
             client.call(target, "Where") { last = $0.errorName() }
             try station.until("guardian") { object.asked.count == 1 }
             // Leave that comes when the object is gone is leave for nothing.
-            station.connection.unexport(try #require(station.connection.object(at: Gallery.guarded)))
+            station.connection.unexport(try #require(station.connection.objects.object(at: Gallery.guarded)))
             object.asked[0](nil)
             try station.until("answer") { !last.isEmpty }
             #expect(last == standard("UnknownObject"))

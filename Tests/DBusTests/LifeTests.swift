@@ -243,7 +243,7 @@ extension BusTests {
                 let client = try station.client()
                 // An object and what stands behind it hold each other.
                 let echo = Station.Echo.export(on: client)
-                echo.object = client.object(at: Station.Echo.path)
+                echo.object = client.objects.object(at: Station.Echo.path)
                 let names = NameWatch(on: client)
                 _ = names.follow(Station.name) { _ in }
                 client.call(Station.Echo.target, "Nothing") { _ in }
