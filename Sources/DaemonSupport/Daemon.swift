@@ -33,6 +33,18 @@ package final class Daemon {
         self.exitsWithBus = arguments.has(Self.exitWithBusOption)
         self.bus = Connection(
             to: address, on: self.loop, names: [busName], retry: .upTo(microseconds: Self.longestRetry))
+        self.bus.export(Self.logControl(name, self.log).exportedObject())
+    }
+
+    /// `busctl set-property … LogLevel s debug` while the daemon runs.
+    private static func logControl(_ name: String, _ log: Log) -> LogControl {
+        LogControl(
+            identifier: name,
+            // Standard error is all we write to; where that leads is our keeper's business.
+            target: LogControl.Setting(allowed: ["console"], get: { "console" }, set: { _ in }),
+            level: { log.level.name },
+            // Nothing we say is graver than an error.
+            setLevel: { log.level = LogLevel(name: $0) ?? .error })
     }
 
     package static func address(
