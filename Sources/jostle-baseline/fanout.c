@@ -63,7 +63,7 @@ int run_fanout_client(const struct options *options) {
     enough(dbus_connection_add_filter(client.bus.connection, raw ? handle_samples : handle_event, &client, NULL));
     owner_follow(&client.sender, &client.bus, from);
     if (raw) {
-        claim(&client.bus, from);
+        claim(&client.bus, from, options->rate, options->latency);
     } else {
         const struct detector detector = {
             .threshold = options->threshold, .every = options->every, .rest = options->rest};

@@ -22,7 +22,8 @@ static const char usage[] =
     "subscribe --count N [--from NAME] [--timeout SECONDS]\n"
     "          [--broker --app ID [--threshold G] [--every US] [--rest US]]\n"
     "    print the unique name, receive events, print their latency\n"
-    "fanout-client --mode raw|event [--app ID] [--threshold G] [--every US] [--rest US] [--from NAME]\n"
+    "fanout-client --mode raw [--rate HZ] [--latency US] [--threshold G] [--from NAME]\n"
+    "fanout-client --mode event --app ID [--threshold G] [--every US] [--rest US] [--from NAME]\n"
     "    claim the samples, or register with the broker; print the unique name; count until SIGTERM\n"
     "daemon --name NAME\n"
     "    own a name and do nothing until SIGTERM\n";
@@ -70,6 +71,7 @@ static bool read_option(struct options *options, const char *option, const char 
         {"--every", .count = &options->every},
         {"--rest", .count = &options->rest},
         {"--timeout", .count = &options->timeout},
+        {"--latency", .count = &options->latency},
     };
     for (size_t index = 0; index < sizeof known / sizeof *known; index++) {
         if (strcmp(option, known[index].option) != 0) continue;

@@ -21,6 +21,7 @@ struct options {
     uint64_t every;
     uint64_t rest;
     uint64_t timeout;
+    uint64_t latency;
     bool broker;
 };
 

@@ -45,7 +45,11 @@ static void send_pending(struct publisher *publisher) {
     publisher->pending = 0;
 }
 
-static void take_sample(struct publisher *publisher) {
+static uint64_t period_ns(const struct publisher *publisher) {
+    return (uint64_t)(1e9 / publisher->rate + 0.5);
+}
+
+static void take_sample(struct publisher *publisher, uint64_t due_us) {
     int index = publisher->pending++;
     bool active = publisher->taken % publisher->active_every == 0;
     publisher->taken++;
@@ -53,19 +57,20 @@ static void take_sample(struct publisher *publisher) {
     row[0] = (active ? 3 : 0) + noise(publisher);
     row[1] = noise(publisher);
     row[2] = 1 + noise(publisher);
-    publisher->times[index] = boottime_us();
+    publisher->times[index] = due_us;
+    /* A detector's grid of looks begins with the first sample. Half a period early, it leaves the others in the middle
+       between two points of the grid, and a timer that is a little late moves none of them across. */
+    if (publisher->taken == 1) publisher->times[index] -= period_ns(publisher) / 2000;
     if (publisher->pending == publisher->batch || publisher->taken == publisher->count) send_pending(publisher);
 }
 
 static void tick(void *context, uint64_t expirations) {
     struct publisher *publisher = context;
     publisher->late += expirations - 1;
-    while (expirations-- > 0 && publisher->taken < publisher->count) take_sample(publisher);
+    /* What the timer held up was due before: a sample's age counts from then, and no two are of one time. */
+    uint64_t now = boottime_us(), period = period_ns(publisher) / 1000;
+    while (expirations-- > 0 && publisher->taken < publisher->count) take_sample(publisher, now - expirations * period);
     if (publisher->taken == publisher->count) bus_end(&publisher->bus);
-}
-
-static uint64_t period_ns(const struct publisher *publisher) {
-    return (uint64_t)(1e9 / publisher->rate + 0.5);
 }
 
 static void start_if_complete(struct publisher *publisher) {
@@ -142,36 +147,68 @@ static void close_entry(DBusMessageIter *entries, DBusMessageIter *entry, DBusMe
     enough(dbus_message_iter_close_container(entries, entry));
 }
 
-static DBusMessage *answer_get_all(struct publisher *publisher, DBusMessage *call) {
-    DBusMessage *reply = dbus_message_new_method_return(call);
-    enough(reply != NULL);
-    DBusMessageIter arguments, entries, entry, value, array;
-    dbus_message_iter_init_append(reply, &arguments);
-    enough(dbus_message_iter_open_container(&arguments, DBUS_TYPE_ARRAY, "{sv}", &entries));
+static void append_text_entry(DBusMessageIter *entries, const char *key, const char *text) {
+    DBusMessageIter entry, value;
+    open_entry(entries, key, "s", &entry, &value);
+    enough(dbus_message_iter_append_basic(&value, DBUS_TYPE_STRING, &text));
+    close_entry(entries, &entry, &value);
+}
 
-    const char *const channels[CHANNELS] = {"x", "y", "z"}, *unit = "g";
-    open_entry(&entries, "Channels", "as", &entry, &value);
+static void append_channels(DBusMessageIter *entries, const char *key) {
+    const char *const channels[CHANNELS] = {"x", "y", "z"};
+    DBusMessageIter entry, value, array;
+    open_entry(entries, key, "as", &entry, &value);
     enough(dbus_message_iter_open_container(&value, DBUS_TYPE_ARRAY, "s", &array));
     for (int index = 0; index < CHANNELS; index++) {
         enough(dbus_message_iter_append_basic(&array, DBUS_TYPE_STRING, &channels[index]));
     }
     enough(dbus_message_iter_close_container(&value, &array));
-    close_entry(&entries, &entry, &value);
+    close_entry(entries, &entry, &value);
+}
 
-    open_entry(&entries, "Unit", "s", &entry, &value);
-    enough(dbus_message_iter_append_basic(&value, DBUS_TYPE_STRING, &unit));
-    close_entry(&entries, &entry, &value);
-
-    append_double_option(&entries, "Range", 16);
-
+static void append_rates(const struct publisher *publisher, DBusMessageIter *entries, const char *key) {
     const double *rates = &publisher->rate;
-    open_entry(&entries, "Rates", "ad", &entry, &value);
+    DBusMessageIter entry, value, array;
+    open_entry(entries, key, "ad", &entry, &value);
     enough(dbus_message_iter_open_container(&value, DBUS_TYPE_ARRAY, "d", &array));
     enough(dbus_message_iter_append_fixed_array(&array, DBUS_TYPE_DOUBLE, &rates, 1));
     enough(dbus_message_iter_close_container(&value, &array));
-    close_entry(&entries, &entry, &value);
+    close_entry(entries, &entry, &value);
+}
 
+static DBusMessage *answer_get_all(struct publisher *publisher, DBusMessage *call) {
+    DBusMessage *reply = dbus_message_new_method_return(call);
+    enough(reply != NULL);
+    DBusMessageIter arguments, entries;
+    dbus_message_iter_init_append(reply, &arguments);
+    enough(dbus_message_iter_open_container(&arguments, DBUS_TYPE_ARRAY, "{sv}", &entries));
+    append_channels(&entries, "Channels");
+    append_text_entry(&entries, "Unit", "g");
+    append_double_option(&entries, "Range", 16);
+    append_rates(publisher, &entries, "Rates");
     enough(dbus_message_iter_close_container(&arguments, &entries));
+    return reply;
+}
+
+/* The root's answer: one sensor, which is all that the broker has to know before it claims. */
+static DBusMessage *answer_list(struct publisher *publisher, DBusMessage *call) {
+    DBusMessage *reply = dbus_message_new_method_return(call);
+    enough(reply != NULL);
+    DBusMessageIter arguments, sensors, sensor, entries;
+    dbus_message_iter_init_append(reply, &arguments);
+    enough(dbus_message_iter_open_container(&arguments, DBUS_TYPE_ARRAY, "(oa{sv})", &sensors));
+    enough(dbus_message_iter_open_container(&sensors, DBUS_TYPE_STRUCT, NULL, &sensor));
+    const char *path = SENSOR_PATH;
+    enough(dbus_message_iter_append_basic(&sensor, DBUS_TYPE_OBJECT_PATH, &path));
+    enough(dbus_message_iter_open_container(&sensor, DBUS_TYPE_ARRAY, "{sv}", &entries));
+    append_text_entry(&entries, "name", "accelerometer");
+    append_channels(&entries, "channels");
+    append_text_entry(&entries, "unit", "g");
+    append_double_option(&entries, "range", 16);
+    append_rates(publisher, &entries, "rates");
+    enough(dbus_message_iter_close_container(&sensor, &entries));
+    enough(dbus_message_iter_close_container(&sensors, &sensor));
+    enough(dbus_message_iter_close_container(&arguments, &sensors));
     return reply;
 }
 
@@ -184,6 +221,8 @@ static DBusHandlerResult answer(DBusConnection *connection, DBusMessage *call, v
     } else if (dbus_message_is_method_call(call, SENSOR_INTERFACE, "Release")) {
         release(publisher, dbus_message_get_sender(call));
         reply = dbus_message_new_method_return(call);
+    } else if (dbus_message_is_method_call(call, SENSORS_INTERFACE, "ListSensors")) {
+        reply = answer_list(publisher, call);
     } else if (dbus_message_is_method_call(call, DBUS_INTERFACE_INTROSPECTABLE, "Introspect")) {
         reply = answer_introspect(call);
     } else if (dbus_message_is_method_call(call, DBUS_INTERFACE_PROPERTIES, "GetAll")) {
@@ -227,6 +266,7 @@ int run_publish(const struct options *options) {
     publisher.bus.context = &publisher;
     bus_open(&publisher.bus, options->bus);
     const DBusObjectPathVTable table = {.message_function = answer};
+    enough(dbus_connection_register_object_path(publisher.bus.connection, SENSORS_PATH, &table, &publisher));
     enough(dbus_connection_register_object_path(publisher.bus.connection, SENSOR_PATH, &table, &publisher));
     enough(dbus_connection_add_filter(publisher.bus.connection, notice_departure, &publisher, NULL));
     dbus_bus_add_match(publisher.bus.connection,

@@ -104,12 +104,15 @@ static void append_no_options(DBusMessageIter *arguments) {
     enough(dbus_message_iter_close_container(arguments, &options));
 }
 
-void claim(struct bus *bus, const char *sensors) {
+void claim(struct bus *bus, const char *sensors, double rate, uint64_t latency_us) {
     DBusMessage *message = dbus_message_new_method_call(sensors, SENSOR_PATH, SENSOR_INTERFACE, "Claim");
     enough(message != NULL);
-    DBusMessageIter arguments;
+    DBusMessageIter arguments, options;
     dbus_message_iter_init_append(message, &arguments);
-    append_no_options(&arguments);
+    enough(dbus_message_iter_open_container(&arguments, DBUS_TYPE_ARRAY, "{sv}", &options));
+    if (rate > 0) append_double_option(&options, "rate", rate);
+    if (latency_us > 0) append_count_option(&options, "batch-latency", latency_us);
+    enough(dbus_message_iter_close_container(&arguments, &options));
     dbus_message_unref(bus_call(bus, message, "a{sv}"));
 }
 

@@ -4,7 +4,9 @@
 #include "bus.h"
 
 #define SENSORS_NAME "org.jostle.Sensors1"
-#define SENSOR_PATH "/org/jostle/Sensors1/accelerometer"
+#define SENSORS_PATH "/org/jostle/Sensors1"
+#define SENSORS_INTERFACE "org.jostle.Sensors1"
+#define SENSOR_PATH SENSORS_PATH "/accelerometer"
 #define SENSOR_INTERFACE "org.jostle.Sensors1.Sensor"
 #define BROKER_NAME "org.jostle.Broker1"
 #define BROKER_PATH "/org/jostle/Broker1"
@@ -45,8 +47,8 @@ struct event {
 bool read_event(DBusMessage *message, struct event *event);
 DBusMessage *new_event(const char *app, const struct event *event);
 
-/* Claims the accelerometer as fast as it goes. */
-void claim(struct bus *bus, const char *sensors);
+/* Claims the accelerometer: a rate of 0 leaves the choice to the service, a latency of 0 wants each sample at once. */
+void claim(struct bus *bus, const char *sensors, double rate, uint64_t latency_us);
 
 /* A detector of the preset `shake.planar`; times in microseconds. */
 struct detector {

@@ -100,6 +100,49 @@ import Testing
         }
     }
 
+    /// It stands in for jostle-sensord, so jostle-brokerd must take it for one.
+    @Test func theBrokerClaimsFromIt() throws {
+        try PrivateBus.with { bus in
+            let sensor = try start("publish", "--rate", "50", "--count", "20", on: bus)
+            try bus.waitForName("org.jostle.Sensors1")
+            let broker = try BackgroundProgram("jostle-brokerd", ["--bus", bus.address])
+            try bus.waitForName("org.jostle.Broker1")
+            let app = try start(
+                "subscribe", "--broker", "--app", "org.example.A", "--count", "100", "--every", "1000", "--rest", "0",
+                on: bus)
+            _ = try app.waitForLine { $0.hasPrefix(":") }
+            #expect(try figures(of: sensor)["published"] == 20)
+            try settle("org.jostle.Broker1", on: bus)
+            let sensors = try bus.busctl([
+                "get-property", "org.jostle.Broker1", "/org/jostle/Broker1", "org.jostle.Broker1", "Sensors",
+            ])
+            #expect(sensors.stdout.contains("\"received\" t 20 ") && sensors.stdout.contains("\"refused\" t 0"))
+            try settle("org.example.A", on: bus)
+            let received = try terminated(app, .exited(1))
+            // Two samples that a busy machine brings together are one look.
+            #expect(1...20 ~= received["events"] ?? 0)
+            #expect(received["refused"] == 0)
+            _ = try broker.terminate()
+        }
+    }
+
+    @Test func aClaimSaysWhatItWants() throws {
+        try PrivateBus.with { bus in
+            let reader = try BackgroundProgram("jostle-sensord", ["--bus", bus.address, "--source", "synth:"])
+            try bus.waitForName("org.jostle.Sensors1")
+            let client = try start(
+                "fanout-client", "--mode", "raw", "--rate", "100", "--latency", "50000", "--threshold", "9", on: bus)
+            let name = try client.waitForLine { $0.hasPrefix(":") }
+            let claimants = try bus.busctl([
+                "get-property", "org.jostle.Sensors1", "/org/jostle/Sensors1/accelerometer",
+                "org.jostle.Sensors1.Sensor", "Claimants",
+            ])
+            #expect(claimants.stdout.hasPrefix("a(sdttt) 1 \"\(name)\" 100 50000 "), "\(claimants)")
+            _ = try terminated(client)
+            _ = try reader.terminate()
+        }
+    }
+
     @Test func anAppRegistersAsTheBrokerWants() throws {
         try PrivateBus.with { bus in
             let broker = try BackgroundProgram(
@@ -176,8 +219,8 @@ import Testing
         try #require(Figures(try program.waitForLine { $0.hasPrefix("{") }))
     }
 
-    private func terminated(_ program: BackgroundProgram) throws -> Figures {
-        #expect(try program.terminate() == .exited(0))
+    private func terminated(_ program: BackgroundProgram, _ end: ProgramEnd = .exited(0)) throws -> Figures {
+        #expect(try program.terminate() == end)
         return try figures(of: program)
     }
 }
