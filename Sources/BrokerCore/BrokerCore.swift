@@ -7,6 +7,8 @@ package import Motion
 /// policy, each hit is decided at once and every app gets its own.
 package struct BrokerCore {
     package let limits: BrokerLimits
+    /// How long samples may be held back so that several travel together.
+    private let batchLatency: TimeSpan
     private var apps: [App?] = []
     private var streams: [SensorStream] = []
     /// What each detector handle stands for.
@@ -24,9 +26,12 @@ package struct BrokerCore {
         let name: String
     }
 
-    /// - Parameter epoch: where epochs begin; at least the wall clock in microseconds, so that a restart never repeats one.
-    package init(limits: BrokerLimits = BrokerLimits(), epoch: UInt64) {
+    /// - Parameters:
+    ///   - epoch: where epochs begin; at least the wall clock in microseconds, so that a restart never repeats one.
+    ///   - batchLatency: how long samples may be held back so that several travel together; events are late by as much.
+    package init(limits: BrokerLimits = BrokerLimits(), epoch: UInt64, batchLatency: TimeSpan = .zero) {
         self.limits = limits
+        self.batchLatency = batchLatency
         self.lastEpoch = epoch
     }
 
@@ -236,7 +241,7 @@ package struct BrokerCore {
     /// Claims each sensor at the fastest rate its detectors need, and releases it with the last of them.
     private mutating func steer(_ actions: inout [BrokerAction]) {
         for index in self.streams.indices {
-            guard let change = self.streams[index].steer() else { continue }
+            guard let change = self.streams[index].steer(self.batchLatency) else { continue }
             switch change {
             case .claim(let pace): actions.append(.claim(sensor: self.streams[index].name, pace))
             case .release: actions.append(.release(sensor: self.streams[index].name))

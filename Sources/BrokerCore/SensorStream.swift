@@ -60,8 +60,9 @@ package struct SensorStream {
     }
 
     /// What has to change about the claim, if anything.
-    mutating func steer() -> Change? {
-        self.wanted = self.detectors == 0 ? nil : self.engine.neededRate.map { SensorPace(rate: $0) }
+    mutating func steer(_ batchLatency: TimeSpan) -> Change? {
+        let rate = self.detectors == 0 ? nil : self.engine.neededRate
+        self.wanted = rate.map { SensorPace(rate: $0, batchLatency: batchLatency) }
         guard self.description != nil, self.wanted != self.claimed else { return nil }
         self.claimed = self.wanted
         guard let wanted = self.wanted else {

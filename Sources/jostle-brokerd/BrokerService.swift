@@ -22,14 +22,14 @@ final class BrokerService {
     private var actions: [BrokerAction] = []
     private var lastArrival = Timestamp.zero
 
-    init(on loop: EventLoop, bus: Connection, sensorBus: Connection, log: Log) {
+    init(on loop: EventLoop, bus: Connection, sensorBus: Connection, batchLatency: TimeSpan, log: Log) {
         self.loop = loop
         self.bus = bus
         self.log = log
         self.names = NameWatch(on: bus)
         self.sender = PacedSender(on: bus)
         // Epochs survive a lost disk because the wall clock is ahead of all that were given out.
-        self.core = BrokerCore(epoch: UInt64(max(0, Clock.wallClock())))
+        self.core = BrokerCore(epoch: UInt64(max(0, Clock.wallClock())), batchLatency: batchLatency)
         self.link = SensorLink(self, on: sensorBus)
         bus.export(ExportedObject(Path.broker, [(BrokerInterface.table, self)]))
     }

@@ -9,9 +9,12 @@ import Protocol
 struct Main {
     private static let sensorBusOption = CommandOption.value(
         "sensor-bus", "BUS", "the bus of the sensor reader, if it is another one")
+    private static let latencyOption = CommandOption.value(
+        "batch-latency", "TIME",
+        "how long the reader may hold samples back so that several travel together, such as 100ms (default: 0)")
     private static let syntax = CommandSyntax(
         "jostle-brokerd", "Evaluates the detectors of all apps and gives each its events.",
-        options: [sensorBusOption] + Daemon.options)
+        options: [sensorBusOption, latencyOption] + Daemon.options)
 
     static func main() {
         do {
@@ -19,7 +22,9 @@ struct Main {
             let arguments = self.syntax.parseOrExit()
             let daemon = try Daemon(self.syntax.name, owning: BusName.broker, arguments)
             let sensorBus = try self.sensorBus(arguments, daemon)
-            let service = BrokerService(on: daemon.loop, bus: daemon.bus, sensorBus: sensorBus, log: daemon.log)
+            let service = BrokerService(
+                on: daemon.loop, bus: daemon.bus, sensorBus: sensorBus, batchLatency: try self.latency(arguments),
+                log: daemon.log)
             if sensorBus !== daemon.bus { try service.sensors.open() }
             let code = try daemon.run(ready: { service.busReady() }, lost: { service.busLost() })
             code.exit()
@@ -29,6 +34,18 @@ struct Main {
             Log(program: self.syntax.name).error("\(error)")
             ExitCode.no.exit()
         }
+    }
+
+    private static func latency(_ arguments: Arguments) throws(UsageProblem) -> TimeSpan {
+        let limit = SensorLimits.batchLatency
+        let expected = "a time up to \(Int(limit.seconds)) s, such as 100ms"
+        let latency = try arguments.value(of: self.latencyOption, expected: expected) { text -> TimeSpan? in
+            guard let quantity = try? Quantity.parse(text), quantity.dimension == .time,
+                let span = TimeSpan(seconds: quantity.value)
+            else { return nil }
+            return (.zero...limit).contains(span) ? span : nil
+        }
+        return latency ?? .zero
     }
 
     /// A connection of its own when the sensors are on another bus than the apps.

@@ -144,6 +144,14 @@ import Testing
         #expect(bench.take() == [.release(sensor: "accelerometer")])
     }
 
+    @Test func samplesMayTravelTogetherIfTheBrokerWasToldSo() throws {
+        var bench = Bench(batchLatency: .milliseconds(100))
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Bench.planar("one", 2))
+        let pace = SensorPace(rate: 10, batchLatency: .milliseconds(100))
+        #expect(bench.take() == [.claim(sensor: "accelerometer", pace)])
+    }
+
     @Test func anAbsentSensorIsClaimedWhenItComes() throws {
         var bench = Bench(sensor: nil)
         let app = try bench.register(0, "org.example.App")

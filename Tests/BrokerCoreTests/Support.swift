@@ -12,8 +12,11 @@ struct Bench {
         name: "accelerometer", channels: ["x", "y", "z"], unit: "g", range: 16, rates: [10, 25, 50, 100],
         source: "test", isSimulated: false)
 
-    init(limits: BrokerLimits = BrokerLimits(), sensor: SensorDescription? = Bench.sensor) {
-        self.core = BrokerCore(limits: limits, epoch: 1_000)
+    init(
+        limits: BrokerLimits = BrokerLimits(), sensor: SensorDescription? = Bench.sensor,
+        batchLatency: TimeSpan = .zero
+    ) {
+        self.core = BrokerCore(limits: limits, epoch: 1_000, batchLatency: batchLatency)
         if let sensor { self.core.sensorAppeared(sensor, at: self.now, &self.actions) }
     }
 
