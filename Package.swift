@@ -27,10 +27,12 @@ func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .executableTarget(name: name, dependencies: dependencies, swiftSettings: audited)
 }
 
-/// A program in C that tests or the benchmark start; warnings are errors here too.
+/// For what is written in C: SwiftPM links it as if it were Swift; in embedded Swift there is no runtime.
 ///
-/// SwiftPM links it as if it were Swift; in embedded Swift there is no runtime. Without this a baseline would load one,
-/// and its start and its memory would be no measure.
+/// Without this a baseline would load one, and its start and its memory would be no measure.
+let withoutRuntime = LinkerSetting.unsafeFlags(["-enable-experimental-feature", "Embedded", "-no-static-stdlib"])
+
+/// A program in C that tests or the benchmark start; warnings are errors here too.
 func helper(_ name: String, path: String? = nil, _ dependencies: [Target.Dependency] = []) -> Target {
     .executableTarget(
         name: name, dependencies: dependencies, path: path,
@@ -39,9 +41,7 @@ func helper(_ name: String, path: String? = nil, _ dependencies: [Target.Depende
             // A square root is one instruction then, and needs no library.
             .unsafeFlags(["-fno-math-errno"]),
         ],
-        linkerSettings: [
-            .unsafeFlags(["-enable-experimental-feature", "Embedded", "-no-static-stdlib"])
-        ])
+        linkerSettings: [withoutRuntime])
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -61,6 +61,9 @@ let package = Package(
         .executable(name: "jostle", targets: ["jostle"]),
         .executable(name: "jostle-sensord", targets: ["jostle-sensord"]),
         .executable(name: "jostle-brokerd", targets: ["jostle-brokerd"]),
+        .executable(name: "jostle-bench", targets: ["jostle-bench"]),
+        // Only to be preloaded by the benchmark.
+        .library(name: "malloc-count", type: .dynamic, targets: ["malloc-count"]),
     ] + fuzzProducts,
     targets: [
         // C at the edge.
@@ -95,10 +98,20 @@ let package = Package(
             ]
         ),
 
+        program("jostle-bench", ["TestSupport", "DaemonSupport", "DBus", "EventLoop"]),
+
         // What tests and the benchmark run on, and what the benchmark compares with.
         helper("jostle-baseline", ["CDBus"]),
         helper("test-tether", path: "Tests/Tether"),
         helper("test-dbus-broker", path: "Tests/BrokerLauncher", ["CDBus"]),
+        .target(
+            name: "malloc-count",
+            cSettings: [
+                .define("_GNU_SOURCE"), .enableWarning("all"), .enableWarning("extra"), .treatAllWarnings(as: .error),
+                // Or the compiler turns what is written here into calls of itself.
+                .unsafeFlags(["-fno-builtin"]),
+            ],
+            linkerSettings: [withoutRuntime]),
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: [.define("_GNU_SOURCE")]),
         .target(name: "TestSupport", dependencies: ["CTestSupport"], path: "Tests/TestSupport", swiftSettings: audited),
 
@@ -115,5 +128,6 @@ let package = Package(
         tests("TestSupportTests", ["TestSupport", "CTestSupport"]),
         tests("BusPolicyTests", ["TestSupport"]),
         tests("BaselineTests", ["TestSupport"]),
+        tests("BenchTests", ["jostle-bench", "TestSupport"]),
     ] + fuzzTargets
 )

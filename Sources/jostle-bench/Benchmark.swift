@@ -1,0 +1,36 @@
+import TestSupport
+
+/// What can be measured by itself: the names that `--only` takes.
+enum Benchmark: String, CaseIterable {
+    case twoHops = "two-hops"
+    case allocations
+    case start
+    case idle
+    case sharing
+
+    func run(_ plan: Plan, _ report: (Figure) -> Void) throws(Failure) {
+        switch self {
+        case .twoHops: try TwoHopBenchmark.run(plan, report)
+        case .allocations: try AllocationBenchmark.run(plan, report)
+        case .start: try StartBenchmark.run(plan, report)
+        case .idle: try IdleBenchmark.run(plan, report)
+        case .sharing: try SharingBenchmark.run(plan, report)
+        }
+    }
+}
+
+/// How long and how often is measured.
+struct Plan {
+    /// Pairs of measurements, of which the median counts.
+    let rounds: Int
+    /// Seconds of the two-hop stream that count.
+    let stream: Double
+    let idle: Double
+    /// Loops of the motion while the processor time of all is taken.
+    let loops: Int
+    /// How many clients share a sensor.
+    let crowds: [Int]
+
+    static let full = Plan(rounds: 5, stream: 4, idle: 5, loops: 1, crowds: [10, 50, 200])
+    static let quick = Plan(rounds: 1, stream: 1, idle: 1, loops: 1, crowds: [10])
+}

@@ -1,0 +1,56 @@
+import DaemonSupport
+import EventLoop
+import Glibc
+import TestSupport
+
+/// jostle-bench: measures against the budget, always beside a baseline in the same run.
+@main
+struct Main {
+    private static let jsonOption = CommandOption.flag("json", "print one JSON object a line for every figure")
+    private static let onlyOption = CommandOption.value(
+        "only", "NAME", "measure only this: \(Benchmark.allCases.map(\.rawValue).joined(separator: ", "))",
+        repeats: true)
+    private static let quickOption = CommandOption.flag("quick", "measure once and shortly, for a first look")
+    private static let syntax = CommandSyntax(
+        "jostle-bench", "Measures what Jostle costs, against the budget.",
+        options: [jsonOption, onlyOption, quickOption])
+
+    static func main() {
+        do {
+            Startup.prepareProgram()
+            // Four descriptors for each program that is started.
+            raiseDescriptorLimit()
+            let arguments = self.syntax.parseOrExit()
+            let chosen = try self.benchmarks(arguments.values(of: self.onlyOption))
+            let isJSON = arguments.has(self.jsonOption)
+            let plan = arguments.has(self.quickOption) ? Plan.quick : Plan.full
+            if !isJSON { try writeAll(Figure.heading + "\n", to: STDOUT_FILENO) }
+            var isWithin = true
+            for benchmark in chosen {
+                try benchmark.run(plan) { figure in
+                    if figure.passes == false { isWithin = false }
+                    // Nobody to tell is no reason to stop measuring: the exit status tells it too.
+                    try? writeAll((isJSON ? figure.json : figure.row) + "\n", to: STDOUT_FILENO)
+                }
+            }
+            (isWithin ? ExitCode.done : ExitCode.no).exit()
+        } catch let problem as UsageProblem {
+            self.syntax.exit(with: problem)
+        } catch {
+            Log(program: self.syntax.name).error("\(error)")
+            ExitCode.no.exit()
+        }
+    }
+
+    private static func benchmarks(_ names: [String]) throws(UsageProblem) -> [Benchmark] {
+        guard !names.isEmpty else { return Benchmark.allCases }
+        var chosen: [Benchmark] = []
+        for name in names {
+            guard let benchmark = Benchmark(rawValue: name) else {
+                throw UsageProblem("there is no benchmark '\(name)'")
+            }
+            chosen.append(benchmark)
+        }
+        return chosen
+    }
+}

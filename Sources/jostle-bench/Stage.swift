@@ -1,0 +1,69 @@
+import EventLoop
+import Glibc
+import TestSupport
+
+/// A bus of its own, and the programs that are measured on it. All of it ends with the stage.
+final class Stage {
+    let bus: PrivateBus
+
+    init() throws(Failure) {
+        self.bus = try PrivateBus(.session, on: .dbusDaemon)
+    }
+
+    /// Starts a program of ours, and returns when it owns its name.
+    func daemon(
+        _ name: String, owning busName: String, _ options: [String] = [], environment: [String: String] = [:]
+    ) throws(Failure) -> BackgroundProgram {
+        let arguments = ["--bus", self.bus.address, "--exit-with-bus"] + options
+        let program = try BackgroundProgram(name, arguments, environment: environment)
+        try self.bus.waitForName(busName)
+        return program
+    }
+
+    func broker(_ options: [String] = [], environment: [String: String] = [:]) throws(Failure) -> BackgroundProgram {
+        try self.daemon("jostle-brokerd", owning: "org.jostle.Broker1", options, environment: environment)
+    }
+
+    func reader(_ options: [String]) throws(Failure) -> BackgroundProgram {
+        try self.daemon("jostle-sensord", owning: "org.jostle.Sensors1", options)
+    }
+
+    /// Starts a command of `jostle-baseline`.
+    func baseline(
+        _ command: String, _ options: [String] = [], environment: [String: String] = [:]
+    ) throws(Failure) -> BackgroundProgram {
+        try BackgroundProgram(
+            "jostle-baseline", [command, "--bus", self.bus.address] + options, environment: environment)
+    }
+
+    func end() { self.bus.stop() }
+}
+
+extension BackgroundProgram {
+    /// Waits until a baseline client is connected and has claimed or registered; returns its unique name.
+    func connected() throws(Failure) -> String {
+        try self.waitForLine { $0.hasPrefix(":") }
+    }
+
+    /// Ends a baseline client, and reads what it has to say.
+    func finalFigures() throws(Failure) -> Figures {
+        _ = try self.terminate()
+        guard let figures = Figures(try self.waitForLine { $0.hasPrefix("{") }) else {
+            throw Failure("\(self.name) says nothing sensible: \(self.output)")
+        }
+        return figures
+    }
+}
+
+extension Figures {
+    func number(_ name: String) throws(Failure) -> Double {
+        guard let value = self[name] else { throw Failure("a baseline does not tell '\(name)'") }
+        return Double(value)
+    }
+}
+
+/// Lets time pass. Only to measure through it, never to wait for something.
+func pass(seconds: Double) {
+    let end = Clock.monotonic.now() + Int64(seconds * 1_000_000)
+    while case let left = end - Clock.monotonic.now(), left > 0 { usleep(UInt32(clamping: left)) }
+}

@@ -1,0 +1,104 @@
+import EventLoop
+import TestSupport
+
+/// A sample published until its event is received, one event for each sample: through our broker, and through the least
+/// that could stand in its place.
+enum TwoHopBenchmark {
+    static func run(_ plan: Plan, _ report: (Figure) -> Void) throws(Failure) {
+        var median = Pairs()
+        var tail = Pairs()
+        var cost = Pairs()
+        for _ in 0..<plan.rounds {
+            let ours = try TwoHopRun(through: .broker).measure(for: plan.stream)
+            let relayed = try TwoHopRun(through: .relay).measure(for: plan.stream)
+            median.add(ours: ours.median, baseline: relayed.median)
+            tail.add(ours: ours.tail, baseline: relayed.tail)
+            cost.add(ours: ours.cost, baseline: relayed.cost)
+        }
+        report(median.figure("two-hops.p50", "us", within: .ratio(.atMost, 1.25)))
+        report(tail.figure("two-hops.p99", "us", within: .ratio(.atMost, 1.5)))
+        report(cost.figure("two-hops.cpu", "us/event"))
+    }
+}
+
+/// The three processes on one bus: a publisher, what is in the middle, and a subscriber.
+struct TwoHopRun {
+    enum Middle {
+        case broker
+        case relay
+    }
+
+    struct Result {
+        /// Latencies in microseconds.
+        var median: Double
+        var tail: Double
+        /// Microseconds of processor time that the middle took for an event, samples without one included.
+        var cost: Double
+    }
+
+    private let stage: Stage
+    private let publisher: BackgroundProgram
+    private let subscriber: BackgroundProgram
+    let middle: BackgroundProgram
+
+    static let rate = 1_000.0
+    /// Until caches and the processor's clock have settled.
+    private static let warmUp = 0.5
+    /// More than any run sends; the publisher is ended.
+    private static let plenty = "1000000"
+
+    /// Starts everything; the samples flow when this returns.
+    ///
+    /// - Parameter environment: for the program in the middle.
+    init(through middle: Middle, on stage: Stage? = nil, environment: [String: String] = [:]) throws(Failure) {
+        let stage = if let stage { stage } else { try Stage() }
+        self.stage = stage
+        self.publisher = try stage.baseline("publish", ["--rate", "\(Int(Self.rate))", "--count", Self.plenty])
+        try stage.bus.waitForName("org.jostle.Sensors1")
+        switch middle {
+        case .broker:
+            self.middle = try stage.broker(environment: environment)
+            // The shortest pace there is: at this rate, every sample is a look, and without rest, every look a hit.
+            self.subscriber = try stage.baseline(
+                "subscribe",
+                ["--broker", "--app", "org.example.App", "--count", Self.plenty, "--every", "1000", "--rest", "0"])
+            _ = try self.subscriber.connected()
+        case .relay:
+            self.subscriber = try stage.baseline("subscribe", ["--count", Self.plenty])
+            let name = try self.subscriber.connected()
+            self.middle = try stage.baseline("relay", ["--to", name], environment: environment)
+            try stage.bus.waitForName("org.jostle.Baseline.Relay")
+        }
+    }
+
+    /// Takes what `counter` counts for a sample in the middle of the stream.
+    func perSample(for seconds: Double, _ counter: () throws(Failure) -> Double) throws(Failure) -> Double {
+        pass(seconds: Self.warmUp)
+        let before = try counter()
+        let began = Clock.monotonic.now()
+        pass(seconds: seconds)
+        let samples = Double(Clock.monotonic.now() - began) / 1_000_000 * Self.rate
+        return (try counter() - before) / samples
+    }
+
+    func measure(for seconds: Double) throws(Failure) -> Result {
+        let pid = self.middle.pid
+        let cost = try self.perSample(for: seconds) { () throws(Failure) in try ProcessAccount.cpuTime(of: pid) }
+        let (latencies, share) = try self.end()
+        return Result(
+            median: try latencies.number("p50_us"), tail: try latencies.number("p99_us"), cost: cost / share)
+    }
+
+    /// Ends the stream. Tells what the subscriber measured, and how many events there were for a sample.
+    func end() throws(Failure) -> (Figures, Double) {
+        defer { self.stage.end() }
+        let published = try self.publisher.finalFigures().number("published")
+        let received = try self.subscriber.finalFigures()
+        // A busy machine can delay a sample by more than half a period, into its neighbour's look.
+        let share = try received.number("events") / published
+        guard share > 0.75, try received.number("refused") == 0 else {
+            throw Failure("only \(short(share)) events for a sample: the machine is too busy to measure")
+        }
+        return (received, share)
+    }
+}
