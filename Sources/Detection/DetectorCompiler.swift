@@ -40,7 +40,11 @@ package enum DetectorCompiler {
             restMode: try options.word("rest-mode", RestMode.self) ?? preset.restMode,
             decimation: try options.word("decimation", Decimation.self) ?? .last, startsResting: preset.startsResting)
         try pace.check(options)
-        let values = try self.values(of: preset, options)
+        var values = try self.values(of: preset, options)
+        // The system's shake is the shake with its defaults and nothing to set.
+        if preset.source == .native(.shake), values.isEmpty {
+            values = PresetCatalogue.named("shake")?.parameters.map(\.defaultValue) ?? []
+        }
 
         let scope: ConditionScope
         let result: ConditionParser.Result

@@ -142,7 +142,8 @@ struct ConditionParser {
             let before = try self.truth(left, from: start)
             try self.advance()
             let offset = self.token.offset
-            let after = try self.truth(try self.disjunction(), from: offset)
+            let afterTerm = try self.disjunction()
+            let after = try self.truth(afterTerm, from: offset)
             guard try self.takeWord("within") else { throw self.unexpected("expected 'within' and a time") }
             let span = try self.duration()
             let node = try self.builder.node(
@@ -159,7 +160,8 @@ struct ConditionParser {
             let first = try self.truth(left, from: start)
             try self.advance()
             let offset = self.token.offset
-            let second = try self.truth(try self.conjunction(), from: offset)
+            let secondTerm = try self.conjunction()
+            let second = try self.truth(secondTerm, from: offset)
             left = .truth(try self.builder.joined(first, second, and: false))
         }
         return left
@@ -172,7 +174,8 @@ struct ConditionParser {
             let first = try self.truth(left, from: start)
             try self.advance()
             let offset = self.token.offset
-            let second = try self.truth(try self.negation(), from: offset)
+            let secondTerm = try self.negation()
+            let second = try self.truth(secondTerm, from: offset)
             left = .truth(try self.builder.joined(first, second, and: true))
         }
         return left
@@ -182,7 +185,8 @@ struct ConditionParser {
         guard try self.takeWord("not") else { return try self.comparison() }
         let offset = self.token.offset
         let term = try self.nested { (parser) throws(ConditionProblem) in try parser.negation() }
-        return .truth(try self.builder.opposite(try self.truth(term, from: offset)))
+        let truth = try self.truth(term, from: offset)
+        return .truth(try self.builder.opposite(truth))
     }
 
     private mutating func comparison() throws(ConditionProblem) -> Term {
@@ -196,7 +200,8 @@ struct ConditionParser {
         let place = self.token.offset
         try self.advance()
         let offset = self.token.offset
-        let second = try self.scalar(try self.sum(), from: offset)
+        let secondTerm = try self.sum()
+        let second = try self.scalar(secondTerm, from: offset)
         guard first.kind == second.kind else {
             throw ConditionProblem(
                 offset,
@@ -219,7 +224,8 @@ struct ConditionParser {
             let place = self.token.offset
             try self.advance()
             let offset = self.token.offset
-            let second = try self.scalar(try self.product(), from: offset)
+            let secondTerm = try self.product()
+            let second = try self.scalar(secondTerm, from: offset)
             guard first.kind == second.kind else {
                 throw ConditionProblem(
                     offset,
@@ -240,7 +246,8 @@ struct ConditionParser {
             let place = self.token.offset
             try self.advance()
             let offset = self.token.offset
-            let second = try self.scalar(try self.factor(), from: offset)
+            let secondTerm = try self.factor()
+            let second = try self.scalar(secondTerm, from: offset)
             left = .scalar(try self.builder.product(first, second, divides: divides, at: place))
         }
         return left
@@ -250,7 +257,8 @@ struct ConditionParser {
         let offset = self.token.offset
         if try self.take("-") {
             let term = try self.nested { (parser) throws(ConditionProblem) in try parser.factor() }
-            return .scalar(try self.builder.negated(try self.scalar(term, from: offset + 1)))
+            let value = try self.scalar(term, from: offset + 1)
+            return .scalar(try self.builder.negated(value))
         }
         switch self.token.content {
         case .number(let quantity):
