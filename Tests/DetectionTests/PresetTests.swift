@@ -1,0 +1,231 @@
+import Motion
+import Testing
+
+@testable import Detection
+
+@Suite struct PresetTests {
+    /// The shake's streaming form, with lists where the engine has a ring.
+    private struct PlainShake {
+        let threshold: Double
+        let count: Int
+        var peak: (x: Double, y: Double, z: Double, length: Double)?
+        var seen = 0.0
+        var starts: [Double] = []
+        var lastFired = -Double.infinity
+
+        mutating func look(_ t: Double, _ x: Double, _ y: Double, _ z: Double) -> Bool {
+            let square = x * x + y * y + z * z
+            if square <= self.threshold * self.threshold { return false }
+            let length = square.squareRoot()
+            if let peak = self.peak, t - self.seen <= 400_000 {
+                let cosine = (x * peak.x + y * peak.y + z * peak.z) / (length * peak.length)
+                if cosine < -0.3 {
+                    if t - (self.starts.last ?? 0) >= 30_000 {
+                        self.starts.append(t)
+                        self.peak = (x, y, z, length)
+                        self.seen = t
+                    }
+                } else if cosine > 0 {
+                    self.seen = t
+                    if length > peak.length { self.peak = (x, y, z, length) }
+                }
+            } else {
+                self.starts = [t]
+                self.peak = (x, y, z, length)
+                self.seen = t
+            }
+            guard self.starts.count >= self.count else { return false }
+            let span = (self.starts.last ?? 0) - self.starts[self.starts.count - self.count]
+            guard span <= 1_200_000, t - self.lastFired >= 1_000_000 else { return false }
+            self.lastFired = t
+            self.peak = nil
+            self.starts = []
+            return true
+        }
+    }
+
+    @Test(arguments: ["normal", "pocket", "sensitive"], Array(UInt64(1)...8))
+    func shakeIsItsStreamingForm(_ sensitivity: String, seed: UInt64) throws {
+        let block = Motions.accelerometer(seed: seed, .init(rate: 100, seconds: 60, shaking: 0.8, amplitude: 1...4))
+        var engine = DetectionEngine([try preset("shake", ["sensitivity": .text(sensitivity)])])
+        let hits = engine.run(block).map(\.time.microseconds)
+        var plain = PlainShake(threshold: sensitivity == "pocket" ? 2 : 1.5, count: sensitivity == "sensitive" ? 2 : 3)
+        var expected: [Int64] = []
+        var bucket: Int64 = -1
+        for row in 0..<block.count where (block.times[row] - block.times[0]) / 50_000 != bucket {
+            bucket = (block.times[row] - block.times[0]) / 50_000
+            let values = Array(block.values[row * 3..<row * 3 + 3])
+            if plain.look(Double(block.times[row]), values[0], values[1], values[2]) {
+                expected.append(block.times[row])
+            }
+        }
+        #expect(hits == expected, "seed \(seed)")
+        #expect(!expected.isEmpty, "seed \(seed)")
+    }
+
+    @Test func lowpassFollowsTheArticlesOrder() throws {
+        let block = Motions.accelerometer(seed: 5, .init(rate: 60, seconds: 120, shaking: 1, amplitude: 4...9))
+        var engine = DetectionEngine(channels: ["x", "y", "z"])
+        let start = Timestamp(microseconds: block.times[0])
+        engine.add(try preset("shake.lowpass"), as: DetectorID(0), at: start)
+        let hits = engine.run(block).map(\.time.microseconds)
+        var filtered = [0.0, 0, 0]
+        var last = block.times[0]
+        var bucket: Int64 = -1
+        var expected: [Int64] = []
+        for row in 0..<block.count where (block.times[row] - block.times[0]) / 200_000 != bucket {
+            bucket = (block.times[row] - block.times[0]) / 200_000
+            var isTrue = false
+            for axis in 0..<3 {
+                let next = 0.1 * block.values[row * 3 + axis] + (1 - 0.1) * filtered[axis]
+                if abs(next - filtered[axis]) > 0.38 { isTrue = true }
+                filtered[axis] = next
+            }
+            if isTrue, block.times[row] - last >= 1_000_000 {
+                expected.append(block.times[row])
+                last = block.times[row]
+            }
+        }
+        #expect(hits == expected)
+        #expect(!expected.isEmpty)
+    }
+
+    @Test func tiltedFiltersAgainAtAJolt() throws {
+        let block = Motions.accelerometer(seed: 6, .init(rate: 50, seconds: 120, shaking: 1, amplitude: 2...6))
+        var engine = DetectionEngine([try preset("shake.tilted")])
+        let hits = engine.run(block).map(\.time.microseconds)
+        var (fx, fy) = (0.0, 0.0)
+        var last: Int64?
+        var bucket: Int64 = -1
+        var expected: [Int64] = []
+        for row in 0..<block.count where (block.times[row] - block.times[0]) / 100_000 != bucket {
+            bucket = (block.times[row] - block.times[0]) / 100_000
+            let (x, y) = (block.values[row * 3], block.values[row * 3 + 1])
+            fx = 0.1 * x + (1 - 0.1) * fx
+            fy = 0.1 * y + (1 - 0.1) * fy
+            guard abs(x) >= 1.5 || abs(y) >= 1.5, last.map({ block.times[row] - $0 > 1_000_000 }) ?? true else {
+                continue
+            }
+            fx = 0.1 * x + (1 - 0.1) * fx
+            fy = 0.1 * y + (1 - 0.1) * fy
+            if abs(Mathematics.arctangent(fy, fx)) > 70 * .pi / 180 {
+                expected.append(block.times[row])
+                last = block.times[row]
+            }
+        }
+        #expect(hits == expected)
+        #expect(!expected.isEmpty)
+    }
+
+    @Test(arguments: PresetCatalogue.all.map(\.name))
+    func isDocumentedCompilesAndRestsAtRest(_ name: String) throws {
+        let found = try #require(PresetCatalogue.named(name))
+        for text in [found.summary, found.whenToUse, found.weaknesses] { #expect(text.hasSuffix(".")) }
+        for parameter in found.parameters {
+            #expect(parameter.range.contains(parameter.defaultValue))
+            #expect(parameter.help.hasSuffix("."))
+            _ = try preset(name, [parameter.name: parameter.option(parameter.range.upperBound)])
+        }
+        for sensitivity in found.sensitivities { _ = try preset(name, ["sensitivity": .text(sensitivity.word)]) }
+        let compiled = try preset(name)
+        // The device lies on its back, with the noise of a phone's sensor.
+        var random = SeededRandom(seed: 3)
+        let rest = trace(rate: 400, seconds: 4) { _ in
+            (random.uniform(-0.01...0.01), random.uniform(-0.01...0.01), 1 + random.uniform(-0.01...0.01))
+        }
+        var engine = DetectionEngine([compiled])
+        #expect(engine.run(rest).isEmpty)
+    }
+
+    private func hits(
+        _ name: String, rate: Double = 400, seconds: Double, _ motion: (Double) -> (Double, Double, Double)
+    )
+        throws -> [Double]
+    {
+        var engine = DetectionEngine([try preset(name)])
+        return engine.run(trace(rate: rate, seconds: seconds, motion)).map {
+            Double($0.time.microseconds) / 1_000_000 - 10
+        }
+    }
+
+    /// A knock: a short pulse at a time.
+    private func knock(_ t: Double, at start: Double) -> Double { t >= start && t < start + 0.012 ? 2 : 0 }
+
+    @Test func aTapIsOneKnock() throws {
+        let once = try self.hits("tap", seconds: 3) { (0, 0, 1 + self.knock($0, at: 1)) }
+        #expect(once.count == 1)
+        #expect(try self.hits("double-tap", seconds: 3) { (0, 0, 1 + self.knock($0, at: 1)) }.isEmpty)
+        // A push that lasts is no tap.
+        #expect(try self.hits("tap", seconds: 3) { (0, 0, $0 >= 1 && $0 < 1.3 ? 3 : 1) }.isEmpty)
+    }
+
+    @Test func aDoubleTapIsTwoKnocksInTime() throws {
+        let twice = try self.hits("double-tap", seconds: 3) {
+            (0, 0, 1 + self.knock($0, at: 1) + self.knock($0, at: 1.25))
+        }
+        #expect(twice.count == 1)
+        let late = try self.hits("double-tap", seconds: 4) { (0, 0, 1 + self.knock($0, at: 1) + self.knock($0, at: 2)) }
+        #expect(late.isEmpty)
+    }
+
+    @Test func turningOverFiresOnceItLies() throws {
+        let turned = try self.hits("flip.face-down", seconds: 5) { t in
+            let share = min(max((t - 2) / 0.6, 0), 1)
+            return (0, 1 - abs(1 - 2 * share), 1 - 2 * share)
+        }
+        #expect(turned.count == 1)
+        #expect((turned.first ?? 0) > 2.8)
+        #expect(try self.hits("flip.face-down", seconds: 5) { _ in (0, 0, -1) }.isEmpty)
+    }
+
+    @Test func pickingUpFires() throws {
+        let lifted = try self.hits("pick-up", seconds: 6) { t in
+            let share = min(max((t - 3) / 0.5, 0), 1)
+            return (0, 0.8 * share, 1 - 0.4 * share)
+        }
+        #expect(lifted.count == 1)
+    }
+
+    @Test func fallingFiresBeforeTheImpact() throws {
+        let fallen = try self.hits("free-fall", seconds: 4) { t in
+            (0, 0, t >= 2 && t < 2.3 ? 0.02 : t >= 2.3 && t < 2.35 ? 6 : 1)
+        }
+        #expect(fallen.count == 1)
+        #expect((fallen.first ?? 9) < 2.2)
+        #expect(try self.hits("free-fall", seconds: 4) { t in (0, 0, t >= 2 && t < 2.08 ? 0.02 : 1) }.isEmpty)
+    }
+
+    @Test func stillnessAndMotionFireOnceEach() throws {
+        // Moves for 8 s, lies for 12 s, moves again.
+        func motion(_ t: Double) -> (Double, Double, Double) {
+            let isMoving = t < 8 || t >= 20
+            let phase = (t * 2).truncatingRemainder(dividingBy: 1)
+            return (0, 0, 1 + (isMoving ? 0.4 * (abs(phase - 0.5) * 4 - 1) : 0))
+        }
+        let still = try self.hits("still", rate: 50, seconds: 28, motion)
+        #expect(still.count == 1)
+        #expect((still.first ?? 0) > 13 && (still.first ?? 99) < 15)
+        let moving = try self.hits("moving", rate: 50, seconds: 28, motion)
+        #expect(moving.count == 2)
+    }
+
+    @Test func stepsAreCountedAtAWalkingPace() throws {
+        let steps = try self.hits("step", rate: 100, seconds: 12) { t in
+            guard t > 2 else { return (0, 0, 1) }
+            let phase = (t * 2).truncatingRemainder(dividingBy: 1)
+            return (0, 0, 1 + 0.5 * (abs(phase - 0.5) * 4 - 1))
+        }
+        #expect((18...21).contains(steps.count))
+    }
+
+    @Test func orientationReportsTheNewSide() throws {
+        var engine = DetectionEngine([try preset("orientation")])
+        let hits = engine.run(
+            trace(rate: 50, seconds: 12) { t in
+                t < 3 ? (0, 1, 0) : t < 6 ? (1, 0, 0) : t < 9 ? (0.7, 0.7, 0) : (0, 0, -1)
+            })
+        #expect(hits.map(\.peak) == [1, 6])
+        let tilted = try self.hits("tilt", rate: 50, seconds: 30) { t in t < 15 ? (0, 0, 1) : (0, 1, 0) }
+        #expect(tilted.count == 1)
+    }
+}

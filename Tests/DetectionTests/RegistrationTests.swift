@@ -1,0 +1,90 @@
+import Motion
+import Testing
+
+@testable import Detection
+
+/// Detectors come, are replaced and go while samples flow.
+@Suite struct RegistrationTests {
+    @Test(arguments: Array(UInt64(1)...8))
+    func comingAndGoingAgreesWithPlainDetectors(seed: UInt64) throws {
+        var random = SeededRandom(seed: seed)
+        let block = Motions.accelerometer(seed: seed, .init(rate: 100, seconds: 8, shaking: 1))
+        let texts: [(String, PlainDetector.Rule)] = [
+            ("hypot(x, y)", .planar), ("max(abs(x), abs(y), abs(z))", .axis), ("norm(x, y, z)", .magnitude),
+        ]
+        var engine = DetectionEngine(channels: ["x", "y", "z"])
+        var plain: [UInt32: PlainDetector] = [:]
+        var hits: [Hit] = []
+        var expected: [Hit] = []
+        for row in 0..<block.count {
+            for _ in 0..<(row == 0 ? 400 : random.chance(0.1) ? 20 : 0) {
+                let id = UInt32.random(in: 0..<320, using: &random)
+                if random.chance(0.4) {
+                    engine.remove(DetectorID(id))
+                    plain[id] = nil
+                    continue
+                }
+                let (text, rule) = texts.randomElement(using: &random) ?? texts[0]
+                // Few different thresholds and rests, so that many entries are equal.
+                let threshold = Double(Int.random(in: 2...24, using: &random)) / 4
+                let rest = Int64(Int.random(in: 0...4, using: &random)) * 250_000
+                let mode = RestMode.allCases.randomElement(using: &random) ?? .none
+                // A second, redundant comparison makes it a compound condition.
+                let suffix = random.chance(0.3) ? " and z > -100g" : ""
+                engine.add(
+                    try detector(
+                        "\(text) > \(threshold)g\(suffix)",
+                        ["rest": .count(UInt64(rest)), "rest-mode": .text(mode.rawValue)]), as: DetectorID(id),
+                    at: .zero)
+                plain[id] = PlainDetector(
+                    id: DetectorID(id), rule: rule, threshold: threshold, every: nil, rest: rest, mode: mode)
+            }
+            for id in plain.keys.sorted() {
+                let values = Array(block.values[row * 3..<row * 3 + 3])
+                if let hit = plain[id]?.sample(block.times[row], values[0], values[1], values[2]) {
+                    expected.append(hit)
+                }
+            }
+            engine.process(
+                times: block.times.span.extracting(row..<row + 1),
+                values: block.values.span.extracting(row * 3..<row * 3 + 3), hits: &hits)
+            if row % 200 == 0 {
+                for (id, detector) in plain {
+                    let status = engine.status(of: DetectorID(id))
+                    #expect(status?.isTrue == (detector.peak != nil))
+                    #expect(status?.lastTrue?.microseconds == detector.lastTrue)
+                }
+            }
+        }
+        // A peak counts from when the comparison became true, which can be before the registration; times do not.
+        #expect(
+            hits.map { [$0.time.microseconds, Int64($0.detector.index)] }
+                == expected.map { [$0.time.microseconds, Int64($0.detector.index)] }, "seed \(seed)")
+        #expect(!expected.isEmpty)
+        for id in plain.keys { engine.remove(DetectorID(id)) }
+        #expect(engine.neededRate == nil)
+        #expect(engine.statefulFeatures == 0)
+    }
+
+    @Test func equalFeaturesExistOnceAndGoWithTheirLastUser() throws {
+        var engine = DetectionEngine(channels: ["x", "y", "z"])
+        for index in 0..<UInt32(100) {
+            engine.add(try detector("norm(user) > \(index + 1)g"), as: DetectorID(index), at: .zero)
+        }
+        #expect(engine.statefulFeatures == 3)
+        engine.add(try detector("norm(user) > 1g", ["every": .text("100ms")]), as: DetectorID(100), at: .zero)
+        #expect(engine.statefulFeatures == 6)
+        for index in 0..<UInt32(100) { engine.remove(DetectorID(index)) }
+        #expect(engine.statefulFeatures == 3)
+        #expect(engine.neededRate == 10)
+    }
+
+    @Test func theFastestDetectorSetsTheRate() throws {
+        var engine = DetectionEngine(channels: ["x", "y", "z"])
+        engine.add(try preset("shake.axis"), as: DetectorID(0), at: .zero)
+        engine.add(try preset("tap"), as: DetectorID(1), at: .zero)
+        #expect(engine.neededRate == 200)
+        engine.remove(DetectorID(1))
+        #expect(engine.neededRate == 5)
+    }
+}
