@@ -287,6 +287,16 @@ package struct BrokerCore {
         for index in self.streams.indices { self.streams[index].engine.mute(until: self.mutedUntil) }
     }
 
+    /// When `tick` must be called, should no other input come before; `nil` while nothing waits for time alone.
+    package var nextTick: Timestamp? {
+        var earliest: Timestamp?
+        for index in self.streams.indices {
+            guard let tick = self.streams[index].nextTick else { continue }
+            earliest = min(earliest ?? tick, tick)
+        }
+        return earliest
+    }
+
     /// Runs the deadlines that have come although no sample did.
     package mutating func tick(at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         for index in self.streams.indices {

@@ -94,8 +94,11 @@ package struct SensorStream {
         self.engine.process(times: times, values: values, arrival: isSimulated ? nil : arrival, hits: &self.hits)
     }
 
-    mutating func tick(at arrival: Timestamp) {
-        let held = (self.inForce?.batchLatency ?? .zero) + .milliseconds(100)
-        self.engine.tick(to: arrival - held, hits: &self.hits)
-    }
+    /// How long after its time a sample may still be under way.
+    private var held: TimeSpan { (self.inForce?.batchLatency ?? .zero) + .milliseconds(100) }
+
+    /// When `tick` has something to do, should no sample come before.
+    var nextTick: Timestamp? { self.engine.nextDeadline.map { $0 + self.held } }
+
+    mutating func tick(at arrival: Timestamp) { self.engine.tick(to: arrival - self.held, hits: &self.hits) }
 }

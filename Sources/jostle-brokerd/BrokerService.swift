@@ -21,6 +21,8 @@ final class BrokerService {
     private var freeIDs: [UInt32] = []
     private var actions: [BrokerAction] = []
     private var lastArrival = Timestamp.zero
+    private var timer: EventLoop.TimerID?
+    private var isTimerSet = false
 
     init(on loop: EventLoop, bus: Connection, sensorBus: Connection, batchLatency: TimeSpan, log: Log) {
         self.loop = loop
@@ -61,8 +63,22 @@ final class BrokerService {
     func input<R>(
         _ body: (inout BrokerCore, Timestamp, inout [BrokerAction]) throws(Refusal) -> R
     ) throws(Refusal) -> R {
-        defer { self.performActions() }
+        defer {
+            self.performActions()
+            self.setTimer()
+        }
         return try body(&self.core, self.arrival(), &self.actions)
+    }
+
+    /// A timer only while something waits for time alone; it is let run and set anew rather than moved with every sample.
+    private func setTimer() {
+        guard !self.isTimerSet, let tick = self.core.nextTick else { return }
+        self.isTimerSet = true
+        if let timer = self.timer { return self.loop.reschedule(timer, at: tick.microseconds) }
+        self.timer = self.loop.schedule(at: tick.microseconds, on: .boottime) { [unowned self] in
+            self.isTimerSet = false
+            try? self.input { (core, now, actions) throws(Refusal) in core.tick(at: now, &actions) }
+        }
     }
 
     private func performActions() {

@@ -255,6 +255,24 @@ import Testing
         #expect(state.lastEvent?.peak == 2.6)
     }
 
+    /// The last bucket closes by the clock when no sample comes that would close it.
+    @Test func aBucketClosesWithoutAnotherSample() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        var request = Bench.planar("one", 2)
+        request.options["every"] = .text("300ms")
+        request.options["decimation"] = .text("peak")
+        _ = try bench.add(app, request)
+        #expect(bench.core.nextTick == nil)
+        bench.feed([0, 2.5])
+        #expect(bench.events.isEmpty)
+        let tick = try #require(bench.core.nextTick)
+        #expect(tick > bench.now)
+        bench.core.tick(at: tick, &bench.actions)
+        #expect(bench.events.count == 1)
+        #expect(bench.core.nextTick == nil)
+    }
+
     @Test func mutedMotionMakesNoEvents() throws {
         var bench = Bench()
         let app = try bench.register(0, "org.example.App")

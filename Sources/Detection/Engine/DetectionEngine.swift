@@ -209,6 +209,16 @@ package struct DetectionEngine {
         self.around.hits.flush(at: time, into: &hits)
     }
 
+    /// When `tick` has something to do although no sample comes; `nil` when only samples bring looks.
+    package var nextDeadline: Timestamp? {
+        var earliest: Int64?
+        for lane in self.lanes.indices {
+            guard let end = self.lanes[lane].bucketEnd else { continue }
+            earliest = min(earliest ?? end, end)
+        }
+        return earliest.map(Timestamp.init(microseconds:))
+    }
+
     /// Passes over the samples before `time`, because the device itself vibrates.
     package mutating func mute(until time: Timestamp) {
         self.mutedUntil = max(self.mutedUntil, time.microseconds)
