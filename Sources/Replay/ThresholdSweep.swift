@@ -46,6 +46,8 @@ package struct ThresholdSweep: Sendable {
     }
 
     package let preset: String
+    /// What else is asked of the preset.
+    private let options: [String: OptionValue]
     package let thresholds: [Double]
     package let phases: Int
     private var points: [Point]
@@ -53,8 +55,11 @@ package struct ThresholdSweep: Sendable {
     private var positiveRuns = 0
 
     /// - Parameter range: the thresholds to try, in `steps` equal steps.
-    package init(preset: String, over range: ClosedRange<Double>, steps: Int, phases: Int) {
+    package init(
+        preset: String, options: [String: OptionValue] = [:], over range: ClosedRange<Double>, steps: Int, phases: Int
+    ) {
         self.preset = preset
+        self.options = options
         self.phases = max(1, phases)
         let count = max(2, steps)
         let step = (range.upperBound - range.lowerBound) / Double(count - 1)
@@ -65,14 +70,15 @@ package struct ThresholdSweep: Sendable {
     /// The detectors to replay a trace with, named by the index of their threshold.
     package var requests: [DetectorRequest] {
         self.thresholds.indices.map { index in
-            DetectorRequest(
-                name: "\(index)",
-                options: ["preset": .text(self.preset), "threshold": .number(self.thresholds[index])])
+            var options = self.options
+            options["preset"] = .text(self.preset)
+            options["threshold"] = .number(self.thresholds[index])
+            return DetectorRequest(name: "\(index)", options: options)
         }
     }
 
-    /// How much of a trace's beginning to leave out in a phase, so that looks fall elsewhere.
-    package func skip(in phase: Int, every: TimeSpan) -> TimeSpan {
+    /// How much earlier to begin in a phase, so that looks fall elsewhere.
+    package func lead(in phase: Int, every: TimeSpan) -> TimeSpan {
         TimeSpan(microseconds: every.microseconds / Int64(self.phases) * Int64(phase))
     }
 

@@ -57,14 +57,15 @@ package struct TraceReplay {
         var last = Timestamp.zero
     }
 
-    /// - Parameter skip: leave out this much of the beginning; it moves the grid of looks.
-    package init(_ requests: [DetectorRequest], skipping skip: TimeSpan = .zero) {
+    /// - Parameter lead: begin so much earlier with a copy of the first sample; it moves the grid of looks and nothing
+    ///   else.
+    package init(_ requests: [DetectorRequest], lead: TimeSpan = .zero) {
         self.requests = requests
         self.tallies = requests.map { Tally(detector: $0.name) }
-        self.skip = skip
+        self.lead = lead
     }
 
-    private let skip: TimeSpan
+    private let lead: TimeSpan
 
     /// The time from the first to the last sample, of the sensor that ran longest, in hours.
     package var hours: Double {
@@ -109,23 +110,29 @@ package struct TraceReplay {
 
     private mutating func evaluate(_ block: SampleBlock, _ index: Int) {
         guard let earliest = block.times.first, let last = block.times.last else { return }
-        let first = self.streams[index].first ?? Timestamp(microseconds: earliest)
-        self.streams[index].first = first
+        self.samples += block.count
         self.streams[index].last = Timestamp(microseconds: last)
-        let begin = (first + self.skip).microseconds
-        let skipped = block.times.firstIndex { $0 >= begin } ?? block.count
-        self.samples += block.count - skipped
-        self.streams[index].engine.process(
-            times: block.times.span.extracting(skipped..<block.count),
-            values: block.values.span.extracting(skipped * block.channels..<block.count * block.channels),
-            hits: &self.hits)
+        let isFirst = self.streams[index].first == nil
+        if isFirst { self.streams[index].first = Timestamp(microseconds: earliest) }
+        guard self.lead > .zero else {
+            return self.streams[index].engine.process(
+                times: block.times.span, values: block.values.span, hits: &self.hits)
+        }
+        // The engine's clock runs ahead by the lead, so that no time is before zero.
+        if isFirst {
+            let first = [earliest]
+            self.streams[index].engine.process(
+                times: first.span, values: block.values.span.extracting(0..<block.channels), hits: &self.hits)
+        }
+        let times = block.times.map { (Timestamp(microseconds: $0) + self.lead).microseconds }
+        self.streams[index].engine.process(times: times.span, values: block.values.span, hits: &self.hits)
     }
 
     private mutating func tell(_ onHit: (NamedHit) -> Void) {
         for hit in self.hits {
             let index = Int(hit.detector.index)
             self.tallies[index].hits += 1
-            onHit(NamedHit(detector: self.tallies[index].detector, time: hit.time, peak: hit.peak))
+            onHit(NamedHit(detector: self.tallies[index].detector, time: hit.time - self.lead, peak: hit.peak))
         }
         self.hits.removeAll(keepingCapacity: true)
     }

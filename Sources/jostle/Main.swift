@@ -30,7 +30,8 @@ struct Main {
             "positive", "FILE", "a trace in which the motion is to be found", repeats: true)
         static let negative = CommandOption.value(
             "negative", "FILE", "a trace in which each hit is false", repeats: true)
-        static let preset = CommandOption.value("preset", "NAME", "the preset to tune (default: shake)", repeats: true)
+        static let preset = CommandOption.value(
+            "preset", "PRESET[,option=value...]", "the preset to tune (default: shake)", repeats: true)
         static let target = CommandOption.value("target", "N", "false hits an hour that are allowed (default: 1)")
         static let phases = CommandOption.value("phases", "N", "grid phases to try (default: 5)")
         static let report = CommandOption.value("report", "FILE", "write the curves as a page")
@@ -189,7 +190,7 @@ struct Main {
             + arguments.positionals.map { (path: $0, kind: nil) }
         guard !files.isEmpty else { throw UsageProblem("tune: give traces to tune with") }
         try TuneCommand(
-            presets: presets.isEmpty ? ["shake"] : presets, files: files, target: target ?? 1, phases: phases ?? 5,
+            specs: presets.isEmpty ? ["shake"] : presets, files: files, target: target ?? 1, phases: phases ?? 5,
             report: arguments.value(of: Option.report), terminal: terminal
         ).run()
     }

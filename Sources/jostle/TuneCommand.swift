@@ -1,12 +1,14 @@
 import DaemonSupport
 import Detection
 import EventLoop
+import JostleClient
 import Motion
 import Replay
 
 /// `jostle tune`: sweeps a preset's threshold over labelled traces and recommends one.
 struct TuneCommand {
-    var presets: [String]
+    /// `PRESET[,option=value…]`; the threshold is ours to choose.
+    var specs: [String]
     var files: [(path: String, kind: ThresholdSweep.Kind?)]
     /// False hits an hour that are allowed.
     var target: Double
@@ -18,10 +20,10 @@ struct TuneCommand {
 
     func run() throws(CommandFailure) {
         var page = SweepReport(title: "Thresholds", target: self.target)
-        for name in self.presets {
-            let sweep = try self.sweep(name)
+        for spec in self.specs {
+            let sweep = try self.sweep(spec)
             page.add(sweep)
-            self.terminal.print(self.terminal.styled(name, .bold))
+            self.terminal.print(self.terminal.styled(spec, .bold))
             self.table(sweep).lines(self.terminal).forEach { self.terminal.print($0) }
             self.terminal.print()
             self.terminal.print(SweepReport.sentence(sweep.advice(target: self.target), target: self.target))
@@ -36,7 +38,14 @@ struct TuneCommand {
         }
     }
 
-    private func sweep(_ name: String) throws(CommandFailure) -> ThresholdSweep {
+    private func sweep(_ spec: String) throws(CommandFailure) -> ThresholdSweep {
+        let detector: DetectorRequest
+        do throws(DetectorSpec.Problem) {
+            detector = try DetectorSpec(spec).detector.request
+        } catch {
+            throw .usage(error.message)
+        }
+        guard case .text(let name) = detector.options["preset"] else { throw .usage("give a preset to tune") }
         guard let preset = PresetCatalogue.named(name) else {
             let near = Suggestion.nearest(to: name, among: PresetCatalogue.all.map(\.name))
             throw .usage("there is no preset '\(printable(name))'" + (near.map { ", did you mean '\($0)'?" } ?? ""))
@@ -47,11 +56,12 @@ struct TuneCommand {
         // What nobody would use is left out: ten times the default covers every motion.
         let low = max(threshold.range.lowerBound, threshold.defaultValue / 10)
         let high = min(threshold.range.upperBound, threshold.defaultValue * 3)
-        var sweep = ThresholdSweep(preset: name, over: low...max(low, high), steps: Self.steps, phases: self.phases)
+        var sweep = ThresholdSweep(
+            preset: name, options: detector.options, over: low...max(low, high), steps: Self.steps, phases: self.phases)
         for (path, kind) in self.files {
             for phase in 0..<sweep.phases {
-                let skip = sweep.skip(in: phase, every: preset.every ?? .zero)
-                var replay = TraceReplay(sweep.requests, skipping: skip)
+                let lead = sweep.lead(in: phase, every: preset.every ?? .zero)
+                var replay = TraceReplay(sweep.requests, lead: lead)
                 try stream(path, into: &replay) { _ in }
                 guard let kind = kind ?? ThresholdSweep.Kind(label: replay.label) else {
                     throw .usage(

@@ -28,9 +28,9 @@ enum Made {
 
 /// Replays a trace in chunks of a size.
 func replay(
-    _ bytes: [UInt8], _ requests: [DetectorRequest], chunk: Int = 4_096, skipping skip: TimeSpan = .zero
+    _ bytes: [UInt8], _ requests: [DetectorRequest], chunk: Int = 4_096, lead: TimeSpan = .zero
 ) throws -> (replay: TraceReplay, hits: [TraceReplay.NamedHit]) {
-    var replay = TraceReplay(requests, skipping: skip)
+    var replay = TraceReplay(requests, lead: lead)
     var hits: [TraceReplay.NamedHit] = []
     var start = 0
     while start < bytes.count {
@@ -54,6 +54,15 @@ func replay(
         #expect(result.samples == 500)
         #expect(abs(result.hours - 9.98 / 3_600) < 1e-9)
         #expect(ThresholdSweep.Kind(label: result.label) == .positive)
+    }
+
+    /// A lead moves the grid: looks, and so hits, fall on other samples, and their times are still the trace's.
+    @Test func aLeadMovesTheGrid() throws {
+        let bytes = try Made.trace(Self.story, seconds: 10)
+        let plain = try replay(bytes, [Made.planar("app", 2.3)]).hits.map(\.time.microseconds)
+        let moved = try replay(bytes, [Made.planar("app", 2.3)], lead: .milliseconds(50)).hits.map(\.time.microseconds)
+        #expect(plain.map { $0 % 100_000 } == [0, 0])
+        #expect(moved.map { $0 % 100_000 } == [60_000, 60_000])
     }
 
     /// How the bytes are cut makes no difference.
@@ -104,9 +113,9 @@ func replay(
         // Knocks of 2 g are what must not be taken for a shake.
         let knocks = try Made.trace("seed=9; rest 5s; shake peak=2g for=0.6s; rest 20s; loop", seconds: 600)
         for phase in 0..<sweep.phases {
-            let skip = sweep.skip(in: phase, every: .milliseconds(100))
-            for trace in shakes { sweep.count(try replay(trace, sweep.requests, skipping: skip).replay, as: .positive) }
-            sweep.count(try replay(knocks, sweep.requests, skipping: skip).replay, as: .negative)
+            let lead = sweep.lead(in: phase, every: .milliseconds(100))
+            for trace in shakes { sweep.count(try replay(trace, sweep.requests, lead: lead).replay, as: .positive) }
+            sweep.count(try replay(knocks, sweep.requests, lead: lead).replay, as: .negative)
         }
         return sweep
     }
