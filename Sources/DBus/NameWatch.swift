@@ -32,7 +32,8 @@ package final class NameWatch {
         }
     }
 
-    private let connection: Connection
+    /// Weak, because what runs when the connection comes or goes is told to us in turn.
+    private weak var connection: Connection?
     private var followers: [String: [UInt64: Follower]] = [:]
     private var lastNumber: UInt64 = 0
 
@@ -58,7 +59,7 @@ package final class NameWatch {
         self.lastNumber += 1
         let token = Token(name: name, number: self.lastNumber)
         self.followers[name, default: [:]][token.number] = Follower(ownRule: ownRule, handler)
-        self.connection.addMatch(self.rule(for: name, ownRule))
+        self.connection?.addMatch(self.rule(for: name, ownRule))
         self.ask(token)
         return token
     }
@@ -66,7 +67,7 @@ package final class NameWatch {
     package func unfollow(_ token: Token) {
         guard let follower = self.followers[token.name]?.removeValue(forKey: token.number) else { return }
         if self.followers[token.name]?.isEmpty == true { self.followers[token.name] = nil }
-        self.connection.removeMatch(self.rule(for: token.name, follower.ownRule))
+        self.connection?.removeMatch(self.rule(for: token.name, follower.ownRule))
     }
 
     /// Asks for all owners again; to be called when the connection has come back.
@@ -88,8 +89,8 @@ package final class NameWatch {
 
     /// The rule was sent before, so no change can fall between the answer and the first signal.
     private func ask(_ token: Token) {
-        guard self.connection.isReady else { return }
-        self.connection.callBus("GetNameOwner", token.name) { [weak self] result in
+        guard let connection = self.connection, connection.isReady else { return }
+        connection.callBus("GetNameOwner", token.name) { [weak self] result in
             let owner = try? result.take().read(reply: String.self)
             self?.followers[token.name]?[token.number]?.tell(owner)
         }

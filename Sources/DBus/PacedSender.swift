@@ -25,7 +25,7 @@ package final class PacedSender {
         weak var peer: Peer?
     }
 
-    private let connection: Connection
+    private weak var connection: Connection?
     package private(set) var openPings = 0
     /// Peers for which a ping is due and too many were open, in order of asking.
     private var waiting: [Waiting] = []
@@ -51,7 +51,7 @@ package final class PacedSender {
         from path: ObjectPath, _ interface: StaticString, _ member: StaticString, to peer: Peer, size: Int,
         _ body: (inout WireWriter) -> Void
     ) -> Bool {
-        guard self.connection.canSend else { return false }
+        guard let connection = self.connection, connection.canSend else { return false }
         if let since = peer.waitingSince { self.trust(peer, since) }
         if peer.header?.fits(path, interface, member) != true {
             peer.header = SignalHeader(from: path, interface, member, to: peer.name)
@@ -60,7 +60,7 @@ package final class PacedSender {
         let verdict = peer.window.offer(size, mayPing: mayPing)
         if verdict != .drop {
             guard let message = peer.header?.copy(body) else { return false }
-            self.connection.send(message)
+            connection.send(message)
         }
         if verdict == .sendAndPing {
             self.ping(peer)
@@ -91,9 +91,10 @@ package final class PacedSender {
     }
 
     private func ping(_ peer: Peer) {
+        guard let connection = self.connection else { return }
         self.openPings += 1
         let target = CallTarget(peer.name, Self.anyPath, "org.freedesktop.DBus.Peer")
-        self.connection.call(target, "Ping", timeout: Connection.noTimeout, autoStart: false) {
+        connection.call(target, "Ping", timeout: Connection.noTimeout, autoStart: false) {
             [weak self, weak peer] result in
             self?.pingEnded(peer, result)
         }

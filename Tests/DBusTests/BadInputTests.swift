@@ -196,7 +196,8 @@ extension BusTests {
             #expect(object.kept.isEmpty && station.connection.isReady)
         }
 
-        @Test func manyCallsAndSignalsLeaveNothingBehind() throws {
+        /// The address sanitizer keeps what was freed, and looks for leaks itself.
+        @Test(.disabled(if: dlsym(nil, "__asan_init") != nil)) func manyCallsAndSignalsLeaveNothingBehind() throws {
             let station = try Station()
             _ = Gallery.export(on: station.connection)
             let client = try station.client()

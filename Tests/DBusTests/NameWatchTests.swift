@@ -136,6 +136,28 @@ extension BusTests {
             connection.close()
         }
 
+        @Test func aWatchAndItsConnectionDoNotHoldEachOther() throws {
+            let station = try Station()
+            weak var gone: Connection?
+            weak var sender: PacedSender?
+            func live() throws {
+                let client = try station.client()
+                let watch = NameWatch(on: client)
+                let paced = PacedSender(on: client)
+                client.onReady = { watch.refresh() }
+                client.onLost = { _ = paced.openPings }
+                (gone, sender) = (client, paced)
+            }
+            try live()
+            #expect(gone == nil && sender == nil)
+            // Those that are left alone do nothing.
+            let watch = try NameWatch(on: station.client())
+            let paced = try PacedSender(on: station.client())
+            watch.unfollow(watch.follow(Station.name, ownRule: true) { _ in })
+            watch.refresh()
+            #expect(!paced.signal(from: Gallery.path, "a.b", "Cd", to: paced.peer(":1.0"), size: 1) { _ in })
+        }
+
         @Test func manyFollowersShareOneRule() throws {
             let station = try Station(
                 additions: "<limit name=\"max_match_rules_per_connection\">3</limit>", on: .dbusDaemon)
