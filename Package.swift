@@ -129,5 +129,6 @@ let package = Package(
         tests("BusPolicyTests", ["TestSupport"]),
         tests("BaselineTests", ["TestSupport"]),
         tests("BenchTests", ["jostle-bench", "TestSupport"]),
+        tests("SystemTests", ["TestSupport"]),
     ] + fuzzTargets
 )

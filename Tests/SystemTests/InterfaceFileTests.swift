@@ -1,0 +1,76 @@
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// The interface files equal what the daemons show, and the check would notice if they did not.
+    @Suite(.serialized) struct InterfaceFiles {
+        private func check(_ bus: PrivateBus, _ files: String = Programs.source("dbus")) throws -> Tool.Result {
+            try bus.run([Programs.source("dbus/check-xml"), "--bus", bus.address, Programs.directory, files])
+        }
+
+        @Test func equalWhatTheDaemonsShow() throws {
+            try PrivateBus.with { bus in
+                let result = try self.check(bus)
+                #expect(result == Tool.Result(status: 0, stdout: "", stderr: ""))
+            }
+        }
+
+        @Test func areValid() throws {
+            let files = ["Sensors1", "Sensors1.Sensor", "Broker1", "Broker1.App"]
+            let result = try Tool.run(
+                ["xmllint", "--noout"] + files.map { Programs.source("dbus/org.jostle.\($0).xml") })
+            #expect(result == Tool.Result(status: 0, stdout: "", stderr: ""))
+        }
+
+        /// What is done to a copy of the files, and the words with which the check must notice.
+        static let differences: [(edit: String, complaint: String)] = [
+            (
+                "sed -i 's/<method name=\"Release\"/<method name=\"Free\"/' org.jostle.Sensors1.Sensor.xml",
+                "has no method Free ()"
+            ),
+            (
+                "sed -i 's/<signal name=\"Event\"/<signal name=\"Happening\"/' org.jostle.Broker1.App.xml",
+                "has it: signal Event (event (tttsda{sv}) out)"
+            ),
+            (
+                "sed -i 's/type=\"(tatad)\"/type=\"(tatai)\"/' org.jostle.Sensors1.Sensor.xml",
+                "has no signal Samples (samples (tatai) out)"
+            ),
+            (
+                "sed -i '/name=\"app_id\"/s/in\"/out\"/' org.jostle.Broker1.xml",
+                "has it: method Register (app_id s in, options a{sv} in, app o out, results a{sv} out)"
+            ),
+            (
+                "sed -i 's/name=\"Sent\" type=\"t\" access=\"read\"/name=\"Sent\" type=\"t\" access=\"readwrite\"/' *.xml",
+                "has no property Sent (t readwrite)"
+            ),
+            (
+                "sed -i '0,/value=\"true\"/s//value=\"false\"/' org.jostle.Broker1.App.xml",
+                "has it: property State: org.freedesktop.DBus.Property.EmitsChangedSignal = true"
+            ),
+            ("sed -i 's/      Inject:/      About:/' org.jostle.Sensors1.Sensor.xml", "Inject has no comment"),
+            ("sed -i 's/@motion:/motion:/' org.jostle.Sensors1.Sensor.xml", "the comment has no '@motion:'"),
+            ("rm org.jostle.Broker1.App.xml", "has org.jostle.Broker1.App, for which there is no file"),
+            (
+                "sed 's/Sensors1\\.Sensor/Sensors2/' org.jostle.Sensors1.Sensor.xml > org.jostle.Sensors2.xml",
+                "org.jostle.Sensors2.xml: no object has this interface"
+            ),
+        ]
+
+        @Test(arguments: differences.indices)
+        func aDifferenceIsNoticed(_ index: Int) throws {
+            let (edit, complaint) = Self.differences[index]
+            try PrivateBus.with { bus in
+                let copy = "\(bus.directory)/xml"
+                let prepared = try bus.run([
+                    "sh", "-ec", "mkdir \"$1\"; cp \"$2\"/*.xml \"$1\"; cd \"$1\"; \(edit)", "sh", copy,
+                    Programs.source("dbus"),
+                ])
+                #expect(prepared.status == 0, "\(prepared.stderr)")
+                let result = try self.check(bus, copy)
+                #expect(result.status == 1)
+                #expect(result.stdout.contains(complaint), "\(result.stdout)")
+            }
+        }
+    }
+}
