@@ -98,7 +98,7 @@ let package = Package(
             ]
         ),
 
-        program("jostle-bench", ["TestSupport", "DaemonSupport", "DBus", "EventLoop"]),
+        program("jostle-bench", ["Detection", "Motion", "TestSupport", "DaemonSupport", "DBus", "EventLoop"]),
 
         // What tests and the benchmark run on, and what the benchmark compares with.
         helper("jostle-baseline", ["CDBus"]),

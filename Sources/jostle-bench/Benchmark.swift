@@ -7,6 +7,7 @@ enum Benchmark: String, CaseIterable {
     case start
     case idle
     case sharing
+    case evaluation
 
     func run(_ plan: Plan, _ report: (Figure) -> Void) throws(Failure) {
         switch self {
@@ -15,6 +16,7 @@ enum Benchmark: String, CaseIterable {
         case .start: try StartBenchmark.run(plan, report)
         case .idle: try IdleBenchmark.run(plan, report)
         case .sharing: try SharingBenchmark.run(plan, report)
+        case .evaluation: try EvaluationBenchmark.run(plan, report)
         }
     }
 }
