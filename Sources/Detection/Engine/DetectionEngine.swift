@@ -29,6 +29,8 @@ package struct DetectionEngine {
     private var counted = Counters()
     private let channels: [String]
     private var lanes: [Lane] = []
+    /// How many lanes gather samples in buckets.
+    private var gathering = 0
     private var around = Lane.Surroundings()
     /// How many detectors need each rate.
     private var rates: [Double: Int] = [:]
@@ -64,7 +66,7 @@ package struct DetectionEngine {
         if index >= self.around.records.count {
             let missing = max(index + 1, self.around.records.count * 2) - self.around.records.count
             self.around.records.append(contentsOf: repeatElement(.none, count: missing))
-            self.around.places.append(contentsOf: repeatElement(0, count: missing))
+            self.around.seats.append(contentsOf: repeatElement(.none, count: missing))
             self.around.hits.reserve(self.around.records.count)
         }
         let every = detector.every?.microseconds ?? 0
@@ -76,6 +78,7 @@ package struct DetectionEngine {
             if let origin { new.nextDue = new.boundary(after: self.lastTime, origin: origin) }
             lane = self.lanes.count
             self.lanes.append(new)
+            if detector.decimation != .last { self.gathering += 1 }
         }
         self.around.records[index].lane = Int32(lane)
         self.around.records[index].neededRate = detector.neededRate
@@ -96,10 +99,12 @@ package struct DetectionEngine {
         let lane = Int(record.lane)
         self.lanes[lane].remove(id.index, &self.around)
         self.around.records[index] = .none
+        self.around.seats[index] = .none
         if let users = self.rates[record.neededRate] {
             self.rates[record.neededRate] = users > 1 ? users - 1 : nil
         }
         guard self.lanes[lane].detectors == 0 else { return }
+        if self.lanes[lane].decimation != .last { self.gathering -= 1 }
         // The last lane takes the place of an empty one.
         self.lanes.swapAt(lane, self.lanes.count - 1)
         self.lanes.removeLast()
@@ -115,17 +120,16 @@ package struct DetectionEngine {
         let index = Int(id.index)
         guard index < self.around.records.count, self.around.records[index].lane >= 0 else { return nil }
         let record = self.around.records[index]
-        guard record.table >= 0 else { return Status(isTrue: false) }
-        let lane = self.lanes[Int(record.lane)]
-        let table = lane.tables[Int(record.table)]
-        let place = self.around.places[index]
-        let isTrue = table.isTrue(at: place)
-        let stamp = table.stamp(at: place)
-        let last = isTrue ? lane.lastLook : stamp == ThresholdTable.never ? nil : stamp
+        let seat = self.around.seats[index]
+        guard seat.table >= 0 else { return Status(isTrue: false) }
+        let lane = Int(record.lane)
+        let isTrue = self.lanes[lane].tables[Int(seat.table)].isTrue(seat.key)
+        let stamp = self.lanes[lane].tables[Int(seat.table)].stamp(at: seat.place)
+        let last = isTrue ? self.lanes[lane].lastLook : stamp == ThresholdTable.never ? nil : stamp
         let ends =
             switch record.restMode {
-            case .leading: record.deadline == .min ? nil : record.deadline
-            case .restarting: last.map { $0 + record.rest }
+            case .leading: seat.deadline == .min ? nil : seat.deadline
+            case .restarting: last.map { $0 + seat.rest }
             case .none: Int64?.none
             }
         return Status(
@@ -169,7 +173,7 @@ package struct DetectionEngine {
     }
 
     private mutating func take(_ values: Span<Double>, at first: Int, time: Int64, _ hits: inout [Hit]) {
-        self.closeBuckets(upTo: time, &hits)
+        if self.gathering > 0 { self.closeBuckets(upTo: time, &hits) }
         if self.origin != nil, time - self.lastTime > SensorLimits.gap.microseconds { self.gap() }
         let origin = self.origin ?? time
         self.origin = origin

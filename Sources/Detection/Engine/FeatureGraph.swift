@@ -70,9 +70,11 @@ struct FeatureGraph {
     /// Forgets what filters and windows hold.
     mutating func reset() { Evaluation.reset(self.program, &self.state, keepsRest: true) }
 
-    /// Computes every slot for a look.
-    mutating func look(now: Int64, elapsed: Int64) {
-        Evaluation.run(self.program, &self.slots, &self.state, now: Double(now), elapsed: Double(elapsed))
+    /// Takes the channels from `values` and computes every other slot.
+    mutating func look(_ values: Span<Double>, at first: Int, now: Int64, elapsed: Int64) {
+        Evaluation.run(
+            self.program, &self.slots, &self.state, values, at: first, channels: self.fixed - 1, now: Double(now),
+            elapsed: Double(elapsed))
     }
 
     private mutating func insert(_ key: FormulaNode) -> Int32 {

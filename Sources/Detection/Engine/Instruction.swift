@@ -42,15 +42,16 @@ enum Evaluation {
         for index in program.indices { program[index].reset(&state, keepsRest: keepsRest) }
     }
 
-    /// Runs `program` once: a look at `now` µs; `elapsed` µs since the look before, 0 at the first.
+    /// Takes the channels and runs `program` once: a look at `now` µs; `elapsed` µs since the look before, 0 at the first.
     static func run(
-        _ program: borrowing [Instruction], _ slots: inout [Double], _ state: inout [Double], now: Double,
-        elapsed: Double
+        _ program: borrowing [Instruction], _ slots: inout [Double], _ state: inout [Double], _ values: Span<Double>,
+        at first: Int, channels: Int, now: Double, elapsed: Double
     ) {
         let program = program.span
         var slots = slots.mutableSpan
         var state = state.mutableSpan
-        for index in program.indices {
+        for channel in 0..<channels { slots[channel] = values[first + channel] }
+        for index in 0..<program.count {
             let node = program[index]
             let result: Double
             switch node.operation {

@@ -14,7 +14,8 @@ extension Lane {
         self.formulas[Int(formula)].users += 1
         around.records[Int(id)].formula = formula
         around.records[Int(id)].restMode = detector.restMode
-        around.records[Int(id)].rest = detector.restMode == .none ? 0 : detector.rest.microseconds
+        around.seats[Int(id)] = .none
+        around.seats[Int(id)].rest = detector.restMode == .none ? 0 : detector.rest.microseconds
         self.pending.append(
             Pending(
                 id: id, condition: condition,
@@ -26,15 +27,16 @@ extension Lane {
     /// Takes a detector out, and with it what nobody else uses.
     mutating func remove(_ id: UInt32, _ around: inout Surroundings) {
         let record = around.records[Int(id)]
-        self.wheel.disarm(Int32(id), &around.records)
-        if record.table < 0 {
+        let seat = around.seats[Int(id)]
+        self.wheel.disarm(Int32(id), &around.seats)
+        if seat.table < 0 {
             self.pending.removeAll { $0.id == id }
         } else {
-            self.tables[Int(record.table)].remove(at: around.places[Int(id)], positions: &around.places)
+            self.tables[Int(seat.table)].remove(at: seat.place, seats: &around.seats)
             if record.compound >= 0 {
                 self.leave(compound: Int(record.compound))
             } else {
-                self.tidy(table: Int(record.table))
+                self.tidy(table: Int(seat.table))
             }
         }
         self.release(formula: Int(record.formula))
@@ -56,7 +58,7 @@ extension Lane {
         let purpose: ThresholdTable.Purpose = around.records[index].restMode == .restarting ? .restarting : .leading
         let table: Int
         let value: Double
-        var entry = ThresholdTable.Entry(id: pending.id, key: 0.5, rest: around.records[index].rest)
+        var entry = ThresholdTable.Entry(id: pending.id, key: 0.5, rest: around.seats[index].rest)
         if condition.isDirect {
             let atom = condition.atoms[0]
             table = self.table(slot: slots[Int(atom.node)], sign: atom.sign, purpose)
@@ -69,25 +71,28 @@ extension Lane {
             table = self.table(ofCompound: compound, purpose)
             value = self.compounds[compound].isTrue ? 1 : 0
         }
-        around.records[index].table = Int32(table)
-        around.records[index].key = entry.key
+        around.seats[index].table = Int32(table)
+        around.seats[index].key = entry.key
 
         if let registration = pending.registration {
             if purpose == .restarting {
                 entry.stamp = registration
             } else if registration + entry.rest > time {
                 entry.isResting = true
-                around.records[index].deadline = registration + entry.rest
-                self.wheel.arm(Int32(pending.id), &around.records)
+                around.seats[index].deadline = registration + entry.rest
+                self.wheel.arm(Int32(pending.id), &around.seats)
             }
         }
-        self.tables[table].add(entry, value: value, positions: &around.places)
+        self.tables[table].add(entry, value: value, seats: &around.seats)
         self.refreshGate(ofTable: table)
-        let place = around.places[index]
-        guard self.tables[table].isTrue(at: place), !entry.isResting else { return }
-        guard entry.stamp == ThresholdTable.never || time - entry.stamp >= entry.rest else { return }
-        if purpose == .leading { self.tables[table].setResting(true, at: place) }
-        self.fire(pending.id, peak: self.presentQuantity(of: pending.id, around), at: time, &around)
+        guard self.tables[table].isTrue(entry.key), !entry.isResting else { return }
+        let peak = self.presentQuantity(of: pending.id, around)
+        if purpose == .leading {
+            self.tables[table].setResting(true, at: around.seats[index].place)
+            self.fire(pending.id, peak: peak, at: time, &around)
+        } else if entry.stamp == ThresholdTable.never || time - entry.stamp >= entry.rest {
+            around.hits.add(pending.id, peak: peak)
+        }
     }
 
     private func presentQuantity(of id: UInt32, _ around: borrowing Surroundings) -> Double {
@@ -129,12 +134,14 @@ extension Lane {
 
     // MARK: Tables
 
-    private mutating func newTable(_ purpose: ThresholdTable.Purpose) -> Int {
+    private mutating func newTable(_ purpose: ThresholdTable.Purpose, sign: Double, compound: Int = -1) -> Int {
         if let free = self.freeTables.popLast() {
             self.tables[Int(free)] = ThresholdTable(purpose)
+            self.owners[Int(free)] = (sign, Int32(compound))
             return Int(free)
         }
         self.tables.append(ThresholdTable(purpose))
+        self.owners.append((sign, Int32(compound)))
         return self.tables.count - 1
     }
 
@@ -142,7 +149,7 @@ extension Lane {
     private mutating func table(slot: Int32, sign: Double, _ purpose: ThresholdTable.Purpose) -> Int {
         let key = TableKey(slot: slot, sign: sign, purpose: purpose)
         if let known = self.knownTables[key] { return Int(known) }
-        let table = self.newTable(purpose)
+        let table = self.newTable(purpose, sign: sign)
         self.knownTables[key] = Int32(table)
         self.gates.append(
             Gate(slot: slot, table: Int32(table), sign: sign, lower: -.infinity, upper: .infinity))
@@ -152,7 +159,7 @@ extension Lane {
     private mutating func table(ofCompound index: Int, _ purpose: ThresholdTable.Purpose) -> Int {
         let known = purpose == .restarting ? self.compounds[index].restarting : self.compounds[index].leading
         if known >= 0 { return Int(known) }
-        let table = self.newTable(purpose)
+        let table = self.newTable(purpose, sign: 1, compound: index)
         if purpose == .restarting {
             self.compounds[index].restarting = Int32(table)
         } else {
@@ -285,15 +292,15 @@ extension Lane {
         } else {
             index = Int32(self.atoms.count)
             self.atoms.append(atom)
-            self.atomPlaces.append(0)
+            self.atomSeats.append(.none)
         }
         self.knownAtoms[key] = index
         let value = key.sign * self.graph.slots[Int(key.slot)]
         self.tables[table].add(
             ThresholdTable.Entry(id: UInt32(index), key: key.key), value: value.isNaN ? -.infinity : value,
-            positions: &self.atomPlaces)
+            seats: &self.atomSeats)
         self.refreshGate(ofTable: table)
-        self.atoms[Int(index)].isTrue = self.tables[table].isTrue(at: self.atomPlaces[Int(index)])
+        self.atoms[Int(index)].isTrue = self.tables[table].isTrue(key.key)
         return index
     }
 
@@ -326,7 +333,7 @@ extension Lane {
         self.atoms[atom].uses -= 1
         guard self.atoms[atom].uses == 0 else { return }
         let table = Int(self.atoms[atom].table)
-        self.tables[table].remove(at: self.atomPlaces[atom], positions: &self.atomPlaces)
+        self.tables[table].remove(at: self.atomSeats[atom].place, seats: &self.atomSeats)
         self.knownAtoms[self.atoms[atom].key] = nil
         self.freeAtoms.append(Int32(atom))
         self.tidy(table: table)

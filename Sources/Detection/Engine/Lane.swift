@@ -80,7 +80,8 @@ struct Lane {
     let decimation: Decimation
     /// The time of the first sample that the next look or bucket may begin with.
     var nextDue = Int64.min
-    var lastLook: Int64?
+    /// Negative before the first look after a start or a gap.
+    var lastLook: Int64 = -1
     /// The open bucket of a `mean` or `peak` lane: when it closes, its samples and their sums or extremes.
     var bucketEnd: Int64?
     var bucketCount = 0.0
@@ -89,6 +90,8 @@ struct Lane {
     var graph: FeatureGraph
     var gates: [Gate] = []
     var tables: [ThresholdTable] = []
+    /// For each table: 1 or -1 as its values are signed, and the compound condition it belongs to, or -1.
+    var owners: [(sign: Double, compound: Int32)] = []
     var freeTables: [Int32] = []
     var knownTables: [TableKey: Int32] = [:]
     /// The shortest rest of a restarting table: looks that lie no further apart can repeat nothing.
@@ -107,7 +110,7 @@ struct Lane {
     var code: [Int32] = []
     var freeCode: [Int32: [Int32]] = [:]
     var atoms: [WatchedAtom] = []
-    var atomPlaces: [Int32] = []
+    var atomSeats: [Seat] = []
     var freeAtoms: [Int32] = []
     var knownAtoms: [AtomKey: Int32] = [:]
     var edges: [Edge] = []
@@ -139,8 +142,7 @@ struct Lane {
     /// What a look may touch outside the lane.
     struct Surroundings {
         var records: [DetectorRecord] = []
-        /// Each detector's place in its table.
-        var places: [Int32] = []
+        var seats: [Seat] = []
         var hits = HitCollector()
         var undefined: UInt64 = 0
     }
@@ -159,9 +161,8 @@ struct Lane {
     ) {
         if self.decimation == .last {
             guard time >= self.nextDue else { return }
-            self.nextDue = self.boundary(after: time, origin: origin)
-            for channel in self.bucket.indices { self.graph.slots[channel] = values[first + channel] }
-            self.look(at: time, &around)
+            if self.every > 0 { self.nextDue = self.boundary(after: time, origin: origin) }
+            self.look(values, at: first, time: time, &around)
             return
         }
         if self.bucketEnd == nil {
@@ -186,9 +187,11 @@ struct Lane {
         guard let end = self.bucketEnd else { return }
         self.bucketEnd = nil
         self.nextDue = end
-        let divisor = self.decimation == .mean ? max(1, self.bucketCount) : 1
-        for channel in self.bucket.indices { self.graph.slots[channel] = self.bucket[channel] / divisor }
-        self.look(at: end, &around)
+        if self.decimation == .mean {
+            for channel in self.bucket.indices { self.bucket[channel] /= max(1, self.bucketCount) }
+        }
+        let values = self.bucket
+        self.look(values.span, at: 0, time: end, &around)
     }
 
     /// Forgets filters, windows and the open bucket; every comparison is false until the next look.
@@ -196,38 +199,60 @@ struct Lane {
         self.nextDue = .min
         self.bucketEnd = nil
         self.graph.reset()
-        guard let last = self.lastLook else { return }
+        let last = self.lastLook
+        guard last >= 0 else { return }
         for index in self.gates.indices { self.move(gate: index, to: -.infinity, at: last, previous: last, &around) }
         self.settleCompounds(at: last, previous: last, &around)
-        self.lastLook = nil
+        self.lastLook = -1
     }
 
     // MARK: A look
 
-    private mutating func look(at time: Int64, _ around: inout Surroundings) {
-        let previous = self.lastLook ?? time
-        self.graph.look(now: time, elapsed: time - previous)
+    private mutating func look(
+        _ values: Span<Double>, at first: Int, time: Int64, _ around: inout Surroundings
+    ) {
+        let previous = self.lastLook >= 0 ? self.lastLook : time
+        self.graph.look(values, at: first, now: time, elapsed: time - previous)
         for slot in self.partial where self.graph.slots[Int(slot)].isNaN { around.undefined &+= 1 }
         for index in self.quantities.indices where self.quantities[index].peaks.users > 0 {
             self.quantities[index].peaks.look(self.quantity(index))
         }
-        self.due.removeAll(keepingCapacity: true)
-        self.wheel.end(at: time, &around.records, due: &self.due)
-
-        let repeats = time - previous >= self.shortestRest && self.lastLook != nil
-        for index in self.gates.indices {
-            if repeats { self.repeatTrue(gate: index, at: time, previous: previous, &around) }
-            let gate = self.gates[index]
-            let value = gate.sign * self.graph.slots[Int(gate.slot)]
-            // Written so that an undefined value leaves the quiet path.
-            if value <= gate.upper, value > gate.lower { continue }
-            self.move(gate: index, to: value.isNaN ? -.infinity : value, at: time, previous: previous, &around)
+        if self.wheel.count > 0 {
+            self.due.removeAll(keepingCapacity: true)
+            self.wheel.end(at: time, &around.seats, due: &self.due)
+        } else {
+            self.wheel.pass(to: time)
         }
-        self.settleCompounds(at: time, previous: previous, &around)
+
+        let repeats = time - previous >= self.shortestRest && self.lastLook >= 0
+        if repeats {
+            for index in self.gates.indices { self.repeatTrue(gate: index, at: time, previous: previous, &around) }
+        }
+        var next = Self.firstCrossed(self.gates, self.graph.slots, from: 0)
+        while next < self.gates.count {
+            let value = self.gates[next].sign * self.graph.slots[Int(self.gates[next].slot)]
+            self.move(gate: next, to: value.isNaN ? -.infinity : value, at: time, previous: previous, &around)
+            next = Self.firstCrossed(self.gates, self.graph.slots, from: next + 1)
+        }
+        if !self.dirty.isEmpty { self.settleCompounds(at: time, previous: previous, &around) }
         if repeats { self.repeatCompounds(at: time, previous: previous, &around) }
-        self.endRests(at: time, &around)
+        if !self.due.isEmpty { self.endRests(at: time, &around) }
         if !self.pending.isEmpty { self.admitPending(at: time, &around) }
         self.lastLook = time
+    }
+
+    /// The first gate, from an index on, whose value has left the bounds within which nothing changes.
+    private static func firstCrossed(_ gates: borrowing [Gate], _ slots: borrowing [Double], from first: Int) -> Int {
+        let gates = gates.span
+        let slots = slots.span
+        var index = first
+        while index < gates.count {
+            let value = gates[index].sign * slots[Int(gates[index].slot)]
+            // Written so that an undefined value leaves the bounds.
+            guard value <= gates[index].upper, value > gates[index].lower else { return index }
+            index += 1
+        }
+        return index
     }
 
     private mutating func move(
@@ -240,10 +265,14 @@ struct Lane {
         self.tables[table].move(to: value, now: time, previous: previous, crossed: &self.crossed)
         self.gates[index].lower = self.tables[table].lower
         self.gates[index].upper = self.tables[table].upper
-        if self.tables[table].purpose == .watching {
+        guard !self.crossed.isEmpty else { return }
+        switch self.tables[table].purpose {
+        case .watching:
             for atom in self.crossed { self.turn(Int(atom), rises) }
-        } else {
+        case .leading:
             for id in self.crossed { self.fire(id, peak: gate.sign * value, at: time, &around) }
+        case .restarting:
+            for id in self.crossed { around.hits.add(id, peak: gate.sign * value) }
         }
     }
 
@@ -268,7 +297,7 @@ struct Lane {
             self.move(gate: index, to: value, at: time, previous: previous, &around)
             self.crossed = repeated
         }
-        for id in self.crossed { self.fire(id, peak: self.peak(of: id, around), at: time, &around) }
+        for id in self.crossed { around.hits.add(id, peak: self.peak(of: around.seats[Int(id)])) }
     }
 
     private mutating func repeatCompounds(at time: Int64, previous: Int64, _ around: inout Surroundings) {
@@ -277,42 +306,39 @@ struct Lane {
             guard compound.isTrue, compound.since != time, compound.restarting >= 0 else { continue }
             self.crossed.removeAll(keepingCapacity: true)
             self.tables[Int(compound.restarting)].repeated(after: time - previous, crossed: &self.crossed)
-            for id in self.crossed { self.fire(id, peak: self.peak(of: id, around), at: time, &around) }
+            for id in self.crossed { around.hits.add(id, peak: self.peak(of: around.seats[Int(id)])) }
         }
     }
 
     private mutating func endRests(at time: Int64, _ around: inout Surroundings) {
         for id in self.due {
-            let table = Int(around.records[Int(id)].table)
-            let place = around.places[Int(id)]
-            if self.tables[table].isTrue(at: place) {
-                self.fire(id, peak: self.peak(of: id, around), at: time, &around)
+            let seat = around.seats[Int(id)]
+            if self.tables[Int(seat.table)].isTrue(seat.key) {
+                self.fire(id, peak: self.peak(of: seat), at: time, &around)
             } else {
-                self.tables[table].setResting(false, at: place)
+                self.tables[Int(seat.table)].setResting(false, at: seat.place)
             }
         }
+        self.due.removeAll(keepingCapacity: true)
     }
 
-    /// A hit. A leading detector rests from now on.
+    /// A hit of a leading detector, which rests from now on.
     mutating func fire(_ id: UInt32, peak: Double, at time: Int64, _ around: inout Surroundings) {
         around.hits.add(id, peak: peak)
-        let index = Int(id)
-        guard around.records[index].restMode != .restarting else { return }
-        around.records[index].deadline = time + around.records[index].rest
-        self.wheel.arm(Int32(id), &around.records)
+        around.seats[Int(id)].deadline = time + around.seats[Int(id)].rest
+        self.wheel.arm(Int32(id), &around.seats)
     }
 
     /// The extreme of a detector's quantity since its condition became true.
-    func peak(of id: UInt32, _ around: borrowing Surroundings) -> Double {
-        let record = around.records[Int(id)]
-        guard record.compound < 0 else {
-            let compound = self.compounds[Int(record.compound)]
-            let quantity = self.quantities[Int(compound.history)]
-            return quantity.sign
-                * (quantity.peaks.peak(since: compound.since) ?? self.quantity(Int(compound.history)))
+    func peak(of seat: Seat) -> Double {
+        let owner = self.owners[Int(seat.table)]
+        guard owner.compound < 0 else {
+            let since = self.compounds[Int(owner.compound)].since
+            let history = Int(self.compounds[Int(owner.compound)].history)
+            let peak = self.quantities[history].peaks.peak(since: since) ?? self.quantity(history)
+            return self.quantities[history].sign * peak
         }
-        let formula = self.formulas[Int(record.formula)].formula
-        return formula.quantitySign * self.tables[Int(record.table)].peak(at: around.places[Int(id)])
+        return owner.sign * self.tables[Int(seat.table)].peak(of: seat.key)
     }
 
     /// The quantity's present value, signed so that more is larger; the least of all when undefined.
@@ -361,12 +387,18 @@ struct Lane {
         } else {
             self.quantities[history].peaks.end()
         }
-        for table in [compound.leading, compound.restarting] where table >= 0 {
+        let peak = self.quantities[history].sign * quantity
+        self.crossed.removeAll(keepingCapacity: true)
+        if compound.leading >= 0 {
+            self.tables[Int(compound.leading)].move(
+                to: isTrue ? 1 : 0, now: time, previous: previous, crossed: &self.crossed)
+            for id in self.crossed { self.fire(id, peak: peak, at: time, &around) }
             self.crossed.removeAll(keepingCapacity: true)
-            self.tables[Int(table)].move(to: isTrue ? 1 : 0, now: time, previous: previous, crossed: &self.crossed)
-            for id in self.crossed {
-                self.fire(id, peak: self.quantities[history].sign * quantity, at: time, &around)
-            }
+        }
+        if compound.restarting >= 0 {
+            self.tables[Int(compound.restarting)].move(
+                to: isTrue ? 1 : 0, now: time, previous: previous, crossed: &self.crossed)
+            for id in self.crossed { around.hits.add(id, peak: peak) }
         }
     }
 

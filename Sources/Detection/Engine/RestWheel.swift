@@ -1,31 +1,6 @@
-/// Where a detector stands in its lane, and when its rest ends.
-struct DetectorRecord {
-    var lane: Int32 = -1
-    /// The table of the lane that holds it; -1 while it waits for its first look.
-    var table: Int32 = -1
-    /// Index into the lane's conditions; -1 for a comparison of its own.
-    var compound: Int32 = -1
-    /// Index into the lane's formulas.
-    var formula: Int32 = -1
-    var key = 0.0
-    var rest: Int64 = 0
-    /// When the running rest ends; meaningful while `isTimed` or after the last.
-    var deadline = Int64.min
-    var isTimed = false
-    /// Neighbours in the wheel; -1 at the ends.
-    var next: Int32 = -1
-    var previous: Int32 = -1
-    /// The wheel's slot.
-    var slot: Int32 = -1
-    var restMode = RestMode.none
-    var neededRate = 0.0
-
-    static let none = DetectorRecord()
-}
-
 /// The rests that run in a lane, by the time they end: a timer wheel of three levels in sample time.
 ///
-/// Arming and ending cost the same however many run. The links stand in the detectors' records.
+/// Arming and ending cost the same however many run. The links stand in the detectors' seats.
 struct RestWheel {
     /// One tick is 2^13 µs.
     private static let shift: Int64 = 13
@@ -40,86 +15,118 @@ struct RestWheel {
     private(set) var count = 0
     private var tick: Int64 = 0
 
-    /// Starts a rest that ends at the record's deadline.
-    mutating func arm(_ id: Int32, _ records: inout [DetectorRecord]) {
-        records[Int(id)].isTimed = true
+    /// Starts a rest that ends at the seat's deadline.
+    mutating func arm(_ id: Int32, _ seats: inout [Seat]) {
         self.count += 1
-        self.insert(id, &records)
+        var seats = seats.mutableSpan
+        self.insert(id, &seats)
     }
 
     /// Ends a rest before its time.
-    mutating func disarm(_ id: Int32, _ records: inout [DetectorRecord]) {
-        guard records[Int(id)].isTimed else { return }
-        self.unlink(id, &records)
-        records[Int(id)].isTimed = false
+    mutating func disarm(_ id: Int32, _ seats: inout [Seat]) {
+        let seat = seats[Int(id)]
+        guard seat.slot >= 0 else { return }
+        if seat.previous >= 0 {
+            seats[Int(seat.previous)].next = seat.next
+        } else {
+            self.heads[Int(seat.slot)] = seat.next
+        }
+        if seat.next >= 0 { seats[Int(seat.next)].previous = seat.previous }
+        if seat.slot < Int32(Self.slots) { self.near -= 1 }
+        seats[Int(id)].slot = -1
         self.count -= 1
     }
 
+    /// Lets the time pass while no rest runs.
+    mutating func pass(to now: Int64) {
+        self.tick = max(self.tick, now >> Self.shift)
+    }
+
     /// Takes out the rests that end at or before `now` and appends their detectors, in no particular order.
-    mutating func end(at now: Int64, _ records: inout [DetectorRecord], due: inout [UInt32]) {
-        guard self.count > 0 else {
-            self.tick = max(self.tick, now >> Self.shift)
-            return
-        }
+    mutating func end(at now: Int64, _ seats: inout [Seat], due: inout [UInt32]) {
+        var seats = seats.mutableSpan
         let target = now >> Self.shift
         if target - self.tick > Self.horizon {
-            self.endAll(at: now, &records, &due)
+            self.endAll(at: now, &seats, &due)
             return
         }
         while self.tick < target, self.count > 0 {
-            self.endSlot(at: now, &records, &due)
+            if self.near > 0 { self.endSlot(Int(self.tick & 255), at: now, &seats, &due) }
             // With the first level empty nothing can end before the next slot of the second is spread.
             self.tick = self.near == 0 ? min(target, (self.tick | 255) + 1) : self.tick + 1
-            if self.tick & 255 == 0 { self.cascade(&records) }
+            if self.tick & 255 == 0 { self.cascade(&seats) }
         }
         self.tick = max(self.tick, target)
-        if self.near > 0 { self.endSlot(at: now, &records, &due) }
+        if self.near > 0 { self.endSlot(Int(self.tick & 255), at: now, &seats, &due) }
     }
 
-    private mutating func endSlot(at now: Int64, _ records: inout [DetectorRecord], _ due: inout [UInt32]) {
-        var id = self.heads[Int(self.tick & 255)]
+    /// Takes what is due out of a slot of the first level and leaves the others.
+    private mutating func endSlot(
+        _ slot: Int, at now: Int64, _ seats: inout MutableSpan<Seat>, _ due: inout [UInt32]
+    ) {
+        var id = self.heads[slot]
+        var kept: Int32 = -1
         while id >= 0 {
-            let next = records[Int(id)].next
-            if records[Int(id)].deadline <= now {
-                self.disarm(id, &records)
+            let index = Int(id)
+            let next = seats[index].next
+            if seats[index].deadline <= now {
+                seats[index].slot = -1
+                self.near -= 1
+                self.count -= 1
                 due.append(UInt32(id))
+            } else {
+                seats[index].previous = -1
+                seats[index].next = kept
+                if kept >= 0 { seats[Int(kept)].previous = id }
+                kept = id
             }
             id = next
         }
+        self.heads[slot] = kept
     }
 
-    private mutating func endAll(at now: Int64, _ records: inout [DetectorRecord], _ due: inout [UInt32]) {
+    /// After a sleep beyond every rest: what is due ends, the rest is sorted in anew.
+    private mutating func endAll(at now: Int64, _ seats: inout MutableSpan<Seat>, _ due: inout [UInt32]) {
         var kept: [Int32] = []
         for slot in self.heads.indices {
-            while self.heads[slot] >= 0 {
-                let id = self.heads[slot]
-                self.disarm(id, &records)
-                if records[Int(id)].deadline <= now { due.append(UInt32(id)) } else { kept.append(id) }
+            var id = self.heads[slot]
+            self.heads[slot] = -1
+            while id >= 0 {
+                if seats[Int(id)].deadline <= now {
+                    seats[Int(id)].slot = -1
+                    due.append(UInt32(id))
+                } else {
+                    kept.append(id)
+                }
+                id = seats[Int(id)].next
             }
         }
         self.tick = now >> Self.shift
-        for id in kept { self.arm(id, &records) }
+        self.near = 0
+        self.count = kept.count
+        for id in kept { self.insert(id, &seats) }
     }
 
     /// Spreads the next slot of the second level, and of the third when that has come round.
-    private mutating func cascade(_ records: inout [DetectorRecord]) {
-        if (self.tick >> 8) & 255 == 0 { self.spread(2 * Self.slots + Int((self.tick >> 16) & 255), &records) }
-        self.spread(Self.slots + Int((self.tick >> 8) & 255), &records)
+    private mutating func cascade(_ seats: inout MutableSpan<Seat>) {
+        if (self.tick >> 8) & 255 == 0 { self.spread(2 * Self.slots + Int((self.tick >> 16) & 255), &seats) }
+        self.spread(Self.slots + Int((self.tick >> 8) & 255), &seats)
     }
 
-    private mutating func spread(_ slot: Int, _ records: inout [DetectorRecord]) {
+    private mutating func spread(_ slot: Int, _ seats: inout MutableSpan<Seat>) {
         var id = self.heads[slot]
         self.heads[slot] = -1
         while id >= 0 {
-            let next = records[Int(id)].next
-            self.insert(id, &records)
+            let next = seats[Int(id)].next
+            self.insert(id, &seats)
             id = next
         }
     }
 
-    private mutating func insert(_ id: Int32, _ records: inout [DetectorRecord]) {
+    private mutating func insert(_ id: Int32, _ seats: inout MutableSpan<Seat>) {
+        let index = Int(id)
         // What ended already waits in the present slot.
-        let due = max(records[Int(id)].deadline >> Self.shift, self.tick)
+        let due = max(seats[index].deadline >> Self.shift, self.tick)
         let slot: Int
         if due >> 8 == self.tick >> 8 {
             slot = Int(due & 255)
@@ -132,21 +139,10 @@ struct RestWheel {
             slot = 2 * Self.slots + Int((min(due, reach) >> 16) & 255)
         }
         let head = self.heads[slot]
-        records[Int(id)].slot = Int32(slot)
-        records[Int(id)].previous = -1
-        records[Int(id)].next = head
-        if head >= 0 { records[Int(head)].previous = id }
+        seats[index].slot = Int32(slot)
+        seats[index].previous = -1
+        seats[index].next = head
+        if head >= 0 { seats[Int(head)].previous = id }
         self.heads[slot] = id
-    }
-
-    private mutating func unlink(_ id: Int32, _ records: inout [DetectorRecord]) {
-        let record = records[Int(id)]
-        if record.previous >= 0 {
-            records[Int(record.previous)].next = record.next
-        } else {
-            self.heads[Int(record.slot)] = record.next
-        }
-        if record.next >= 0 { records[Int(record.next)].previous = record.previous }
-        if record.slot < Int32(Self.slots) { self.near -= 1 }
     }
 }

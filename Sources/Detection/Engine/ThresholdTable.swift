@@ -179,15 +179,13 @@ struct ThresholdTable {
 
     // MARK: One entry
 
-    /// True when the key is below the value: the entry is true.
-    func isTrue(at place: Int32) -> Bool { self.keys[Int(place)] < self.value }
+    /// True when an entry of that key is.
+    func isTrue(_ key: Double) -> Bool { key < self.value }
 
     func stamp(at place: Int32) -> Int64 { self.stamps[Int(place)] }
 
-    /// The largest value since the entry became true.
-    func peak(at place: Int32) -> Double { self.ladder.peak(of: self.keys[Int(place)]) ?? self.value }
-
-    func rest(at place: Int32) -> Int64 { self.rests[Int(place)] }
+    /// The largest value since entries of that key became true.
+    func peak(of key: Double) -> Double { self.ladder.peak(of: key) ?? self.value }
 
     mutating func setResting(_ isResting: Bool, at place: Int32) {
         let (word, bit) = (Int(place) / 64, UInt64(1) << UInt64(Int(place) % 64))
@@ -205,17 +203,17 @@ struct ThresholdTable {
         var isResting = false
     }
 
-    /// Adds an entry at the present value, and keeps `positions`, the places by id, right.
+    /// Adds an entry at the present value, and keeps the places in `seats` right.
     ///
     /// The caller asks `isTrue` and sees to what follows: an added entry has not been crossed.
-    mutating func add(_ entry: Entry, value: Double, positions: inout [Int32]) {
+    mutating func add(_ entry: Entry, value: Double, seats: inout [Seat]) {
         var index = self.chunkIndex(for: entry)
         if self.order.isEmpty {
             self.order.append(self.newChunk())
             index = 0
         }
         if self.counts[Int(self.order[index])] == Self.capacity {
-            self.split(index, &positions)
+            self.split(index, &seats)
             if self.isBefore(self.firstEntry(index + 1), entry) { index += 1 }
         }
         let chunk = Int(self.order[index])
@@ -225,7 +223,7 @@ struct ThresholdTable {
         while place < start + count, self.isBefore((self.keys[place], self.ids[place]), entry) { place += 1 }
         var last = start + count
         while last > place {
-            self.copy(last - 1, last, &positions)
+            self.copy(last - 1, last, &seats)
             last -= 1
         }
         self.keys[place] = entry.key
@@ -233,7 +231,7 @@ struct ThresholdTable {
         self.stamps[place] = entry.stamp
         self.rests[place] = entry.rest
         self.setResting(entry.isResting, at: Int32(place))
-        positions[Int(entry.id)] = Int32(place)
+        seats[Int(entry.id)].place = Int32(place)
         self.counts[chunk] += 1
         self.count += 1
         self.shortest[chunk] = min(self.shortest[chunk], entry.rest)
@@ -242,11 +240,11 @@ struct ThresholdTable {
     }
 
     /// Removes the entry at a place.
-    mutating func remove(at position: Int32, positions: inout [Int32]) {
+    mutating func remove(at position: Int32, seats: inout [Seat]) {
         let chunk = Int(position) / Self.capacity
         let start = chunk * Self.capacity
         for place in Int(position) + 1..<max(Int(position) + 1, start + self.counts[chunk]) {
-            self.copy(place, place - 1, &positions)
+            self.copy(place, place - 1, &seats)
         }
         self.counts[chunk] -= 1
         self.count -= 1
@@ -322,25 +320,25 @@ struct ThresholdTable {
     }
 
     /// Moves the upper half of a full chunk into a new one behind it.
-    private mutating func split(_ index: Int, _ positions: inout [Int32]) {
+    private mutating func split(_ index: Int, _ seats: inout [Seat]) {
         let chunk = Int(self.order[index])
         let new = self.newChunk()
         self.order.insert(new, at: index + 1)
         let half = Self.capacity / 2
         for offset in half..<Self.capacity {
-            self.copy(chunk * Self.capacity + offset, Int(new) * Self.capacity + offset - half, &positions)
+            self.copy(chunk * Self.capacity + offset, Int(new) * Self.capacity + offset - half, &seats)
         }
         self.counts[chunk] = half
         self.counts[Int(new)] = Self.capacity - half
         self.shortest[Int(new)] = self.shortest[chunk]
     }
 
-    private mutating func copy(_ from: Int, _ to: Int, _ positions: inout [Int32]) {
+    private mutating func copy(_ from: Int, _ to: Int, _ seats: inout [Seat]) {
         self.keys[to] = self.keys[from]
         self.ids[to] = self.ids[from]
         self.stamps[to] = self.stamps[from]
         self.rests[to] = self.rests[from]
         self.setResting(self.resting[from / 64] & (UInt64(1) << UInt64(from % 64)) != 0, at: Int32(to))
-        positions[Int(self.ids[to])] = Int32(to)
+        seats[Int(self.ids[to])].place = Int32(to)
     }
 }

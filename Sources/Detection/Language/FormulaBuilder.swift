@@ -127,15 +127,12 @@ struct FormulaBuilder {
         return Scalar(node: try self.node(.negate, a.node), kind: a.kind)
     }
 
-    /// The largest of two, fused when it is the third of three magnitudes: the articles' commonest feature.
+    /// The larger of two; magnitudes, up to three, are fused: the articles' commonest feature.
     mutating func maximum(_ a: Int32, _ b: Int32) throws(ConditionProblem) -> Int32 {
         let (left, right) = (self.nodes[Int(a)], self.nodes[Int(b)])
-        if left.operation == .maximum, right.operation == .absolute {
-            let (first, second) = (self.nodes[Int(left.a)], self.nodes[Int(left.b)])
-            if first.operation == .absolute, second.operation == .absolute {
-                return try self.node(.largest, first.a, second.a, right.a)
-            }
-        }
+        guard right.operation == .absolute else { return try self.node(.maximum, a, b) }
+        if left.operation == .absolute { return try self.node(.largest, left.a, right.a, right.a) }
+        if left.operation == .largest, left.b == left.c { return try self.node(.largest, left.a, left.b, right.a) }
         return try self.node(.maximum, a, b)
     }
 
