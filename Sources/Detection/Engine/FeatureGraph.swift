@@ -8,7 +8,8 @@ struct FeatureGraph {
 
     /// The channels first, then one that is undefined, then one for each node.
     var slots: [Double]
-    var state: [Double] = []
+    /// Never empty: the unique span of an empty array costs more than that of any other.
+    private var state: [Double] = [.nan]
     private(set) var program: [Instruction] = []
     private let fixed: Int
     private var nodes: [Node?] = []

@@ -51,51 +51,54 @@ enum Evaluation {
         var slots = slots.mutableSpan
         var state = state.mutableSpan
         for channel in 0..<channels { slots[channel] = values[first + channel] }
+        // SAFETY: the graph builds the program, and gives every operand and destination a slot before it does.
         for index in 0..<program.count {
-            let node = program[index]
+            let node = program[unchecked: index]
             let result: Double
             switch node.operation {
             case .hypotenuse:
-                let (x, y) = (slots[Int(node.a)], slots[Int(node.b)])
+                let (x, y) = (slots[unchecked: Int(node.a)], slots[unchecked: Int(node.b)])
                 result = (x * x + y * y).squareRoot()
             case .norm:
-                let (x, y, z) = (slots[Int(node.a)], slots[Int(node.b)], slots[Int(node.c)])
+                let (x, y, z) = (
+                    slots[unchecked: Int(node.a)], slots[unchecked: Int(node.b)], slots[unchecked: Int(node.c)]
+                )
                 result = (x * x + y * y + z * z).squareRoot()
             case .largest:
-                let (x, y) = (slots[Int(node.a)].magnitude, slots[Int(node.b)].magnitude)
-                let z = slots[Int(node.c)].magnitude
+                let (x, y) = (slots[unchecked: Int(node.a)].magnitude, slots[unchecked: Int(node.b)].magnitude)
+                let z = slots[unchecked: Int(node.c)].magnitude
                 let xy = x > y ? x : y
                 result = xy > z ? xy : z
             case .add:
-                result = slots[Int(node.a)] + slots[Int(node.b)]
+                result = slots[unchecked: Int(node.a)] + slots[unchecked: Int(node.b)]
             case .subtract:
-                result = slots[Int(node.a)] - slots[Int(node.b)]
+                result = slots[unchecked: Int(node.a)] - slots[unchecked: Int(node.b)]
             case .multiply:
-                result = slots[Int(node.a)] * slots[Int(node.b)]
+                result = slots[unchecked: Int(node.a)] * slots[unchecked: Int(node.b)]
             case .divide:
-                let quotient = slots[Int(node.a)] / slots[Int(node.b)]
+                let quotient = slots[unchecked: Int(node.a)] / slots[unchecked: Int(node.b)]
                 result = quotient.isFinite ? quotient : .nan
             case .negate:
-                result = -slots[Int(node.a)]
+                result = -slots[unchecked: Int(node.a)]
             case .absolute:
-                result = slots[Int(node.a)].magnitude
+                result = slots[unchecked: Int(node.a)].magnitude
             case .minimum:
-                let (x, y) = (slots[Int(node.a)], slots[Int(node.b)])
+                let (x, y) = (slots[unchecked: Int(node.a)], slots[unchecked: Int(node.b)])
                 result = x.isNaN || y.isNaN ? .nan : (x < y ? x : y)
             case .maximum, .either:
-                let (x, y) = (slots[Int(node.a)], slots[Int(node.b)])
+                let (x, y) = (slots[unchecked: Int(node.a)], slots[unchecked: Int(node.b)])
                 result = x.isNaN || y.isNaN ? .nan : (x > y ? x : y)
             case .greater:
-                let signed = node.q * slots[Int(node.a)]
+                let signed = node.q * slots[unchecked: Int(node.a)]
                 result = signed.isNaN ? .nan : signed > node.p ? 1 : 0
             case .both:
-                result = slots[Int(node.a)] * slots[Int(node.b)]
+                result = slots[unchecked: Int(node.a)] * slots[unchecked: Int(node.b)]
             case .squareRoot:
-                result = slots[Int(node.a)].squareRoot()
+                result = slots[unchecked: Int(node.a)].squareRoot()
             case .arctangent:
-                result = Mathematics.arctangent(slots[Int(node.a)], slots[Int(node.b)])
+                result = Mathematics.arctangent(slots[unchecked: Int(node.a)], slots[unchecked: Int(node.b)])
             case .arccosine:
-                let cosine = slots[Int(node.a)]
+                let cosine = slots[unchecked: Int(node.a)]
                 result = cosine.isNaN ? .nan : Mathematics.arccosine(cosine)
             case .channel, .constant:
                 continue
@@ -103,7 +106,7 @@ enum Evaluation {
                 .reversals, .shake, .tilted, .orientation, .strength:
                 result = self.remembering(node, slots, &state, now, elapsed)
             }
-            slots[Int(node.destination)] = result
+            slots[unchecked: Int(node.destination)] = result
         }
     }
 }

@@ -247,9 +247,11 @@ struct Lane {
         let slots = slots.span
         var index = first
         while index < gates.count {
-            let value = gates[index].sign * slots[Int(gates[index].slot)]
+            // SAFETY: the index is below the count, and each gate's slot was given out by the graph.
+            let gate = gates[unchecked: index]
+            let value = gate.sign * slots[unchecked: Int(gate.slot)]
             // Written so that an undefined value leaves the bounds.
-            guard value <= gates[index].upper, value > gates[index].lower else { return index }
+            guard value <= gate.upper, value > gate.lower else { return index }
             index += 1
         }
         return index
