@@ -55,6 +55,8 @@ package final class PacedSender {
         if let since = peer.waitingSince { self.trust(peer, since) }
         if peer.header?.fits(path, interface, member) != true {
             peer.header = SignalHeader(from: path, interface, member, to: peer.name)
+            // Counted as sent, what cannot be sent would wait for an answer for ever.
+            if peer.header == nil { return false }
         }
         let mayPing = self.openPings < Self.pingLimit && peer.waitingSince == nil
         let verdict = peer.window.offer(size, mayPing: mayPing)

@@ -168,7 +168,9 @@ extension BusTests {
                 }
             }
             try station.until("end of calls") { ends.count == 3 }
-            #expect(Set(ends) == ["org.freedesktop.DBus.Error.NoReply"])
+            // The bus had taken some of the calls to the peer, and some not yet.
+            let gone: Set = ["org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.ServiceUnknown"]
+            #expect(gone.isSuperset(of: ends))
             // In a reply's handler, in a signal's and in deferred work.
             for place in 0..<3 {
                 let client = try station.client()

@@ -48,6 +48,9 @@ extension BusTests {
             let client = try station.client()
             let name = client.uniqueName
             client.close()
+            // The bus notices in its own time.
+            let bus = CallTarget("org.freedesktop.DBus", ObjectPath(literal: "/"), "org.freedesktop.DBus")
+            while try station.connection.callAndWait(bus, "NameHasOwner", name).read(Bool.self) {}
             var told: [String?] = []
             _ = watch.follow(name) { told.append($0) }
             // Texts that are no names, and one that would be another rule.
