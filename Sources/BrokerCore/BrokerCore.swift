@@ -80,7 +80,8 @@ package struct BrokerCore {
                 let sensor = self.stream(named: Self.sensor(of: request))?.description
                 compiled.append(try DetectorCompiler.compile(request, for: sensor))
             } catch {
-                throw .badDetector("\(error)")
+                guard case .limitExceeded(let name) = error.code else { throw .badDetector("\(error)") }
+                throw .limit(name: name, value: self.limits.table[name] ?? 0, message: "\(error)")
             }
         }
         for (request, detector) in zip(requests, compiled) {

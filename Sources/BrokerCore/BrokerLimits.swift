@@ -1,3 +1,5 @@
+import Detection
+
 /// How much the broker holds for its clients. What `Limits` shows, and what `LimitsExceeded` names.
 package struct BrokerLimits: Equatable, Sendable {
     package var apps: Int = 4_096
@@ -15,7 +17,7 @@ package struct BrokerLimits: Equatable, Sendable {
 
     /// Names as the bus shows them.
     package var table: [String: UInt64] {
-        [
+        let own: [String: UInt64] = [
             "apps": UInt64(self.apps),
             "detectors": UInt64(self.detectors),
             "detectors-per-app": UInt64(self.detectorsPerApp),
@@ -25,5 +27,6 @@ package struct BrokerLimits: Equatable, Sendable {
             "option-bytes": UInt64(self.optionBytes),
             "mute": UInt64(self.mute),
         ]
+        return own.merging(DetectionLimits.table) { own, _ in own }
     }
 }

@@ -22,4 +22,11 @@ package enum DetectionLimits {
     package static let comparisons = 128
     /// Distinct filters, windows and other memories of a condition: its memory (`condition-stateful`).
     package static let stateful = 32
+
+    /// What `Limits` shows of these.
+    package static let table: [String: UInt64] = [
+        "condition-length": UInt64(conditionLength), "condition-nesting": UInt64(nesting),
+        "condition-operations": UInt64(nodes), "condition-comparisons": UInt64(comparisons),
+        "condition-stateful": UInt64(stateful),
+    ]
 }

@@ -25,7 +25,7 @@ struct ScriptParser {
         guard script.utf8.count <= SyntheticMotion.Limits.script else {
             throw Problem(
                 column: SyntheticMotion.Limits.script + 1,
-                message: "the script is longer than \(SyntheticMotion.Limits.script) bytes")
+                message: "the script is longer than \(SyntheticMotion.Limits.script) bytes", limit: "motion-bytes")
         }
         self.allowsSettings = allowsSettings
         self.statements = Self.split(script)

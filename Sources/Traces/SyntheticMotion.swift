@@ -15,10 +15,13 @@ package struct SyntheticMotion: Sendable {
         /// In bytes, from 1.
         package var column: Int
         package var message: String
+        /// The name of the limit that was crossed, if it was one: `motions` or `motion-bytes`.
+        package var limit: String?
 
-        package init(column: Int, message: String) {
+        package init(column: Int, message: String, limit: String? = nil) {
             self.column = column
             self.message = message
+            self.limit = limit
         }
 
         package var description: String { "\(self.column): \(self.message)" }
@@ -98,7 +101,8 @@ package struct SyntheticMotion: Sendable {
             offset.microseconds.subtractingClamped($0.start.microseconds) >= $0.score.length
         }
         guard self.injections.count < Limits.injected else {
-            throw Problem(column: 1, message: "\(Limits.injected) injected motions are under way already")
+            throw Problem(
+                column: 1, message: "\(Limits.injected) injected motions are under way already", limit: "motions")
         }
         self.injections.append(Injection(start: offset, score: score))
     }

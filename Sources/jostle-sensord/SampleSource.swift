@@ -32,5 +32,7 @@ protocol SampleSink: AnyObject {
 enum InjectProblem: Swift.Error {
     /// The source measures or replays; nothing can be added to it.
     case notSupported
+    /// A limit is crossed, which the message names.
+    case limit(String)
     case bad(String)
 }

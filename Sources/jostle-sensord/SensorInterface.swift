@@ -2,6 +2,7 @@ import DBus
 import Motion
 import Protocol
 import SensorCore
+import Traces
 
 /// `org.jostle.Sensors1.Sensor`: claims, and what there is to see of one sensor.
 enum SensorInterface {
@@ -64,6 +65,12 @@ final class ReaderService {
             }
         ],
         properties: [
-            Property("Version", .constant) { (_: ReaderService) in Version.text }
+            Property("Version", .constant) { (_: ReaderService) in Version.text },
+            Property("Limits", .constant) { (_: ReaderService) -> [String: UInt64] in
+                [
+                    "claimants": UInt64(SensorLimits.claimants), "motions": UInt64(SyntheticMotion.Limits.injected),
+                    "motion-bytes": UInt64(SyntheticMotion.Limits.script),
+                ]
+            },
         ])
 }

@@ -91,6 +91,8 @@ final class SensorService: SampleSink {
             switch error {
             case .notSupported:
                 throw .notSupported("motion can be added to a synth source only; this is \(self.description.source)")
+            case .limit(let message):
+                throw .limitsExceeded(message)
             case .bad(let message):
                 throw .invalidConfiguration(message)
             }

@@ -53,7 +53,7 @@ final class SynthSource: SampleSource {
         do throws(SyntheticMotion.Problem) {
             try self.motion.inject(motion, at: now - start)
         } catch {
-            throw .bad("motion:\(error)")
+            throw error.limit.map { .limit("\($0): \(error.message)") } ?? .bad("motion:\(error)")
         }
     }
 

@@ -64,8 +64,13 @@ import Traces
             "\u{1B}[31m", 1,
             "unknown statement '\u{FFFD}[31m', expected rest, walk, shake, gap, loop, seed, rate, noise or gravity"
         ),
-        (String(repeating: " ", count: 4_097), 4_097, "the script is longer than 4096 bytes"),
     ]
+
+    @Test func aScriptBeyondTheLimitNamesIt() {
+        let problem = SyntheticMotion.Problem(
+            column: 4_097, message: "the script is longer than 4096 bytes", limit: "motion-bytes")
+        #expect(throws: problem) { try SyntheticMotion(script: String(repeating: " ", count: 4_097)) }
+    }
 
     @Test(arguments: bad)
     func aBadScriptIsAnErrorWithItsPlace(_ script: String, _ column: Int, _ message: String) {

@@ -217,7 +217,8 @@ import Traces
         var motion = try SyntheticMotion()
         for _ in 0..<SyntheticMotion.Limits.injected { try motion.inject("shake", at: .zero) }
         #expect(
-            throws: SyntheticMotion.Problem(column: 1, message: "64 injected motions are under way already")
+            throws: SyntheticMotion.Problem(
+                column: 1, message: "64 injected motions are under way already", limit: "motions")
         ) {
             try motion.inject("shake", at: .milliseconds(999))
         }
