@@ -1,0 +1,380 @@
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Whatever a peer sends, it gets an error that helps and the daemons go on.
+    @Suite(.serialized) struct BadInput {
+        /// One call that must fail, and what the error must say.
+        struct Case: Sendable, CustomTestStringConvertible {
+            let call: String
+            let error: String
+            let words: [String]
+
+            var testDescription: String { self.call.count < 120 ? self.call : "\(self.call.prefix(110))…" }
+        }
+
+        private static func bad(_ call: String, _ error: String, _ words: String...) -> Case {
+            Case(
+                call: call, error: error.contains(".") ? error : "org.freedesktop.DBus.Error.\(error)", words: words)
+        }
+
+        private static let invalid = "org.jostle.Error.InvalidConfiguration"
+        private static let missing = "org.jostle.Error.NotFound"
+
+        /// Sends all cases from one connection that is the app `org.example.App`. After each, both daemons must answer.
+        private func run(_ cases: [Case], _ stage: Stage) throws {
+            let probes = [
+                "probe call org.jostle.Sensors1 /org/jostle/Sensors1 org.jostle.Sensors1 ListSensors",
+                "probe call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 ListApps",
+            ]
+            let register =
+                "app call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 Register sa{sv} ['org.example.App',{}]"
+            let lines = try stage.script(
+                ["app own org.example.App", register] + cases.flatMap { [$0.call] + probes })
+            #expect(lines.first?.hasPrefix("app ok") == true)
+            let answers = lines.dropFirst()
+            try #require(answers.count == 3 * cases.count)
+            for (index, bad) in cases.enumerated() {
+                let at = answers.startIndex + 3 * index
+                let answer = answers[at]
+                let peer = bad.call.prefix { $0 != " " }
+                #expect(
+                    answer.hasPrefix("\(peer) error \(bad.error): "), "\(bad.call.prefix(200)): \(answer.prefix(400))")
+                for word in bad.words {
+                    #expect(answer.contains(word), "\(bad.call.prefix(200)): \(answer.prefix(400))")
+                }
+                // An error that repeats a megabyte back helps nobody.
+                #expect(answer.utf8.count < 1_000, "\(answer.utf8.count) bytes")
+                #expect(answers[at + 1].hasPrefix("probe ok "), "after \(bad.call.prefix(200)): \(answers[at + 1])")
+                #expect(answers[at + 2].hasPrefix("probe ok "), "after \(bad.call.prefix(200)): \(answers[at + 2])")
+            }
+        }
+
+        @Test func ofTheReader() throws {
+            let root = "app call org.jostle.Sensors1 /org/jostle/Sensors1 org.jostle.Sensors1"
+            let sensor = "app call org.jostle.Sensors1 /org/jostle/Sensors1/accelerometer org.jostle.Sensors1.Sensor"
+            let claim = "\(sensor) Claim a{sv}"
+            try self.run(
+                [
+                    Self.bad("\(root) ListSensors s ['x']", "InvalidArgs", "ListSensors takes '', got 's'"),
+                    Self.bad("\(root) ListSensor", "UnknownMethod", "ListSensor"),
+                    Self.bad("\(root) Claim a{sv} [{}]", "UnknownMethod"),
+                    Self.bad("\(sensor) Claim", "InvalidArgs", "'a{sv}', got ''"),
+                    Self.bad("\(sensor) Claim d [50.0]", "InvalidArgs", "got 'd'"),
+                    Self.bad("\(sensor) Claim a{sv}u [{},1]", "InvalidArgs", "got 'a{sv}u'"),
+                    Self.bad("\(sensor) Claim a{ss} [{'rate':'50'}]", "InvalidArgs", "got 'a{ss}'"),
+                    Self.bad("\(claim) [{}]", Self.invalid, "'rate'", "missing"),
+                    Self.bad("\(claim) [{'rat':V('d',50.0)}]", Self.invalid, "'rat'", "did you mean 'rate'?"),
+                    Self.bad("\(claim) [{'rate':V('s','fast')}]", Self.invalid, "rate", "'d'", "string"),
+                    Self.bad("\(claim) [{'rate':V('u',50)}]", Self.invalid, "rate", "'d'"),
+                    Self.bad("\(claim) [{'rate':V('a{sv}',{})}]", Self.invalid, "rate", "'d'"),
+                    Self.bad("\(claim) [{'rate':V('d',nan)}]", Self.invalid, "rate", "0.01 to 10000"),
+                    Self.bad("\(claim) [{'rate':V('d',inf)}]", Self.invalid, "rate inf"),
+                    Self.bad("\(claim) [{'rate':V('d',-inf)}]", Self.invalid, "rate -inf"),
+                    Self.bad("\(claim) [{'rate':V('d',-50.0)}]", Self.invalid, "rate -50.0"),
+                    Self.bad("\(claim) [{'rate':V('d',0.0)}]", Self.invalid, "rate 0.0"),
+                    Self.bad("\(claim) [{'rate':V('d',1e300)}]", Self.invalid, "rate 1e+300"),
+                    Self.bad("\(claim) [{'rate':V('d',5e-324)}]", Self.invalid, "rate 5e-324"),
+                    Self.bad(
+                        "\(claim) [{'rate':V('d',50.0),'batch-latency':V('t',2**64-1)}]", Self.invalid,
+                        "batch-latency 18446744073709551615"),
+                    Self.bad(
+                        "\(claim) [{'rate':V('d',50.0),'batch-latency':V('t',10000001)}]", Self.invalid,
+                        "batch-latency 10000001 us is outside 0 to 10000000 us"),
+                    Self.bad(
+                        "\(claim) [{'rate':V('d',50.0),'batch-latency':V('x',-1)}]", Self.invalid, "batch-latency",
+                        "'t'"
+                    ),
+                    Self.bad(
+                        "\(claim) [{'rate':V('d',50.0),'batch_latency':V('t',0)}]", Self.invalid,
+                        "did you mean 'batch-latency'?"),
+                    Self.bad("\(claim) [{'x'*2**20:V('d',50.0)}]", Self.invalid, "unknown option"),
+                    Self.bad("\(claim) [{'rate':V('s','x'*2**20)}]", Self.invalid, "rate"),
+                    Self.bad("\(claim) [{'':V('d',50.0)}]", Self.invalid, "unknown option ''"),
+                    Self.bad("\(sensor) Release s ['now']", "InvalidArgs", "Release takes '', got 's'"),
+                    Self.bad("\(sensor) Inject", "InvalidArgs", "Inject takes 's'"),
+                    Self.bad("\(sensor) Inject ss ['rest 1s','rest 1s']", "InvalidArgs", "got 'ss'"),
+                    Self.bad("\(sensor) Inject ay [b'rest 1s']", "InvalidArgs", "got 'ay'"),
+                    Self.bad("\(sensor) Inject s ['shake peak=']", Self.invalid, "motion:1"),
+                    Self.bad("\(sensor) Inject s ['shake peak=nan']", Self.invalid),
+                    Self.bad("\(sensor) Inject s ['shake peak=1e999g']", Self.invalid),
+                    Self.bad("\(sensor) Inject s ['shake peak=-3g']", Self.invalid),
+                    Self.bad("\(sensor) Inject s ['shake for=1s for=1s']", Self.invalid),
+                    Self.bad("\(sensor) Inject s ['shkae']", Self.invalid, "did you mean 'shake'?"),
+                    Self.bad("\(sensor) Inject s ['shake paek=3g']", Self.invalid, "did you mean 'peak'?"),
+                    Self.bad("\(sensor) Inject s ['seed=7']", Self.invalid),
+                    Self.bad("\(sensor) Inject s ['rest 1s; loop']", Self.invalid),
+                    Self.bad("\(sensor) Nonsense", "UnknownMethod", "Nonsense"),
+                ], Stage(broker: true))
+        }
+
+        @Test func ofTheBroker() throws {
+            let root = "app call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1"
+            let other = "other call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1"
+            try self.run(
+                [
+                    Self.bad("\(root) Register", "InvalidArgs", "'sa{sv}', got ''"),
+                    Self.bad("\(root) Register s ['']", "InvalidArgs", "got 's'"),
+                    Self.bad("\(root) Register sa{ss} ['',{}]", "InvalidArgs", "got 'sa{ss}'"),
+                    Self.bad("\(root) Register oa{sv} ['/',{}]", "InvalidArgs"),
+                    Self.bad("\(other) Register sa{sv} ['',{'when':V('s','')}]", Self.invalid, "unknown option 'when'"),
+                    Self.bad("\(other) Register sa{sv} ['no_dot',{}]", Self.invalid, "'no_dot' is no app id"),
+                    Self.bad("\(other) Register sa{sv} [':1.1',{}]", Self.invalid, "':1.1' is no app id"),
+                    Self.bad("\(other) Register sa{sv} ['org..A',{}]", Self.invalid, "no app id"),
+                    Self.bad("\(other) Register sa{sv} ['x'*2**20,{}]", Self.invalid, "no app id"),
+                    Self.bad("\(other) Register sa{sv} ['a\\nb',{}]", Self.invalid, "no app id"),
+                    Self.bad("\(other) Register sa{sv} ['org.example.Nobody',{}]", "org.jostle.Error.IdentityMismatch"),
+                    Self.bad(
+                        "\(other) Register sa{sv} ['org.example.App',{}]", "org.jostle.Error.IdentityMismatch",
+                        "org.example.App"),
+                    Self.bad(
+                        "\(other) Register sa{sv} ['org.freedesktop.DBus',{}]", "org.jostle.Error.IdentityMismatch"),
+                    Self.bad(
+                        "\(root) Register sa{sv} ['org.example.Second',{}]", Self.invalid,
+                        "already registered as 'org.example.App'"),
+                    Self.bad("\(root) ListApps s ['all']", "InvalidArgs", "ListApps takes '', got 's'"),
+                    Self.bad("\(root) DescribePresets b [True]", "InvalidArgs", "got 'b'"),
+                    Self.bad("\(root) Registre sa{sv} ['',{}]", "UnknownMethod", "Registre"),
+                    Self.bad("\(root) AddDetectors a(sa{sv}) [[]]", "UnknownMethod"),
+                ], Stage())
+        }
+
+        @Test func ofAnApp() throws {
+            let object = "call org.jostle.Broker1 /org/jostle/Broker1/apps/org_2eexample_2eApp org.jostle.Broker1.App"
+            let app = "app \(object)"
+            func add(_ body: String, _ error: String = Self.invalid, _ words: String...) -> Case {
+                Case(
+                    call: "\(app) AddDetectors a(sa{sv}) [[\(body)]]",
+                    error: error.contains(".") ? error : "org.freedesktop.DBus.Error.\(error)", words: words)
+            }
+            func option(_ text: String, _ words: String...) -> Case {
+                Case(
+                    call: "\(app) AddDetectors a(sa{sv}) [[['a',{'preset':V('s','shake.planar'),\(text)}]]]",
+                    error: Self.invalid, words: ["detector 'a'"] + words)
+            }
+            func condition(_ value: String, _ words: String...) -> Case {
+                Case(
+                    call: "\(app) AddDetectors a(sa{sv}) [[['a',{'when':\(value)}]]]", error: Self.invalid,
+                    words: ["detector 'a'"] + words)
+            }
+            let planar = "{'preset':V('s','shake.planar')}"
+            try self.run(
+                [
+                    Self.bad("\(app) AddDetectors", "InvalidArgs", "'a(sa{sv})', got ''"),
+                    Self.bad("\(app) AddDetectors a{sv} [{}]", "InvalidArgs", "got 'a{sv}'"),
+                    Self.bad("\(app) AddDetectors a(ss) [[]]", "InvalidArgs"),
+                    Self.bad("\(app) AddDetectors a(sa{sv})s [[],'']", "InvalidArgs"),
+                    add("['',\(planar)]", Self.invalid, "needs a name"),
+                    add("['a',{}]", Self.invalid, "'a'", "give 'preset' or 'when'"),
+                    add("['a',{'presett':V('s','shake')}]", Self.invalid, "'presett'", "did you mean 'preset'?"),
+                    add("['a',{'preset':V('s','')}]", Self.invalid, "unknown preset ''"),
+                    add("['a',{'preset':V('s','shake.planer')}]", Self.invalid, "did you mean 'shake.planar'?"),
+                    add("['a',{'preset':V('s','x'*10000)}]", Self.invalid, "unknown preset"),
+                    add("['a',{'preset':V('d',1.0)}]", Self.invalid, "preset"),
+                    add("['a',{'preset':V('as',[])}]", Self.invalid, "preset"),
+                    add("['a',{'preset':V('v',V('s','shake.planar'))}]", Self.invalid, "preset"),
+                    add("['a',\(planar)],['a',\(planar)]", Self.invalid, "'a' stands twice"),
+                    add("['a',\(planar)],['b',{}]", Self.invalid, "'b'"),
+                    option("'treshold':V('d',2.0)", "'treshold'", "did you mean 'threshold'?"),
+                    option("'':V('d',2.0)", "unknown option ''"),
+                    option("'x'*2**20:V('d',2.0)", "unknown option"),
+                    option("'threshold':V('d',nan)", "threshold", "finite"),
+                    option("'threshold':V('d',inf)", "threshold", "finite"),
+                    option("'threshold':V('d',-inf)", "threshold", "finite"),
+                    option("'threshold':V('d',-1.0)", "threshold", "-1.0g", "0.0g to 64.0g"),
+                    option("'threshold':V('i',-1)", "threshold", "-1.0g"),
+                    option("'threshold':V('t',2**64-1)", "threshold", "0.0g to 64.0g"),
+                    option("'threshold':V('s','')", "threshold"),
+                    option("'threshold':V('s','nan')", "threshold"),
+                    option("'threshold':V('s','1e400g')", "threshold"),
+                    option("'threshold':V('s','2.3m')", "threshold", "acceleration", "length"),
+                    option("'threshold':V('s','2.3 g g')", "threshold", "column"),
+                    option("'threshold':V('b',True)", "threshold"),
+                    option("'threshold':V('ad',[2.3])", "threshold"),
+                    option("'every':V('d',0.1)", "every", "microseconds"),
+                    option("'every':V('t',0)", "every", "1ms to 60s"),
+                    option("'every':V('t',2**64-1)", "every", "1ms to 60s"),
+                    option("'every':V('x',-(2**63))", "every"),
+                    option("'every':V('s','-100ms')", "every"),
+                    option("'every':V('s','100mz')", "every"),
+                    option("'every':V('s','2.3g')", "every", "time"),
+                    option("'rest':V('s','25h')", "rest", "0s to 86400s"),
+                    option("'rest-mode':V('s','leeding')", "rest-mode", "'leading', 'restarting', 'none'"),
+                    option("'decimation':V('s','max')", "decimation", "'last', 'mean', 'peak'"),
+                    option("'sensor':V('s','light')", "sensor", "accelerometer"),
+                    option("'when':V('s','x > 1g')", "when", "not both"),
+                    condition("V('s','')", "when, column 1"),
+                    condition("V('s','x >')", "when, column 4"),
+                    condition("V('s','x > 1s')", "when", "column"),
+                    condition("V('s','w > 1g')", "when", "column 1", "w"),
+                    condition("V('s','hypott(x, y) > 1g')", "did you mean 'hypot'?"),
+                    condition("V('s','x > 1g; y > 1g')", "when", "column"),
+                    condition("V('d',nan)", "when"),
+                    Self.bad("\(app) RemoveDetectors", "InvalidArgs", "'as', got ''"),
+                    Self.bad("\(app) RemoveDetectors s ['a']", "InvalidArgs", "got 's'"),
+                    Self.bad("\(app) RemoveDetectors as [['nothing']]", Self.missing, "'nothing'"),
+                    Self.bad("\(app) RemoveDetectors as [['']]", Self.missing),
+                    Self.bad("\(app) RemoveDetectors as [['x'*2**20]]", Self.missing),
+                    Self.bad("\(app) Event", "UnknownMethod"),
+                    // Somebody else's object.
+                    Self.bad("other \(object) AddDetectors a(sa{sv}) [[]]", "AccessDenied", "only the app itself"),
+                    Self.bad("other \(object) RemoveDetectors as [[]]", "AccessDenied", "only the app itself"),
+                    Self.bad(
+                        "other call org.jostle.Broker1 /org/jostle/Broker1/apps/_3a1_2e999 org.jostle.Broker1.App "
+                            + "AddDetectors a(sa{sv}) [[]]", "UnknownObject"),
+                ], Stage())
+        }
+
+        /// Each limit that a caller can cross is named by the error and stands in `Limits`.
+        @Test func everyLimitIsNamed() throws {
+            let stage = try Stage()
+            let object = "call org.jostle.Broker1 /org/jostle/Broker1/apps/org_2eexample_2eApp org.jostle.Broker1.App"
+            let add = "app \(object) AddDetectors a(sa{sv})"
+            let sensor = "app call org.jostle.Sensors1 /org/jostle/Sensors1/accelerometer org.jostle.Sensors1.Sensor"
+            func condition(_ text: String) -> String { "\(add) [[['a',{'when':V('s',\(text))}]]]" }
+            let many = "[('d%d'%i,{'preset':V('s','shake.planar')}) for i in range"
+            let broker = try stage.property("Limits", at: Stage.Object.broker)
+            let reader = try stage.property("Limits", at: Stage.Object.sensors)
+            let crossings: [(limit: String, table: String, calls: [String])] = [
+                ("detector-name-bytes", broker, ["\(add) [[['n'*129,{}]]]"]),
+                ("options-per-detector", broker, ["\(add) [[['a',{str(i):V('d',0.0)for i in range(33)}]]]"]),
+                ("option-bytes", broker, ["\(add) [[['a',{'preset':V('s','x'*2**20)}]]]"]),
+                ("detectors-per-call", broker, ["\(add) [\(many)(10001)]]"]),
+                (
+                    "detectors-per-app", broker,
+                    ["\(add) [\(many)(10000)]]", "\(add) [\(many)(10000,20000)]]", "\(add) [\(many)(20000,20001)]]"]
+                ),
+                ("condition-length", broker, [condition("'x > 1g' + ' ' * 4096")]),
+                ("condition-nesting", broker, [condition("'(' * 33 + 'x' + ')' * 33 + ' > 1g'")]),
+                ("condition-operations", broker, [condition("'+'.join('x*%d'%i for i in range(300))+' > 1g'")]),
+                ("condition-comparisons", broker, [condition("' and '.join('x>%dg'%i for i in range(129))")]),
+                (
+                    "condition-stateful", broker,
+                    [condition("' or '.join('held(x>%dg,1s)'%i for i in range(33))")]
+                ),
+                (
+                    "mute", broker,
+                    ["app call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 Mute t [10000001]"]
+                ),
+                ("motion-bytes", reader, ["\(sensor) Inject s ['r'*2**20]"]),
+                ("motions", reader, Array(repeating: "\(sensor) Inject s ['rest 1h']", count: 65)),
+            ]
+            for crossing in crossings {
+                #expect(crossing.table.contains("\"\(crossing.limit)\" "), "\(crossing.limit): \(crossing.table)")
+                let lines = try stage.script(
+                    [
+                        "app own org.example.App",
+                        "app call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 Register sa{sv} "
+                            + "['org.example.App',{}]",
+                    ] + crossing.calls)
+                for line in lines.dropLast() { #expect(line.hasPrefix("app ok "), "\(line.prefix(300))") }
+                let last = try #require(lines.last)
+                #expect(
+                    last.hasPrefix("app error org.freedesktop.DBus.Error.LimitsExceeded: "), "\(last.prefix(300))")
+                #expect(last.contains(crossing.limit), "\(last.prefix(300))")
+            }
+        }
+
+        /// One connection more than a sensor takes is refused, and the others are not touched.
+        @Test func claimantsAreLimited() throws {
+            let stage = try Stage()
+            let claim = "call org.jostle.Sensors1 /org/jostle/Sensors1/accelerometer org.jostle.Sensors1.Sensor Claim"
+            let steps = (0...1_024).map { "p\($0) \(claim) a{sv} [{'rate':V('d',0.01)}]" }
+            let lines = try stage.script(steps)
+            try #require(lines.count == 1_025)
+            #expect(lines.dropLast().allSatisfy { $0.contains(" ok ") })
+            #expect(
+                lines[1_024]
+                    == "p1024 error org.freedesktop.DBus.Error.LimitsExceeded: claimants is at its limit of 1024")
+            #expect(try stage.property("Limits", at: Stage.Object.sensors).contains("\"claimants\" 1024"))
+        }
+
+        /// A peer's text is never repeated such that it can change how a terminal or a log looks.
+        @Test func textIsShownHarmlessly() throws {
+            let stage = try Stage()
+            for (path, interface, call, shown) in [
+                (
+                    Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor",
+                    ["Inject", "s", "\u{202E}\u{1B}[2Jshake é"],
+                    "unknown motion '\u{FFFD}\u{FFFD}[2Jshake'"
+                ),
+                (
+                    Stage.Object.broker, "org.jostle.Broker1", ["Register", "sa{sv}", "a\u{7}\nb\u{9B}31m", "0"],
+                    "'a\u{FFFD}\u{FFFD}b\u{FFFD}31m' is no app id"
+                ),
+            ] {
+                let service = interface == "org.jostle.Broker1" ? interface : "org.jostle.Sensors1"
+                let result = try stage.bus.busctl(["call", service, path, interface] + call)
+                #expect(result.status == 1)
+                #expect(result.stderr.contains(shown), "\(result.stderr)")
+            }
+        }
+
+        @Test func ofTheStandardInterfaces() throws {
+            var cases: [Case] = []
+            for (name, path, interface) in [
+                ("org.jostle.Sensors1", "/org/jostle/Sensors1/accelerometer", "org.jostle.Sensors1.Sensor"),
+                ("org.jostle.Broker1", "/org/jostle/Broker1", "org.jostle.Broker1"),
+                ("org.jostle.Broker1", "/org/jostle/Broker1/apps/org_2eexample_2eApp", "org.jostle.Broker1.App"),
+            ] {
+                let properties = "app call \(name) \(path) org.freedesktop.DBus.Properties"
+                cases += [
+                    Self.bad("\(properties) Get ss ['\(interface)','Nothing']", "UnknownProperty", "Nothing"),
+                    Self.bad("\(properties) Get ss ['org.example.No','X']", "UnknownInterface", "org.example.No"),
+                    Self.bad("\(properties) Get ss ['x'*2**20,'X']", "UnknownInterface"),
+                    Self.bad("\(properties) Get ss ['\(interface)','x'*2**20]", "UnknownProperty"),
+                    Self.bad("\(properties) Get s ['\(interface)']", "InvalidArgs"),
+                    Self.bad("\(properties) GetAll s ['org.example.No']", "UnknownInterface"),
+                    Self.bad("\(properties) GetAll ss ['','']", "InvalidArgs"),
+                    Self.bad("\(properties) Set ssv ['\(interface)','Nothing',V('t',1)]", "UnknownProperty"),
+                    Self.bad("\(properties) Set ss ['\(interface)','Nothing']", "InvalidArgs"),
+                    Self.bad("\(properties) Sett ssv ['','',V('t',1)]", "UnknownMethod"),
+                    Self.bad(
+                        "app call \(name) \(path) org.freedesktop.DBus.Introspectable Introspect s ['x']", "InvalidArgs"
+                    ),
+                    Self.bad(
+                        "app call \(name) \(path)/none org.freedesktop.DBus.Introspectable Introspect", "UnknownObject"),
+                    Self.bad("app call \(name) \(path) org.freedesktop.DBus.Peer Pong", "UnknownMethod"),
+                    Self.bad("app call \(name) \(path) org.example.No Hello", "UnknownInterface"),
+                    Self.bad("app call \(name) \(path) - Nonsense", "UnknownMethod"),
+                    Self.bad("app call \(name) /nowhere \(interface) Nonsense", "UnknownObject", "/nowhere"),
+                    Self.bad("app call \(name) / - Nonsense", "UnknownObject"),
+                ]
+            }
+            for (path, interface, property) in [
+                ("/org/jostle/Sensors1/accelerometer", "org.jostle.Sensors1.Sensor", "Rate"),
+                ("/org/jostle/Sensors1", "org.jostle.Sensors1", "Version"),
+                ("/org/jostle/Broker1", "org.jostle.Broker1", "Limits"),
+                ("/org/jostle/Broker1/apps/org_2eexample_2eApp", "org.jostle.Broker1.App", "State"),
+            ] {
+                let name = path.hasPrefix("/org/jostle/Sensors1") ? "org.jostle.Sensors1" : "org.jostle.Broker1"
+                cases.append(
+                    Self.bad(
+                        "app call \(name) \(path) org.freedesktop.DBus.Properties Set ssv "
+                            + "['\(interface)','\(property)',V('d',1.0)]", "PropertyReadOnly", property))
+            }
+            try self.run(cases, Stage())
+        }
+
+        /// `kept` is shown as it was, and nothing beside it.
+        @Test func allOrNone() throws {
+            let stage = try Stage()
+            let object = "app call org.jostle.Broker1 /org/jostle/Broker1/apps/org_2eexample_2eApp"
+            let planar = "{'preset':V('s','shake.planar')}"
+            let read = "\(object) org.freedesktop.DBus.Properties Get ss ['org.jostle.Broker1.App','Detectors']"
+            let lines = try stage.script(
+                "app own org.example.App",
+                "app call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 Register sa{sv} ['org.example.App',{}]",
+                "\(object) org.jostle.Broker1.App AddDetectors a(sa{sv}) [[['kept',\(planar)]]]", read,
+                "\(object) org.jostle.Broker1.App AddDetectors a(sa{sv}) [[['new',\(planar)],['bad',{}]]]", read,
+                "\(object) org.jostle.Broker1.App AddDetectors a(sa{sv}) [[['kept',{'preset':V('s','shake.axis')}],['bad',{}]]]",
+                read, "\(object) org.jostle.Broker1.App RemoveDetectors as [['kept','gone']]", read)
+            try #require(lines.count == 9)
+            #expect(lines[2].contains("\"kept\"") && !lines[2].contains("\"new\""))
+            for index in [4, 6, 8] {
+                #expect(lines[index - 1].hasPrefix("app error "))
+                #expect(lines[index] == lines[2])
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// A bus with the daemons on it, for one test.
+///
+/// Nothing here waits for a time: all waiting is for a line, a name or a property, and ends at a deadline.
+final class Stage {
+    let bus: PrivateBus
+    private(set) var reader: BackgroundProgram?
+    private(set) var broker: BackgroundProgram?
+
+    /// Motion that never crosses a threshold by itself: a device that lies still, flat on the table.
+    static let rest = "synth:seed=1; noise=0.05g; gravity=z"
+    /// A detector that is hit at each look, ten times a second: gravity is always there.
+    static let always = "shake.magnitude,threshold=0.5g,rest=0s"
+
+    /// - Parameters:
+    ///   - source: Where the reader takes its samples from; `nil`: no reader.
+    ///   - broker: False: no broker.
+    init(
+        source: String? = Stage.rest, broker: Bool = true, services: [PrivateBus.Service] = [],
+        files: [String: String] = [:]
+    ) throws {
+        self.bus = try PrivateBus(services: services, files: files)
+        if let source { try self.startReader(source) }
+        if broker { try self.startBroker() }
+    }
+
+    deinit {
+        // The bus last, so that nobody complains about its end.
+        for program in [self.broker, self.reader] { _ = try? program?.terminate() }
+        self.bus.stop()
+    }
+
+    // MARK: Daemons
+
+    func startReader(_ sources: String..., on address: String? = nil) throws {
+        let address = address ?? self.bus.address
+        let program = try BackgroundProgram(
+            "jostle-sensord", ["--bus", address] + sources.flatMap { ["--source", $0] })
+        try Self.waitUntilServing(program)
+        self.reader = program
+    }
+
+    func startBroker(_ arguments: String..., on address: String? = nil) throws {
+        let program = try BackgroundProgram("jostle-brokerd", ["--bus", address ?? self.bus.address] + arguments)
+        try Self.waitUntilServing(program)
+        self.broker = program
+    }
+
+    /// A daemon says so when the bus has given it its name.
+    static func waitUntilServing(_ program: BackgroundProgram) throws {
+        _ = try program.waitForLine(on: .errors) {
+            $0.hasSuffix("serving the session bus") || $0.contains("serving the bus at")
+        }
+    }
+
+    /// Ends a daemon as only the kernel can, and returns when it is gone.
+    func kill(_ program: BackgroundProgram?) throws {
+        let program = try #require(program)
+        try program.signal(SIGKILL)
+        #expect(try program.waitForEnd() == .killed(signal: SIGKILL))
+    }
+
+    // MARK: Programs
+
+    /// Runs `jostle` to its end.
+    func jostle(_ arguments: String..., environment: [String: String] = [:]) throws -> Tool.Result {
+        try Tool.run(
+            [Programs.path(of: "jostle")] + arguments,
+            environment: self.bus.environment.merging(environment) { $1 })
+    }
+
+    /// Starts `jostle` and lets it run.
+    func start(_ arguments: String..., environment: [String: String] = [:]) throws -> BackgroundProgram {
+        try BackgroundProgram("jostle", arguments, environment: self.bus.environment.merging(environment) { $1 })
+    }
+
+    /// Starts `jostle watch --json` and returns when its detectors are in force.
+    func watch(_ arguments: String...) throws -> BackgroundProgram {
+        let program = try BackgroundProgram(
+            "jostle", ["watch", "--json"] + arguments, environment: self.bus.environment)
+        _ = try program.waitForLine { $0.hasPrefix("{\"watching\":") }
+        return program
+    }
+
+    /// Lets a script speak on the bus, and returns what it printed.
+    func script(_ steps: String...) throws -> [String] { try self.script(steps) }
+
+    func script(_ steps: [String]) throws -> [String] {
+        let result = try self.bus.run(
+            ["python3", Programs.source("Tests/Scripts/bus-script.py"), self.bus.address] + steps)
+        try #require(result.status == 0, "\(result.stderr)")
+        return result.stdout.split(separator: "\n").map(String.init)
+    }
+
+    /// Starts a script whose connections stay.
+    func startScript(_ steps: String...) throws -> BackgroundProgram {
+        let program = try BackgroundProgram(
+            tool: ["python3", Programs.source("Tests/Scripts/bus-script.py"), self.bus.address] + steps + ["stay"])
+        return program
+    }
+
+    // MARK: What the daemons show
+
+    enum Object {
+        static let sensors = "/org/jostle/Sensors1"
+        static let accelerometer = "/org/jostle/Sensors1/accelerometer"
+        static let broker = "/org/jostle/Broker1"
+
+        static func app(_ id: String) -> String {
+            "\(self.broker)/apps/" + id.split(separator: ".", omittingEmptySubsequences: false).joined(separator: "_2e")
+        }
+    }
+
+    /// A property as busctl prints it: `t 5`.
+    func property(_ name: String, at path: String, on address: String? = nil) throws -> String {
+        let service = path.hasPrefix(Object.sensors) ? "org.jostle.Sensors1" : "org.jostle.Broker1"
+        let interface =
+            switch path {
+            case Object.sensors, Object.broker: service
+            case _ where path.hasPrefix(Object.sensors): "\(service).Sensor"
+            default: "\(service).App"
+            }
+        let result = try Tool.run([
+            "busctl", "--address=\(address ?? self.bus.address)", "get-property", service, path, interface, name,
+        ])
+        return result.status == 0 ? String(result.stdout.dropLast()) : result.stderr
+    }
+
+    /// A property of type `t`.
+    func count(_ name: String, at path: String) throws -> UInt64 {
+        let text = try self.property(name, at: path)
+        return try #require(text.hasPrefix("t ") ? UInt64(text.dropFirst(2)) : nil, "\(path) \(name): \(text)")
+    }
+
+    /// Looks again and again until `isSo`; each look is a call, so that this spins on nothing but answers.
+    func until(
+        _ what: String, timeout: Duration = .seconds(20), _ isSo: () throws -> Bool
+    ) throws {
+        let deadline = ContinuousClock.now + timeout
+        while try !isSo() {
+            guard ContinuousClock.now < deadline else { throw Failure("\(what): not within \(timeout)") }
+        }
+    }
+}
+
+/// What stands after `key` in a line of JSON that `jostle` wrote: a number, or a text with its quotes.
+func field(_ key: String, of line: String) -> String? {
+    let pattern = "\"\(key)\":"
+    guard let start = line.range(of: pattern) else { return nil }
+    return String(line[start.upperBound...].prefix { $0 != "," && $0 != "}" })
+}
+
+func number(_ key: String, of line: String) -> Double? { field(key, of: line).flatMap(Double.init) }
+
+extension String {
+    /// Where a text begins and ends in this one.
+    fileprivate func range(of text: String) -> Range<String.Index>? {
+        var start = self.startIndex
+        while start < self.endIndex {
+            if self[start...].hasPrefix(text) { return start..<self.index(start, offsetBy: text.count) }
+            start = self.index(after: start)
+        }
+        return nil
+    }
+}
