@@ -102,10 +102,12 @@ import Testing
     @Test func loopSumsUpWithoutAnotherMessage() throws {
         let pipe = try Pipe()
         let loop = try EventLoop()
-        let log = Log(program: "p", style: .plain, to: pipe.writer.raw, burst: 1, interval: 1_000)
+        var now = Clock.monotonic.now()
+        let log = Log(program: "p", style: .plain, to: pipe.writer.raw, burst: 1, interval: 1_000) { now }
         log.summarize(on: loop)
         #expect(try !loop.runOnce(timeout: 0))
         for _ in 0..<3 { log.info("x") }
+        now += 1_000
         #expect(try loop.runOnce(timeout: nil))
         #expect(drain(pipe.reader.raw) == "p: x\np: suppressed 2 more like: x\n")
         // And then it rests: no wake-up is left behind.
