@@ -37,7 +37,7 @@ final class DemoCommand {
         if let failure { throw failure }
         try self.watchSensor()
         // Half a second of rest to look at, then the shakes.
-        _ = self.loop.schedule(after: 500_000) { [self] in self.shake(DemoStory.shakes[...]) }
+        self.loop.once(after: 500_000) { [self] in self.shake(DemoStory.shakes[...]) }
         try self.loop.run(until: { self.isDone })
         if let failure { throw failure }
         self.report()
@@ -90,7 +90,7 @@ final class DemoCommand {
             }
         }
         let length = DemoStory.shakeLength + DemoStory.quiet
-        _ = self.loop.schedule(after: length.microseconds) { [self] in self.shake(shakes.dropFirst()) }
+        self.loop.once(after: length.microseconds) { [self] in self.shake(shakes.dropFirst()) }
     }
 
     /// A line of a subscriber: what is in force, or an event.
