@@ -20,12 +20,6 @@ package enum BusAddress: Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// True for a bus name that libdbus takes, unique or well-known.
-    package static func isValidName(_ name: String) -> Bool {
-        // SAFETY: validation reads the string only; a NULL error is allowed.
-        unsafe !name.utf8.contains(0) && dbus_validate_bus_name(name, nil) != 0
-    }
-
     package var description: String {
         switch self {
         case .session: "session bus"

@@ -122,7 +122,7 @@ final class BrokerService {
             if client.object != nil { self.answerRegistrations(of: client) }
             return
         }
-        guard name.isEmpty || (!name.hasPrefix(":") && BusAddress.isValidName(name)) else {
+        guard name.isEmpty || (!name.hasPrefix(":") && BusNames.isValid(name)) else {
             throw .invalidConfiguration("'\(printable(name))' is no app id: give a well-known bus name, or nothing")
         }
         guard self.clients.count < self.core.limits.apps else {
