@@ -75,6 +75,7 @@ let package = Package(
         pure("Traces", ["Motion"]),
         pure("Detection", ["Motion"]),
         pure("Replay", ["Motion", "Traces", "Detection"]),
+        pure("Arbitration", ["Motion"]),
         pure("SensorCore", ["Motion"]),
         pure("BrokerCore", ["Motion", "Detection"]),
 
@@ -119,6 +120,7 @@ let package = Package(
         tests("TracesTests", ["Traces", "Motion"]),
         tests("DetectionTests", ["Detection", "Motion"]),
         tests("ReplayTests", ["Replay", "Traces", "Detection", "Motion"]),
+        tests("ArbitrationTests", ["Arbitration", "Motion"]),
         tests("SensorCoreTests", ["SensorCore", "Motion"]),
         tests("BrokerCoreTests", ["BrokerCore", "Detection", "Motion"]),
         tests("EventLoopTests", ["EventLoop"]),

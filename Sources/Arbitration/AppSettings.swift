@@ -1,0 +1,43 @@
+package import Motion
+
+/// So many events in a period, and how many may come at once.
+package struct Quota: Hashable, Sendable {
+    package var count: Int
+    package var period: TimeSpan
+    package var burst: Int
+
+    package init(count: Int, period: TimeSpan, burst: Int) {
+        self.count = count
+        self.period = period
+        self.burst = burst
+    }
+
+    /// Whether whoever keeps to this one keeps to the other, too.
+    package func isWithin(_ other: Quota) -> Bool {
+        let a = Int64(self.count).multipliedFullWidth(by: other.period.microseconds)
+        let b = Int64(other.count).multipliedFullWidth(by: self.period.microseconds)
+        return (a.high, a.low) <= (b.high, b.low) && self.burst <= other.burst
+    }
+}
+
+/// What policy lets one app do.
+package struct AppSettings: Hashable, Sendable {
+    package var grants = WordSet<BackgroundMode>.none
+    /// Events in sample time; `nil`: as many as come.
+    package var quota: Quota?
+    /// The shortest time between two events, in sample time.
+    package var cooldown = TimeSpan.zero
+    /// How much may be kept for it: stored, or sent and not acknowledged.
+    package var queueBytes = 256 * 1_024
+    /// How long it may go on after it left the foreground.
+    package var grace = TimeSpan.zero
+    package var assertionBudget = TimeSpan.seconds(31)
+    /// `nil`: as many as it likes.
+    package var assertionsPerHour: Int?
+    /// Whether an assertion can be begun anew while one is running.
+    package var allowsRenewal = false
+    package var wakeQuota: Quota?
+    package var mayReportForeground = false
+
+    package init() {}
+}

@@ -1,0 +1,158 @@
+package import Motion
+
+extension Arbiter {
+    // MARK: Apps
+
+    /// Adds an app. The handle must be free.
+    package mutating func add(_ app: AppHandle, _ id: AppID, _ facts: AppFacts) {
+        precondition(app.index < Self.mostHandles, "app handles are small numbers, used again when free")
+        while self.apps.count <= app.index { self.apps.append(nil) }
+        self.lastOrder &+= 1
+        var entry = AppEntry(id: id, order: self.lastOrder, facts: facts, settings: self.policy.settings(for: id))
+        if !id.isAnonymous, let ledger = self.retired.removeValue(forKey: id) { entry.ledger = ledger }
+        self.apps[Int(app.index)] = entry
+    }
+
+    /// Forgets an app and its detectors. What it used of its quota is kept for when it comes back.
+    package mutating func remove(_ app: AppHandle, at arrival: Timestamp, into actions: inout [ArbiterAction]) {
+        self.arrive(arrival, into: &actions)
+        guard let entry = self.entry(app) else { return }
+        self.apps[Int(app.index)]?.facts.state = .dead
+        self.withdraw(app, isGone: true, into: &actions)
+        for index in self.detectors.indices where self.detectors[index]?.app == app {
+            self.detach(DetectorID(UInt32(truncatingIfNeeded: index)))
+        }
+        for index in self.groups.indices { self.groups[index].forget(app, entry) }
+        self.apps[Int(app.index)] = nil
+        if !entry.id.isAnonymous, !entry.ledger.isSpent(at: self.motionTime, entry.settings) {
+            self.retire(entry)
+        }
+        self.factsChanged(into: &actions)
+    }
+
+    private mutating func retire(_ entry: AppEntry) {
+        if self.retired.count >= Self.mostRetired {
+            let now = self.motionTime
+            let policy = self.policy
+            self.retired = self.retired.filter { !$0.value.isSpent(at: now, policy.settings(for: $0.key)) }
+        }
+        self.retired[entry.id] = entry.ledger
+    }
+
+    /// Takes in what has changed about an app.
+    package mutating func update(
+        _ app: AppHandle, _ facts: AppFacts, at arrival: Timestamp, into actions: inout [ArbiterAction]
+    ) {
+        self.arrive(arrival, into: &actions)
+        guard let old = self.entry(app)?.facts, old != facts else { return }
+        self.apps[Int(app.index)]?.facts = facts
+        if !facts.state.canReceive, old.state != facts.state { self.withdraw(app, isGone: false, into: &actions) }
+        self.factsChanged(into: &actions)
+    }
+
+    // MARK: Detectors
+
+    /// Adds a detector to an app, or replaces the one with the same handle.
+    package mutating func add(_ detector: DetectorID, to app: AppHandle, _ facts: DetectorFacts, at time: Timestamp) {
+        precondition(detector.index < Self.mostHandles, "detector handles are small numbers, used again when free")
+        guard let entry = self.entry(app) else { return }
+        self.detach(detector)
+        while self.detectors.count <= detector.index { self.detectors.append(nil) }
+        let (rules, groups) = self.rules(for: entry.id, facts)
+        self.detectors[Int(detector.index)] = DetectorEntry(
+            app: app, facts: facts, rules: rules, groups: groups, registered: time)
+        for group in groups {
+            self.groups[Int(group)].members.append(detector)
+            if self.groups[Int(group)].order == .sorted { self.groups[Int(group)].order = .unsorted }
+            self.groups[Int(group)].episode?.cursor = 0
+        }
+    }
+
+    /// Removes a detector, with its hits that are not decided.
+    package mutating func remove(
+        _ detector: DetectorID, at arrival: Timestamp, into actions: inout [ArbiterAction]
+    ) {
+        self.arrive(arrival, into: &actions)
+        guard let entry = self.entry(detector) else { return }
+        self.detach(detector)
+        self.dropHits(of: entry.app, into: &actions) { $0.hit.detector != detector }
+        self.factsChanged(into: &actions)
+    }
+
+    /// Whether its sensor is there.
+    package mutating func setAvailable(
+        _ detector: DetectorID, _ isAvailable: Bool, at arrival: Timestamp, into actions: inout [ArbiterAction]
+    ) {
+        self.arrive(arrival, into: &actions)
+        guard let old = self.entry(detector)?.facts.isAvailable, old != isAvailable else { return }
+        self.detectors[Int(detector.index)]?.facts.isAvailable = isAvailable
+        self.factsChanged(into: &actions)
+    }
+
+    private mutating func detach(_ detector: DetectorID) {
+        guard let entry = self.entry(detector) else { return }
+        for group in entry.groups { self.groups[Int(group)].order = .stale }
+        self.detectors[Int(detector.index)] = nil
+    }
+
+    // MARK: Leaving
+
+    /// Takes an app that cannot receive any more out of what is open.
+    private mutating func withdraw(_ app: AppHandle, isGone: Bool, into actions: inout [ArbiterAction]) {
+        let state = self.entry(app)?.facts.state ?? .dead
+        self.dropHits(of: app, into: &actions) { !isGone && $0.rule.terms.reach(state) }
+        for group in self.active {
+            guard case .owned(let owner, _) = self.groups[group].episode?.phase,
+                self.groups[group].episode?.candidates[owner].app == app, state == .dead
+            else { continue }
+            self.replaceOwner(of: group, into: &actions)
+        }
+        self.active.removeAll { self.groups[$0].episode == nil }
+        if state == .dead {
+            for group in self.groups.indices where self.groups[group].holder?.app == app {
+                self.groups[group].holder = nil
+            }
+        }
+        self.leaveChains(app, isGone: isGone || state == .dead, into: &actions)
+    }
+
+    /// Drops hits of an app that wait and do not pass the test; without any left the app is out.
+    private mutating func dropHits(
+        of app: AppHandle, into actions: inout [ArbiterAction], keeping isKept: (HeldHit) -> Bool
+    ) {
+        for group in self.active {
+            let position = Int(self.groups[group][app].position)
+            guard position >= 0, self.groups[group].episode?.isCollecting == true,
+                let candidate = self.groups[group].episode?.candidates[position]
+            else { continue }
+            let hits = candidate.hits.filter(isKept)
+            if hits.isEmpty {
+                let epoch = self.groups[group].episode?.epoch ?? 0
+                let generation = self.groups[group].episode?.generation ?? self.generation
+                self.groups[group].episode?.remove(at: position)
+                self.groups[group][app].position = -1
+                if let entry = self.entry(app) {
+                    self.groups[group].episode?.leave(entry.id, order: entry.order, .gone)
+                }
+                self.renumber(group, from: position)
+                actions.append(.verdict(self.verdict(candidate, .gone, epoch: epoch, generation: generation)))
+            } else if hits.count < candidate.hits.count {
+                self.groups[group].episode?.setHits(hits, of: position)
+            }
+            if self.groups[group].episode?.candidates.isEmpty ?? true {
+                self.groups[group].endEpisode()
+            } else {
+                self.groups[group].episode?.findLeader()
+            }
+        }
+        self.active.removeAll { self.groups[$0].episode == nil }
+        self.dropFromChains(app, into: &actions, keeping: isKept)
+    }
+
+    private mutating func renumber(_ group: Int, from start: Int) {
+        guard let candidates = self.groups[group].episode?.candidates else { return }
+        for index in candidates.indices.dropFirst(start) {
+            self.groups[group][candidates[index].app].position = Int32(truncatingIfNeeded: index)
+        }
+    }
+}

@@ -1,0 +1,148 @@
+package import Motion
+
+/// Decides who gets the events of motions: hits in, verdicts and deliveries out.
+///
+/// A value without clock or I/O. There are two times. Sample time comes with hits and with `advance`; windows, quiet,
+/// cooldowns and quotas go by it. Arrival time comes with every input and never decreases; acks and leases go by it. Each input
+/// appends what has to be done to `actions`, in order. The same inputs in the same order give the same actions.
+package struct Arbiter: Sendable {
+    /// When a condition was last seen true, as far as the detection engine knows.
+    package typealias LastTrue = (DetectorID) -> Timestamp?
+
+    package internal(set) var policy: Policy
+    /// Counts the policies, from 1. Every event and verdict names the one that decided it.
+    package internal(set) var generation: UInt64 = 1
+    package internal(set) var device = DeviceFacts()
+    package internal(set) var motionTime = Timestamp(microseconds: .min)
+    package internal(set) var arrivalTime = Timestamp(microseconds: .min)
+    /// Answers to events that the app did not have, or not any more.
+    package internal(set) var staleAnswers: UInt64 = 0
+    /// The last epoch given out.
+    package internal(set) var lastEpoch: UInt64
+
+    var apps: [AppEntry?] = []
+    var detectors: [DetectorEntry?] = []
+    /// By the index of the group in the policy.
+    var groups: [GroupState]
+    /// Groups with an episode.
+    var active: [Int] = []
+    /// Orders that are not through, oldest first.
+    var chains: [Chain] = []
+    var lastOrder: UInt64 = 0
+    /// What named apps that left have used up.
+    var retired: [AppID: Ledger] = [:]
+
+    /// Handles beyond this are no small numbers any more.
+    static let mostHandles: UInt32 = 1 << 24
+    /// How many ledgers of apps that left are kept before those that say nothing are thrown away.
+    static let mostRetired = 4_096
+    /// How long hits that are refused alike count as one motion.
+    static let refusalQuiet = TimeSpan.seconds(1)
+
+    /// - Parameter epoch: The last epoch that may have been given out before; the first one given out now is the next.
+    package init(policy: Policy, epoch: UInt64) {
+        self.policy = policy
+        self.lastEpoch = epoch
+        self.groups = policy.groups.map { GroupState($0) }
+    }
+
+    // MARK: Deadlines
+
+    /// The next sample time at which something happens without a hit.
+    package var nextMotionDeadline: Timestamp? {
+        self.active.compactMap { self.groups[$0].episode?.deadline }.min()
+    }
+
+    /// The next arrival time at which something happens without an input.
+    package var nextArrivalDeadline: Timestamp? { self.chains.map { $0.answerBy }.min() }
+
+    // MARK: What rules see
+
+    /// What rules see of an app; `nil` when there is no such app.
+    package func facts(of app: AppHandle) -> AppFacts? { self.entry(app)?.facts }
+
+    /// Bytes kept for an app: stored, or sent and not acknowledged.
+    package func keptBytes(of app: AppHandle) -> Int { self.entry(app)?.queue.bytes ?? 0 }
+
+    package mutating func update(
+        _ device: DeviceFacts, at arrival: Timestamp, into actions: inout [ArbiterAction]
+    ) {
+        self.arrive(arrival, into: &actions)
+        self.device = device
+        self.factsChanged(into: &actions)
+    }
+
+    /// Who could still fire may be another now.
+    mutating func factsChanged(into actions: inout [ArbiterAction]) {
+        for group in self.active {
+            self.groups[group].episode?.cursor = 0
+            self.settle(group, into: &actions)
+        }
+    }
+
+    func entry(_ app: AppHandle) -> AppEntry? {
+        let index = Int(app.index)
+        return index < self.apps.count ? self.apps[index] : nil
+    }
+
+    func entry(_ detector: DetectorID) -> DetectorEntry? {
+        let index = Int(detector.index)
+        return index < self.detectors.count ? self.detectors[index] : nil
+    }
+
+    mutating func nextEpoch() -> UInt64 {
+        self.lastEpoch &+= 1
+        return self.lastEpoch
+    }
+
+    // MARK: Policy
+
+    /// Replaces the policy.
+    ///
+    /// What is open is decided as it was begun. How long apps have waited and who holds a sticky group stays with groups of
+    /// the same name; an open episode of a group that is gone is decided at once.
+    package mutating func swap(_ policy: Policy, at arrival: Timestamp, into actions: inout [ArbiterAction]) {
+        self.arrive(arrival, into: &actions)
+        let kept = Set(policy.groups.map(\.name))
+        for group in self.active where !kept.contains(self.groups[group].configuration.name) {
+            if self.groups[group].episode?.isCollecting == true {
+                self.decide(group, at: self.motionTime, isEager: false, into: &actions)
+            }
+        }
+        var byName: [String: GroupState] = [:]
+        for group in self.groups { byName[group.configuration.name] = group }
+        self.policy = policy
+        self.generation &+= 1
+        self.groups = policy.groups.map { configuration in
+            guard var group = byName[configuration.name] else { return GroupState(configuration) }
+            group.configuration = configuration
+            group.order = .stale
+            if !configuration.isSticky { group.holder = nil }
+            return group
+        }
+        self.active = self.groups.indices.filter { self.groups[$0].episode != nil }
+        for index in self.apps.indices {
+            guard let id = self.apps[index]?.id else { continue }
+            self.apps[index]?.settings = policy.settings(for: id)
+        }
+        for index in self.detectors.indices {
+            guard let detector = self.detectors[index], let app = self.entry(detector.app) else { continue }
+            let found = self.rules(for: app.id, detector.facts)
+            self.detectors[index]?.rules = found.rules
+            self.detectors[index]?.groups = found.groups
+            for group in found.groups { self.groups[Int(group)].order = .stale }
+        }
+        self.factsChanged(into: &actions)
+    }
+
+    /// The rules that can match a detector, and the groups they name.
+    func rules(for app: AppID, _ facts: DetectorFacts) -> (rules: [Int32], groups: [Int32]) {
+        let rules = self.policy.rules(for: app, preset: facts.preset)
+        var groups: [Int32] = []
+        for rule in rules {
+            let group = self.policy.ruleGroups[Int(rule)]
+            if group >= 0, !groups.contains(group) { groups.append(group) }
+        }
+        return (rules, groups)
+    }
+}

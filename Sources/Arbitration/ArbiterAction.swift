@@ -1,0 +1,40 @@
+package import Motion
+
+/// What the shell does for the arbiter, in order.
+package enum ArbiterAction: Sendable {
+    /// Carry an event to an app.
+    case deliver(Delivery)
+    /// A verdict is final: keep it.
+    case verdict(Verdict)
+    /// A hit that changes nothing: its app has its verdict in this episode already. For the counters.
+    case repeated(AppHandle, DetectorID, epoch: UInt64, Reason)
+}
+
+/// An event on its way to an app.
+package struct Delivery: Equatable, Sendable {
+    package enum Route: Equatable, Sendable {
+        case live
+        case store
+        case wake
+    }
+
+    package var app: AppHandle
+    package var id: AppID
+    package var epoch: UInt64
+    package var generation: UInt64
+    package var hit: Hit
+    /// The app's name for the detector.
+    package var detector: String
+    package var route: Route
+    package var terms: DeliveryTerms
+    /// The app may consume the event or pass it on, until this arrival time; `nil` when nobody is next.
+    package var answerBy: Timestamp?
+}
+
+/// What an app says to an event.
+package enum Answer: String, Sendable {
+    /// It has it. In `ordered`: nobody else is to get it.
+    case consume
+    /// In `ordered`: the next one may have it. Elsewhere as good as having it.
+    case pass
+}

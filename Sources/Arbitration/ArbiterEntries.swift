@@ -1,0 +1,159 @@
+import Motion
+
+/// An app as the arbiter keeps it.
+struct AppEntry: Sendable {
+    let id: AppID
+    /// Rises with each registration: the last word in every comparison.
+    let order: UInt64
+    var facts: AppFacts
+    var settings: AppSettings
+    var ledger = Ledger()
+    var queue = KeptEvents()
+}
+
+/// What an app has used up. Outlives its registration, so that leaving and coming back gains nothing.
+struct Ledger: Sendable {
+    var events = TokenBucket()
+    var wakes = TokenBucket()
+    /// The sample time of the last event.
+    var lastEvent: Timestamp?
+
+    /// Whether it says no more than an empty one would.
+    func isSpent(at now: Timestamp, _ settings: AppSettings) -> Bool {
+        self.events.isFull(at: now) && self.wakes.isFull(at: now)
+            && (self.lastEvent.map { $0 + settings.cooldown <= now } ?? true)
+    }
+}
+
+/// What is kept for one app: stored for it, or sent to it and not acknowledged.
+struct KeptEvents: Sendable {
+    private struct Kept: Sendable {
+        var epoch: UInt64
+        var bytes: Int
+        var ends: Timestamp
+    }
+
+    private var kept: [Kept] = []
+    private(set) var bytes = 0
+
+    /// Keeps an event if there is room beside what has not died by now.
+    mutating func keep(epoch: UInt64, bytes: Int, until ends: Timestamp, limit: Int, at now: Timestamp) -> Bool {
+        if self.bytes + bytes > limit { self.drop { $0.ends <= now } }
+        guard self.bytes + bytes <= limit else { return false }
+        self.kept.append(Kept(epoch: epoch, bytes: bytes, ends: ends))
+        self.bytes += bytes
+        return true
+    }
+
+    /// Forgets what an acknowledgement of `epoch` covers: that event and all before it.
+    mutating func acknowledge(through epoch: UInt64) { self.drop { $0.epoch <= epoch } }
+
+    private mutating func drop(_ isDone: (Kept) -> Bool) {
+        self.kept.removeAll(where: isDone)
+        self.bytes = self.kept.reduce(0) { $0 + $1.bytes }
+    }
+}
+
+/// A detector as the arbiter keeps it.
+struct DetectorEntry: Sendable {
+    let app: AppHandle
+    var facts: DetectorFacts
+    /// The policy's rules that can match it, in the order in which they are tried.
+    var rules: [Int32]
+    /// The groups that those rules name.
+    var groups: [Int32]
+    let registered: Timestamp
+    var lastHit: Timestamp?
+    var lastRefusal: Refused?
+
+    /// The last hit that did not come as far as a group. Further ones like it are counted, not told.
+    struct Refused: Sendable {
+        var reason: Reason
+        var rule: Rule?
+        var time: Timestamp
+        var epoch: UInt64
+    }
+
+    /// The first time at which it can fire again, or earlier: a rest may have been started anew since.
+    var earliestHit: Timestamp {
+        if let lastHit = self.lastHit { return lastHit + self.facts.rest }
+        return self.facts.startsResting ? self.registered + self.facts.rest : Timestamp(microseconds: .min)
+    }
+}
+
+/// A group at work.
+struct GroupState: Sendable {
+    var configuration: GroupConfiguration
+    /// Detectors with a rule that names the group, most promising first once sorted.
+    var members: [DetectorID] = []
+    var order = MemberOrder.sorted
+    /// By app index.
+    private var standings: [Standing] = []
+    /// Hits before this time open no episode.
+    var rests = Timestamp(microseconds: .min)
+    var holder: Holder?
+    var episode: Episode?
+    /// What the last decision of the episode was.
+    var contest: Contest?
+
+    enum MemberOrder: Sendable {
+        case sorted
+        /// Some were added behind.
+        case unsorted
+        /// Some are gone.
+        case stale
+    }
+
+    /// Whoever keeps a sticky group.
+    struct Holder: Sendable {
+        var app: AppHandle
+        /// Arrival time; `nil`: as long as it lives.
+        var ends: Timestamp?
+
+        func holds(at arrival: Timestamp) -> Bool { self.ends.map { arrival < $0 } ?? true }
+    }
+
+    /// How an app fared in the group.
+    struct Standing: Sendable {
+        var denials = 0
+        var lastWin: UInt64 = 0
+        /// Its index among the candidates of the episode, or -1.
+        var position: Int32 = -1
+    }
+
+    init(_ configuration: GroupConfiguration) {
+        self.configuration = configuration
+    }
+
+    subscript(_ app: AppHandle) -> Standing {
+        get {
+            let index = Int(app.index)
+            return index < self.standings.count ? self.standings[index] : Standing()
+        }
+        set {
+            let index = Int(app.index)
+            while self.standings.count <= index { self.standings.append(Standing()) }
+            self.standings[index] = newValue
+        }
+    }
+
+    /// Ends the episode, whatever it came to.
+    mutating func endEpisode() {
+        for (index, candidate) in (self.episode?.candidates ?? []).enumerated()
+        where self[candidate.app].position == Int32(truncatingIfNeeded: index) {
+            self[candidate.app].position = -1
+        }
+        self.episode = nil
+        self.contest = nil
+    }
+
+    /// Forgets an app, whose handle may be used again.
+    mutating func forget(_ app: AppHandle, _ entry: AppEntry) {
+        let position = Int(self[app].position)
+        if position >= 0, let outcome = self.episode?.outcomes[position] {
+            self.episode?.leave(entry.id, order: entry.order, outcome)
+        }
+        if Int(app.index) < self.standings.count { self[app] = Standing() }
+        if self.holder?.app == app { self.holder = nil }
+    }
+}

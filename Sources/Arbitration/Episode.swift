@@ -1,0 +1,142 @@
+import Motion
+
+/// A hit that passed S0 to S3 and waits for its group, or was delivered.
+struct HeldHit: Sendable {
+    var hit: Hit
+    var detector: DetectorFacts
+    var rule: Rule
+    var arrival: Timestamp
+}
+
+/// An app in an episode, with the hits that brought it there.
+struct Candidate: Sendable {
+    var app: AppHandle
+    var first: HeldHit
+    var more: [HeldHit] = []
+    var rank: Rank
+    var facts: AppFacts
+    var limits: LimitsSeen
+
+    /// More hits than this before a decision tell nothing new.
+    static let mostHits = 32
+
+    mutating func add(_ held: HeldHit) {
+        if self.more.count + 1 < Self.mostHits { self.more.append(held) }
+        self.rank.raise(by: held)
+    }
+
+    /// In the order in which they came. Never empty.
+    var hits: [HeldHit] {
+        get { [self.first] + self.more }
+        set {
+            guard let first = newValue.first else { return }
+            self.first = first
+            self.more = Array(newValue.dropFirst())
+            self.rank.clearHits()
+            for held in newValue { self.rank.raise(by: held) }
+        }
+    }
+
+    func isAnyHit(_ test: (HeldHit) -> Bool) -> Bool { test(self.first) || self.more.contains(where: test) }
+}
+
+/// What a group decides about one physical motion.
+struct Episode: Sendable {
+    enum Phase: Sendable {
+        /// Hits come in until the window closes.
+        case collecting
+        /// Decided: who owns it, as an index of `candidates`, and whether it said so.
+        case owned(by: Int, isAnswered: Bool)
+        /// Decided, and nobody owns it: broadcast, a chain at work, or an owner who left.
+        case decided
+    }
+
+    let epoch: UInt64
+    let configuration: GroupConfiguration
+    let generation: UInt64
+    let opened: Timestamp
+    var phase = Phase.collecting
+    private(set) var candidates: [Candidate] = []
+    /// Their verdicts, as far as they have one. Apart, so that a chain can share the candidates as they are.
+    var outcomes: [Reason?] = []
+    /// The best so far while collecting.
+    var leader = 0
+    /// The epoch of an owner who died, whose place this one takes.
+    var inherits: UInt64?
+    /// Members before this one cannot outrank the leader. Back to 0 when that may have changed.
+    var cursor = 0
+    /// Apps that are out of it, by id and registration, with their verdicts: who comes back gets no second one.
+    private var left: [(id: AppID, order: UInt64, reason: Reason)] = []
+    /// When a condition was last seen true.
+    var lastTrue: Timestamp
+
+    /// An episode that never falls silent ends nonetheless, or one app could keep a group for ever.
+    static let longest = TimeSpan.seconds(30)
+
+    init(epoch: UInt64, _ configuration: GroupConfiguration, generation: UInt64, opened: Timestamp) {
+        self.epoch = epoch
+        self.configuration = configuration
+        self.generation = generation
+        self.opened = opened
+        self.lastTrue = opened
+    }
+
+    var closes: Timestamp { self.opened + self.configuration.commitWindow }
+    var ends: Timestamp { min(self.lastTrue + self.configuration.quiet, self.opened + Self.longest) }
+
+    var isCollecting: Bool {
+        if case .collecting = self.phase { return true }
+        return false
+    }
+
+    /// The next sample time at which something happens by itself.
+    var deadline: Timestamp { self.isCollecting ? self.closes : self.ends }
+
+    mutating func append(_ candidate: Candidate, _ outcome: Reason? = nil) {
+        self.candidates.append(candidate)
+        self.outcomes.append(outcome)
+    }
+
+    mutating func remove(at index: Int) {
+        self.candidates.remove(at: index)
+        self.outcomes.remove(at: index)
+    }
+
+    mutating func add(_ held: HeldHit, to index: Int) { self.candidates[index].add(held) }
+
+    mutating func setHits(_ hits: [HeldHit], of index: Int) { self.candidates[index].hits = hits }
+
+    mutating func leave(_ id: AppID, order: UInt64, _ reason: Reason) { self.left.append((id, order, reason)) }
+
+    /// What became of an app that was in it before. A name is the same app after it came back; no name never is.
+    func outcome(ofLeft id: AppID, order: UInt64) -> Reason? {
+        self.left.first { $0.id == id && (!id.isAnonymous || $0.order == order) }?.reason
+    }
+
+    /// Puts the best of the candidates in the lead.
+    mutating func findLeader() {
+        self.leader = 0
+        self.cursor = 0
+        for index in self.candidates.indices.dropFirst()
+        where self.candidates[index].rank.outranks(
+            self.candidates[self.leader].rank, by: self.configuration.select
+        ).outranks {
+            self.leader = index
+        }
+    }
+}
+
+extension Rank {
+    /// Takes in what one more hit is worth.
+    mutating func raise(by held: HeldHit) {
+        self.strength = max(self.strength, held.rule.strength)
+        self.specificity = max(self.specificity, held.detector.threshold ?? -.infinity)
+        self.intensity = max(self.intensity, held.hit.peak)
+    }
+
+    mutating func clearHits() {
+        self.strength = .min
+        self.specificity = -.infinity
+        self.intensity = -.infinity
+    }
+}

@@ -1,0 +1,232 @@
+package import Motion
+
+/// Why an app got an event or not: what each stage saw, who won by which key, what would have had to differ.
+///
+/// Made from a stored verdict and nothing else, so that it says what was decided then, whatever the policy says now.
+package struct Explanation: Equatable, Sendable {
+    /// One stage's line.
+    package struct Step: Equatable, Sendable {
+        package enum Result: String, Sendable {
+            case pass, no
+            /// A stage before it said no.
+            case skipped = "-"
+        }
+
+        package var stage: Reason.Stage
+        package var result: Result
+        /// What the stage saw.
+        package var seen: String
+    }
+
+    package var epoch: UInt64
+    package var app: AppID
+    package var reason: Reason
+    package var generation: UInt64
+    package var detector: String
+    package var preset: String
+    package var time: Timestamp
+    package var intensity: String
+    /// From S0 to S5, one for each stage.
+    package var steps: [Step]
+    /// What would have had to differ for the app to get the event. Empty when it got it.
+    package var otherwise: [String]
+
+    package init(_ verdict: Verdict) {
+        self.epoch = verdict.epoch
+        self.app = verdict.id
+        self.reason = verdict.reason
+        self.generation = verdict.generation
+        self.detector = verdict.detector
+        self.preset = verdict.preset
+        self.time = verdict.time
+        self.intensity = Self.value(verdict.intensity, verdict.dimension)
+        self.steps = Reason.Stage.allCases.map { stage in
+            guard stage <= verdict.reason.stage else { return Step(stage: stage, result: .skipped, seen: "") }
+            let isLast = stage == verdict.reason.stage
+            return Step(
+                stage: stage, result: isLast && !verdict.isDelivered ? .no : .pass, seen: Self.seen(stage, verdict))
+        }
+        self.otherwise = verdict.isDelivered ? [] : Self.otherwise(verdict)
+    }
+
+    /// The stage's number and name, as codes begin: `S2 rule`.
+    package static func label(_ stage: Reason.Stage) -> String { "S\(stage.rawValue) \(stage.name)" }
+
+    static func value(_ value: Double, _ dimension: Dimension) -> String {
+        let unit = dimension.canonicalUnit
+        return unit.isEmpty ? "\(value)" : "\(value) \(unit)"
+    }
+
+    // MARK: What a stage saw
+
+    private static func seen(_ stage: Reason.Stage, _ verdict: Verdict) -> String {
+        switch stage {
+        case .identity:
+            return verdict.facts.isProvenEnough
+                ? "proven by \(verdict.facts.proof.name)"
+                : "proven by \(verdict.facts.proof.name) only; it was once proven better"
+        case .alive:
+            let lock = verdict.device.isLocked ? "locked" : "unlocked"
+            return "\(verdict.facts.state.name), \(lock)" + Self.background(verdict.facts)
+        case .rule:
+            return Self.rule(verdict)
+        case .limits:
+            return verdict.limits.map { Self.limits($0, verdict) } ?? ""
+        case .group:
+            return Self.group(verdict)
+        case .delivery:
+            return Self.delivery(verdict)
+        }
+    }
+
+    private static func background(_ facts: AppFacts) -> String {
+        var text = ""
+        if !facts.grants.isEmpty {
+            text += ", grants \(facts.grants.elements.map(\.name).joined(separator: " "))"
+        }
+        if !facts.activities.isEmpty {
+            text += ", activities \(facts.activities.elements.map(\.name).joined(separator: " "))"
+        }
+        return text + (facts.hasAssertion ? ", assertion" : "")
+    }
+
+    private static func rule(_ verdict: Verdict) -> String {
+        guard let rule = verdict.rule, !rule.name.isEmpty else {
+            let isAllowed = verdict.reason.stage != .rule
+            return "no rule matches; the policy's default is \(isAllowed ? "allow" : "deny")"
+        }
+        let note = rule.note.isEmpty ? "" : ", \(rule.note)"
+        return "\(Self.named(rule)) says \(rule.effect.name)\(note)"
+    }
+
+    static func named(_ rule: Rule) -> String {
+        "\(rule.place.lineDescription) [Rule \(rule.name)] Priority=\(rule.priority)"
+    }
+
+    private static func limits(_ limits: LimitsSeen, _ verdict: Verdict) -> String {
+        switch verdict.reason {
+        case .quota: return "the quota is used up, 0 of \(limits.burst) left"
+        case .wakeQuota: return "the quota of wakes is used up"
+        case .appCooldown: return "the app's cooldown is not over"
+        case .groupCooldown: return "the group's cooldown is not over"
+        default: break
+        }
+        return limits.tokens.map { "\($0) of \(limits.burst) left" } ?? "no quota"
+    }
+
+    private static func group(_ verdict: Verdict) -> String {
+        guard let contest = verdict.contest else {
+            return verdict.reason == .gone
+                ? "the app left, or its detector, before the group decided" : "competes with nobody"
+        }
+        let kind = "\(contest.group): \(contest.mode.name)"
+        guard contest.mode != .broadcast else { return "\(kind), everybody gets it" }
+        let winner = contest.winner.map(Self.shown) ?? "nobody"
+        var text = "\(kind), \(contest.candidates) candidates, "
+        text += contest.isEager ? "decided as soon as it was certain" : "decided when the window closed"
+        if let inherits = contest.inherits { text += ", in place of the owner of \(inherits)" }
+        if contest.winner == verdict.id, verdict.reason.isDelivered || verdict.reason == .queueFull {
+            guard let next = contest.next, let own = verdict.rank, let other = contest.nextRank,
+                let key = verdict.decidedBy
+            else { return "\(text); nobody else" }
+            return "\(text); ahead of \(Self.shown(next)) by \(Self.compared(key, own, other))"
+        }
+        switch verdict.reason {
+        case .late: return "\(text); \(winner) had it before this app's detector fired"
+        case .consumed: return "\(text); \(verdict.takenBy.map(Self.shown) ?? "somebody") consumed it"
+        case .budget: return "\(text); the time for the order was up"
+        default: break
+        }
+        guard let own = verdict.rank, let other = contest.winnerRank, let key = verdict.decidedBy else {
+            return "\(text); \(winner) is first"
+        }
+        return "\(text); \(winner) is first by \(Self.compared(key, other, own))"
+    }
+
+    /// An app as people see it; a client without a name is nobody in particular.
+    static func shown(_ id: AppID) -> String { id.isAnonymous ? "a client without a name" : id.name }
+
+    /// The two values that a key compared, the higher one first.
+    private static func compared(_ key: Rank.Key, _ winner: Rank, _ other: Rank) -> String {
+        switch key {
+        case .selected(.strength):
+            return "strength, \(Self.strength(winner)) to \(Self.strength(other))"
+        case .selected(.specificity): return "specificity, \(winner.specificity) to \(other.specificity)"
+        case .selected(.intensity): return "intensity, \(winner.intensity) to \(other.intensity)"
+        case .selected(.state): return "state, \(winner.state.name) to \(other.state.name)"
+        case .selected(.recent): return "recent, used later"
+        case .selected(.roundRobin):
+            return winner.lastWin == 0 ? "round-robin, has not won yet" : "round-robin, has waited longer"
+        case .holder: return "holder, \(Self.strength(other)) is not enough against \(Self.strength(winner))"
+        case .registration: return "registration, it came earlier"
+        }
+    }
+
+    private static func strength(_ rank: Rank) -> String {
+        rank.bonus == 0 ? "\(rank.strength)" : "\(rank.strength)+\(rank.bonus) for waiting"
+    }
+
+    private static func delivery(_ verdict: Verdict) -> String {
+        switch verdict.reason {
+        case .sent: return "sent"
+        case .woken: return "sent so that the app is woken"
+        case .stored: return "stored until the app is back"
+        case .taken: return "sent, and consumed"
+        case .passed: return "sent, and passed on"
+        case .silent: return "sent, and passed on because no answer came in time"
+        case .left: return "sent, and passed on because the app went away"
+        case .queueFull: return "what is kept for the app fills its queue"
+        default: return ""
+        }
+    }
+
+    // MARK: What would have had to differ
+
+    private static func otherwise(_ verdict: Verdict) -> [String] {
+        switch verdict.reason {
+        case .mismatch: return ["the app were proven as well as it once was"]
+        case .suspended, .dead, .denied, .noRule: return Self.nearest(verdict)
+        case .quota, .wakeQuota, .appCooldown, .groupCooldown:
+            guard let until = verdict.limits?.until else { return [] }
+            return ["the motion had come \(Self.seconds(until - verdict.time)) later"]
+        case .late: return ["its detector had fired before the group decided"]
+        case .consumed: return ["\(verdict.takenBy.map(Self.shown) ?? "the app ahead of it") had passed it on"]
+        case .budget: return ["those ahead of it had answered sooner"]
+        case .gone: return ["it had stayed"]
+        case .queueFull: return ["it had acknowledged earlier events"]
+        case .outranked: return Self.outranking(verdict)
+        case .sent, .woken, .stored, .taken, .passed, .silent, .left: return []
+        }
+    }
+
+    private static func nearest(_ verdict: Verdict) -> [String] {
+        guard let nearest = verdict.nearest else { return ["a rule allowed it; none for this app and preset does"] }
+        let rule = nearest.rule
+        var needs: [String] = nearest.unmet.names
+        let isAway = !verdict.facts.state.canReceive
+        if isAway, rule.terms.kind == .live, !nearest.unmet.contains(.state) { needs.append("Deliver=wake or store") }
+        return ["\(Self.named(rule)) matched; it lacks \(needs.joined(separator: ", "))"]
+    }
+
+    private static func outranking(_ verdict: Verdict) -> [String] {
+        guard let own = verdict.rank, let winner = verdict.contest?.winnerRank, let key = verdict.decidedBy else {
+            return []
+        }
+        let intensity = Self.value(verdict.contest?.winnerRank?.specificity ?? 0, verdict.dimension)
+        switch key {
+        case .selected(.strength):
+            let (missing, _) = winner.effectiveStrength.subtractingReportingOverflow(own.effectiveStrength)
+            return ["its strength were more than \(missing) higher"]
+        case .selected(.specificity):
+            return ["it asked for more than \(intensity)", "the motion had stayed at or below \(intensity)"]
+        case .selected(.intensity): return ["its detector had seen more than \(winner.intensity)"]
+        case .selected(.state): return ["it were \(winner.state.name)"]
+        case .selected(.recent): return ["the user had used it later"]
+        case .selected(.roundRobin): return ["it had waited longer since it last won"]
+        case .holder: return ["its strength exceeded the holder's by the group's Hysteresis", "the lease were over"]
+        case .registration: return ["it had registered earlier, or another key told them apart"]
+        }
+    }
+
+    static func seconds(_ span: TimeSpan) -> String { "\(span.seconds) s" }
+}

@@ -1,0 +1,95 @@
+package import Motion
+
+/// The handle of an app inside the arbiter: dense, so that it can index an array. The caller numbers its apps.
+package struct AppHandle: Hashable, Comparable, Sendable {
+    package let index: UInt32
+
+    package init(_ index: UInt32) { self.index = index }
+
+    package static func < (a: AppHandle, b: AppHandle) -> Bool { a.index < b.index }
+}
+
+/// What rules see of an app.
+package struct AppFacts: Equatable, Sendable {
+    package var state: AppState
+    package var proof: IdentityProof
+    /// False when the app was once proven better than it is now.
+    package var isProvenEnough: Bool
+    package var grants: WordSet<BackgroundMode>
+    /// Modes it is at work in. One that is not granted counts for nothing.
+    package var activities: WordSet<BackgroundMode>
+    package var hasAssertion: Bool
+    /// When the user last had to do with it, as far as the broker saw that itself.
+    package var lastUsed: Timestamp
+
+    package init(
+        state: AppState = .foreground, proof: IdentityProof = .name, isProvenEnough: Bool = true,
+        grants: WordSet<BackgroundMode> = .none, activities: WordSet<BackgroundMode> = .none,
+        hasAssertion: Bool = false, lastUsed: Timestamp = Timestamp(microseconds: .min)
+    ) {
+        self.state = state
+        self.proof = proof
+        self.isProvenEnough = isProvenEnough
+        self.grants = grants
+        self.activities = activities
+        self.hasAssertion = hasAssertion
+        self.lastUsed = lastUsed
+    }
+
+    /// The activities that count.
+    package var countingActivities: WordSet<BackgroundMode> { self.activities.intersection(self.grants) }
+}
+
+/// What the device runs on.
+package enum Power: Equatable, Sendable {
+    case ac
+    /// On battery, with this share of a full charge left, if that is known.
+    case battery(Double?)
+}
+
+/// What rules see of the device.
+package struct DeviceFacts: Equatable, Sendable {
+    package var isLocked: Bool
+    package var power: Power
+    /// Wall-clock minutes since Monday 00:00, local time.
+    package var minuteOfWeek: Int
+
+    package static let minutesOfWeek = 7 * 24 * 60
+
+    package init(isLocked: Bool = false, power: Power = .ac, minuteOfWeek: Int = 0) {
+        self.isLocked = isLocked
+        self.power = power
+        self.minuteOfWeek = minuteOfWeek
+    }
+}
+
+/// What rules and rankings see of a detector.
+package struct DetectorFacts: Equatable, Sendable {
+    /// The app's own name for it.
+    package var name: String
+    /// Empty for a detector with a condition of its own.
+    package var preset: String
+    /// The constant its quantity must pass; `nil` when there is not one.
+    package var threshold: Double?
+    /// What its intensity measures.
+    package var dimension: Dimension
+    /// The shortest time between two hits.
+    package var rest: TimeSpan
+    /// True: registration counts as the last hit.
+    package var startsResting: Bool
+    /// False while its sensor is not there.
+    package var isAvailable: Bool
+
+    package init(
+        name: String, preset: String = "", threshold: Double? = nil, dimension: Dimension = .acceleration,
+        rest: TimeSpan = .seconds(1), startsResting: Bool = false, isAvailable: Bool = true
+    ) {
+        self.name = name
+        self.preset = preset
+        self.threshold = threshold
+        self.dimension = dimension
+        self.rest = rest
+        self.startsResting = startsResting
+        self.isAvailable = isAvailable
+    }
+}

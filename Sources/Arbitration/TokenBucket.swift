@@ -1,0 +1,34 @@
+import Motion
+
+/// How much of a quota is left. Kept as the time at which the bucket is full again, so that nothing needs to be refilled.
+struct TokenBucket: Equatable, Sendable {
+    private var fullAt = Timestamp(microseconds: .min)
+
+    /// The time in which one token comes back.
+    private static func interval(_ quota: Quota) -> Int64 {
+        max(1, quota.period.microseconds / Int64(max(1, quota.count)))
+    }
+
+    /// Tokens at a time; below zero when more was spent than was there.
+    func tokens(of quota: Quota, at now: Timestamp) -> Int {
+        let missing = (self.fullAt - now).microseconds
+        if missing <= 0 { return quota.burst }
+        let spent = missing / Self.interval(quota) + (missing % Self.interval(quota) == 0 ? 0 : 1)
+        return Int(clamping: Int64(quota.burst).subtractingReportingOverflow(spent).partialValue)
+    }
+
+    /// When a token is there next.
+    func nextToken(of quota: Quota, at now: Timestamp) -> Timestamp {
+        if self.tokens(of: quota, at: now) > 0 { return now }
+        let (span, overflow) = Self.interval(quota).multipliedReportingOverflow(by: Int64(max(0, quota.burst - 1)))
+        return max(now, self.fullAt - TimeSpan(microseconds: overflow ? .max : span))
+    }
+
+    /// Takes a token, also one that is not there yet: what was promised at S3 is kept, and paid for later.
+    mutating func spend(_ quota: Quota, at now: Timestamp) {
+        self.fullAt = max(self.fullAt, now) + TimeSpan(microseconds: Self.interval(quota))
+    }
+
+    /// Whether nothing would change if it were forgotten.
+    func isFull(at now: Timestamp) -> Bool { self.fullAt <= now }
+}

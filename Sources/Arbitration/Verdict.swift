@@ -1,0 +1,116 @@
+package import Motion
+
+/// The outcome for one app in one episode: what each stage saw, and what decided.
+///
+/// Everything `explain` shows is in here, as it was when it was decided.
+package struct Verdict: Sendable {
+    package var epoch: UInt64
+    package var app: AppHandle
+    package var id: AppID
+    /// Which of the app's detectors fired first, when, and how strongly.
+    package var detector: String
+    package var preset: String
+    package var time: Timestamp
+    package var intensity: Double
+    package var dimension: Dimension
+    package var reason: Reason
+    /// The policy that decided, counted from 1 at the start of the broker.
+    package var generation: UInt64
+    package var facts: AppFacts
+    package var device: DeviceFacts
+    /// The rule that decided; `nil` when none matches.
+    package var rule: Rule?
+    /// What S3 saw; `nil` when it was not reached.
+    package var limits: LimitsSeen?
+    /// The rule that would have allowed it with the fewest conditions more; only for what S1 and S2 refuse.
+    package var nearest: NearMiss?
+    /// The group's decision; `nil` when it was not reached.
+    package var contest: Contest?
+    /// How the app stood in it.
+    package var rank: Rank?
+    /// What separates the app from the winner, or the winner from the next.
+    package var decidedBy: Rank.Key?
+    /// Who consumed the event before this app's turn came.
+    package var takenBy: AppID?
+    /// The epoch of the group's episode at the time, when the app was refused before the group had its say.
+    package var alongside: UInt64?
+
+    package var isDelivered: Bool { self.reason.isDelivered }
+
+    /// The verdict as its app may see it: which other apps are there is none of its business.
+    package var withoutOthers: Verdict {
+        var copy = self
+        copy.contest = self.contest?.withoutOthers(than: self.id)
+        copy.takenBy = self.takenBy.map { $0 == self.id ? $0 : AppID("another app") }
+        return copy
+    }
+}
+
+/// What the quota and the cooldowns looked like when a hit came to them.
+package struct LimitsSeen: Equatable, Sendable {
+    /// Tokens that were left; `nil` without a quota.
+    package var tokens: Int?
+    package var burst: Int
+    /// When it would have been let through; `nil` if it was.
+    package var until: Timestamp?
+
+    package init(tokens: Int? = nil, burst: Int = 0, until: Timestamp? = nil) {
+        self.tokens = tokens
+        self.burst = burst
+        self.until = until
+    }
+}
+
+/// A rule that would have allowed a hit if more of its conditions had held.
+package struct NearMiss: Equatable, Sendable {
+    package var rule: Rule
+    package var unmet: Conditions.Keys
+}
+
+/// What a group decided, shared by the verdicts of its candidates. Immutable.
+package final class Contest: Sendable {
+    package let group: String
+    package let mode: GroupMode
+    package let select: [SelectKey]
+    package let candidates: Int
+    /// The sample time at which it was decided.
+    package let decided: Timestamp
+    /// True when waiting could not change the answer any more.
+    package let isEager: Bool
+    /// Who is first: in `broadcast` nobody is.
+    package let winner: AppID?
+    package let winnerRank: Rank?
+    /// The best of the others, in `exclusive`.
+    package let next: AppID?
+    package let nextRank: Rank?
+    /// The epoch that a dead owner leaves to this one.
+    package let inherits: UInt64?
+
+    init(
+        group: String, mode: GroupMode, select: [SelectKey], candidates: Int, decided: Timestamp, isEager: Bool,
+        winner: (AppID, Rank)? = nil, next: (AppID, Rank)? = nil, inherits: UInt64? = nil
+    ) {
+        self.group = group
+        self.mode = mode
+        self.select = select
+        self.candidates = candidates
+        self.decided = decided
+        self.isEager = isEager
+        self.winner = winner?.0
+        self.winnerRank = winner?.1
+        self.next = next?.0
+        self.nextRank = next?.1
+        self.inherits = inherits
+    }
+
+    func withoutOthers(than id: AppID) -> Contest {
+        func hidden(_ name: AppID?, _ rank: Rank?) -> (AppID, Rank)? {
+            guard let name, let rank else { return nil }
+            return (name == id ? name : AppID("another app"), rank)
+        }
+        return Contest(
+            group: self.group, mode: self.mode, select: self.select, candidates: self.candidates,
+            decided: self.decided, isEager: self.isEager, winner: hidden(self.winner, self.winnerRank),
+            next: hidden(self.next, self.nextRank), inherits: self.inherits)
+    }
+}

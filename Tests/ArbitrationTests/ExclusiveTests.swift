@@ -1,0 +1,284 @@
+import Arbitration
+import Motion
+import Testing
+
+@Suite struct ExclusiveTests {
+    private func lab(
+        _ rules: [Rule] = [rule("all")], _ set: @escaping (inout GroupConfiguration) -> Void = { _ in }
+    ) -> Lab {
+        let configuration = group(.exclusive) {
+            $0.commitWindow = .milliseconds(350)
+            set(&$0)
+        }
+        return Lab(Policy(groups: [configuration], rules: rules))
+    }
+
+    @Test func theStrictestCommitsAtOnceTheOthersWait() {
+        var lab = self.lab { $0.select = [.specificity] }
+        lab.add("Gentle", threshold: 1.2)
+        lab.add("Hard", threshold: 2.7)
+        lab.hit(["gentle"], at: 0, 1.5)
+        #expect(lab.take() == [])
+        #expect(lab.arbiter.nextMotionDeadline == ms(350))
+        lab.pass(to: 349)
+        #expect(lab.take() == [])
+        lab.pass(to: 350)
+        #expect(lab.take() == ["1 deliver Gentle gentle", "1 Gentle S5.sent"])
+        lab.hit(["gentle"], at: 3_000, 1.5)
+        lab.hit(["hard"], at: 3_100, 3.1)
+        #expect(lab.take() == ["2 deliver Hard hard", "2 Gentle S4.outranked", "2 Hard S5.sent"])
+        #expect(lab.verdicts[1].decidedBy == .selected(.specificity))
+        #expect(lab.verdicts[1].contest?.isEager == true)
+    }
+
+    @Test func withoutEagerCommitTheWindowRunsOut() {
+        var lab = self.lab { $0.commitsEagerly = false }
+        lab.add("A")
+        lab.hit(["a"], at: 0)
+        lab.pass(to: 349)
+        #expect(lab.take() == [])
+        lab.pass(to: 350)
+        #expect(lab.take() == ["1 deliver A a", "1 A S5.sent"])
+    }
+
+    @Test func withoutAWindowTheSampleDecides() {
+        var lab = self.lab([rule(for: "A", strength: 1), rule(for: "B", strength: 2)]) { $0.commitWindow = .zero }
+        lab.add("A")
+        lab.add("B")
+        lab.hit(["a", "b"], at: 0)
+        #expect(lab.take() == ["1 deliver B b", "1 A S4.outranked", "1 B S5.sent"])
+        lab.hit(["a"], at: 2_000)
+        lab.hit(["b"], at: 2_001)
+        #expect(lab.take() == ["2 deliver A a", "2 A S5.sent", "2 B S4.late"])
+    }
+
+    @Test func waitingEndsWhenTheRivalRests() {
+        var lab = self.lab { $0.select = [.specificity] }
+        lab.add("Gentle", threshold: 1.2)
+        lab.add("Hard", threshold: 2.7, rest: .seconds(2))
+        lab.hit(["hard"], at: 0, 3)
+        #expect(lab.take() == ["1 deliver Hard hard", "1 Hard S5.sent"])
+        lab.pass(to: 1_100)
+        lab.hit(["gentle"], at: 1_200, 1.5)
+        #expect(lab.take() == ["2 deliver Gentle gentle", "2 Gentle S5.sent"])
+        // 2 s after its last hit is within the window that opens now.
+        lab.pass(to: 3_000)
+        lab.hit(["hard"], at: 5_000, 3)
+        lab.pass(to: 6_500)
+        _ = lab.take()
+        lab.hit(["gentle"], at: 6_700, 1.5)
+        #expect(lab.take() == [])
+    }
+
+    @Test func waitingEndsWhenTheRivalCannotPassAnyMore() {
+        let rules = [rule("fg") { $0.states = WordSet([.foreground]) }]
+        var lab = self.lab(rules) { $0.select = [.specificity] }
+        lab.add("Gentle", threshold: 1.2)
+        lab.add("Hard", threshold: 2.7)
+        lab.hit(["gentle"], at: 0, 1.5)
+        #expect(lab.take() == [])
+        lab.change("Hard") { $0.state = .background }
+        #expect(lab.take() == ["1 deliver Gentle gentle", "1 Gentle S5.sent"])
+    }
+
+    @Test func laterHitsOfTheWinnerBelongToItOthersAreLate() {
+        var lab = self.lab { $0.commitWindow = .zero }
+        for name in ["A", "B", "C"] { lab.add(name) }
+        lab.hit(["a", "b"], at: 0)
+        _ = lab.take()
+        lab.hit(["a", "b", "c"], at: 500)
+        #expect(lab.take() == ["1 deliver A a", "1 again B S4.outranked", "1 C S4.late"])
+        // Quiet is counted from whoever was true last.
+        lab.hit(["c"], at: 1_499)
+        #expect(lab.take() == ["1 again C S4.late"])
+        lab.hit(["c"], at: 2_499)
+        #expect(lab.take() == ["2 deliver C c", "2 C S5.sent"])
+    }
+
+    @Test func aConditionStillTrueKeepsTheEpisodeOpen() {
+        var lab = self.lab { $0.commitWindow = .zero }
+        lab.add("A")
+        lab.add("B")
+        lab.hit(["a"], at: 0)
+        _ = lab.take()
+        lab.perform { $0.advance(to: ms(1_500), at: ms(1_500), lastTrue: { _ in ms(900) }, into: &$1) }
+        lab.hit(["b"], at: 1_800)
+        #expect(lab.take() == ["1 B S4.late"])
+    }
+
+    @Test func noMotionKeepsAGroupForEver() {
+        var lab = self.lab { $0.commitWindow = .zero }
+        lab.add("A")
+        lab.add("B")
+        for time in stride(from: Int64(0), through: 30_000, by: 500) { lab.hit(["a"], at: time) }
+        _ = lab.take()
+        lab.hit(["b"], at: 30_100)
+        #expect(lab.take() == ["2 B S4.late"])
+        lab.pass(to: 70_000)
+        lab.hit(["b"], at: 70_000)
+        #expect(lab.take() == ["3 deliver B b", "3 B S5.sent"])
+    }
+
+    @Test func aDeadOwnerIsReplacedAtOnceUnderAnEpochOfItsOwn() {
+        let rules = [rule(for: "A", strength: 3), rule(for: "B", strength: 2), rule(for: "C", strength: 1)]
+        var lab = self.lab(rules)
+        for name in ["A", "B", "C"] { lab.add(name) }
+        lab.hit(["a", "b", "c"], at: 0)
+        _ = lab.take()
+        lab.change("A") { $0.state = .dead }
+        #expect(lab.take() == ["2 deliver B b", "2 B S5.sent", "2 C S4.outranked"])
+        #expect(lab.verdicts.last?.contest?.inherits == 1)
+        lab.answer("B", 2, .consume)
+        lab.change("B") { $0.state = .dead }
+        #expect(lab.take() == [])
+        // Nobody owns the motion any more, so what comes next is a new one.
+        lab.hit(["c"], at: 100)
+        #expect(lab.take() == ["3 deliver C c", "3 C S5.sent"])
+    }
+
+    @Test func anOwnerThatAnsweredLeavesNothing() {
+        var lab = self.lab { $0.commitWindow = .zero }
+        lab.add("A")
+        lab.add("B")
+        lab.hit(["a", "b"], at: 0)
+        lab.answer("A", 1, .consume)
+        _ = lab.take()
+        lab.perform { $0.remove(AppHandle(0), at: ms(10), into: &$1) }
+        #expect(lab.take() == [])
+    }
+
+    @Test func aStaleGestureIsNotInherited() {
+        var lab = self.lab {
+            $0.commitWindow = .zero; $0.quiet = .seconds(10)
+        }
+        lab.add("A")
+        lab.add("B")
+        lab.hit(["a", "b"], at: 0)
+        _ = lab.take()
+        lab.pass(to: 3_000)
+        lab.change("A") { $0.state = .dead }
+        #expect(lab.take() == [])
+    }
+
+    @Test func whoLeavesBeforeTheDecisionIsOut() {
+        let rules = [rule(for: "A", strength: 2), rule(for: "B", strength: 1)]
+        var lab = self.lab(rules) { $0.commitsEagerly = false }
+        lab.add("A")
+        lab.add("B")
+        lab.hit(["a", "b"], at: 0)
+        lab.change("A") { $0.state = .suspended }
+        lab.pass(to: 400)
+        #expect(lab.take() == ["1 A S4.gone", "1 deliver B b", "1 B S5.sent"])
+        lab.pass(to: 3_000)
+        lab.hit(["b"], at: 3_000)
+        lab.perform { $0.remove(DetectorID(1), at: ms(3_001), into: &$1) }
+        lab.pass(to: 4_000)
+        #expect(lab.take() == ["2 B S4.gone"])
+    }
+
+    @Test func anAppIsOneCandidateHoweverManyOfItsDetectorsFire() {
+        var lab = self.lab {
+            $0.select = [.specificity]; $0.commitsEagerly = false
+        }
+        lab.add("A", threshold: 1.2)
+        lab.addDetector("strong", to: "A", threshold: 3)
+        lab.add("B", threshold: 2)
+        lab.hit(["a"], at: 0)
+        lab.hit(["b", "strong"], at: 100, 4)
+        lab.pass(to: 400)
+        #expect(lab.take() == ["1 deliver A a", "1 deliver A strong", "1 A S5.sent", "1 B S4.outranked"])
+        #expect(lab.verdicts.first?.rank?.specificity == 3)
+        #expect(lab.verdicts.first?.intensity == 4)
+    }
+
+    @Test(arguments: [
+        (SelectKey.state, "B"), (.recent, "C"), (.intensity, "D"), (.strength, "A"), (.roundRobin, "A"),
+    ])
+    func keys(_ key: SelectKey, _ winner: String) {
+        var lab = self.lab {
+            $0.select = [key]; $0.commitsEagerly = false
+        }
+        lab.add("A", AppFacts(state: .background))
+        lab.add("B", AppFacts(state: .foreground, lastUsed: ms(1)))
+        lab.add("C", AppFacts(state: .inactive, lastUsed: ms(2)))
+        lab.add("D", AppFacts(state: .background))
+        lab.hit(["a", "b", "c"], at: 0, 2)
+        lab.hit(["d"], at: 10, 3)
+        lab.pass(to: 350)
+        #expect(lab.deliveries.map(\.id.name) == [winner])
+    }
+
+    @Test func roundRobinServesWhoWaitedLongest() {
+        var lab = self.lab {
+            $0.select = [.roundRobin]; $0.commitWindow = .zero
+        }
+        for name in ["A", "B", "C"] { lab.add(name) }
+        for time: Int64 in [0, 2_000, 4_000, 6_000] { lab.hit(["a", "b", "c"], at: time) }
+        #expect(lab.deliveries.map(\.id.name) == ["A", "B", "C", "A"])
+    }
+
+    @Test func stickyKeepsTheGroupForTheLease() {
+        let rules = [rule(for: "A", strength: 10), rule(for: "B", strength: 15), rule(for: "C", strength: 40)]
+        var lab = self.lab(rules) {
+            $0.commitWindow = .zero
+            $0.isSticky = true
+            $0.lease = .seconds(10)
+            $0.hysteresis = 20
+        }
+        for name in ["A", "B", "C"] { lab.add(name) }
+        lab.hit(["a"], at: 0)
+        lab.hit(["a", "b"], at: 2_000)
+        #expect(lab.verdicts.last?.decidedBy == .holder)
+        // An absent holder loses the event, not its hold.
+        lab.hit(["b"], at: 4_000)
+        lab.hit(["a", "b"], at: 6_000)
+        lab.hit(["a", "b", "c"], at: 8_000)
+        lab.hit(["b", "c"], at: 10_000)
+        lab.hit(["b"], at: 21_000)
+        lab.hit(["b", "a"], at: 23_000)
+        #expect(lab.deliveries.map(\.id.name) == ["A", "A", "B", "A", "C", "C", "B", "B"])
+    }
+
+    @Test func anAnswerRenewsTheLease() {
+        let rules = [rule(for: "A", strength: 1), rule(for: "B", strength: 2)]
+        var lab = self.lab(rules) {
+            $0.commitWindow = .zero
+            $0.isSticky = true
+            $0.lease = .seconds(3)
+            $0.hysteresis = 5
+        }
+        lab.add("A")
+        lab.add("B")
+        lab.hit(["a"], at: 0)
+        lab.pass(to: 2_000)
+        lab.answer("A", 1, .consume)
+        lab.hit(["a", "b"], at: 4_000)
+        lab.pass(to: 7_500)
+        lab.hit(["a", "b"], at: 7_500)
+        #expect(lab.deliveries.map(\.id.name) == ["A", "A", "B"])
+    }
+
+    @Test func aDeadHolderHoldsNothing() {
+        let rules = [rule(for: "A", strength: 1), rule(for: "B", strength: 1)]
+        var lab = self.lab(rules) {
+            $0.commitWindow = .zero; $0.isSticky = true
+        }
+        lab.add("B")
+        lab.add("A")
+        lab.hit(["a"], at: 0)
+        lab.pass(to: 2_000)
+        lab.change("A") { $0.state = .dead }
+        lab.change("A") { $0.state = .foreground }
+        lab.hit(["a", "b"], at: 2_000)
+        #expect(lab.deliveries.map(\.id.name) == ["A", "B"])
+    }
+
+    @Test func anOpenEpisodeIsDecidedAsItWasBegun() {
+        var lab = self.lab { $0.commitsEagerly = false }
+        lab.add("A")
+        lab.hit(["a"], at: 0)
+        lab.perform { $0.swap(Policy(otherwise: .deny), at: ms(10), into: &$1) }
+        #expect(lab.take() == ["1 deliver A a", "1 A S5.sent"])
+        #expect(lab.verdicts.map(\.generation) == [1])
+    }
+}

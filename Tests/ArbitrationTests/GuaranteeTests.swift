@@ -1,0 +1,304 @@
+import Arbitration
+import Motion
+import Testing
+
+/// What the arbiter guarantees, over random policies and inputs.
+@Suite struct GuaranteeTests {
+    /// A policy with every mode and modifier in it, somewhere.
+    static func policy(_ generator: inout SeededGenerator, groups count: Int, apps: [String]) -> Policy {
+        var groups: [GroupConfiguration] = []
+        for index in 0..<count {
+            var group = GroupConfiguration(name: "g\(index)", place: Place(file: "random.conf", line: index))
+            group.mode = GroupMode.allCases.randomElement(using: &generator) ?? .exclusive
+            group.select = Array(
+                SelectKey.allCases.shuffled(using: &generator).prefix(.random(in: 1...3, using: &generator)))
+            group.commitWindow = .milliseconds([0, 50, 350].randomElement(using: &generator) ?? 0)
+            group.commitsEagerly = .random(using: &generator)
+            group.quiet = .milliseconds([200, 1_000].randomElement(using: &generator) ?? 1_000)
+            group.cooldown = .milliseconds([0, 0, 1_500].randomElement(using: &generator) ?? 0)
+            group.isSticky = Int.random(in: 0..<4, using: &generator) == 0
+            group.lease = .seconds(.random(in: 1...5, using: &generator))
+            group.hysteresis = .random(in: 0...20, using: &generator)
+            group.ackTimeout = .milliseconds(200)
+            group.orderBudget = .milliseconds(500)
+            if Bool.random(using: &generator) { group.aging = Aging(step: 5, denials: 2, limit: 60) }
+            groups.append(group)
+        }
+        var rules: [Rule] = []
+        for line in 0..<Int.random(in: 3...12, using: &generator) {
+            var conditions = Conditions()
+            if Bool.random(using: &generator) {
+                conditions.apps.any = [NamePattern(apps.randomElement(using: &generator) ?? "*")]
+            }
+            if Bool.random(using: &generator) {
+                conditions.states = WordSet(AppState.allCases.filter { _ in Bool.random(using: &generator) })
+            }
+            if Int.random(in: 0..<3, using: &generator) == 0 {
+                let low = Double.random(in: 0...3, using: &generator)
+                conditions.intensity = IntensityCondition(
+                    dimension: .acceleration, ranges: RangeSet(low..<Double.infinity))
+            }
+            var terms = DeliveryTerms()
+            terms.kind = DeliveryKind.allCases.randomElement(using: &generator) ?? .live
+            terms.reliability = Bool.random(using: &generator) ? .ack : .bestEffort
+            rules.append(
+                Rule(
+                    name: "r\(line)", place: Place(file: "random.conf", line: 100 + line),
+                    priority: .random(in: 0...3, using: &generator), conditions: conditions,
+                    effect: Int.random(in: 0..<5, using: &generator) == 0 ? .deny : .allow,
+                    group: Int.random(in: 0..<6, using: &generator) == 0
+                        ? nil : "g\(Int.random(in: 0..<count, using: &generator))",
+                    strength: .random(in: 0...30, using: &generator), terms: terms))
+        }
+        var settings = AppSettings()
+        if Bool.random(using: &generator) { settings.quota = Quota(count: 60, period: .seconds(60), burst: 5) }
+        if Bool.random(using: &generator) { settings.cooldown = .milliseconds(300) }
+        settings.queueBytes = 1_000
+        return Policy(
+            otherwise: Bool.random(using: &generator) ? .allow : .deny, groups: groups, rules: rules,
+            everyApp: settings)
+    }
+
+    /// Random life: motions, apps that come, go, answer and do not, and now and then a new policy.
+    private static func run(seed: UInt64) -> Lab {
+        var generator = SeededGenerator(state: seed)
+        let names = (0..<6).map { "app\($0)" }
+        var lab = Lab(Self.policy(&generator, groups: 3, apps: names))
+        for name in names {
+            lab.add(name, threshold: .random(in: 1...3, using: &generator))
+            lab.addDetector("\(name)-b", to: name, threshold: .random(in: 1...3, using: &generator))
+        }
+        let detectors = lab.detectors.keys.sorted()
+        for _ in 0..<300 {
+            let name = names.randomElement(using: &generator) ?? ""
+            switch Int.random(in: 0..<40, using: &generator) {
+            case 0..<24:
+                let some = detectors.shuffled(using: &generator).prefix(.random(in: 1...6, using: &generator))
+                let time = lab.now + .random(in: 0...250, using: &generator)
+                lab.hit(Array(some), at: time, .random(in: 1...4, using: &generator))
+            case 24..<28:
+                lab.pass(to: lab.now + .random(in: 0...2_000, using: &generator))
+            case 28..<32:
+                let state = AppState.allCases.randomElement(using: &generator) ?? .dead
+                lab.change(name) { $0.state = state }
+            case 32..<38:
+                let epoch = lab.deliveries.last { $0.id.name == name }?.epoch ?? 0
+                lab.answer(name, epoch, Bool.random(using: &generator) ? .consume : .pass)
+            case 38:
+                guard let id = lab.detectors[name] else { continue }
+                let now = ms(lab.now)
+                lab.perform { $0.remove(id, at: now, into: &$1) }
+                lab.addDetector(name, to: name, threshold: 2)
+            default:
+                if Int.random(in: 0..<4, using: &generator) == 0 {
+                    let policy = Self.policy(&generator, groups: 3, apps: names)
+                    let now = ms(lab.now)
+                    lab.perform { $0.swap(policy, at: now, into: &$1) }
+                } else if let handle = lab.apps[name] {
+                    let now = ms(lab.now)
+                    lab.perform { $0.remove(handle, at: now, into: &$1) }
+                    lab.arbiter.add(handle, AppID(name), AppFacts())
+                    lab.addDetector(name, to: name, threshold: 2)
+                    lab.addDetector("\(name)-b", to: name, threshold: 1.5)
+                }
+            }
+        }
+        for _ in 0..<10 { lab.pass(to: lab.now + 1_000) }
+        return lab
+    }
+
+    @Test(arguments: 1...150)
+    func everyCandidateHasOneVerdictAndEveryEpochOneOwner(_ seed: UInt64) {
+        print("Arbiter seed \(seed)")
+        let lab = Self.run(seed: seed)
+        #expect(lab.arbiter.nextArrivalDeadline == nil, "seed \(seed)")
+        struct Pair: Hashable {
+            var epoch: UInt64
+            var app: AppHandle
+        }
+        let byPair = Dictionary(grouping: lab.verdicts) { Pair(epoch: $0.epoch, app: $0.app) }
+        #expect(byPair.allSatisfy { $0.value.count == 1 }, "seed \(seed)")
+        for delivery in lab.deliveries {
+            let verdict = byPair[Pair(epoch: delivery.epoch, app: delivery.app)]?.first
+            #expect(verdict?.isDelivered == true, "seed \(seed), epoch \(delivery.epoch)")
+        }
+        for (epoch, verdicts) in Dictionary(grouping: lab.verdicts, by: \.epoch) {
+            guard let contest = verdicts.lazy.compactMap(\.contest).first else { continue }
+            let served = verdicts.filter { $0.reason.stage == .delivery }
+            switch contest.mode {
+            case .broadcast: #expect(served.count == verdicts.count, "seed \(seed), epoch \(epoch)")
+            case .exclusive: #expect(served.count == 1, "seed \(seed), epoch \(epoch)")
+            case .ordered:
+                #expect(verdicts.count { $0.reason == .taken } <= 1, "seed \(seed), epoch \(epoch)")
+                let isAnybodyLeft = verdicts.contains { $0.reason == .consumed || $0.reason == .budget }
+                if isAnybodyLeft { #expect(!served.isEmpty, "seed \(seed), epoch \(epoch)") }
+            }
+        }
+        // The life was not an empty one.
+        #expect(lab.verdicts.count > 50, "seed \(seed)")
+    }
+
+    @Test(arguments: 1...20)
+    func theSameInputsGiveTheSameDecisions(_ seed: UInt64) {
+        var (a, b) = (Self.run(seed: seed), Self.run(seed: seed))
+        #expect(a.take() == b.take(), "seed \(seed)")
+        #expect(!a.verdicts.isEmpty)
+    }
+
+    /// Whatever is decided early is what would have been decided late.
+    @Test(arguments: 1...200)
+    func eagerDecisionsAreTheOnesThatWaitingWouldHaveGiven(_ seed: UInt64) {
+        print("Eager commit seed \(seed)")
+        func winners(isEager: Bool) -> (owners: [String], delay: Int64) {
+            var generator = SeededGenerator(state: seed)
+            let count = Int.random(in: 2...6, using: &generator)
+            var configuration = group(.exclusive)
+            configuration.select = Array(
+                SelectKey.allCases.shuffled(using: &generator).prefix(.random(in: 1...3, using: &generator)))
+            configuration.commitWindow = .milliseconds(300)
+            configuration.commitsEagerly = isEager
+            if Bool.random(using: &generator) { configuration.aging = Aging(step: 3, denials: 1, limit: 40) }
+            configuration.isSticky = Bool.random(using: &generator)
+            // A lease begins with the decision, so with one the two would not be alike later on.
+            configuration.lease = nil
+            configuration.hysteresis = .random(in: 0...10, using: &generator)
+            var rules: [Rule] = []
+            for line in 0..<8 {
+                let pattern = "app\(Int.random(in: 0..<count, using: &generator))"
+                let low = Double.random(in: 0...3, using: &generator)
+                let isOpen = Bool.random(using: &generator)
+                let effect: Effect = Int.random(in: 0..<6, using: &generator) == 0 ? .deny : .allow
+                let strength = Int.random(in: 0...20, using: &generator)
+                rules.append(
+                    rule("r\(line)", effect, strength: strength) {
+                        $0.apps.any = [NamePattern(pattern)]
+                        if !isOpen {
+                            $0.intensity = IntensityCondition(
+                                dimension: .acceleration, ranges: RangeSet(low..<Double.infinity))
+                        }
+                    })
+            }
+            rules.append(rule("rest", strength: 1))
+            var lab = Lab(Policy(groups: [configuration], rules: rules))
+            for index in 0..<count {
+                let rest = TimeSpan.milliseconds([0, 100, 500, 2_000].randomElement(using: &generator) ?? 0)
+                let state = AppState.allCases.prefix(3).randomElement(using: &generator) ?? .foreground
+                lab.add(
+                    "app\(index)", AppFacts(state: state), threshold: .random(in: 1...3, using: &generator),
+                    rest: rest)
+            }
+            var lastHit: [String: Int64] = [:]
+            var time: Int64 = 0
+            for _ in 0..<120 {
+                time += [10, 20, 70, 400, 2_500].randomElement(using: &generator) ?? 10
+                // A detector does not fire before its rest is over: that is what an early decision builds on.
+                let firing = (0..<count).map { "app\($0)" }.filter { name in
+                    guard Bool.random(using: &generator) else { return false }
+                    guard let id = lab.detectors[name], let last = lastHit[name] else { return true }
+                    return time - last >= (lab.rests[id] ?? 0)
+                }
+                for name in firing { lastHit[name] = time }
+                lab.hit(firing, at: time, .random(in: 1...4, using: &generator))
+            }
+            lab.pass(to: time + 5_000)
+            var delay: Int64 = 0
+            var owners: [UInt64: String] = [:]
+            for verdict in lab.verdicts where verdict.reason.isDelivered {
+                owners[verdict.epoch] = verdict.id.name
+                delay += ((verdict.contest?.decided ?? .zero) - verdict.time).microseconds
+            }
+            return (owners.sorted { $0.key < $1.key }.map(\.value), delay)
+        }
+        let (eager, patient) = (winners(isEager: true), winners(isEager: false))
+        #expect(eager.owners == patient.owners, "seed \(seed)")
+        #expect(eager.delay <= patient.delay, "seed \(seed)")
+        #expect(eager.owners.count > 0, "seed \(seed)")
+    }
+
+    /// k·⌈(Smax − Smin + 1)/a⌉ + (n − 1) denials in a row at most, for an app that keeps firing.
+    @Test func agingBoundsWaiting() {
+        var generator = SeededGenerator(state: 4_242)
+        print("Aging seed 4242")
+        var worst = 0.0
+        var worstWithout = 0.0
+        for _ in 0..<400 {
+            let count = Int.random(in: 2...12, using: &generator)
+            let strengths = (0..<count).map { _ in Int.random(in: 0...20, using: &generator) }
+            let spread = (strengths.max() ?? 0) - (strengths.min() ?? 0)
+            let step = Int.random(in: 1...6, using: &generator)
+            let denials = Int.random(in: 1...4, using: &generator)
+            let steps = (spread + 1 + step - 1) / step
+            let limit = steps * step + step * ((count + denials - 1) / denials)
+            let bound = denials * steps + count - 1
+            let aging = Aging(step: step, denials: denials, limit: limit)
+            worst = max(worst, Double(Self.longestWait(strengths, aging, bound * 6 + 20)) / Double(bound))
+            worstWithout = max(
+                worstWithout, Double(Self.longestWait(strengths, nil, bound * 6 + 20)) / Double(bound))
+        }
+        print("longest wait \(worst) of the bound, \(worstWithout) without aging")
+        #expect(worst <= 1)
+        #expect(worst > 0.8)
+        #expect(worstWithout > 1)
+    }
+
+    private static func longestWait(_ strengths: [Int], _ aging: Aging?, _ episodes: Int) -> Int {
+        var configuration = group(.exclusive)
+        configuration.aging = aging
+        let names = strengths.indices.map { "app\($0)" }
+        var lab = Lab(
+            Policy(
+                groups: [configuration], rules: zip(names, strengths).map { rule(for: $0, strength: $1) }))
+        for name in names { lab.add(name) }
+        var waits = [String: Int]()
+        var longest = 0
+        for episode in 0..<episodes {
+            lab.hit(names, at: Int64(episode) * 2_000)
+            let winner = lab.deliveries.last?.id.name
+            for name in names {
+                waits[name] = name == winner ? 0 : (waits[name] ?? 0) + 1
+                longest = max(longest, waits[name] ?? 0)
+            }
+        }
+        return longest
+    }
+
+    @Test func rulesOfOtherAppsAreNotTried() {
+        let own = rule(for: "org.example.Own")
+        func tried(others: Int) -> Int {
+            let rules = (0..<others).map { rule(for: "org.example.App\($0)") } + [own, rule("all")]
+            return Policy(rules: rules).rulesTried(for: AppID("org.example.Own"), preset: "shake").count
+        }
+        #expect(tried(others: 0) == 2)
+        #expect(tried(others: 20_000) == 2)
+    }
+
+    @Test func hostileNumbersDoNotTrap() {
+        var settings = AppSettings()
+        settings.quota = Quota(count: .max, period: TimeSpan(microseconds: .max), burst: .max)
+        settings.cooldown = TimeSpan(microseconds: .max)
+        let configuration = group(.exclusive) {
+            $0.commitWindow = TimeSpan(microseconds: .max)
+            $0.quiet = TimeSpan(microseconds: .max)
+            $0.cooldown = TimeSpan(microseconds: .max)
+            $0.isSticky = true
+            $0.lease = TimeSpan(microseconds: .max)
+            $0.hysteresis = .max
+            $0.aging = Aging(step: .max, denials: 1, limit: .max)
+        }
+        let rules = [rule(for: "A", strength: .max), rule(for: "B", strength: .min), rule("all", strength: .max)]
+        var lab = Lab(Policy(groups: [configuration], rules: rules, everyApp: settings))
+        for name in ["A", "B", "C"] { lab.add(name, threshold: .nan) }
+        for time in [Int64.min, -1, 0, .max] {
+            let hits = (0..<3).map {
+                Hit(detector: DetectorID($0), time: Timestamp(microseconds: time), peak: .infinity)
+            }
+            lab.perform {
+                $0.hits(hits, at: Timestamp(microseconds: time), into: &$1)
+                $0.hits([Hit(detector: DetectorID(99), time: .zero, peak: .nan)], at: .zero, into: &$1)
+                $0.advance(to: Timestamp(microseconds: .max), at: Timestamp(microseconds: .max), into: &$1)
+                $0.answer(AppHandle(77), epoch: .max, .consume, at: .zero, into: &$1)
+            }
+        }
+        #expect(lab.verdicts.count >= 3)
+    }
+}

@@ -1,0 +1,144 @@
+import Arbitration
+import Motion
+
+/// Times in tests are milliseconds.
+func ms(_ count: Int64) -> Timestamp { Timestamp.zero + .milliseconds(count) }
+
+/// Numbers that are the same for the same seed, on every machine.
+struct SeededGenerator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        var z = self.state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
+
+/// An arbiter with the shell around it: names for handles, and everything it said as short lines.
+struct Lab {
+    var arbiter: Arbiter
+    /// Everything since the last `take()`: `deliver A shake`, `A S4.outranked`, `again A S4.late`.
+    private(set) var said: [String] = []
+    private(set) var verdicts: [Verdict] = []
+    private(set) var deliveries: [Delivery] = []
+    var apps: [String: AppHandle] = [:]
+    var detectors: [String: DetectorID] = [:]
+    /// Rests in milliseconds.
+    var rests: [DetectorID: Int64] = [:]
+    var now: Int64 = 0
+
+    init(_ policy: Policy) {
+        self.arbiter = Arbiter(policy: policy, epoch: 0)
+    }
+
+    mutating func perform(_ body: (inout Arbiter, inout [ArbiterAction]) -> Void) {
+        var actions: [ArbiterAction] = []
+        body(&self.arbiter, &actions)
+        for action in actions {
+            switch action {
+            case .deliver(let delivery):
+                self.deliveries.append(delivery)
+                let route = delivery.route == .live ? "" : " \(delivery.route)"
+                self.said.append("\(delivery.epoch) deliver \(delivery.id) \(delivery.detector)\(route)")
+            case .verdict(let verdict):
+                self.verdicts.append(verdict)
+                self.said.append("\(verdict.epoch) \(verdict.id) \(verdict.reason.name)")
+            case .repeated(let app, _, let epoch, let reason):
+                let name = self.apps.first { $0.value == app }?.key ?? "?"
+                self.said.append("\(epoch) again \(name) \(reason.name)")
+            }
+        }
+    }
+
+    /// What was said since the last time.
+    mutating func take() -> [String] {
+        defer { self.said = [] }
+        return self.said
+    }
+
+    /// Adds an app with one detector of the app's name in lower case.
+    mutating func add(
+        _ name: String, _ facts: AppFacts = AppFacts(), threshold: Double? = nil, preset: String = "shake",
+        rest: TimeSpan = .zero
+    ) {
+        let handle = AppHandle(UInt32(self.apps.count))
+        self.apps[name] = handle
+        self.arbiter.add(handle, AppID(name), facts)
+        self.addDetector(name.lowercased(), to: name, threshold: threshold, preset: preset, rest: rest)
+    }
+
+    mutating func addDetector(
+        _ detector: String, to app: String, threshold: Double? = nil, preset: String = "shake",
+        rest: TimeSpan = .zero
+    ) {
+        guard let handle = self.apps[app] else { return }
+        let id = self.detectors[detector] ?? DetectorID(UInt32(self.detectors.count))
+        self.detectors[detector] = id
+        self.rests[id] = rest.microseconds / 1_000
+        self.arbiter.add(
+            id, to: handle, DetectorFacts(name: detector, preset: preset, threshold: threshold, rest: rest),
+            at: ms(self.now))
+    }
+
+    mutating func hit(_ detectors: [String], at time: Int64, _ peak: Double = 2) {
+        self.now = max(self.now, time)
+        let now = ms(self.now)
+        let hits = detectors.compactMap { name in
+            self.detectors[name].map { Hit(detector: $0, time: ms(time), peak: peak) }
+        }
+        self.perform { $0.hits(hits, at: now, into: &$1) }
+    }
+
+    mutating func pass(to time: Int64) {
+        self.now = max(self.now, time)
+        let now = ms(self.now)
+        self.perform { $0.advance(to: ms(time), at: now, into: &$1) }
+    }
+
+    mutating func change(_ app: String, _ body: (inout AppFacts) -> Void) {
+        guard let handle = self.apps[app], var facts = self.arbiter.facts(of: handle) else { return }
+        body(&facts)
+        let now = ms(self.now)
+        self.perform { $0.update(handle, facts, at: now, into: &$1) }
+    }
+
+    mutating func answer(_ app: String, _ epoch: UInt64, _ answer: Answer) {
+        guard let handle = self.apps[app] else { return }
+        let now = ms(self.now)
+        self.perform { $0.answer(handle, epoch: epoch, answer, at: now, into: &$1) }
+    }
+}
+
+/// Where rules of tests stand: in a file, in the order in which they are made.
+func rule(
+    _ name: String, line: Int = 1, priority: Int = 0, _ effect: Effect = .allow, group: String? = "g",
+    strength: Int = 0, terms: DeliveryTerms = DeliveryTerms(), _ set: (inout Conditions) -> Void = { _ in }
+) -> Rule {
+    var conditions = Conditions()
+    set(&conditions)
+    return Rule(
+        name: name, place: Place(file: "test.conf", line: line), priority: priority, conditions: conditions,
+        effect: effect, group: group, strength: strength, terms: terms)
+}
+
+/// A rule for one app.
+func rule(for app: String, strength: Int = 0, terms: DeliveryTerms = DeliveryTerms()) -> Rule {
+    rule(app, strength: strength, terms: terms) { $0.apps.any = [NamePattern(app)] }
+}
+
+func group(_ mode: GroupMode, _ set: (inout GroupConfiguration) -> Void = { _ in }) -> GroupConfiguration {
+    var group = GroupConfiguration(name: "g", place: Place(file: "test.conf", line: 1))
+    group.mode = mode
+    set(&group)
+    return group
+}
+
+func terms(_ kind: DeliveryKind, _ reliability: Reliability = .bestEffort) -> DeliveryTerms {
+    var terms = DeliveryTerms()
+    terms.kind = kind
+    terms.reliability = reliability
+    return terms
+}

@@ -1,0 +1,204 @@
+import Arbitration
+import Motion
+import Testing
+
+/// One reason code for each stage, and the first "no" is the verdict.
+@Suite struct StageTests {
+    private let broadcast = Policy(groups: [group(.broadcast)], rules: [rule("all")])
+
+    @Test func everybodyIsServedInBroadcast() {
+        var lab = Lab(self.broadcast)
+        lab.add("A")
+        lab.add("B")
+        lab.hit(["a", "b"], at: 0)
+        #expect(lab.take() == ["1 deliver A a", "1 A S5.sent", "1 deliver B b", "1 B S5.sent"])
+        lab.hit(["a"], at: 500)
+        #expect(lab.take() == ["1 deliver A a"])
+        lab.hit(["a"], at: 1_500)
+        #expect(lab.take() == ["2 deliver A a", "2 A S5.sent"])
+    }
+
+    @Test func aHitWithoutAGroupCompetesWithNobody() {
+        var lab = Lab(Policy(rules: [rule("all", group: nil)]))
+        lab.add("A")
+        lab.hit(["a"], at: 0)
+        lab.hit(["a"], at: 10)
+        #expect(lab.take() == ["1 deliver A a", "1 A S5.sent", "2 deliver A a", "2 A S5.sent"])
+    }
+
+    @Test func aWeakerProofIsRefusedFirst() {
+        var lab = Lab(Policy(otherwise: .deny))
+        lab.add("A", AppFacts(state: .dead, isProvenEnough: false))
+        lab.hit(["a"], at: 0)
+        #expect(lab.take() == ["1 A S0.mismatch"])
+    }
+
+    @Test(arguments: [(AppState.suspended, "S1.suspended"), (.dead, "S1.dead")])
+    func whoCannotReceiveIsRefusedUnlessWokenOrStoredFor(_ state: AppState, _ code: String) {
+        for (kind, expected) in [
+            (DeliveryKind.live, ["1 A \(code)"]), (.wake, ["1 deliver A a wake", "1 A S5.woken"]),
+            (.store, ["1 deliver A a store", "1 A S5.stored"]),
+        ] {
+            var lab = Lab(Policy(rules: [rule("all", group: nil, terms: terms(kind))]))
+            lab.add("A", AppFacts(state: state))
+            lab.hit(["a"], at: 0)
+            #expect(lab.take() == expected)
+        }
+        var lab = Lab(Policy(otherwise: .deny))
+        lab.add("A", AppFacts(state: state))
+        lab.hit(["a"], at: 0)
+        #expect(lab.take() == ["1 A \(code)"])
+    }
+
+    @Test func rulesAreTriedByPriorityThenInOrder() {
+        let rules = [
+            rule("first", line: 1, .deny, group: nil) { $0.apps.any = [NamePattern("B")] },
+            rule("second", line: 2), rule("third", line: 3, .deny),
+            rule("high", line: 4, priority: 5, .deny) { $0.apps.any = [NamePattern("C*")] },
+        ]
+        var lab = Lab(Policy(groups: [group(.broadcast)], rules: rules))
+        for name in ["A", "B", "CC"] { lab.add(name) }
+        lab.hit(["a", "b", "cc"], at: 0)
+        #expect(lab.take() == ["1 deliver A a", "1 A S5.sent", "2 B S2.denied", "3 CC S2.denied"])
+        #expect(lab.verdicts.map { $0.rule?.name } == ["second", "first", "high"])
+    }
+
+    @Test func theDefaultDecidesWhereNoRuleDoes() {
+        var deny = Lab(Policy(otherwise: .deny))
+        deny.add("A")
+        deny.hit(["a"], at: 0)
+        #expect(deny.take() == ["1 A S2.no-rule"])
+        var allow = Lab(Policy(otherwise: .allow))
+        allow.add("A")
+        allow.hit(["a"], at: 0)
+        #expect(allow.take() == ["1 deliver A a", "1 A S5.sent"])
+    }
+
+    @Test func refusalsAlikeAreOneMotion() {
+        var lab = Lab(Policy(otherwise: .deny))
+        lab.add("A")
+        for time: Int64 in [0, 600, 1_200, 2_200] { lab.hit(["a"], at: time) }
+        #expect(lab.take() == ["1 A S2.no-rule", "1 again A S2.no-rule", "1 again A S2.no-rule", "2 A S2.no-rule"])
+    }
+
+    @Test func quotaIsABucketThatFills() {
+        var settings = AppSettings()
+        settings.quota = Quota(count: 60, period: .seconds(60), burst: 2)
+        var lab = Lab(Policy(rules: [rule("all", group: nil)], everyApp: settings))
+        lab.add("A")
+        for time: Int64 in [0, 10, 20, 999, 1_000, 1_001] { lab.hit(["a"], at: time) }
+        #expect(
+            lab.take() == [
+                "1 deliver A a", "1 A S5.sent", "2 deliver A a", "2 A S5.sent", "3 A S3.quota", "3 again A S3.quota",
+                "4 deliver A a", "4 A S5.sent", "5 A S3.quota",
+            ])
+        #expect(lab.verdicts[2].limits == LimitsSeen(tokens: 0, burst: 2, until: ms(1_000)))
+    }
+
+    @Test func quotaIsSpentByThoseWhoGetTheEventOnly() {
+        var settings = AppSettings()
+        settings.quota = Quota(count: 1, period: .seconds(60), burst: 1)
+        let configuration = group(.exclusive) { $0.commitWindow = .milliseconds(100) }
+        var lab = Lab(
+            Policy(
+                groups: [configuration], rules: [rule(for: "A", strength: 2), rule(for: "B", strength: 1)],
+                everyApp: settings))
+        lab.add("A")
+        lab.add("B")
+        lab.hit(["a", "b"], at: 0)
+        #expect(lab.take() == ["1 deliver A a", "1 A S5.sent", "1 B S4.outranked"])
+        lab.hit(["a", "b"], at: 2_000)
+        #expect(lab.take() == ["2 A S3.quota", "3 deliver B b", "3 B S5.sent"])
+    }
+
+    @Test func leavingAndComingBackGainsNoQuota() {
+        var settings = AppSettings()
+        settings.quota = Quota(count: 1, period: .seconds(60), burst: 1)
+        var lab = Lab(Policy(rules: [rule("all", group: nil)], everyApp: settings))
+        lab.add("A")
+        lab.hit(["a"], at: 0)
+        lab.perform { $0.remove(AppHandle(0), at: ms(10), into: &$1) }
+        lab.arbiter.add(AppHandle(0), AppID("A"), AppFacts())
+        lab.addDetector("a", to: "A")
+        lab.hit(["a"], at: 20)
+        lab.hit(["a"], at: 60_000)
+        #expect(
+            lab.take() == ["1 deliver A a", "1 A S5.sent", "2 A S3.quota", "3 deliver A a", "3 A S5.sent"])
+    }
+
+    @Test func cooldownOfAnApp() {
+        var settings = AppSettings()
+        settings.cooldown = .seconds(2)
+        var lab = Lab(Policy(rules: [rule("all", group: nil)], apps: [AppID("A"): settings]))
+        lab.add("A")
+        lab.add("B")
+        for time: Int64 in [0, 1_999, 2_000] { lab.hit(["a", "b"], at: time) }
+        #expect(
+            lab.take().filter { !$0.contains("deliver") } == [
+                "1 A S5.sent", "2 B S5.sent", "3 A S3.app-cooldown", "4 B S5.sent", "5 A S5.sent", "6 B S5.sent",
+            ])
+    }
+
+    @Test func cooldownOfAGroupHoldsBetweenEpisodesNotWithinOne() {
+        var lab = Lab(Policy(groups: [group(.broadcast) { $0.cooldown = .seconds(3) }], rules: [rule("all")]))
+        lab.add("A")
+        lab.add("B")
+        lab.hit(["a"], at: 0)
+        lab.hit(["b"], at: 100)
+        lab.hit(["a"], at: 2_000)
+        lab.hit(["b"], at: 3_100)
+        #expect(
+            lab.take() == [
+                "1 deliver A a", "1 A S5.sent", "1 deliver B b", "1 B S5.sent", "2 A S3.group-cooldown",
+                "3 deliver B b", "3 B S5.sent",
+            ])
+    }
+
+    @Test func wakesHaveAQuotaOfTheirOwn() {
+        var settings = AppSettings()
+        settings.wakeQuota = Quota(count: 1, period: .seconds(3_600), burst: 1)
+        var lab = Lab(Policy(rules: [rule("all", group: nil, terms: terms(.wake))], everyApp: settings))
+        lab.add("A", AppFacts(state: .dead))
+        lab.hit(["a"], at: 0)
+        lab.hit(["a"], at: 2_000)
+        lab.change("A") { $0.state = .foreground }
+        lab.hit(["a"], at: 4_000)
+        #expect(
+            lab.take() == [
+                "1 deliver A a wake", "1 A S5.woken", "2 A S3.wake-quota", "3 deliver A a", "3 A S5.sent",
+            ])
+    }
+
+    @Test func nobodyFillsAnothersQueue() {
+        var settings = AppSettings()
+        settings.queueBytes = 300
+        var lab = Lab(Policy(rules: [rule("all", group: nil, terms: terms(.store))], everyApp: settings))
+        for name in ["A", "B"] { lab.add(name, AppFacts(state: .suspended)) }
+        for time: Int64 in [0, 10, 20] { lab.hit(["a"], at: time) }
+        lab.hit(["b"], at: 30)
+        #expect(
+            lab.take() == [
+                "1 deliver A a store", "1 A S5.stored", "2 deliver A a store", "2 A S5.stored", "3 A S5.queue-full",
+                "4 deliver B b store", "4 B S5.stored",
+            ])
+        // An acknowledgement makes room, and so does what dies of age.
+        lab.answer("A", 1, .consume)
+        lab.hit(["a"], at: 40)
+        lab.hit(["a"], at: 50)
+        lab.hit(["a"], at: 3_020)
+        #expect(
+            lab.take() == [
+                "5 deliver A a store", "5 A S5.stored", "6 A S5.queue-full", "7 deliver A a store", "7 A S5.stored",
+            ])
+    }
+
+    @Test func aNewPolicyIsNamedByWhatItDecides() {
+        var lab = Lab(Policy(otherwise: .deny))
+        lab.add("A")
+        lab.hit(["a"], at: 0)
+        lab.perform { $0.swap(Policy(otherwise: .allow), at: ms(100), into: &$1) }
+        lab.hit(["a"], at: 2_000)
+        #expect(lab.verdicts.map(\.generation) == [1, 2])
+        #expect(lab.deliveries.map(\.generation) == [2])
+    }
+}
