@@ -68,6 +68,7 @@ let package = Package(
     targets: [
         // C at the edge.
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
+        .systemLibrary(name: "CInih", pkgConfig: "inih", providers: [.apt(["libinih-dev"])]),
         .target(name: "CLinux"),
 
         // The pure core.
@@ -80,6 +81,7 @@ let package = Package(
         pure("BrokerCore", ["Motion", "Detection"]),
 
         // The shell.
+        shell("PolicyFiles", ["Arbitration", "Motion", "CInih"]),
         shell("EventLoop", ["CLinux"]),
         shell("DBus", ["CDBus", "EventLoop"]),
         shell("Protocol", ["Motion", "DBus"]),
@@ -121,6 +123,7 @@ let package = Package(
         tests("DetectionTests", ["Detection", "Motion"]),
         tests("ReplayTests", ["Replay", "Traces", "Detection", "Motion"]),
         tests("ArbitrationTests", ["Arbitration", "Motion"]),
+        tests("PolicyFilesTests", ["PolicyFiles", "Arbitration", "Motion"]),
         tests("SensorCoreTests", ["SensorCore", "Motion"]),
         tests("BrokerCoreTests", ["BrokerCore", "Detection", "Motion"]),
         tests("EventLoopTests", ["EventLoop"]),

@@ -1,0 +1,168 @@
+import Arbitration
+import CInih
+import Motion
+
+/// Reads the lines of a policy file with libinih.
+///
+/// libinih tells keys, values and comments apart. It would cut section names after 49 bytes and knows no columns, so we
+/// hand it the lines ourselves, with a number for a section's name, and keep what the line was.
+struct IniParser {
+    /// Longer files are nobody's policy.
+    static let mostBytes = 16 * 1_024 * 1_024
+    /// A line's bytes, without its line feed.
+    static let mostLineBytes = Int(CInih_lineBytes) - 2
+
+    private static let configured: Void = CInih_configure()
+
+    private let file: PolicyFile
+    private var rest: ArraySlice<UInt8>
+    private var line: ArraySlice<UInt8> = []
+    private var lineNumber = 0
+    private var document: PolicyDocument
+    private var findings: [Finding] = []
+
+    private init(_ file: PolicyFile) {
+        self.file = file
+        self.rest = file.bytes[...]
+        if file.bytes.starts(with: [0xEF, 0xBB, 0xBF]) { self.rest = file.bytes.dropFirst(3) }
+        self.document = PolicyDocument(name: file.name, layer: file.layer)
+    }
+
+    /// Reads a file. Lines that are wrong become findings; the others are read all the same.
+    static func parse(_ file: PolicyFile) -> (document: PolicyDocument, findings: [Finding]) {
+        _ = Self.configured
+        var parser = IniParser(file)
+        guard file.bytes.count <= Self.mostBytes else {
+            parser.find(.unreadable, 1, "the file is longer than \(Self.mostBytes) bytes", "split it")
+            return (parser.document, parser.findings)
+        }
+        // SAFETY: both callbacks get the address of `parser`, which lives and is not touched otherwise for the call.
+        let status = unsafe withUnsafeMutablePointer(to: &parser) { state in
+            unsafe CInih_parse(
+                { buffer, size, state in
+                    // SAFETY: libinih hands a buffer of `size` bytes, and our own state.
+                    unsafe state?.assumingMemoryBound(to: IniParser.self).pointee.read(into: buffer, Int(size))
+                },
+                { state, section, name, value in
+                    guard let state = unsafe state, let name = unsafe name, let section = unsafe section else {
+                        return 0
+                    }
+                    // SAFETY: NUL-terminated strings that live for the call; a missing value is NULL.
+                    unsafe state.assumingMemoryBound(to: IniParser.self).pointee.take(
+                        String(cString: section), String(cString: name), unsafe value.map { unsafe String(cString: $0) }
+                    )
+                    return 1
+                }, state)
+        }
+        if status != 0, parser.findings.isEmpty {
+            parser.lineNumber = max(1, Int(status))
+            parser.find(.syntax, 1, "the line cannot be read", "write [SECTION] or KEY=VALUE")
+        }
+        return (parser.document, parser.findings)
+    }
+
+    private mutating func find(_ check: Check, _ column: Int, _ message: String, _ advice: String) {
+        let place = Place(file: self.file.name, line: max(1, self.lineNumber), column: column)
+        self.findings.append(Finding(check, at: place, message, advice: advice))
+    }
+
+    // MARK: Lines in
+
+    /// Hands libinih the next line, or what stands for it; `nil` at the end.
+    private mutating func read(into buffer: UnsafeMutablePointer<CChar>?, _ size: Int) -> UnsafeMutablePointer<CChar>? {
+        guard let buffer = unsafe buffer, !self.rest.isEmpty else { return nil }
+        let end = self.rest.firstIndex(of: 0x0A) ?? self.rest.endIndex
+        self.line = self.rest[self.rest.startIndex..<end]
+        self.rest = self.rest[min(end + 1, self.rest.endIndex)...]
+        self.lineNumber += 1
+        if self.line.last == 0x0D { self.line.removeLast() }
+        var text = self.checkedLine()
+        text = text.prefix(size - 2)
+        var index = 0
+        for byte in text {
+            // SAFETY: at most size - 2 bytes, then two more.
+            unsafe buffer[index] = CChar(bitPattern: byte)
+            index += 1
+        }
+        unsafe buffer[index] = 0x0A
+        unsafe buffer[index + 1] = 0
+        return unsafe buffer
+    }
+
+    /// The line as libinih may see it: nothing of one that is wrong, a number instead of a section's name.
+    private mutating func checkedLine() -> ArraySlice<UInt8> {
+        let line = self.line
+        guard line.count <= Self.mostLineBytes else {
+            self.find(
+                .syntax, Self.mostLineBytes + 1, "the line is longer than \(Self.mostLineBytes) bytes",
+                "give the key again on a line of its own: lists go on where they stopped")
+            return []
+        }
+        if let bad = line.firstIndex(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) {
+            self.find(
+                .syntax, bad - line.startIndex + 1, "the line has a control character in it", "remove the character")
+            return []
+        }
+        let text = String(decoding: line, as: UTF8.self)
+        guard text.utf8.elementsEqual(line) else {
+            self.find(.syntax, 1, "the line is not UTF-8", "save the file as UTF-8")
+            return []
+        }
+        guard let start = line.firstIndex(where: { $0 != 0x20 && $0 != 0x09 }), line[start] == UInt8(ascii: "[") else {
+            return line
+        }
+        return self.openSection(start) ? Array("[\(self.document.sections.count - 1)]".utf8)[...] : []
+    }
+
+    private mutating func openSection(_ start: Int) -> Bool {
+        let line = self.line
+        guard let end = line[start...].firstIndex(of: UInt8(ascii: "]")) else {
+            self.find(.syntax, line.count + 1, "the section has no ']'", "end it with ']'")
+            return false
+        }
+        if let junk = line[(end + 1)...].firstIndex(where: { $0 != 0x20 && $0 != 0x09 }) {
+            self.find(
+                .syntax, junk - line.startIndex + 1, "there is text behind the section", "put it on a line of its own")
+        }
+        let place = Place(file: self.file.name, line: self.lineNumber, column: start - line.startIndex + 1)
+        let inner = PlacedText(
+            text: String(decoding: line[(start + 1)..<end], as: UTF8.self),
+            place: Place(file: place.file, line: place.line, column: place.column + 1))
+        self.document.sections.append(DocumentSection(header: inner.words, place: place))
+        return true
+    }
+
+    // MARK: Pairs out
+
+    /// Takes a pair from libinih and finds the place of both in the line.
+    private mutating func take(_ section: String, _ name: String, _ value: String?) {
+        let line = self.line
+        let start = line.firstIndex { $0 != 0x20 && $0 != 0x09 } ?? line.startIndex
+        let column = start - line.startIndex + 1
+        guard let value else {
+            self.find(.syntax, column, "'\(printable(name))' has no value", "write KEY=VALUE, or begin the line with #")
+            return
+        }
+        let separator = line[start...].firstIndex { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":") }
+        guard let separator, line[separator] == UInt8(ascii: "=") else {
+            self.find(.syntax, column + name.utf8.count, "expected '=' behind '\(printable(name))'", "write KEY=VALUE")
+            return
+        }
+        guard !name.isEmpty else {
+            self.find(.syntax, column, "there is no key before '='", "write KEY=VALUE")
+            return
+        }
+        guard let index = Int(section), index < self.document.sections.count else {
+            self.find(.syntax, column, "'\(printable(name))' stands before any section", "put it below its [SECTION]")
+            return
+        }
+        let valueStart = line[(separator + 1)...].firstIndex { $0 != 0x20 && $0 != 0x09 } ?? line.endIndex
+        func place(_ index: Int) -> Place {
+            Place(file: self.file.name, line: self.lineNumber, column: index - line.startIndex + 1)
+        }
+        self.document.sections[index].assignments.append(
+            Assignment(
+                key: PlacedText(text: name, place: place(start)),
+                value: PlacedText(text: value, place: place(valueStart))))
+    }
+}

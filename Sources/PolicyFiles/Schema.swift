@@ -1,0 +1,191 @@
+import Arbitration
+import Motion
+
+/// All sections and keys of policy files.
+enum Schema {
+    /// A section, for people: what its header takes and which keys it has.
+    struct Section: Sendable {
+        var name: String
+        /// What follows the name in the header.
+        var argument: String
+        var help: String
+        var keys: [(name: String, type: ValueType, standard: String, help: String, isForUsers: Bool)]
+    }
+
+    static let sections: [Section] = [
+        Section(name: "Policy", argument: "", help: "What holds where no rule does.", keys: Self.described(policy)),
+        Section(
+            name: "Group", argument: "NAME", help: "Apps that compete for the same motion.", keys: Self.described(group)
+        ),
+        Section(
+            name: "App", argument: "ID or *", help: "What an app may do, or every app that has no section of its own.",
+            keys: Self.described(app)),
+        Section(
+            name: "Rule", argument: "NAME",
+            help:
+                "Who gets events, and on which terms. The first rule that matches decides, the highest Priority first.",
+            keys: Self.described(rule)),
+    ]
+
+    /// Sections that this version does not have yet.
+    static let later = ["Class", "Interaction"]
+
+    private static func described<Target>(
+        _ keys: [Key<Target>]
+    ) -> [(name: String, type: ValueType, standard: String, help: String, isForUsers: Bool)] {
+        keys.map { ($0.name, $0.type, $0.standard, $0.help, $0.isForUsers) }
+    }
+
+    private static let spans: ClosedRange<TimeSpan> = .zero...Limits.longestSpan
+    private static let windows: ClosedRange<TimeSpan> = .zero ... .seconds(10)
+    private static let strengths = -Limits.strength...Limits.strength
+
+    // MARK: [Policy]
+
+    static let policy: [Key<PolicyDraft>] = [
+        Key("Default", .word, "deny", "allow or deny, for what no rule matches.", isForUsers: true) {
+            (target, words) throws(ValueProblem) in
+            target.otherwise = try Values.word(words, "effect")
+        }
+    ]
+
+    // MARK: [Group]
+
+    static let group: [Key<GroupConfiguration>] = [
+        Key(
+            "Mode", .word, "broadcast",
+            "Who gets the event: everybody (broadcast), the best (exclusive), or the best "
+                + "first, who may pass it on (ordered)."
+        ) { (target, words) throws(ValueProblem) in
+            if words.first?.text == "mixable", let word = words.first {
+                throw ValueProblem(
+                    check: .unsupported, place: word.place, message: "this version has no mixable groups",
+                    advice: "use broadcast, exclusive or ordered")
+            }
+            target.mode = try Values.word(words, "mode")
+        },
+        Key(
+            "Select", .words, "strength",
+            "What candidates are compared by, the first that differs: strength, "
+                + "specificity, intensity, state, recent, round-robin. Who registered first decides the rest."
+        ) {
+            (target, words) throws(ValueProblem) in
+            target.select = try Values.list(words, "key to select by")
+        },
+        Key("CommitWindow", .time, "0", "How long after its first hit a motion is decided at the latest.") {
+            (target, words) throws(ValueProblem) in
+            target.commitWindow = try Values.span(words, Self.windows)
+        },
+        Key("EagerCommit", .flag, "yes", "Decide as soon as waiting cannot change the answer.") {
+            (target, words) throws(ValueProblem) in
+            target.commitsEagerly = try Values.flag(words)
+        },
+        Key("Quiet", .time, "1s", "A motion is over when no condition has been true for so long.") {
+            (target, words) throws(ValueProblem) in
+            target.quiet = try Values.span(words, Self.windows)
+        },
+        Key("Cooldown", .time, "0", "No new motion of the group for so long after an event.") {
+            (target, words) throws(ValueProblem) in
+            target.cooldown = try Values.span(words, Self.spans)
+        },
+        Key("Sticky", .flag, "no", "The winner keeps the group for the lease.") {
+            (target, words) throws(ValueProblem) in
+            target.isSticky = try Values.flag(words)
+        },
+        Key(
+            "Lease", .time, "",
+            "How long the winner keeps a sticky group after its last event or answer. Without it: "
+                + "as long as it lives."
+        ) { (target, words) throws(ValueProblem) in
+            target.lease = try Values.span(words, .milliseconds(1)...Limits.longestSpan)
+        },
+        Key("Hysteresis", .number, "0", "By how much Strength must exceed the holder's to take a sticky group from it.")
+        {
+            (target, words) throws(ValueProblem) in
+            target.hysteresis = try Values.number(words, 0...Limits.strength)
+        },
+        Key("AckTimeout", .time, "400ms", "How long each app of an ordered group has to answer.") {
+            (target, words) throws(ValueProblem) in
+            target.ackTimeout = try Values.span(words, .milliseconds(1) ... .seconds(60))
+        },
+        Key("OrderBudget", .time, "1200ms", "How long a whole order may take.") {
+            (target, words) throws(ValueProblem) in
+            target.orderBudget = try Values.span(words, .milliseconds(1) ... .seconds(600))
+        },
+        Key("Aging", .aging, "none", "So much Strength more for so many denials in a row, up to a limit.") {
+            (target, words) throws(ValueProblem) in
+            target.aging = try Values.aging(words)
+        },
+    ]
+
+    // MARK: [App]
+
+    static let app: [Key<AppSettings>] = [
+        Key(
+            "Grants", .words, "",
+            "Modes in which it may work in the background: audio, location, bluetooth, fetch, "
+                + "processing, voip, push."
+        ) { (target, words) throws(ValueProblem) in
+            target.grants = WordSet(try Values.list(words, "mode"))
+        },
+        Key("Quota", .quota, "", "Events in a time, and how many of them at once.", isForUsers: true) {
+            (target, words) throws(ValueProblem) in
+            target.quota = try Values.quota(words)
+        },
+        Key("Cooldown", .time, "0", "The shortest time between two events.", isForUsers: true) {
+            (target, words) throws(ValueProblem) in
+            target.cooldown = try Values.span(words, Self.spans)
+        },
+        Key("QueueBytes", .bytes, "256KiB", "How much may be kept for it until it takes it.", isForUsers: true) {
+            (target, words) throws(ValueProblem) in
+            target.queueBytes = try Values.bytes(words, 0...(64 * 1_024 * 1_024))
+        },
+        Key("Grace", .time, "0", "How long it may go on after it left the foreground.", isForUsers: true) {
+            (target, words) throws(ValueProblem) in
+            target.grace = try Values.span(words, Self.spans)
+        },
+        Key(
+            "AssertionBudget", .time, "31s", "How long assertions may keep it going in the background.",
+            isForUsers: true
+        ) { (target, words) throws(ValueProblem) in
+            target.assertionBudget = try Values.span(words, Self.spans)
+        },
+        Key(
+            "AssertionsPerHour", .number, "", "How many assertions it may begin in an hour. Without it: any number.",
+            isForUsers: true
+        ) { (target, words) throws(ValueProblem) in
+            target.assertionsPerHour = try Values.number(words, 0...1_000_000)
+        },
+        Key("Renewal", .flag, "no", "Whether it may begin an assertion anew while one runs.") {
+            (target, words) throws(ValueProblem) in
+            target.allowsRenewal = try Values.flag(words)
+        },
+        Key("WakeQuota", .quota, "", "How often events may wake it, and how many times at once.", isForUsers: true) {
+            (target, words) throws(ValueProblem) in
+            target.wakeQuota = try Values.quota(words)
+        },
+        Key("MayReportForeground", .flag, "no", "Whether it may say which app is in the foreground.") {
+            (target, words) throws(ValueProblem) in
+            target.mayReportForeground = try Values.flag(words)
+        },
+    ]
+
+    /// Makes limits of `settings` that a user set smaller. Keys that are not for users are never among them.
+    static func tighten(_ settings: inout AppSettings, to own: AppSettings, _ key: String) {
+        func smaller(_ a: Quota?, _ b: Quota?) -> Quota? {
+            guard let a, let b else { return a ?? b }
+            return b.isWithin(a) ? b : a
+        }
+        switch key {
+        case "Quota": settings.quota = smaller(settings.quota, own.quota)
+        case "WakeQuota": settings.wakeQuota = smaller(settings.wakeQuota, own.wakeQuota)
+        case "Cooldown": settings.cooldown = max(settings.cooldown, own.cooldown)
+        case "QueueBytes": settings.queueBytes = min(settings.queueBytes, own.queueBytes)
+        case "Grace": settings.grace = min(settings.grace, own.grace)
+        case "AssertionBudget": settings.assertionBudget = min(settings.assertionBudget, own.assertionBudget)
+        case "AssertionsPerHour":
+            settings.assertionsPerHour = min(settings.assertionsPerHour ?? .max, own.assertionsPerHour ?? .max)
+        default: break
+        }
+    }
+}

@@ -1,0 +1,204 @@
+import Arbitration
+import Motion
+
+/// Reads values of keys. All of them take what a person wrote and where.
+enum Values {
+    /// The value of a key that takes one.
+    private static func single(_ words: [PlacedText]) -> PlacedText {
+        words.first ?? PlacedText(text: "", place: Place(file: "", line: 0))
+    }
+
+    private static func bad(_ word: PlacedText, _ expected: String, offset: Int = 0) -> ValueProblem {
+        ValueProblem(
+            place: word.from(offset).place, message: "expected \(expected), found '\(printable(word.text))'",
+            advice: "write \(expected)")
+    }
+
+    static func unknown(_ word: PlacedText, _ what: String, among words: [String]) -> ValueProblem {
+        let near = Suggestion.nearest(to: word.text, among: words)
+        return ValueProblem(
+            check: .unknownWord, place: word.place, message: "unknown \(what) '\(printable(word.text))'",
+            advice: near.map { "did you mean '\($0)'?" } ?? "write one of: \(words.joined(separator: ", "))")
+    }
+
+    // MARK: Single values
+
+    static func flag(_ words: [PlacedText]) throws(ValueProblem) -> Bool {
+        let word = self.single(words)
+        switch word.text {
+        case "yes": return true
+        case "no": return false
+        default: throw self.bad(word, "yes or no")
+        }
+    }
+
+    static func text(_ words: [PlacedText]) throws(ValueProblem) -> String {
+        let word = self.single(words)
+        guard word.text.utf8.count <= 96 else { throw self.bad(word, "a text of at most 96 bytes") }
+        return word.text
+    }
+
+    /// The name of a group or rule.
+    static func name(_ word: PlacedText) throws(ValueProblem) -> String {
+        let isPlain = word.text.utf8.allSatisfy { byte in
+            (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF) || byte == 0x2D || byte == 0x5F
+                || byte == 0x2E
+        }
+        guard isPlain, !word.text.isEmpty, word.text.utf8.count <= 64 else {
+            throw self.bad(word, "a name of at most 64 letters, digits, '-', '_' and '.'")
+        }
+        return word.text
+    }
+
+    static func name(_ words: [PlacedText]) throws(ValueProblem) -> String { try self.name(self.single(words)) }
+
+    static func number(_ words: [PlacedText], _ range: ClosedRange<Int>) throws(ValueProblem) -> Int {
+        try self.number(self.single(words), range)
+    }
+
+    private static func number(_ word: PlacedText, _ range: ClosedRange<Int>) throws(ValueProblem) -> Int {
+        guard let value = Int(word.text), range.contains(value) else {
+            throw self.bad(word, "a whole number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return value
+    }
+
+    static func span(_ words: [PlacedText], _ range: ClosedRange<TimeSpan>) throws(ValueProblem) -> TimeSpan {
+        try self.span(self.single(words), range)
+    }
+
+    private static func span(_ word: PlacedText, _ range: ClosedRange<TimeSpan>) throws(ValueProblem) -> TimeSpan {
+        let expected = "a time from \(Shown.span(range.lowerBound)) to \(Shown.span(range.upperBound)), such as 350ms"
+        let quantity: Quantity
+        do {
+            quantity = try Quantity.parse(word.text)
+        } catch {
+            throw self.bad(word, expected, offset: error.offset)
+        }
+        let isTime = quantity.dimension == .time || (quantity.dimension == .none && quantity.value == 0)
+        guard isTime, let span = TimeSpan(seconds: quantity.value), range.contains(span) else {
+            throw self.bad(word, expected)
+        }
+        return span
+    }
+
+    /// `256KiB`, `1MiB` or a plain number.
+    static func bytes(_ words: [PlacedText], _ range: ClosedRange<Int>) throws(ValueProblem) -> Int {
+        let word = self.single(words)
+        let units = [("KiB", 1_024), ("MiB", 1_024 * 1_024), ("B", 1)]
+        let unit = units.first { word.text.hasSuffix($0.0) } ?? ("", 1)
+        let digits = word.text.utf8.dropLast(unit.0.utf8.count)
+        let count = Int(String(decoding: Array(digits), as: UTF8.self)).map {
+            $0.multipliedReportingOverflow(by: unit.1)
+        }
+        guard let count, !count.overflow, range.contains(count.partialValue) else {
+            throw self.bad(
+                word, "a size from \(Shown.bytes(range.lowerBound)) to \(Shown.bytes(range.upperBound)), such as 256KiB"
+            )
+        }
+        return count.partialValue
+    }
+
+    /// `30/1min`, or `30/1min burst 5`.
+    static func quota(_ words: [PlacedText]) throws(ValueProblem) -> Quota {
+        let whole = self.single(words)
+        let words = whole.words
+        let expected = "a quota such as '30/1min burst 5'"
+        guard let rate = words.first, words.count == 1 || words.count == 3 else { throw self.bad(whole, expected) }
+        guard let slash = rate.text.utf8.firstIndex(of: UInt8(ascii: "/")) else { throw self.bad(rate, expected) }
+        let offset = rate.text.utf8.distance(from: rate.text.utf8.startIndex, to: slash)
+        let head = PlacedText(text: String(rate.text[..<slash]), place: rate.place)
+        let count = try self.number(head, 1...1_000_000)
+        let period = try self.span(rate.from(offset + 1), .milliseconds(1) ... .seconds(86_400 * 7))
+        guard words.count == 3 else { return Quota(count: count, period: period, burst: count) }
+        guard words[1].text == "burst" else { throw self.bad(words[1], "'burst'") }
+        return Quota(count: count, period: period, burst: try self.number(words[2], 1...1_000_000))
+    }
+
+    /// `5/10 max 60`, or `none`.
+    static func aging(_ words: [PlacedText]) throws(ValueProblem) -> Aging? {
+        let whole = self.single(words)
+        if whole.text == "none" { return nil }
+        let words = whole.words
+        let expected = "'STRENGTH/DENIALS max STRENGTH', such as '5/10 max 60', or 'none'"
+        guard let rate = words.first, words.count == 3, words[1].text == "max",
+            let slash = rate.text.utf8.firstIndex(of: UInt8(ascii: "/"))
+        else { throw self.bad(whole, expected) }
+        let offset = rate.text.utf8.distance(from: rate.text.utf8.startIndex, to: slash)
+        let head = PlacedText(text: String(rate.text[..<slash]), place: rate.place)
+        return Aging(
+            step: try self.number(head, 1...Limits.strength),
+            denials: try self.number(rate.from(offset + 1), 1...1_000_000),
+            limit: try self.number(words[2], 1...Limits.strength))
+    }
+
+    // MARK: Words
+
+    static func word<W: Word>(_ words: [PlacedText], _ what: String, _: W.Type = W.self) throws(ValueProblem) -> W {
+        let word = self.single(words)
+        guard let found = W.allCases.first(where: { $0.name == word.text }) else {
+            throw self.unknown(word, what, among: W.allCases.map(\.name))
+        }
+        return found
+    }
+
+    static func list<W: Word>(_ words: [PlacedText], _ what: String) throws(ValueProblem) -> [W] {
+        var list: [W] = []
+        for word in words {
+            let found: W = try self.word([word], what)
+            if list.contains(found) {
+                throw ValueProblem(
+                    check: .duplicate, place: word.place, message: "'\(word.text)' stands here twice",
+                    advice: "remove one")
+            }
+            list.append(found)
+        }
+        return list
+    }
+
+    /// The words that are asked for and those that are not, `*` being all of them.
+    private static func signed<W: Word>(
+        _ words: [PlacedText], _ what: String
+    ) throws(ValueProblem) -> (any: WordSet<W>?, except: WordSet<W>) {
+        var any: WordSet<W>?
+        var except = WordSet<W>.none
+        for word in words {
+            let isNegated = word.text.hasPrefix("!")
+            let bare = isNegated ? word.from(1) : word
+            let found = bare.text == "*" ? WordSet<W>.all : WordSet([try self.word([bare], what, W.self)])
+            if isNegated { except = except.union(found) } else { any = (any ?? .none).union(found) }
+        }
+        return (any, except)
+    }
+
+    /// For what has one value at a time: the values that will do.
+    static func set<W: Word>(_ words: [PlacedText], _ what: String) throws(ValueProblem) -> WordSet<W> {
+        let (any, except) = try self.signed(words, what) as (WordSet<W>?, WordSet<W>)
+        return (any ?? .all).subtracting(except)
+    }
+
+    static func modes(_ words: [PlacedText]) throws(ValueProblem) -> ModeCondition {
+        let (any, except) = try self.signed(words, "mode") as (WordSet<BackgroundMode>?, WordSet<BackgroundMode>)
+        return ModeCondition(any: any, except: except)
+    }
+
+    static func names(_ words: [PlacedText]) throws(ValueProblem) -> NameList {
+        var list = NameList()
+        for word in words {
+            let isNegated = word.text.hasPrefix("!")
+            let bare = isNegated ? word.from(1) : word
+            guard !bare.text.isEmpty, bare.text.utf8.count <= 255 else {
+                throw self.bad(word, "a name of at most 255 bytes")
+            }
+            if isNegated { list.except.append(NamePattern(bare.text)) } else { list.any.append(NamePattern(bare.text)) }
+        }
+        return list
+    }
+}
+
+/// How large numbers in policy files may be.
+enum Limits {
+    static let strength = 1_000_000
+    static let priority = 1_000_000
+    static let longestSpan = TimeSpan.seconds(86_400 * 7)
+}

@@ -1,0 +1,261 @@
+import Arbitration
+import Motion
+import PolicyFiles
+import Testing
+
+func read(_ text: String) -> PolicyReading { PolicyReader.read([PolicyFile(name: "a.conf", text)]) }
+
+/// What was found, as `ID line:column`.
+func found(_ reading: PolicyReading) -> [String] {
+    reading.findings.map { "\($0.check.rawValue) \($0.place.line):\($0.place.column)" }
+}
+
+@Suite struct PolicyReaderTests {
+    @Test func aWholePolicy() throws {
+        let text = """
+            # A hard shake belongs to whoever asked for a hard shake.
+            [Policy]
+            Default=allow
+
+            [Group shake]
+            Mode=exclusive
+            Select=specificity strength
+            CommitWindow=350ms
+            EagerCommit=no
+            Sticky=yes
+            Lease=10s
+            Hysteresis=20
+            Aging=5/10 max 60
+
+            [App *]
+            Quota=30/1min burst 5
+            [App org.example.Music]
+            Grants=audio voip
+            QueueBytes=1MiB
+
+            [Rule any-shake]
+            Priority=7
+            WhenApp=org.example.* !org.example.Bad
+            WhenPreset=shake*
+            WhenState=foreground background
+            WhenLocked=no
+            WhenGrant=audio !push
+            WhenActivity=*
+            WhenIdentity=!uid
+            WhenIntensity=>=2.5g
+            WhenTime=22:00-06:00
+            WhenPower=ac battery>=20%
+            Then=allow
+            Reason=because it is asked for
+            Group=shake
+            Strength=-3
+            Deliver=wake
+            Reliability=ack
+            Durability=persistent
+            Lifespan=10min
+            """
+        let reading = read(text)
+        #expect(reading.findings == [])
+        let policy = try #require(reading.policy)
+        #expect(policy.otherwise == .allow)
+        let group = try #require(policy.groups.first)
+        #expect(group.mode == .exclusive)
+        #expect(group.select == [.specificity, .strength])
+        #expect(group.commitWindow == .milliseconds(350))
+        #expect(!group.commitsEagerly)
+        #expect(group.isSticky)
+        #expect(group.lease == .seconds(10))
+        #expect(group.aging == Aging(step: 5, denials: 10, limit: 60))
+        let music = policy.settings(for: AppID("org.example.Music"))
+        #expect(music.quota == Quota(count: 30, period: .seconds(60), burst: 5))
+        #expect(music.grants == WordSet([.audio, .voip]))
+        #expect(music.queueBytes == 1_048_576)
+        #expect(policy.settings(for: AppID("other")).queueBytes == 262_144)
+        let rule = try #require(policy.rules.first)
+        #expect(rule.place == Place(file: "a.conf", line: 21, column: 1))
+        #expect(rule.priority == 7)
+        #expect(rule.conditions.apps.matches("org.example.Good"))
+        #expect(!rule.conditions.apps.matches("org.example.Bad"))
+        #expect(rule.conditions.states == WordSet([.foreground, .background]))
+        #expect(rule.conditions.locked == false)
+        #expect(rule.conditions.grants == ModeCondition(any: WordSet([.audio]), except: WordSet([.push])))
+        #expect(rule.conditions.activities == ModeCondition(any: .all))
+        #expect(rule.conditions.proofs == WordSet([.name, .unit, .flatpak]))
+        #expect(rule.conditions.intensity?.holds(for: 2.5, .acceleration) == true)
+        #expect(rule.conditions.intensity?.holds(for: 2.4999, .acceleration) == false)
+        #expect(rule.conditions.times?.contains(0) == true)
+        #expect(rule.conditions.times?.contains(360) == false)
+        #expect(rule.conditions.power?.holds(for: .battery(0.2)) == true)
+        #expect(rule.conditions.power?.holds(for: .battery(0.19)) == false)
+        #expect(rule.note == "because it is asked for")
+        #expect(rule.strength == -3)
+        #expect(rule.terms.kind == .wake)
+        #expect(rule.terms.lifespan == .seconds(600))
+    }
+
+    @Test(arguments: [
+        ("[Rul x]\nThen=allow", "E001 1:2"), ("[Rule x]\nThn=allow\nThen=allow", "E001 2:1"),
+        ("[Rule x]\nThen=alow", "E001 2:6"), ("[Rule x]\nThen = allow\nWhenState= forground", "E001 3:12"),
+        ("[Rule x]\nThen=allow\nWhenState=foreground  !ded", "E001 3:24"),
+        ("[Rule x]\nThen=allow\nThen=deny", "E002 3:1"), ("[Rule x]\nThen=allow\n[Rule x]\nThen=deny", "E002 3:1"),
+        ("[Rule x]\nThen=allow\nLifespan=3", "E003 3:10"), ("[Rule x]\nThen=allow\nLifespan=-3s", "E003 3:10"),
+        ("[Rule x]\nThen=allow\nLifespan=nan", "E003 3:10"), ("[Rule x]\nThen=allow\nLifespan=3sec", "E003 3:11"),
+        ("[Rule x]\nThen=allow\nLifespan=3g", "E003 3:10"), ("[Rule x]\nThen=allow\nLifespan=1e300s", "E003 3:10"),
+        ("[Rule x]\nThen=allow\nStrength=9999999999999999999", "E003 3:10"),
+        ("[Rule x]\nThen=allow\nWhenIntensity=>=2.5g <3deg", "E003 3:22"),
+        ("[Rule x]\nThen=allow\nWhenIntensity=3g..2g", "E003 3:15"),
+        ("[Rule x]\nThen=allow\nWhenIntensity=>=2.5q", "E003 3:20"),
+        ("[Rule x]\nThen=allow\nWhenTime=22:00", "E003 3:10"),
+        ("[Rule x]\nThen=allow\nWhenTime=22:00-22:00", "E003 3:10"),
+        ("[Rule x]\nThen=allow\nWhenTime=25:00-26:00", "E003 3:10"),
+        ("[Rule x]\nThen=allow\nWhenPower=battery<20", "E003 3:11"),
+        ("[Rule x]\nThen=allow\nWhenPower=baterry", "E001 3:11"),
+        ("[App a]\nQuota=30/1min burst", "E003 2:7"), ("[App a]\nQuota=0/1min", "E003 2:7"),
+        ("[App a]\nQuota=30/0", "E003 2:10"), ("[App a]\nQueueBytes=9999999999999999MiB", "E003 2:12"),
+        ("[App a*]\nQuota=30/1min", "E003 1:6"), ("[Rule x]\nThen=allow\nGroup=shke\n[Group shake]", "E004 3:7"),
+        ("[Group g]\nMode=mixable", "E005 2:6"), ("[Class music]", "E005 1:2"), ("[Rule x]\nPriority=3", "E007 1:1"),
+        ("Then=allow", "E008 1:1"), ("[Rule x]\n  Then", "E008 2:3"), ("[Rule x]\nThen: allow\nThen=allow", "E008 2:5"),
+        ("[Rule x\nThen=allow", "E008 1:8"), ("[Rule x] y\nThen=allow", "E008 1:10"), ("[Rule]", "E008 1:2"),
+        ("[Rule x y]\nThen=allow", "E008 1:9"), ("[]", "E008 1:1"), ("; not a comment", "E008 1:1"),
+        ("[Rule x]\nThen=allow\u{7}", "E008 2:11"), ("[Rule x]\n=allow\nThen=allow", "E008 2:1"),
+        ("[Rule a/b]\nThen=deny", "E003 1:7"), ("[Group g]\nAging=5/0 max 3", "E003 2:9"),
+        ("[Group g]\nSelect=strength strength", "E002 2:17"),
+    ])
+    func whatIsWrongHasAPlace(_ text: String, _ expected: String) {
+        let reading = read(text)
+        #expect(found(reading).contains(expected), "\(reading.findings)")
+        #expect(reading.policy == nil)
+    }
+
+    @Test func theNearestWordIsNamed() {
+        let reading = read("[Rule x]\nThen=allow\nWhenStat=foreground")
+        #expect(
+            reading.findings.first?.description
+                == "a.conf:3:1: error E001: unknown key of [Rule] 'WhenStat'; did you mean 'WhenState'?")
+    }
+
+    @Test func longNamesAndLines() {
+        let id = "org.example." + String(repeating: "a", count: 200)
+        #expect(read("[App \(id)]\nGrants=audio").policy?.apps.keys.first == AppID(id))
+        let names = String(repeating: "org.example.Name ", count: 200)
+        #expect(read("[Rule x]\nThen=deny\nWhenApp=\(names)").policy?.rules.first?.conditions.apps.any.count == 200)
+        let reading = read("[Rule x]\nThen=deny\nWhenApp=\(String(repeating: "a ", count: 3_000))")
+        #expect(found(reading) == ["E008 3:4095"])
+    }
+
+    @Test func aListGoesOnAndAnEmptyValueBeginsItAnew() {
+        let one = "[Rule x]\nThen=allow\nWhenState=foreground\nWhenState=inactive\n"
+        let base = PolicyFile(name: "10.conf", one)
+        func states(_ other: String) -> [AppState]? {
+            let reading = PolicyReader.read([base, PolicyFile(name: "20.conf", other)])
+            return reading.policy?.rules.first?.conditions.states.elements
+        }
+        #expect(states("") == [.foreground, .inactive])
+        #expect(states("[Rule x]\nWhenState=dead") == [.foreground, .inactive, .dead])
+        #expect(states("[Rule x]\nWhenState=\nWhenState=dead") == [.dead])
+    }
+
+    @Test func laterFilesMergeKeyByKey() throws {
+        let reading = PolicyReader.read([
+            PolicyFile(name: "10.conf", "[Rule x]\nThen=allow\nPriority=3\n[Rule y]\nThen=deny"),
+            PolicyFile(name: "20.conf", "[Rule y]\nReason=no\n[Rule x]\nThen=deny"),
+        ])
+        let policy = try #require(reading.policy)
+        #expect(policy.rules.map(\.name) == ["x", "y"])
+        #expect(policy.rules.map(\.effect) == [.deny, .deny])
+        #expect(policy.rules.map(\.place.file) == ["10.conf", "10.conf"])
+        #expect(policy.rules.map(\.priority) == [3, 0])
+        #expect(policy.rules.map(\.note) == ["", "no"])
+    }
+
+    @Test(arguments: [
+        ("[Group g]\nMode=exclusive", "E006 1:2"), ("[Rule x]\nThen=allow", "E006 2:6"),
+        ("[Rule x]\nThen=deny\nGroup=g", "E006 3:1"), ("[App a]\nGrants=audio", "E006 2:1"),
+        ("[Policy]\nDefault=allow", "E006 2:9"),
+    ])
+    func usersMayOnlyTakeAway(_ text: String, _ expected: String) {
+        let reading = PolicyReader.read([PolicyFile(name: "u.conf", layer: .user, text)])
+        #expect(found(reading).contains(expected))
+        #expect(reading.policy == nil)
+    }
+
+    @Test func usersMakeLimitsSmallerAndDenyFirst() throws {
+        let system = """
+            [Rule x]
+            Then=allow
+            [App *]
+            Quota=30/1min
+            [App a]
+            Quota=60/1min
+            """
+        let user = """
+            [Rule x]
+            Then=deny
+            [App *]
+            Quota=40/1min
+            Cooldown=1s
+            [App a]
+            QueueBytes=1KiB
+            """
+        let reading = PolicyReader.read([
+            PolicyFile(name: "s.conf", system), PolicyFile(name: "u.conf", layer: .user, user),
+        ])
+        let policy = try #require(reading.policy)
+        #expect(policy.rules.map(\.place.file) == ["u.conf", "s.conf"])
+        #expect(policy.everyApp.quota?.count == 30)
+        let own = policy.settings(for: AppID("a"))
+        #expect(own.quota?.count == 40)
+        #expect(own.cooldown == .seconds(1))
+        #expect(own.queueBytes == 1_024)
+    }
+
+    @Test func whatIsShownSaysTheSame() throws {
+        let reading = read(
+            "[Rule b]\nThen=allow\nWhenTime=Sat,Sun/22:00-06:00\nWhenPower=battery !battery<20%\n[Rule a]\nThen=deny\n"
+                + "WhenApp=a\nWhenApp=b !c\n[App *]\nQuota=30/1min burst 5")
+        let again = read(PolicyText.show(reading))
+        let (a, b) = (try #require(reading.policy), try #require(again.policy))
+        #expect(a.rules.count == 2)
+        #expect(zip(a.rules, b.rules).allSatisfy { $0.says(sameAs: $1) })
+        #expect(a.everyApp == b.everyApp)
+    }
+
+    /// Whatever stands in a file, it is read or refused, and every finding has a place in the file.
+    @Test(arguments: 1...40)
+    func anyBytesAreReadOrRefused(_ seed: UInt64) {
+        print("Policy fuzz seed \(seed)")
+        var generator = SeededGenerator(state: seed)
+        let pieces = [
+            "[", "]", "=", "\n", " ", "Rule", "App", "*", "!", "#", ":", "Then", "allow", "WhenTime", "22:00-06:00",
+            "..",
+            "WhenIntensity", ">=2.5g", "Quota", "30/1min", "burst", "\u{0}", "\r", "é", "[Rule x]\n", "Then=deny\n",
+            "WhenPower=battery<20%\n", "9999999999999999999", "-", "/", "Mon..Fri", "Select=", "[Group g]\n",
+        ]
+        for _ in 0..<50 {
+            var bytes: [UInt8] = []
+            for _ in 0..<Int.random(in: 0..<40, using: &generator) {
+                bytes += Array((pieces.randomElement(using: &generator) ?? "").utf8)
+                if Int.random(in: 0..<12, using: &generator) == 0 {
+                    bytes.append(.random(in: 0...255, using: &generator))
+                }
+            }
+            let reading = PolicyReader.read([PolicyFile(name: "f.conf", bytes: bytes)])
+            let lines = bytes.count { $0 == 0x0A } + 1
+            #expect(reading.findings.allSatisfy { (1...lines).contains($0.place.line) && $0.place.column >= 1 })
+            #expect((reading.policy == nil) == !reading.errors.isEmpty)
+        }
+    }
+}
+
+/// Numbers that are the same for the same seed, on every machine.
+struct SeededGenerator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        var z = self.state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
