@@ -77,6 +77,7 @@ let package = Package(
         pure("Detection", ["Motion"]),
         pure("Replay", ["Motion", "Traces", "Detection"]),
         pure("Arbitration", ["Motion"]),
+        pure("Scenarios", ["Arbitration", "Motion"]),
         pure("SensorCore", ["Motion"]),
         pure("BrokerCore", ["Motion", "Detection"]),
 
@@ -124,6 +125,7 @@ let package = Package(
         tests("ReplayTests", ["Replay", "Traces", "Detection", "Motion"]),
         tests("ArbitrationTests", ["Arbitration", "Motion"]),
         tests("PolicyFilesTests", ["PolicyFiles", "Arbitration", "Motion"]),
+        tests("ScenariosTests", ["Scenarios", "PolicyFiles", "Arbitration", "Motion"]),
         tests("SensorCoreTests", ["SensorCore", "Motion"]),
         tests("BrokerCoreTests", ["BrokerCore", "Detection", "Motion"]),
         tests("EventLoopTests", ["EventLoop"]),

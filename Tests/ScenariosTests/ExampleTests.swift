@@ -1,0 +1,83 @@
+import Arbitration
+import Glibc
+import PolicyFiles
+import Scenarios
+import Testing
+
+/// The repository, as seen from this file.
+private let root = String(#filePath.dropLast("Tests/ScenariosTests/ExampleTests.swift".count))
+private let examples = root + "policies/examples"
+
+struct Unreadable: Error { var path: String }
+
+func contents(of path: String) throws -> String {
+    guard let file = fopen(path, "r") else { throw Unreadable(path: path) }
+    defer { fclose(file) }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while case let count = fread(&buffer, 1, buffer.count, file), count > 0 { bytes += buffer[..<count] }
+    return String(decoding: bytes, as: UTF8.self)
+}
+
+private func write(_ text: String, to path: String) throws {
+    guard let file = fopen(path, "w") else { throw Unreadable(path: path) }
+    fputs(text, file)
+    fclose(file)
+}
+
+/// The folders of the examples, found by their numbers.
+private let names: [String] = {
+    guard let stream = opendir(examples) else { return [] }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while let entry = readdir(stream) {
+        let name = withUnsafePointer(to: &entry.pointee.d_name) {
+            $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        }
+        if name.first?.isNumber == true { names.append(name) }
+    }
+    return names.sorted()
+}()
+
+/// Every worked example decides what its log says. To write the logs anew: JOSTLE_WRITE_EXAMPLES=1.
+@Suite struct ExampleTests {
+    private func policy(_ name: String) throws -> Policy {
+        let (files, findings) = PolicyDirectories.load(system: ["\(examples)/\(name)"], naming: .fileName)
+        let reading = PolicyReader.read(files)
+        #expect(findings + reading.findings == [])
+        return try #require(reading.policy)
+    }
+
+    @Test func thereAreExamples() {
+        #expect(names.count >= 8)
+    }
+
+    @Test(arguments: names)
+    func decidesWhatItsLogSays(_ name: String) throws {
+        let scenario = try Scenario(parsing: contents(of: "\(examples)/\(name)/scenario"))
+        let outcome = try ScenarioRunner.run(scenario, policy: self.policy(name))
+        let path = "\(examples)/\(name)/expected.log"
+        if getenv("JOSTLE_WRITE_EXAMPLES") != nil { try write(outcome.log, to: path) }
+        #expect(try outcome.log == contents(of: path), "\(name)")
+        #expect(!outcome.verdicts.isEmpty)
+    }
+
+    @Test(arguments: names)
+    func aScenarioWrittenIsTheOneRead(_ name: String) throws {
+        let scenario = try Scenario(parsing: contents(of: "\(examples)/\(name)/scenario"))
+        #expect(try Scenario(parsing: "\(scenario)") == scenario)
+    }
+
+    /// The file that is installed and what holds without any are the same rules.
+    @Test func theShippedPolicyIsTheBuiltInOne() throws {
+        let (files, findings) = PolicyDirectories.load(system: [root + "policies"], naming: .fileName)
+        #expect(findings == [])
+        #expect(files.map(\.name) == ["10-default.conf"])
+        let policy = try #require(PolicyReader.read(files).policy)
+        #expect(policy.otherwise == Policy.builtIn.otherwise)
+        #expect(policy.rules.count == Policy.builtIn.rules.count)
+        #expect(zip(policy.rules, Policy.builtIn.rules).allSatisfy { $0.says(sameAs: $1) })
+        #expect(policy.apps == Policy.builtIn.apps)
+        #expect(policy.everyApp == Policy.builtIn.everyApp)
+    }
+}

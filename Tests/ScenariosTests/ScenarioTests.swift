@@ -1,0 +1,67 @@
+import Arbitration
+import Motion
+import Scenarios
+import Testing
+
+@Suite struct ScenarioTests {
+    @Test(arguments: [
+        ("", "1:1"), ("# jostle scenario 1\n1s", "2:3"), ("# jostle scenario 1\n1s ap org.a", "2:4"),
+        ("# jostle scenario 1\n1g app org.a", "2:1"), ("# jostle scenario 1\n2s end\n1s end", "3:1"),
+        ("# jostle scenario 1\n1s app org.a state=foregrund", "2:20"),
+        ("# jostle scenario 1\n1s app org.a state=dead state=dead", "2:25"),
+        ("# jostle scenario 1\n1s app org.a colour=red", "2:14"), ("# jostle scenario 1\n1s hit org.a x 1q", "2:17"),
+        ("# jostle scenario 1\n1s hit org.a", "2:13"), ("# jostle scenario 1\n1s end now", "2:8"),
+        ("# jostle scenario 1\n1s power battery 150%", "2:18"), ("# jostle scenario 1\n1s clock Mon 24:00", "2:14"),
+        ("# jostle scenario 1\n1s pass org.a epoch=-1", "2:21"), ("# jostle scenario 1\n1e300s end", "2:1"),
+    ])
+    func whatIsWrongHasAPlace(_ text: String, _ place: String) {
+        #expect {
+            try Scenario(parsing: text)
+        } throws: { error in
+            (error as? ScenarioProblem).map { "\($0.line):\($0.column)" } == place
+        }
+    }
+
+    @Test func everyEventIsWrittenAsItIsRead() throws {
+        let id = AppID("org.example.A")
+        let scenario = Scenario([
+            Scenario.Step(.zero, .app(id, state: .background, proof: .unit)),
+            Scenario.Step(
+                .milliseconds(1),
+                .detector(
+                    id,
+                    DetectorFacts(name: "d", preset: "shake", threshold: 2.7, rest: .seconds(1), startsResting: true))),
+            Scenario.Step(TimeSpan(microseconds: 1_001), .hit(id, "d", peak: 3.25, lasting: .milliseconds(40))),
+            Scenario.Step(.seconds(1), .state(id, .suspended)), Scenario.Step(.seconds(1), .locked(true)),
+            Scenario.Step(.seconds(1), .activity(id, .voip, isRunning: true)),
+            Scenario.Step(.seconds(1), .assertion(id, isHeld: false)), Scenario.Step(.seconds(1), .power(.ac)),
+            Scenario.Step(.seconds(1), .power(.battery(nil))), Scenario.Step(.seconds(1), .power(.battery(0.25))),
+            Scenario.Step(.seconds(2), .clock(10_079)), Scenario.Step(.seconds(2), .answer(id, .consume, epoch: 7)),
+            Scenario.Step(.seconds(2), .answer(id, .pass, epoch: nil)),
+            Scenario.Step(.seconds(3), .removeDetector(id, "d")), Scenario.Step(.seconds(3), .leave(id)),
+            Scenario.Step(.seconds(9), .end),
+        ])
+        #expect(try Scenario(parsing: "\(scenario)") == scenario)
+    }
+
+    /// A condition that stays true keeps the motion going, and others out of it.
+    @Test func aHitMayLast() throws {
+        var group = GroupConfiguration(name: "g", place: Place(file: "p", line: 1))
+        group.mode = .exclusive
+        let rule = Rule(name: "r", place: Place(file: "p", line: 2), effect: .allow, group: "g")
+        func log(lasting: String) throws -> String {
+            let text = """
+                # jostle scenario 1
+                0s app A
+                0s detector A a rest=0s
+                0s app B
+                0s detector B b rest=0s
+                1s hit A a 2g\(lasting)
+                3s hit B b 2g
+                """
+            return try ScenarioRunner.run(Scenario(parsing: text), policy: Policy(groups: [group], rules: [rule])).log
+        }
+        #expect(try log(lasting: "").contains("3.000 epoch=2 verdict B S5.sent"))
+        #expect(try log(lasting: " for=1.5s").contains("3.000 epoch=1 verdict B S4.late"))
+    }
+}
