@@ -15,7 +15,7 @@ PROGRAMS = jostle $(DAEMONS)
 PACKAGES = pkg-config libdbus-1-dev libinih-dev dbus dbus-broker systemd libglib2.0-bin python3-dbus-fast libxml2-utils
 INSTALL = install -D -m 644
 
-.PHONY: help deps build test lint lint-format lint-imports lint-foundation lint-dbus demo bench install clean fuzz
+.PHONY: help deps build test lint lint-format lint-imports lint-foundation lint-dbus lint-policy demo bench install clean fuzz
 
 help:
 	@echo 'make deps     install the Debian packages that are missing'
@@ -48,7 +48,7 @@ test:
 	@rm -f .build/tests.xml
 	$(SWIFT) test --disable-xctest --xunit-output .build/tests.xml
 
-lint: lint-format lint-imports lint-foundation lint-dbus
+lint: lint-format lint-imports lint-foundation lint-dbus lint-policy
 
 lint-format:
 	$(SWIFT) format lint --strict -r Sources Tests Package.swift
@@ -104,6 +104,12 @@ install:
 
 clean:
 	rm -rf .build
+
+# What ships must pass its own check, and every example too.
+lint-policy:
+	$(SWIFT) build --product jostle
+	.build/debug/jostle policy check --strict policies
+	@for example in policies/examples/*/; do .build/debug/jostle policy check $$example || exit 1; done
 
 # Feeds made-up bytes to everything that reads what others wrote; FUZZ_SECONDS for each.
 FUZZ_SECONDS ?= 60

@@ -97,7 +97,8 @@ let package = Package(
         program(
             "jostle",
             [
-                "JostleClient", "Replay", "Detection", "Traces", "Motion", "Protocol", "DBus", "EventLoop",
+                "JostleClient", "Replay", "Arbitration", "PolicyFiles", "Scenarios", "Detection", "Traces", "Motion",
+                "Protocol", "DBus", "EventLoop",
                 "DaemonSupport",
             ]
         ),

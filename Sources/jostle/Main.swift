@@ -35,6 +35,10 @@ struct Main {
         static let target = CommandOption.value("target", "N", "false hits an hour that are allowed (default: 1)")
         static let phases = CommandOption.value("phases", "N", "grid phases to try (default: 5)")
         static let report = CommandOption.value("report", "FILE", "write the curves as a page")
+        static let policy = CommandOption.value(
+            "policy", "PATH", "a policy directory or file (default: what the broker reads)", repeats: true)
+        static let explain = CommandOption.flag("explain", "print every stage of every verdict instead")
+        static let strict = CommandOption.flag("strict", "take warnings for errors")
         static let frequency = CommandOption.value("freq", "HZ", "how often to and fro (default: 3Hz)")
     }
 
@@ -64,6 +68,25 @@ struct Main {
                 "record", "write what a sensor reads into a trace",
                 options: [Option.sensor, Option.rate, Option.length, Option.label],
                 arguments: [CommandArgument("FILE", "the trace to write; '-' is standard output")]),
+            CommandSyntax(
+                "policy", "check policy files, or show what they say together",
+                commands: [
+                    CommandSyntax(
+                        "check", "say what is wrong with policy files, and where",
+                        options: [Option.strict, Option.json],
+                        arguments: [
+                            CommandArgument("PATH", "files and directories (default: what the broker reads)", .list)
+                        ]),
+                    CommandSyntax(
+                        "show", "show the policy as all files together make it",
+                        arguments: [
+                            CommandArgument("PATH", "files and directories (default: what the broker reads)", .list)
+                        ]),
+                ]),
+            CommandSyntax(
+                "scenario", "run timed inputs through a policy in virtual time and print what is decided",
+                options: [Option.policy, Option.explain],
+                arguments: [CommandArgument("FILE", "the scenario; '-' is standard input")]),
             CommandSyntax(
                 "replay", "run detectors over recorded traces, without a bus and without waiting",
                 options: [Option.json, Option.detector, Option.when, Option.every, Option.rest],
@@ -164,6 +187,17 @@ struct Main {
             try ReplayCommand(
                 files: arguments.positionals, requests: detectors.map(\.request), isJSON: arguments.has(Option.json),
                 terminal: terminal
+            ).run()
+        case "policy" where arguments.command.last == "check":
+            try PolicyCheckCommand(
+                paths: arguments.positionals, isStrict: arguments.has(Option.strict),
+                isJSON: arguments.has(Option.json), terminal: terminal
+            ).run()
+        case "policy": try PolicyShowCommand(paths: arguments.positionals, terminal: terminal).run()
+        case "scenario":
+            try ScenarioCommand(
+                path: arguments.positionals[0], policies: arguments.values(of: Option.policy),
+                explains: arguments.has(Option.explain), terminal: terminal
             ).run()
         case "tune": try self.tune(arguments, terminal)
         case "shake":

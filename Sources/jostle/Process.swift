@@ -34,3 +34,27 @@ func siblingProgram(_ name: String) -> String? {
     return ["\(directory)/\(name)", "\(directory)/../libexec/\(name)", "\(directory)/../libexec/jostle/\(name)"]
         .first { unsafe access($0, X_OK) == 0 }
 }
+
+func isDirectory(_ path: String) -> Bool {
+    var status = stat()
+    // SAFETY: the path is a NUL-terminated string for the time of the call, and the structure is ours.
+    return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+}
+
+/// All bytes of a file that a person named; `-` is standard input. Longer than anybody's would be is refused.
+func contents(of path: String) throws(CommandFailure) -> [UInt8] {
+    let most = 64 << 20
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    do throws(SystemError) {
+        let file = try InputFile(path)
+        while case let count = try file.read(into: &buffer), count > 0 {
+            bytes += buffer[..<count]
+            guard bytes.count <= most else { break }
+        }
+    } catch {
+        throw .usage("\(path): \(error)")
+    }
+    guard bytes.count <= most else { throw .usage("\(path) is longer than \(most) bytes") }
+    return bytes
+}
