@@ -71,11 +71,12 @@ package struct DetectionEngine {
         }
         let every = detector.every?.microseconds ?? 0
         let lane: Int
-        if let known = self.lanes.firstIndex(where: { $0.every == every && $0.decimation == detector.decimation }) {
+        if let known = self.lanes.firstIndex(where: { $0.clock.every == every && $0.decimation == detector.decimation })
+        {
             lane = known
         } else {
             var new = Lane(every: every, decimation: detector.decimation, channels: self.channels.count)
-            if let origin { new.nextDue = new.boundary(after: self.lastTime, origin: origin) }
+            if let origin { new.clock.nextDue = new.clock.boundary(after: self.lastTime, origin: origin) }
             lane = self.lanes.count
             self.lanes.append(new)
             if detector.decimation != .last { self.gathering += 1 }
@@ -125,7 +126,7 @@ package struct DetectionEngine {
         let lane = Int(record.lane)
         let isTrue = self.lanes[lane].tables[Int(seat.table)].isTrue(seat.key)
         let stamp = self.lanes[lane].tables[Int(seat.table)].stamp(at: seat.place)
-        let last = isTrue ? self.lanes[lane].lastLook : stamp == ThresholdTable.never ? nil : stamp
+        let last = isTrue ? self.lanes[lane].clock.lastLook : stamp == ThresholdTable.never ? nil : stamp
         let ends =
             switch record.restMode {
             case .leading: seat.deadline == .min ? nil : seat.deadline
@@ -151,19 +152,32 @@ package struct DetectionEngine {
         self.counted.refusedSamples &+= UInt64(times.count - rows)
         // Halving the range keeps sums and differences of accepted times exact.
         let latest = min(arrival.map { $0 + DetectionLimits.future }?.microseconds ?? .max, .max / 2)
-        for row in 0..<rows {
-            let time = times[row]
-            guard time > self.lastTime, time <= latest, self.areFinite(values, row * width, width) else {
+        var row = 0
+        while row < rows {
+            guard self.accepts(times[row], latest), self.areFinite(values, row * width, width) else {
                 self.counted.refusedSamples &+= 1
+                row += 1
                 continue
             }
-            guard time >= self.mutedUntil else {
+            guard times[row] >= self.mutedUntil else {
                 self.counted.mutedSamples &+= 1
+                row += 1
                 continue
             }
-            self.take(values, at: row * width, time: time, &hits)
+            // Samples that follow each other without a gap are looked at together.
+            let first = row
+            self.begin(at: times[first], &hits)
+            repeat {
+                self.lastTime = times[row]
+                row += 1
+            } while row < rows && self.gathering == 0 && self.accepts(times[row], latest)
+                && times[row] - self.lastTime <= SensorLimits.gap.microseconds
+                && self.areFinite(values, row * width, width)
+            self.take(times, values, first..<row, &hits)
         }
     }
+
+    private func accepts(_ time: Int64, _ latest: Int64) -> Bool { time > self.lastTime && time <= latest }
 
     private func areFinite(_ values: Span<Double>, _ first: Int, _ width: Int) -> Bool {
         // x - x is 0 for every finite number and undefined for the others.
@@ -172,16 +186,41 @@ package struct DetectionEngine {
         return sum == 0
     }
 
-    private mutating func take(_ values: Span<Double>, at first: Int, time: Int64, _ hits: inout [Hit]) {
+    /// Does what is due before a sample: buckets that close, and a gap.
+    private mutating func begin(at time: Int64, _ hits: inout [Hit]) {
         if self.gathering > 0 { self.closeBuckets(upTo: time, &hits) }
         if self.origin != nil, time - self.lastTime > SensorLimits.gap.microseconds { self.gap() }
-        let origin = self.origin ?? time
-        self.origin = origin
-        self.lastTime = time
+        if self.origin == nil { self.origin = time }
+    }
+
+    /// Lets every lane look at the rows. A lane runs ahead over quiet looks; the others are finished in their order.
+    private mutating func take(_ times: Span<Int64>, _ values: Span<Double>, _ rows: Range<Int>, _ hits: inout [Hit]) {
+        guard let origin else { return }
+        var next = rows.upperBound
         for lane in self.lanes.indices {
-            self.lanes[lane].take(values, at: first, time: time, origin: origin, &self.around)
+            if self.lanes[lane].decimation == .last {
+                next = min(
+                    next,
+                    self.lanes[lane].advance(times, values, from: rows.lowerBound, to: rows.upperBound, origin: origin))
+            } else {
+                // With such lanes the rows come one at a time.
+                let first = rows.lowerBound * self.channels.count
+                self.lanes[lane].gather(values, at: first, time: times[rows.lowerBound], origin: origin)
+            }
         }
-        self.around.hits.flush(at: time, into: &hits)
+        while next < rows.upperBound {
+            let row = next
+            next = rows.upperBound
+            for lane in self.lanes.indices where self.lanes[lane].decimation == .last {
+                if self.lanes[lane].stop == row {
+                    self.lanes[lane].finish(at: times[row], &self.around)
+                    _ = self.lanes[lane].advance(times, values, from: row + 1, to: rows.upperBound, origin: origin)
+                }
+                next = min(next, self.lanes[lane].stop)
+            }
+            self.around.hits.flush(at: times[row], into: &hits)
+        }
+        if self.gathering > 0 { self.around.hits.flush(at: times[rows.lowerBound], into: &hits) }
     }
 
     /// Closes what ends at or before `time`, earliest first. What ends at `time` leaves its hits to the sample's flush.

@@ -1,6 +1,5 @@
 extension Evaluation {
     /// The operations that remember something. An undefined value leaves what they remember as it is.
-    @inline(never)
     static func remembering(
         _ node: Instruction, _ slots: borrowing MutableSpan<Double>, _ state: inout MutableSpan<Double>, _ now: Double,
         _ elapsed: Double

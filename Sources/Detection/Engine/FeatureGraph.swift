@@ -9,7 +9,7 @@ struct FeatureGraph {
     /// The channels first, then one that is undefined, then one for each node.
     var slots: [Double]
     /// Never empty: the unique span of an empty array costs more than that of any other.
-    private var state: [Double] = [.nan]
+    var state: [Double] = [.nan]
     private(set) var program: [Instruction] = []
     private let fixed: Int
     private var nodes: [Node?] = []
@@ -70,13 +70,6 @@ struct FeatureGraph {
 
     /// Forgets what filters and windows hold.
     mutating func reset() { Evaluation.reset(self.program, &self.state, keepsRest: true) }
-
-    /// Takes the channels from `values` and computes every other slot.
-    mutating func look(_ values: Span<Double>, at first: Int, now: Int64, elapsed: Int64) {
-        Evaluation.run(
-            self.program, &self.slots, &self.state, values, at: first, channels: self.fixed - 1, now: Double(now),
-            elapsed: Double(elapsed))
-    }
 
     private mutating func insert(_ key: FormulaNode) -> Int32 {
         if let slot = self.known[key] {

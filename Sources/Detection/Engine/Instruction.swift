@@ -42,15 +42,12 @@ enum Evaluation {
         for index in program.indices { program[index].reset(&state, keepsRest: keepsRest) }
     }
 
-    /// Takes the channels and runs `program` once: a look at `now` µs; `elapsed` µs since the look before, 0 at the first.
+    /// Runs `program` once: a look at `now` µs; `elapsed` µs since the look before, 0 at the first.
+    @inline(__always)
     static func run(
-        _ program: borrowing [Instruction], _ slots: inout [Double], _ state: inout [Double], _ values: Span<Double>,
-        at first: Int, channels: Int, now: Double, elapsed: Double
+        _ program: Span<Instruction>, _ slots: inout MutableSpan<Double>, _ state: inout MutableSpan<Double>,
+        now: Int64, elapsed: Int64
     ) {
-        let program = program.span
-        var slots = slots.mutableSpan
-        var state = state.mutableSpan
-        for channel in 0..<channels { slots[channel] = values[first + channel] }
         // SAFETY: the graph builds the program, and gives every operand and destination a slot before it does.
         for index in 0..<program.count {
             let node = program[unchecked: index]
@@ -69,44 +66,43 @@ enum Evaluation {
                 let z = slots[unchecked: Int(node.c)].magnitude
                 let xy = x > y ? x : y
                 result = xy > z ? xy : z
-            case .add:
-                result = slots[unchecked: Int(node.a)] + slots[unchecked: Int(node.b)]
-            case .subtract:
-                result = slots[unchecked: Int(node.a)] - slots[unchecked: Int(node.b)]
-            case .multiply:
-                result = slots[unchecked: Int(node.a)] * slots[unchecked: Int(node.b)]
-            case .divide:
-                let quotient = slots[unchecked: Int(node.a)] / slots[unchecked: Int(node.b)]
-                result = quotient.isFinite ? quotient : .nan
-            case .negate:
-                result = -slots[unchecked: Int(node.a)]
-            case .absolute:
-                result = slots[unchecked: Int(node.a)].magnitude
-            case .minimum:
-                let (x, y) = (slots[unchecked: Int(node.a)], slots[unchecked: Int(node.b)])
-                result = x.isNaN || y.isNaN ? .nan : (x < y ? x : y)
-            case .maximum, .either:
-                let (x, y) = (slots[unchecked: Int(node.a)], slots[unchecked: Int(node.b)])
-                result = x.isNaN || y.isNaN ? .nan : (x > y ? x : y)
-            case .greater:
-                let signed = node.q * slots[unchecked: Int(node.a)]
-                result = signed.isNaN ? .nan : signed > node.p ? 1 : 0
-            case .both:
-                result = slots[unchecked: Int(node.a)] * slots[unchecked: Int(node.b)]
-            case .squareRoot:
-                result = slots[unchecked: Int(node.a)].squareRoot()
-            case .arctangent:
-                result = Mathematics.arctangent(slots[unchecked: Int(node.a)], slots[unchecked: Int(node.b)])
-            case .arccosine:
-                let cosine = slots[unchecked: Int(node.a)]
-                result = cosine.isNaN ? .nan : Mathematics.arccosine(cosine)
-            case .channel, .constant:
-                continue
-            case .smooth, .smoothByLook, .delta, .rate, .mean, .rms, .peak, .range, .fraction, .count, .held, .sequence,
-                .reversals, .shake, .tilted, .orientation, .strength:
-                result = self.remembering(node, slots, &state, now, elapsed)
+            default:
+                result = self.other(node, slots, &state, Double(now), Double(elapsed))
             }
             slots[unchecked: Int(node.destination)] = result
+        }
+    }
+
+    /// The operations that are not worth a place in the loop itself.
+    @inline(never)
+    private static func other(
+        _ node: Instruction, _ slots: borrowing MutableSpan<Double>, _ state: inout MutableSpan<Double>, _ now: Double,
+        _ elapsed: Double
+    ) -> Double {
+        // SAFETY: as in `run`.
+        let a = node.a >= 0 ? slots[unchecked: Int(node.a)] : .nan
+        let b = node.b >= 0 ? slots[unchecked: Int(node.b)] : .nan
+        switch node.operation {
+        case .add: return a + b
+        case .subtract: return a - b
+        case .multiply, .both: return a * b
+        case .divide:
+            let quotient = a / b
+            return quotient.isFinite ? quotient : .nan
+        case .negate: return -a
+        case .absolute: return a.magnitude
+        case .minimum: return a.isNaN || b.isNaN ? .nan : (a < b ? a : b)
+        case .maximum, .either: return a.isNaN || b.isNaN ? .nan : (a > b ? a : b)
+        case .greater:
+            let signed = node.q * a
+            return signed.isNaN ? .nan : signed > node.p ? 1 : 0
+        case .squareRoot: return a.squareRoot()
+        case .arctangent: return Mathematics.arctangent(a, b)
+        case .arccosine: return a.isNaN ? .nan : Mathematics.arccosine(a)
+        case .channel, .constant: return a
+        case .hypotenuse, .norm, .largest, .smooth, .smoothByLook, .delta, .rate, .mean, .rms, .peak, .range, .fraction,
+            .count, .held, .sequence, .reversals, .shake, .tilted, .orientation, .strength:
+            return self.remembering(node, slots, &state, now, elapsed)
         }
     }
 }

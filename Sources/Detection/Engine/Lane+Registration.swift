@@ -226,6 +226,7 @@ extension Lane {
             self.compounds[index].isTrue = true
             self.compounds[index].since = time
             self.quantities[Int(history)].peaks.begin(at: time, self.quantity(Int(history)))
+            self.activeQuantities += 1
         }
         return index
     }
@@ -241,7 +242,10 @@ extension Lane {
         self.compounds[index].users -= 1
         guard self.compounds[index].users == 0 else { return }
         let history = Int(self.compounds[index].history)
-        if self.compounds[index].isTrue { self.quantities[history].peaks.end() }
+        if self.compounds[index].isTrue {
+            self.quantities[history].peaks.end()
+            self.activeQuantities -= 1
+        }
         self.compounds[index].isTrue = false
         self.quantities[history].uses -= 1
         let key = self.compoundKeys[index]

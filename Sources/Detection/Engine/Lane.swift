@@ -76,12 +76,26 @@ struct Lane {
         var purpose: ThresholdTable.Purpose
     }
 
-    let every: Int64
+    /// When the lane looks.
+    struct Clock {
+        let every: Int64
+        /// The time of the first sample that the next look or bucket may begin with.
+        var nextDue = Int64.min
+        /// Negative before the first look after a start or a gap.
+        var lastLook: Int64 = -1
+
+        /// The first time after `time` at which a bucket of the grid begins.
+        func boundary(after time: Int64, origin: Int64) -> Int64 {
+            guard self.every > 0 else { return .min }
+            return origin + ((time - origin) / self.every + 1) * self.every
+        }
+    }
+
     let decimation: Decimation
-    /// The time of the first sample that the next look or bucket may begin with.
-    var nextDue = Int64.min
-    /// Negative before the first look after a start or a gap.
-    var lastLook: Int64 = -1
+    var clock: Clock
+    /// The look that waits to be finished: its row, or -1; and the look before it.
+    var stop = -1
+    private var beforeStop: Int64 = 0
     /// The open bucket of a `mean` or `peak` lane: when it closes, its samples and their sums or extremes.
     var bucketEnd: Int64?
     var bucketCount = 0.0
@@ -116,6 +130,8 @@ struct Lane {
     var edges: [Edge] = []
     var freeEdges: [Int32] = []
     var quantities: [Quantity] = []
+    /// Compound conditions that are true: their quantities' peaks are followed.
+    var activeQuantities = 0
     var dirty: [Int32] = []
 
     var wheel = RestWheel()
@@ -133,7 +149,7 @@ struct Lane {
     }
 
     init(every: Int64, decimation: Decimation, channels: Int) {
-        self.every = every
+        self.clock = Clock(every: every)
         self.decimation = decimation
         self.bucket = [Double](repeating: 0, count: channels)
         self.graph = FeatureGraph(channels: channels)
@@ -147,27 +163,65 @@ struct Lane {
         var undefined: UInt64 = 0
     }
 
-    // MARK: Pace
+    // MARK: Samples
 
-    /// The first time after `time` at which a bucket of the grid begins.
-    func boundary(after time: Int64, origin: Int64) -> Int64 {
-        guard self.every > 0 else { return .min }
-        return origin + ((time - origin) / self.every + 1) * self.every
+    /// Looks at the rows from `first` on as long as nothing follows from them; returns the row that something may follow
+    /// from, whose look `finish` ends, or `end`.
+    ///
+    /// Quiet looks of different lanes do not touch each other, so each lane runs ahead by itself.
+    mutating func advance(
+        _ times: Span<Int64>, _ values: Span<Double>, from first: Int, to end: Int, origin: Int64
+    ) -> Int {
+        // Until then quiet looks are quiet altogether: no rest ends, nothing repeats, nobody waits.
+        let busy = !self.pending.isEmpty || !self.partial.isEmpty || self.activeQuantities > 0
+        let quietUntil = busy ? Int64.min : self.wheel.nextEnd
+        self.stop = Self.advance(
+            self.graph.program, self.gates, &self.graph.slots, &self.graph.state, &self.clock, &self.beforeStop, times,
+            values, width: self.bucket.count, rows: first..<end, origin: origin, quietUntil: quietUntil,
+            longest: self.shortestRest)
+        return self.stop
     }
 
-    /// Takes a sample of the stream; the caller has seen to order, gaps and what closes before.
-    mutating func take(
-        _ values: Span<Double>, at first: Int, time: Int64, origin: Int64, _ around: inout Surroundings
-    ) {
-        if self.decimation == .last {
-            guard time >= self.nextDue else { return }
-            if self.every > 0 { self.nextDue = self.boundary(after: time, origin: origin) }
-            self.look(values, at: first, time: time, &around)
-            return
+    private static func advance(
+        _ program: borrowing [Instruction], _ gates: borrowing [Gate], _ slots: inout [Double], _ state: inout [Double],
+        _ clock: inout Clock, _ before: inout Int64, _ times: Span<Int64>, _ values: Span<Double>, width: Int,
+        rows: Range<Int>, origin: Int64, quietUntil: Int64, longest: Int64
+    ) -> Int {
+        let program = program.span
+        let gates = gates.span
+        var slots = slots.mutableSpan
+        var state = state.mutableSpan
+        for row in rows {
+            let time = times[row]
+            guard time >= clock.nextDue else { continue }
+            if clock.every > 0 { clock.nextDue = clock.boundary(after: time, origin: origin) }
+            for channel in 0..<width { slots[channel] = values[row * width + channel] }
+            before = clock.lastLook
+            let elapsed = before >= 0 ? time - before : 0
+            Evaluation.run(program, &slots, &state, now: time, elapsed: elapsed)
+            clock.lastLook = time
+            guard time < quietUntil, elapsed < longest else { return row }
+            for index in 0..<gates.count {
+                // SAFETY: the index is below the count, and each gate's slot was given out by the graph.
+                let gate = gates[unchecked: index]
+                let value = gate.sign * slots[unchecked: Int(gate.slot)]
+                // Written so that an undefined value leaves the bounds.
+                guard value <= gate.upper, value > gate.lower else { return row }
+            }
         }
+        return rows.upperBound
+    }
+
+    /// Ends the look that `advance` stopped at.
+    mutating func finish(at time: Int64, _ around: inout Surroundings) {
+        self.finish(at: time, before: self.beforeStop, &around)
+    }
+
+    /// Gathers a sample in the bucket of a `mean` or `peak` lane; the caller has closed what ends before.
+    mutating func gather(_ values: Span<Double>, at first: Int, time: Int64, origin: Int64) {
         if self.bucketEnd == nil {
-            guard time >= self.nextDue else { return }
-            self.bucketEnd = self.boundary(after: time, origin: origin)
+            guard time >= self.clock.nextDue else { return }
+            self.bucketEnd = self.clock.boundary(after: time, origin: origin)
             self.bucketCount = 0
             for channel in self.bucket.indices { self.bucket[channel] = 0 }
         }
@@ -186,45 +240,46 @@ struct Lane {
     mutating func close(_ around: inout Surroundings) {
         guard let end = self.bucketEnd else { return }
         self.bucketEnd = nil
-        self.nextDue = end
         if self.decimation == .mean {
             for channel in self.bucket.indices { self.bucket[channel] /= max(1, self.bucketCount) }
         }
-        let values = self.bucket
-        self.look(values.span, at: 0, time: end, &around)
+        self.clock.nextDue = .min
+        let (times, values) = ([end], self.bucket)
+        let row = self.advance(times.span, values.span, from: 0, to: 1, origin: end)
+        self.clock.nextDue = end
+        if row == 0 { self.finish(at: end, &around) }
+        self.stop = -1
     }
 
     /// Forgets filters, windows and the open bucket; every comparison is false until the next look.
     mutating func gap(_ around: inout Surroundings) {
-        self.nextDue = .min
+        self.clock.nextDue = .min
         self.bucketEnd = nil
         self.graph.reset()
-        let last = self.lastLook
+        let last = self.clock.lastLook
         guard last >= 0 else { return }
         for index in self.gates.indices { self.move(gate: index, to: -.infinity, at: last, previous: last, &around) }
         self.settleCompounds(at: last, previous: last, &around)
-        self.lastLook = -1
+        self.clock.lastLook = -1
     }
 
     // MARK: A look
 
-    private mutating func look(
-        _ values: Span<Double>, at first: Int, time: Int64, _ around: inout Surroundings
-    ) {
-        let previous = self.lastLook >= 0 ? self.lastLook : time
-        self.graph.look(values, at: first, now: time, elapsed: time - previous)
+    /// Draws the consequences of a look whose features are computed.
+    private mutating func finish(at time: Int64, before: Int64, _ around: inout Surroundings) {
+        let previous = before >= 0 ? before : time
         for slot in self.partial where self.graph.slots[Int(slot)].isNaN { around.undefined &+= 1 }
         for index in self.quantities.indices where self.quantities[index].peaks.users > 0 {
             self.quantities[index].peaks.look(self.quantity(index))
         }
         if self.wheel.count > 0 {
             self.due.removeAll(keepingCapacity: true)
-            self.wheel.end(at: time, &around.seats, due: &self.due)
+            if self.wheel.nextEnd <= time { self.wheel.end(at: time, &around.seats, due: &self.due) }
         } else {
             self.wheel.pass(to: time)
         }
 
-        let repeats = time - previous >= self.shortestRest && self.lastLook >= 0
+        let repeats = time - previous >= self.shortestRest && before >= 0
         if repeats {
             for index in self.gates.indices { self.repeatTrue(gate: index, at: time, previous: previous, &around) }
         }
@@ -238,7 +293,6 @@ struct Lane {
         if repeats { self.repeatCompounds(at: time, previous: previous, &around) }
         if !self.due.isEmpty { self.endRests(at: time, &around) }
         if !self.pending.isEmpty { self.admitPending(at: time, &around) }
-        self.lastLook = time
     }
 
     /// The first gate, from an index on, whose value has left the bounds within which nothing changes.
@@ -386,8 +440,10 @@ struct Lane {
         if isTrue {
             self.compounds[index].since = time
             self.quantities[history].peaks.begin(at: time, quantity)
+            self.activeQuantities += 1
         } else {
             self.quantities[history].peaks.end()
+            self.activeQuantities -= 1
         }
         let peak = self.quantities[history].sign * quantity
         self.crossed.removeAll(keepingCapacity: true)

@@ -14,12 +14,17 @@ struct RestWheel {
     private var near = 0
     private(set) var count = 0
     private var tick: Int64 = 0
+    /// A bit for each slot of the first level that holds something.
+    private var occupied = [UInt64](repeating: 0, count: slots / 64)
+    /// Nothing ends before this time.
+    private(set) var nextEnd = Int64.max
 
     /// Starts a rest that ends at the seat's deadline.
     mutating func arm(_ id: Int32, _ seats: inout [Seat]) {
         self.count += 1
         var seats = seats.mutableSpan
         self.insert(id, &seats)
+        self.nextEnd = min(self.nextEnd, seats[Int(id)].deadline)
     }
 
     /// Ends a rest before its time.
@@ -58,6 +63,25 @@ struct RestWheel {
         }
         self.tick = max(self.tick, target)
         if self.near > 0 { self.endSlot(Int(self.tick & 255), at: now, &seats, &due) }
+        self.nextEnd = self.bound(after: now, seats)
+    }
+
+    /// A time before which nothing ends, not far from the next end when that is near.
+    private func bound(after now: Int64, _ seats: borrowing MutableSpan<Seat>) -> Int64 {
+        guard self.count > 0 else { return .max }
+        let turn = ((self.tick | 255) + 1) << Self.shift
+        guard self.near > 0 else { return turn }
+        let present = Int(self.tick & 255)
+        // What is left in the present slot ends within this tick.
+        if self.heads[present] >= 0 { return now + 1 }
+        var word = present / 64
+        var bits = self.occupied[word] & (~0 << UInt64(present % 64))
+        while bits == 0, word + 1 < self.occupied.count {
+            word += 1
+            bits = self.occupied[word]
+        }
+        guard bits != 0 else { return turn }
+        return (self.tick & ~255 | Int64(word * 64 + bits.trailingZeroBitCount)) << Self.shift
     }
 
     /// Takes what is due out of a slot of the first level and leaves the others.
@@ -83,6 +107,7 @@ struct RestWheel {
             id = next
         }
         self.heads[slot] = kept
+        if kept < 0 { self.occupied[slot / 64] &= ~(1 << UInt64(slot % 64)) }
     }
 
     /// After a sleep beyond every rest: what is due ends, the rest is sorted in anew.
@@ -103,8 +128,10 @@ struct RestWheel {
         }
         self.tick = now >> Self.shift
         self.near = 0
+        self.occupied = [UInt64](repeating: 0, count: Self.slots / 64)
         self.count = kept.count
         for id in kept { self.insert(id, &seats) }
+        self.nextEnd = self.bound(after: now, seats)
     }
 
     /// Spreads the next slot of the second level, and of the third when that has come round.
@@ -131,6 +158,7 @@ struct RestWheel {
         if due >> 8 == self.tick >> 8 {
             slot = Int(due & 255)
             self.near += 1
+            self.occupied[slot / 64] |= 1 << UInt64(slot % 64)
         } else if due >> 16 == self.tick >> 16 {
             slot = Self.slots + Int((due >> 8) & 255)
         } else {
