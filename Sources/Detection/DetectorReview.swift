@@ -62,6 +62,9 @@ struct DetectorReview {
             let node = Int(atom.node)
             let values = settled.map { atom.sign * $0[node] }
             guard !values.contains(where: \.isNaN), self.isMagnitude(node, condition.formula) else { continue }
+            let operation = condition.formula.nodes[node].operation
+            // What asks for rest, as `held` does, may be true at rest.
+            guard !operation.isTruth, operation != .fraction else { continue }
             if atom.sign > 0 {
                 let share = values.count { $0 > atom.key + 1e-9 }
                 if share == values.count {
@@ -71,9 +74,7 @@ struct DetectorReview {
                         .thresholdInGravity, "gravity alone (1 g) makes the condition true on some sides of the device")
                 }
             }
-            if !condition.formula.nodes[node].operation.isTruth,
-                values.allSatisfy({ ($0 - atom.key).magnitude <= Self.noise })
-            {
+            if values.allSatisfy({ ($0 - atom.key).magnitude <= Self.noise }) {
                 self.add(
                     .noise,
                     "the threshold lies within a sensor's noise (\(Self.noise) g) of the value at rest, which keeps crossing it"

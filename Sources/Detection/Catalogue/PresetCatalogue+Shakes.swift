@@ -103,7 +103,7 @@ extension PresetCatalogue {
             whenToUse: "A phone held flat should not react, one held upright should.",
             weaknesses:
                 "A phone upright in a pocket has the angle already, so it protects nothing there: 1916 false hits an hour of "
-                + "walking at 1.5 g. Filtering again at each jolt is the article's order of operations.",
+                + "walking at 1.5 g and 30 looks a second. Filtering again at each jolt is the article's order of operations.",
             parameters: [
                 acceleration("threshold", 1.5, 0...64, "Acceleration along x or y that counts as a jolt."),
                 angle("angle", degrees: 70, 0...180, "Angle of the filtered (x, y) beyond which a jolt fires."),

@@ -152,9 +152,10 @@ package struct DetectionEngine {
         self.counted.refusedSamples &+= UInt64(times.count - rows)
         // Halving the range keeps sums and differences of accepted times exact.
         let latest = min(arrival.map { $0 + DetectionLimits.future }?.microseconds ?? .max, .max / 2)
+        let longest = SensorLimits.gap.microseconds
         var row = 0
         while row < rows {
-            guard self.accepts(times[row], latest), self.areFinite(values, row * width, width) else {
+            guard times[row] > self.lastTime, times[row] <= latest, self.areFinite(values, row * width, width) else {
                 self.counted.refusedSamples &+= 1
                 row += 1
                 continue
@@ -166,30 +167,34 @@ package struct DetectionEngine {
             }
             // Samples that follow each other without a gap are looked at together.
             let first = row
-            self.begin(at: times[first], &hits)
-            repeat {
-                self.lastTime = times[row]
+            self.begin(at: times[first], longest, &hits)
+            let end = self.gathering == 0 ? rows : first + 1
+            var last = times[first]
+            row += 1
+            while row < end {
+                let time = times[row]
+                guard time > last, time <= latest, time - last <= longest, self.areFinite(values, row * width, width)
+                else { break }
+                last = time
                 row += 1
-            } while row < rows && self.gathering == 0 && self.accepts(times[row], latest)
-                && times[row] - self.lastTime <= SensorLimits.gap.microseconds
-                && self.areFinite(values, row * width, width)
+            }
+            self.lastTime = last
             self.take(times, values, first..<row, &hits)
         }
     }
 
-    private func accepts(_ time: Int64, _ latest: Int64) -> Bool { time > self.lastTime && time <= latest }
-
     private func areFinite(_ values: Span<Double>, _ first: Int, _ width: Int) -> Bool {
         // x - x is 0 for every finite number and undefined for the others.
         var sum = 0.0
-        for index in first..<first + width { sum += values[index] - values[index] }
+        // SAFETY: the caller counts whole rows only.
+        for index in first..<first + width { sum += values[unchecked: index] - values[unchecked: index] }
         return sum == 0
     }
 
     /// Does what is due before a sample: buckets that close, and a gap.
-    private mutating func begin(at time: Int64, _ hits: inout [Hit]) {
+    private mutating func begin(at time: Int64, _ longest: Int64, _ hits: inout [Hit]) {
         if self.gathering > 0 { self.closeBuckets(upTo: time, &hits) }
-        if self.origin != nil, time - self.lastTime > SensorLimits.gap.microseconds { self.gap() }
+        if self.origin != nil, time - self.lastTime > longest { self.gap() }
         if self.origin == nil { self.origin = time }
     }
 

@@ -25,6 +25,28 @@ struct HitCollector {
         self.count += 1
     }
 
+    /// Adds several hits with one peak.
+    mutating func add(_ ids: borrowing [UInt32], peak: Double) {
+        Self.mark(ids, peak, &self.bits, &self.summary, &self.peaks)
+        self.count += ids.count
+    }
+
+    private static func mark(
+        _ ids: borrowing [UInt32], _ peak: Double, _ bits: inout [UInt64], _ summary: inout [UInt64],
+        _ peaks: inout [Double]
+    ) {
+        let ids = ids.span
+        var bits = bits.mutableSpan
+        var summary = summary.mutableSpan
+        var peaks = peaks.mutableSpan
+        for place in ids.indices {
+            let index = Int(ids[place])
+            bits[index >> 6] |= 1 << UInt64(index & 63)
+            summary[index >> 12] |= 1 << UInt64((index >> 6) & 63)
+            peaks[index] = peak
+        }
+    }
+
     /// Appends the collected hits and forgets them.
     mutating func flush(at time: Int64, into hits: inout [Hit]) {
         guard self.count > 0 else { return }

@@ -48,28 +48,30 @@ enum Evaluation {
         _ program: Span<Instruction>, _ slots: inout MutableSpan<Double>, _ state: inout MutableSpan<Double>,
         now: Int64, elapsed: Int64
     ) {
-        // SAFETY: the graph builds the program, and gives every operand and destination a slot before it does.
+        // SAFETY: the graph builds the program, and gives every operand and destination a slot before it does. The fields
+        // are read one by one because a copy of the whole instruction costs more than most operations.
         for index in 0..<program.count {
-            let node = program[unchecked: index]
             let result: Double
-            switch node.operation {
+            switch program[unchecked: index].operation {
             case .hypotenuse:
-                let (x, y) = (slots[unchecked: Int(node.a)], slots[unchecked: Int(node.b)])
+                let x = slots[unchecked: Int(program[unchecked: index].a)]
+                let y = slots[unchecked: Int(program[unchecked: index].b)]
                 result = (x * x + y * y).squareRoot()
             case .norm:
-                let (x, y, z) = (
-                    slots[unchecked: Int(node.a)], slots[unchecked: Int(node.b)], slots[unchecked: Int(node.c)]
-                )
+                let x = slots[unchecked: Int(program[unchecked: index].a)]
+                let y = slots[unchecked: Int(program[unchecked: index].b)]
+                let z = slots[unchecked: Int(program[unchecked: index].c)]
                 result = (x * x + y * y + z * z).squareRoot()
             case .largest:
-                let (x, y) = (slots[unchecked: Int(node.a)].magnitude, slots[unchecked: Int(node.b)].magnitude)
-                let z = slots[unchecked: Int(node.c)].magnitude
+                let x = slots[unchecked: Int(program[unchecked: index].a)].magnitude
+                let y = slots[unchecked: Int(program[unchecked: index].b)].magnitude
+                let z = slots[unchecked: Int(program[unchecked: index].c)].magnitude
                 let xy = x > y ? x : y
                 result = xy > z ? xy : z
             default:
-                result = self.other(node, slots, &state, Double(now), Double(elapsed))
+                result = self.other(program[unchecked: index], slots, &state, Double(now), Double(elapsed))
             }
-            slots[unchecked: Int(node.destination)] = result
+            slots[unchecked: Int(program[unchecked: index].destination)] = result
         }
     }
 

@@ -80,7 +80,7 @@ extension Lane {
             } else if registration + entry.rest > time {
                 entry.isResting = true
                 around.seats[index].deadline = registration + entry.rest
-                self.wheel.arm(Int32(pending.id), &around.seats)
+                self.wheel.arm(pending.id, &around.seats)
             }
         }
         self.tables[table].add(entry, value: value, seats: &around.seats)

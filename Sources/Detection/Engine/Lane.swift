@@ -195,7 +195,9 @@ struct Lane {
             let time = times[row]
             guard time >= clock.nextDue else { continue }
             if clock.every > 0 { clock.nextDue = clock.boundary(after: time, origin: origin) }
-            for channel in 0..<width { slots[channel] = values[row * width + channel] }
+            // SAFETY: the caller has seen to it that there is a value for each channel of each row; channels have slots.
+            let start = row &* width
+            for channel in 0..<width { slots[unchecked: channel] = values[unchecked: start &+ channel] }
             before = clock.lastLook
             let elapsed = before >= 0 ? time - before : 0
             Evaluation.run(program, &slots, &state, now: time, elapsed: elapsed)
@@ -203,10 +205,9 @@ struct Lane {
             guard time < quietUntil, elapsed < longest else { return row }
             for index in 0..<gates.count {
                 // SAFETY: the index is below the count, and each gate's slot was given out by the graph.
-                let gate = gates[unchecked: index]
-                let value = gate.sign * slots[unchecked: Int(gate.slot)]
+                let value = gates[unchecked: index].sign * slots[unchecked: Int(gates[unchecked: index].slot)]
                 // Written so that an undefined value leaves the bounds.
-                guard value <= gate.upper, value > gate.lower else { return row }
+                guard value <= gates[unchecked: index].upper, value > gates[unchecked: index].lower else { return row }
             }
         }
         return rows.upperBound
@@ -273,7 +274,6 @@ struct Lane {
             self.quantities[index].peaks.look(self.quantity(index))
         }
         if self.wheel.count > 0 {
-            self.due.removeAll(keepingCapacity: true)
             if self.wheel.nextEnd <= time { self.wheel.end(at: time, &around.seats, due: &self.due) }
         } else {
             self.wheel.pass(to: time)
@@ -317,7 +317,7 @@ struct Lane {
         let gate = self.gates[index]
         let table = Int(gate.table)
         let rises = value > self.tables[table].value
-        self.crossed.removeAll(keepingCapacity: true)
+        if !self.crossed.isEmpty { self.crossed.removeAll(keepingCapacity: true) }
         self.tables[table].move(to: value, now: time, previous: previous, crossed: &self.crossed)
         self.gates[index].lower = self.tables[table].lower
         self.gates[index].upper = self.tables[table].upper
@@ -326,9 +326,10 @@ struct Lane {
         case .watching:
             for atom in self.crossed { self.turn(Int(atom), rises) }
         case .leading:
-            for id in self.crossed { self.fire(id, peak: gate.sign * value, at: time, &around) }
+            around.hits.add(self.crossed, peak: gate.sign * value)
+            self.wheel.arm(self.crossed, firedAt: time, &around.seats)
         case .restarting:
-            for id in self.crossed { around.hits.add(id, peak: gate.sign * value) }
+            around.hits.add(self.crossed, peak: gate.sign * value)
         }
     }
 
@@ -367,22 +368,25 @@ struct Lane {
     }
 
     private mutating func endRests(at time: Int64, _ around: inout Surroundings) {
+        self.crossed.removeAll(keepingCapacity: true)
         for id in self.due {
             let seat = around.seats[Int(id)]
             if self.tables[Int(seat.table)].isTrue(seat.key) {
-                self.fire(id, peak: self.peak(of: seat), at: time, &around)
+                around.hits.add(id, peak: self.peak(of: seat))
+                self.crossed.append(id)
             } else {
                 self.tables[Int(seat.table)].setResting(false, at: seat.place)
             }
         }
         self.due.removeAll(keepingCapacity: true)
+        self.wheel.arm(self.crossed, firedAt: time, &around.seats)
     }
 
-    /// A hit of a leading detector, which rests from now on.
+    /// A hit of one leading detector, which rests from now on.
     mutating func fire(_ id: UInt32, peak: Double, at time: Int64, _ around: inout Surroundings) {
         around.hits.add(id, peak: peak)
         around.seats[Int(id)].deadline = time + around.seats[Int(id)].rest
-        self.wheel.arm(Int32(id), &around.seats)
+        self.wheel.arm(id, &around.seats)
     }
 
     /// The extreme of a detector's quantity since its condition became true.
@@ -450,13 +454,14 @@ struct Lane {
         if compound.leading >= 0 {
             self.tables[Int(compound.leading)].move(
                 to: isTrue ? 1 : 0, now: time, previous: previous, crossed: &self.crossed)
-            for id in self.crossed { self.fire(id, peak: peak, at: time, &around) }
+            around.hits.add(self.crossed, peak: peak)
+            self.wheel.arm(self.crossed, firedAt: time, &around.seats)
             self.crossed.removeAll(keepingCapacity: true)
         }
         if compound.restarting >= 0 {
             self.tables[Int(compound.restarting)].move(
                 to: isTrue ? 1 : 0, now: time, previous: previous, crossed: &self.crossed)
-            for id in self.crossed { around.hits.add(id, peak: peak) }
+            around.hits.add(self.crossed, peak: peak)
         }
     }
 

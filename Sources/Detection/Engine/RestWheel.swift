@@ -20,9 +20,24 @@ struct RestWheel {
     private(set) var nextEnd = Int64.max
 
     /// Starts a rest that ends at the seat's deadline.
-    mutating func arm(_ id: Int32, _ seats: inout [Seat]) {
-        self.count += 1
+    mutating func arm(_ id: UInt32, _ seats: inout [Seat]) {
         var seats = seats.mutableSpan
+        self.arm(Int32(id), &seats)
+    }
+
+    /// Starts the rests of detectors that fired at `time`.
+    mutating func arm(_ ids: borrowing [UInt32], firedAt time: Int64, _ seats: inout [Seat]) {
+        let ids = ids.span
+        var seats = seats.mutableSpan
+        for index in ids.indices {
+            let id = Int(ids[index])
+            seats[id].deadline = time + seats[id].rest
+            self.arm(Int32(id), &seats)
+        }
+    }
+
+    private mutating func arm(_ id: Int32, _ seats: inout MutableSpan<Seat>) {
+        self.count += 1
         self.insert(id, &seats)
         self.nextEnd = min(self.nextEnd, seats[Int(id)].deadline)
     }

@@ -124,7 +124,7 @@ struct ThresholdTable {
             let chunk = Int(self.order[self.cursor.chunk])
             let start = chunk * Self.capacity
             let end = self.place(of: value, start: start, from: 0, to: self.cursor.offset)
-            for place in start + end..<start + self.cursor.offset { self.stamps[place] = previous }
+            Self.fill(&self.stamps, start + end..<start + self.cursor.offset, previous)
             if self.purpose == .watching {
                 for place in start + end..<start + self.cursor.offset { crossed.append(self.ids[place]) }
             }
@@ -134,14 +134,28 @@ struct ThresholdTable {
         }
     }
 
+    private static func fill(_ stamps: inout [Int64], _ places: Range<Int>, _ time: Int64) {
+        var stamps = stamps.mutableSpan
+        precondition(places.upperBound <= stamps.count)
+        // SAFETY: checked just now, and a range of places does not begin below 0.
+        for place in places { stamps[unchecked: place] = time }
+    }
+
     /// The first entry of a chunk, between two offsets, whose key is not below `value`.
+    ///
+    /// Without branches on the keys, which a shake makes unpredictable.
     private func place(of value: Double, start: Int, from: Int, to: Int) -> Int {
-        var (low, high) = (from, to)
-        while low < high {
-            let middle = (low + high) / 2
-            if self.keys[start + middle] < value { low = middle + 1 } else { high = middle }
+        guard from < to else { return from }
+        let keys = self.keys.span.extracting(start + from..<start + to)
+        var base = 0
+        var count = keys.count
+        while count > 1 {
+            let half = count / 2
+            // SAFETY: base + count never exceeds the span's count.
+            base = keys[unchecked: base + half - 1] < value ? base + half : base
+            count -= half
         }
-        return low
+        return from + base + (keys[unchecked: base] < value ? 1 : 0)
     }
 
     private func isRested(_ place: Int, at now: Int64) -> Bool {
