@@ -245,7 +245,8 @@ struct Lane {
             for channel in self.bucket.indices { self.bucket[channel] /= max(1, self.bucketCount) }
         }
         self.clock.nextDue = .min
-        let (times, values) = ([end], self.bucket)
+        let times: InlineArray<1, Int64> = [end]
+        let values = self.bucket
         let row = self.advance(times.span, values.span, from: 0, to: 1, origin: end)
         self.clock.nextDue = end
         if row == 0 { self.finish(at: end, &around) }
