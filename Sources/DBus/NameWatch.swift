@@ -36,6 +36,8 @@ package final class NameWatch {
     private weak var connection: Connection?
     private var followers: [String: [UInt64: Follower]] = [:]
     private var lastNumber: UInt64 = 0
+    /// Signals that pretended to come from the bus.
+    package private(set) var forgeries: UInt64 = 0
 
     private static let rule =
         "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
@@ -47,7 +49,10 @@ package final class NameWatch {
             // Anybody can send us a signal of this name; only the bus's own counts.
             guard message.sender == "org.freedesktop.DBus",
                 let (name, _, new) = try? message.read(String.self, String.self, String.self)
-            else { return }
+            else {
+                self?.forgeries &+= 1
+                return
+            }
             self?.tell(name, new.isEmpty ? nil : new)
         }
     }

@@ -44,6 +44,10 @@ public final class JostleClient {
     private var object: ObjectPath?
     private var detectors: [Detector] = []
     private var isRunning = false
+    private var forgeries: UInt64 = 0
+
+    /// Signals that pretended to be events of ours, or to come from the bus, and were left unheard.
+    public var refusedSignals: UInt64 { self.forgeries &+ self.names.forgeries }
 
     /// Makes a client; nothing is sent yet.
     ///
@@ -211,7 +215,10 @@ public final class JostleClient {
     private func received(_ message: borrowing Message) {
         guard let broker, let object, message.isFrom(broker), message.isAt(object),
             let body = EventCodec.read(message)
-        else { return }
+        else {
+            self.forgeries &+= 1
+            return
+        }
         self.onEvent(
             MotionEvent(
                 sequence: body.sequence, epoch: body.epoch, time: body.time.wire, detector: body.detector,

@@ -106,9 +106,12 @@ final class BrokerService {
     }
 
     /// Signals that pretended to be samples of ours, or were none.
-    private(set) var forgeries: UInt64 = 0
+    private var sampleForgeries: UInt64 = 0
 
-    func countForgery() { self.forgeries &+= 1 }
+    func countForgery() { self.sampleForgeries &+= 1 }
+
+    /// All signals that were not what they pretended to be.
+    var forgeries: UInt64 { self.sampleForgeries &+ self.names.forgeries &+ self.sensors.forgeries }
 
     // MARK: Clients
 

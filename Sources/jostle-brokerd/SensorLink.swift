@@ -122,6 +122,9 @@ final class SensorLink {
     // MARK: What comes in
 
     /// Anybody can send us a signal of this name: only the owner of the reader's name is heard.
+    /// Signals on a bus of the reader's own that pretended to come from that bus.
+    var forgeries: UInt64 { self.bus === self.service.bus ? 0 : self.names.forgeries }
+
     private func sensor(of message: borrowing Message) -> (name: String, path: ObjectPath, channels: Int)? {
         guard let reader, message.isFrom(reader) else { return nil }
         for sensor in self.sensors where message.isAt(sensor.path) { return sensor }

@@ -23,7 +23,7 @@ struct Main {
             let names = NameWatch(on: daemon.bus)
             let sender = PacedSender(on: daemon.bus)
             let sensors = sources.map { SensorService($0, on: daemon.bus, names, sender, log: daemon.log) }
-            let reader = ReaderService(sensors, on: daemon.bus)
+            let reader = ReaderService(sensors, on: daemon.bus, names)
             let code = try daemon.run(
                 ready: { names.refresh() },
                 lost: {

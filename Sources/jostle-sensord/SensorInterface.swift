@@ -51,8 +51,11 @@ enum SensorInterface {
 final class ReaderService {
     let sensors: [SensorService]
 
-    init(_ sensors: [SensorService], on bus: Connection) {
+    private let names: NameWatch
+
+    init(_ sensors: [SensorService], on bus: Connection, _ names: NameWatch) {
         self.sensors = sensors
+        self.names = names
         bus.export(ExportedObject(Path.sensors, [(Self.table, self)]))
     }
 
@@ -72,5 +75,6 @@ final class ReaderService {
                     "motion-bytes": UInt64(SyntheticMotion.Limits.script),
                 ]
             },
+            Property("RefusedSignals", .never) { (service: ReaderService) in service.names.forgeries },
         ])
 }

@@ -8,6 +8,7 @@ Each step is one argument. PEER is a connection with a name of the test's choosi
     PEER own NAME       owns a name
     PEER name           prints "PEER name UNIQUE"
     PEER hear           prints "PEER heard SENDER MEMBER BODY" for each signal that is sent to it from now on
+    PEER await N        returns when N more of them have arrived
     PEER leave          ends the connection
     stay                prints "staying" and goes on until the bus goes
 
@@ -38,7 +39,7 @@ def message(words, kind):
                    signature=signature, body=body)
 
 
-async def perform(peers, address, step):
+async def perform(peers, arrivals, address, step):
     name, verb, *words = step.split(" ", 7)
     if name not in peers:
         peers[name] = await MessageBus(bus_address=address).connect()
@@ -58,11 +59,17 @@ async def perform(peers, address, step):
     elif verb == "name":
         print(name, "name", bus.unique_name, flush=True)
     elif verb == "hear":
+        arrivals[name] = asyncio.Semaphore(0)
+
         def heard(arrived):
             if arrived.message_type is MessageType.SIGNAL and arrived.sender != "org.freedesktop.DBus":
                 print(name, "heard", arrived.sender, arrived.member, printed(arrived.body), flush=True)
+                arrivals[name].release()
 
         bus.add_message_handler(heard)
+    elif verb == "await":
+        for _ in range(int(words[0])):
+            await arrivals[name].acquire()
     elif verb == "leave":
         peers.pop(name).disconnect()
         await bus.wait_for_disconnect()
@@ -71,13 +78,13 @@ async def perform(peers, address, step):
 
 
 async def main():
-    peers = {}
+    peers, arrivals = {}, {}
     for step in sys.argv[2:]:
         if step == "stay":
             print("staying", flush=True)
             await asyncio.gather(*[bus.wait_for_disconnect() for bus in peers.values()])
         else:
-            await perform(peers, sys.argv[1], step)
+            await perform(peers, arrivals, sys.argv[1], step)
 
 
 asyncio.run(main())

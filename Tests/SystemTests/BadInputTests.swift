@@ -304,7 +304,7 @@ extension EndToEnd {
                 ),
             ] {
                 let service = interface == "org.jostle.Broker1" ? interface : "org.jostle.Sensors1"
-                let result = try stage.bus.busctl(["call", service, path, interface] + call)
+                let result = try stage.busctl(["call", service, path, interface] + call)
                 #expect(result.status == 1)
                 #expect(result.stderr.contains(shown), "\(result.stderr)")
             }

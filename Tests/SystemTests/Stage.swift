@@ -6,7 +6,10 @@ import Testing
 ///
 /// Nothing here waits for a time: all waiting is for a line, a name or a property, and ends at a deadline.
 final class Stage {
-    let bus: PrivateBus
+    private(set) var bus: PrivateBus
+    /// What everybody connects to; stays the same when another bus takes the place of the first.
+    let address: String
+    private let spare: PrivateBus?
     private(set) var reader: BackgroundProgram?
     private(set) var broker: BackgroundProgram?
 
@@ -18,11 +21,20 @@ final class Stage {
     /// - Parameters:
     ///   - source: Where the reader takes its samples from; `nil`: no reader.
     ///   - broker: False: no broker.
+    ///   - replaceable: True: the bus can be killed and replaced by another at the same address.
     init(
-        source: String? = Stage.rest, broker: Bool = true, services: [PrivateBus.Service] = [],
-        files: [String: String] = [:]
+        source: String? = Stage.rest, broker: Bool = true, replaceable: Bool = false,
+        services: [PrivateBus.Service] = [], files: [String: String] = [:]
     ) throws {
         self.bus = try PrivateBus(services: services, files: files)
+        self.spare = replaceable ? try PrivateBus(services: services) : nil
+        if let spare {
+            // The address leads through a link: to the first bus, and later to the other.
+            self.address = "unix:path=\(spare.directory)/current/bus"
+            #expect(symlink(self.bus.directory, "\(spare.directory)/current") == 0)
+        } else {
+            self.address = self.bus.address
+        }
         if let source { try self.startReader(source) }
         if broker { try self.startBroker() }
     }
@@ -31,12 +43,25 @@ final class Stage {
         // The bus last, so that nobody complains about its end.
         for program in [self.broker, self.reader] { _ = try? program?.terminate() }
         self.bus.stop()
+        self.spare?.stop()
+    }
+
+    /// Kills the bus, and lets `meanwhile` look around before another one is there at the same address.
+    func replaceBus(_ meanwhile: () throws -> Void = {}) throws {
+        let spare = try #require(self.spare)
+        // It is our own, and not reaped before `stop`.
+        #expect(Glibc.kill(self.bus.pid, SIGKILL) == 0)
+        try meanwhile()
+        #expect(unlink("\(spare.directory)/current") == 0)
+        #expect(symlink(spare.directory, "\(spare.directory)/current") == 0)
+        self.bus.stop()
+        self.bus = spare
     }
 
     // MARK: Daemons
 
     func startReader(_ sources: String..., on address: String? = nil) throws {
-        let address = address ?? self.bus.address
+        let address = address ?? self.address
         let program = try BackgroundProgram(
             "jostle-sensord", ["--bus", address] + sources.flatMap { ["--source", $0] })
         try Self.waitUntilServing(program)
@@ -44,7 +69,7 @@ final class Stage {
     }
 
     func startBroker(_ arguments: String..., on address: String? = nil) throws {
-        let program = try BackgroundProgram("jostle-brokerd", ["--bus", address ?? self.bus.address] + arguments)
+        let program = try BackgroundProgram("jostle-brokerd", ["--bus", address ?? self.address] + arguments)
         try Self.waitUntilServing(program)
         self.broker = program
     }
@@ -65,22 +90,39 @@ final class Stage {
 
     // MARK: Programs
 
+    /// What makes a program take our bus for its session bus.
+    var environment: [String: String] { ["DBUS_SESSION_BUS_ADDRESS": self.address] }
+
+    /// Runs a tool whose session bus is ours.
+    func run(_ arguments: [String], environment: [String: String] = [:]) throws -> Tool.Result {
+        try Tool.run(arguments, environment: self.environment.merging(environment) { $1 })
+    }
+
+    func busctl(_ arguments: String...) throws -> Tool.Result { try self.busctl(arguments) }
+
+    func busctl(_ arguments: [String]) throws -> Tool.Result {
+        try Tool.run(["busctl", "--address=\(self.address)"] + arguments)
+    }
+
     /// Runs `jostle` to its end.
     func jostle(_ arguments: String..., environment: [String: String] = [:]) throws -> Tool.Result {
+        try self.jostle(arguments, environment: environment)
+    }
+
+    func jostle(_ arguments: [String], environment: [String: String] = [:]) throws -> Tool.Result {
         try Tool.run(
-            [Programs.path(of: "jostle")] + arguments,
-            environment: self.bus.environment.merging(environment) { $1 })
+            [Programs.path(of: "jostle")] + arguments, environment: self.environment.merging(environment) { $1 })
     }
 
     /// Starts `jostle` and lets it run.
     func start(_ arguments: String..., environment: [String: String] = [:]) throws -> BackgroundProgram {
-        try BackgroundProgram("jostle", arguments, environment: self.bus.environment.merging(environment) { $1 })
+        try BackgroundProgram("jostle", arguments, environment: self.environment.merging(environment) { $1 })
     }
 
     /// Starts `jostle watch --json` and returns when its detectors are in force.
     func watch(_ arguments: String...) throws -> BackgroundProgram {
         let program = try BackgroundProgram(
-            "jostle", ["watch", "--json"] + arguments, environment: self.bus.environment)
+            "jostle", ["watch", "--json"] + arguments, environment: self.environment)
         _ = try program.waitForLine { $0.hasPrefix("{\"watching\":") }
         return program
     }
@@ -89,8 +131,8 @@ final class Stage {
     func script(_ steps: String...) throws -> [String] { try self.script(steps) }
 
     func script(_ steps: [String]) throws -> [String] {
-        let result = try self.bus.run(
-            ["python3", Programs.source("Tests/Scripts/bus-script.py"), self.bus.address] + steps)
+        let result = try self.run(
+            ["python3", Programs.source("Tests/Scripts/bus-script.py"), self.address] + steps)
         try #require(result.status == 0, "\(result.stderr)")
         return result.stdout.split(separator: "\n").map(String.init)
     }
@@ -98,7 +140,7 @@ final class Stage {
     /// Starts a script whose connections stay.
     func startScript(_ steps: String...) throws -> BackgroundProgram {
         let program = try BackgroundProgram(
-            tool: ["python3", Programs.source("Tests/Scripts/bus-script.py"), self.bus.address] + steps + ["stay"])
+            tool: ["python3", Programs.source("Tests/Scripts/bus-script.py"), self.address] + steps + ["stay"])
         return program
     }
 
@@ -124,7 +166,7 @@ final class Stage {
             default: "\(service).App"
             }
         let result = try Tool.run([
-            "busctl", "--address=\(address ?? self.bus.address)", "get-property", service, path, interface, name,
+            "busctl", "--address=\(address ?? self.address)", "get-property", service, path, interface, name,
         ])
         return result.status == 0 ? String(result.stdout.dropLast()) : result.stderr
     }
@@ -142,6 +184,22 @@ final class Stage {
         let deadline = ContinuousClock.now + timeout
         while try !isSo() {
             guard ContinuousClock.now < deadline else { throw Failure("\(what): not within \(timeout)") }
+        }
+    }
+}
+
+/// The next event that `jostle watch --json` prints.
+extension BackgroundProgram {
+    func nextEvent(where fits: (String) -> Bool = { _ in true }) throws -> String {
+        try self.waitForLine { $0.hasPrefix("{\"detector\":") && fits($0) }
+    }
+
+    /// Waits until the kernel has stopped the program.
+    func stop() throws {
+        try self.signal(SIGSTOP)
+        let deadline = ContinuousClock.now + .seconds(20)
+        while !(try Tool.run(["grep", "^State:", "/proc/\(self.pid)/status"]).stdout.contains("T (stopped)")) {
+            guard ContinuousClock.now < deadline else { throw Failure("\(self.name) does not stop") }
         }
     }
 }

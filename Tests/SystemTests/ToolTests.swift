@@ -17,12 +17,12 @@ extension EndToEnd {
 
         @Test func busctlShowsTheTreeAndEachObject() throws {
             let (stage, program, event) = try self.stageWithApp()
-            let tree = try stage.bus.busctl(["--list", "tree", "org.jostle.Broker1"]).stdout
+            let tree = try stage.busctl("--list", "tree", "org.jostle.Broker1").stdout
             #expect(tree.split(separator: "\n").contains(Substring(Stage.Object.app(self.app))))
-            let sensors = try stage.bus.busctl(["--list", "tree", "org.jostle.Sensors1"]).stdout
+            let sensors = try stage.busctl("--list", "tree", "org.jostle.Sensors1").stdout
             #expect(sensors.split(separator: "\n").contains(Substring(Stage.Object.accelerometer)))
 
-            let lines = try stage.bus.busctl(["introspect", "org.jostle.Broker1", Stage.Object.app(self.app)]).stdout
+            let lines = try stage.busctl("introspect", "org.jostle.Broker1", Stage.Object.app(self.app)).stdout
                 .split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
             #expect(lines.contains([".AddDetectors", "method", "a(sa{sv})", "a(sa{sv})", "-"]))
             #expect(lines.contains([".AppId", "property", "s", "\"\(self.app)\"", "const"]))
@@ -42,20 +42,17 @@ extension EndToEnd {
 
         @Test func busctlCallsAndReadsBothServices() throws {
             let (stage, program, _) = try self.stageWithApp()
-            let apps = try stage.bus.busctl([
-                "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps",
-            ])
+            let apps = try stage.busctl(
+                "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps")
             #expect(
                 apps.stdout
                     == "a(ossuttt) 1 \"\(Stage.Object.app(self.app))\" \"\(self.app)\" \"foreground\" 1 1 1 0\n")
-            let sensors = try stage.bus.busctl([
+            let sensors = try stage.busctl(
                 "--json=short", "call", "org.jostle.Sensors1", Stage.Object.sensors, "org.jostle.Sensors1",
-                "ListSensors",
-            ])
+                "ListSensors")
             #expect(sensors.stdout.contains("\"channels\":{\"type\":\"as\",\"data\":[\"x\",\"y\",\"z\"]}"))
-            let presets = try stage.bus.busctl([
-                "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "DescribePresets",
-            ])
+            let presets = try stage.busctl(
+                "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "DescribePresets")
             #expect(presets.stdout.contains("\"shake.planar\""))
             #expect(try stage.property("Unit", at: Stage.Object.accelerometer) == "s \"g\"")
             #expect(try stage.property("Running", at: Stage.Object.accelerometer) == "b true")
@@ -69,7 +66,7 @@ extension EndToEnd {
             let stage = try Stage()
             let app = try stage.watch("shake.planar,name=skip", "--app", self.app)
             let monitor = try BackgroundProgram(tool: [
-                "busctl", "--address=\(stage.bus.address)", "monitor",
+                "busctl", "--address=\(stage.address)", "monitor",
                 "--match=type='signal',interface='org.jostle.Broker1.App'",
             ])
             _ = try monitor.waitForLine(on: .errors) { $0.hasPrefix("Monitoring bus message stream") }
@@ -84,13 +81,13 @@ extension EndToEnd {
 
         @Test func gdbusIntrospectsCallsAndMonitors() throws {
             let (stage, program, _) = try self.stageWithApp()
-            let introspection = try stage.bus.run([
+            let introspection = try stage.run([
                 "gdbus", "introspect", "--session", "--dest", "org.jostle.Broker1", "--object-path",
                 Stage.Object.broker, "--recurse",
             ])
             #expect(introspection.stdout.contains("Register(in  s app_id,"))
             #expect(introspection.stdout.contains("node \(Stage.Object.app(self.app)) {"))
-            let call = try stage.bus.run([
+            let call = try stage.run([
                 "gdbus", "call", "--session", "--dest", "org.jostle.Broker1", "--object-path", Stage.Object.broker,
                 "--method", "org.jostle.Broker1.ListApps",
             ])
@@ -102,7 +99,7 @@ extension EndToEnd {
                     """)
             // The state of a sensor is everybody's; that it stops is told to all.
             let monitor = try BackgroundProgram(tool: [
-                "gdbus", "monitor", "--address", stage.bus.address, "--dest", "org.jostle.Sensors1",
+                "gdbus", "monitor", "--address", stage.address, "--dest", "org.jostle.Sensors1",
                 "--object-path", Stage.Object.accelerometer,
             ])
             _ = try monitor.waitForLine { $0.contains(" is owned by ") }
@@ -114,7 +111,7 @@ extension EndToEnd {
 
         @Test func dbusSendReadsEverything() throws {
             let (stage, program, _) = try self.stageWithApp()
-            let all = try stage.bus.run([
+            let all = try stage.run([
                 "dbus-send", "--session", "--print-reply", "--dest=org.jostle.Broker1", Stage.Object.app(self.app),
                 "org.freedesktop.DBus.Properties.GetAll", "string:org.jostle.Broker1.App",
             ])
@@ -122,7 +119,7 @@ extension EndToEnd {
             for name in ["AppId", "Identity", "State", "Detectors", "Hits", "Delivered", "Dropped", "LastEvent"] {
                 #expect(all.stdout.contains("string \"\(name)\""))
             }
-            let inject = try stage.bus.run([
+            let inject = try stage.run([
                 "dbus-send", "--session", "--print-reply", "--dest=org.jostle.Sensors1", Stage.Object.accelerometer,
                 "org.jostle.Sensors1.Sensor.Inject", "string:shake peak=3g",
             ])
@@ -147,7 +144,7 @@ extension EndToEnd {
                     print(await app.get_app_id(), await app.get_delivered(), await sensor.get_unit())
                 asyncio.run(main())
                 """
-            let result = try stage.bus.run(["python3", "-c", code, stage.bus.address, Stage.Object.accelerometer])
+            let result = try stage.run(["python3", "-c", code, stage.address, Stage.Object.accelerometer])
             #expect(result == Tool.Result(status: 0, stdout: "\(self.app) 1 g\n", stderr: ""))
             #expect(try program.terminate() == .exited(0))
         }

@@ -1,0 +1,104 @@
+import JostleClient
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Unicast signals arrive without any match rule, from whomever: only the right sender is heard.
+    @Suite(.serialized) struct Forgeries {
+        private let samples =
+            "\(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor Samples (tatad) [[0,[10**15],[9.0,9.0,9.0]]]"
+        private let owner = "/org/freedesktop/DBus org.freedesktop.DBus NameOwnerChanged sss"
+
+        private func uniqueName(_ name: String, _ stage: Stage) throws -> String {
+            let answer = try stage.busctl(
+                "call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "GetNameOwner", "s", name)
+            return String(try #require(answer.stdout.split(separator: "\"").dropFirst().first))
+        }
+
+        @Test func samplesForTheBroker() throws {
+            let stage = try Stage()
+            let app = try stage.watch("shake.planar,threshold=2.3g", "--app", "org.example.App")
+            _ = try stage.script(
+                "f send org.jostle.Broker1 \(self.samples)",
+                "f send \(try self.uniqueName("org.jostle.Broker1", stage)) \(self.samples)",
+                "f send org.jostle.Broker1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor ClaimChanged a{sv} "
+                    + "[{'rate':V('d',1.0),'batch-latency':V('t',0)}]",
+                "f send org.jostle.Broker1 /elsewhere org.jostle.Sensors1.Sensor Samples s ['nothing']")
+            let emitted = try stage.busctl(
+                "emit", "--destination=org.jostle.Broker1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor",
+                "Samples", "(tatad)", "0", "1", "1000000", "3", "9", "9", "9")
+            #expect(emitted.status == 0)
+            #expect(try stage.count("RefusedSignals", at: Stage.Object.broker) == 5)
+            // What it really measures goes on, and only that.
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            let event = try app.nextEvent()
+            #expect(field("sequence", of: event) == "1")
+            #expect(try #require(number("peak", of: event)) < 3.5)
+            #expect(try stage.property("Sensors", at: Stage.Object.broker).contains("\"rate\" d 10 "))
+        }
+
+        @Test func theBusForTheDaemons() throws {
+            let stage = try Stage()
+            let app = try stage.watch(Stage.always, "--app", "org.example.App")
+            _ = try app.nextEvent()
+            let (reader, broker) = (
+                try self.uniqueName("org.jostle.Sensors1", stage), try self.uniqueName("org.jostle.Broker1", stage)
+            )
+            let client = try self.uniqueName("org.example.App", stage)
+            _ = try stage.script(
+                "f send \(broker) \(self.owner) ['org.jostle.Sensors1','\(reader)','']",
+                "f send \(broker) \(self.owner) ['org.example.App','\(client)','']",
+                "f send \(broker) \(self.owner) ['\(client)','\(client)','']",
+                "f send \(reader) \(self.owner) ['\(broker)','\(broker)','']")
+            #expect(try stage.count("RefusedSignals", at: Stage.Object.broker) == 3)
+            #expect(try stage.count("RefusedSignals", at: Stage.Object.sensors) == 1)
+            // Nobody was believed to be gone.
+            #expect(try stage.property("AppId", at: Stage.Object.app("org.example.App")) == "s \"org.example.App\"")
+            #expect(try stage.property("Sensors", at: Stage.Object.broker).contains("\"available\" b true"))
+            #expect(try stage.property("Running", at: Stage.Object.accelerometer) == "b true")
+            #expect(!app.errors.contains("the broker"), "\(app.errors)")
+        }
+
+        @Test func eventsForAClient() throws {
+            let stage = try Stage()
+            let client = try JostleClient(app: "org.example.App", on: .address(stage.address))
+            var events: [MotionEvent] = []
+            var changes: [Bool] = []
+            client.onEvent = { events.append($0) }
+            client.onBrokerChange = { changes.append($0) }
+            try client.connect()
+            try client.add([Detector("skip", preset: "shake.planar", options: ["threshold": "2.3g"])])
+            let object = Stage.Object.app("org.example.App")
+            let unique = try self.uniqueName("org.jostle.Broker1", stage)
+            let event = "org.jostle.Broker1.App Event (tttsda{sv}) [[1,1,1,'skip',9.0,{}]]"
+            _ = try stage.script(
+                "f send org.example.App \(object) \(event)",
+                "f send org.example.App \(object) org.jostle.Broker1.App Event s ['skip']",
+                "f send org.example.App \(self.owner) ['org.jostle.Broker1','\(unique)','']")
+            try stage.until("the forgeries have arrived") {
+                try client.dispatch()
+                return client.refusedSignals >= 3
+            }
+            #expect(events.isEmpty && changes.isEmpty)
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            try stage.until("the real event") {
+                try client.dispatch()
+                return !events.isEmpty
+            }
+            #expect(events.first?.sequence == 1 && events.first?.detector == "skip")
+            #expect(client.refusedSignals == 3)
+        }
+
+        /// The tool has the same ears as the library; its output is all one sees of it.
+        @Test func eventsForTheTool() throws {
+            let stage = try Stage()
+            let app = try stage.watch("shake.planar,threshold=2.3g", "--app", "org.example.App")
+            _ = try stage.script(
+                "f send org.example.App \(Stage.Object.app("org.example.App")) "
+                    + "org.jostle.Broker1.App Event (tttsda{sv}) [[7,7,7,'forged',9.0,{}]]")
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            #expect(field("detector", of: try app.nextEvent()) == "\"shake.planar\"")
+            #expect(!app.output.contains("forged"))
+        }
+    }
+}
