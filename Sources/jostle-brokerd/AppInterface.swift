@@ -96,7 +96,7 @@ extension EffectiveDetector {
         options["available"] = .boolean(self.isAvailable)
         if let rate = self.rate { options["effective-rate"] = .double(rate) }
         if !self.detector.warnings.isEmpty {
-            options["warnings"] = .array(of: "s", self.detector.warnings.map { .string("\($0)") })
+            options["warnings"] = .array(of: "s", self.detector.warnings.map { .string($0.message) })
         }
         return options
     }

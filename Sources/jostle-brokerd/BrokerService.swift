@@ -103,6 +103,14 @@ final class BrokerService {
 
     func inputSensorsLost() {
         try? self.input { (core, now, _) throws(Refusal) in core.sensorsLost(at: now) }
+        self.availabilityChanged()
+    }
+
+    /// A sensor came or went, and detectors with it.
+    func availabilityChanged() {
+        for client in self.clients.values where client.appState?.detectors.isEmpty == false {
+            client.object?.changed("Detectors", of: AppInterface.table)
+        }
     }
 
     /// Signals that pretended to be samples of ours, or were none.

@@ -63,6 +63,7 @@ final class SensorLink {
         try? self.service.input { (core, now, actions) throws(Refusal) in
             core.sensorAppeared(sensor, at: now, &actions)
         }
+        self.service.availabilityChanged()
     }
 
     /// Asks the bus to start the reader while a detector waits for a sensor.
@@ -121,10 +122,10 @@ final class SensorLink {
 
     // MARK: What comes in
 
-    /// Anybody can send us a signal of this name: only the owner of the reader's name is heard.
     /// Signals on a bus of the reader's own that pretended to come from that bus.
     var forgeries: UInt64 { self.bus === self.service.bus ? 0 : self.names.forgeries }
 
+    /// Anybody can send us a signal of this name: only the owner of the reader's name is heard.
     private func sensor(of message: borrowing Message) -> (name: String, path: ObjectPath, channels: Int)? {
         guard let reader, message.isFrom(reader) else { return nil }
         for sensor in self.sensors where message.isAt(sensor.path) { return sensor }
