@@ -38,6 +38,13 @@ package struct BusError: Swift.Error, Equatable, CustomStringConvertible {
             || self.name == "org.freedesktop.DBus.Error.NameHasNoOwner"
             || self.name.hasPrefix("org.freedesktop.DBus.Error.Spawn.")
     }
+
+    /// True when there is no bus, or it ended the connection or left a call without its answer.
+    package var isBusMissing: Bool {
+        ["Disconnected", "NoServer", "FileNotFound", "NoReply"].contains {
+            self.name == "org.freedesktop.DBus.Error." + $0
+        }
+    }
 }
 
 /// Runs `body` with a libdbus error to fill in, and throws what it filled in.

@@ -235,12 +235,18 @@ extension JostleError {
             "org.jostle.Error.IdentityMismatch":
             kind = .refused
         case "org.jostle.Error.InvalidConfiguration", "org.jostle.Error.NotFound",
-            "org.freedesktop.DBus.Error.InvalidArgs":
+            "org.freedesktop.DBus.Error.InvalidArgs", "org.freedesktop.DBus.Error.BadAddress":
             kind = .invalid
         default:
-            kind = error.isServiceMissing || error.name == BusError.disconnected("").name ? .noService : .failed
+            kind = error.isServiceMissing || error.isBusMissing ? .noService : .failed
         }
-        self.init(kind: kind, name: error.name, message: error.message)
+        // The bus's own words are about service files, which few people know.
+        let isAbsent = ["ServiceUnknown", "NameHasNoOwner"].contains {
+            error.name == "org.freedesktop.DBus.Error." + $0
+        }
+        self.init(
+            kind: kind, name: error.name,
+            message: isAbsent ? "the broker (\(BusName.broker)) is not running" : error.message)
     }
 }
 

@@ -18,8 +18,7 @@ struct CommandFailure: Swift.Error {
         switch error.name {
         case _ where error.isServiceMissing:
             self.init(.noService, "\(service) is not running")
-        case "org.freedesktop.DBus.Error.Disconnected", "org.freedesktop.DBus.Error.NoServer",
-            "org.freedesktop.DBus.Error.FileNotFound", "org.freedesktop.DBus.Error.NoReply":
+        case _ where error.isBusMissing:
             self.init(.noService, error.message)
         case "org.freedesktop.DBus.Error.AccessDenied", "org.freedesktop.DBus.Error.LimitsExceeded",
             "org.freedesktop.DBus.Error.NotSupported", "org.jostle.Error.IdentityMismatch":
@@ -40,6 +39,6 @@ struct CommandFailure: Swift.Error {
             case .invalid: .usage
             case .failed: .no
             }
-        self.init(code, error.kind == .noService && error.message.isEmpty ? "the broker is not running" : "\(error)")
+        self.init(code, "\(error)")
     }
 }

@@ -1,0 +1,243 @@
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// `jostle` as scripts and people call it: exit codes, one line of complaint, output for machines.
+    @Suite(.serialized) struct Commands {
+        struct Case: Sendable, CustomTestStringConvertible {
+            let arguments: [String]
+            let status: Int32
+            let complaint: String
+
+            init(_ arguments: String..., status: Int32, _ complaint: String) {
+                (self.arguments, self.status, self.complaint) = (arguments, status, complaint)
+            }
+
+            var testDescription: String { self.arguments.joined(separator: " ") }
+        }
+
+        private func check(_ bad: Case, _ stage: Stage) throws {
+            let result = try stage.jostle(bad.arguments)
+            #expect(result.status == bad.status, "\(result)")
+            #expect(result.stdout.isEmpty, "\(result.stdout)")
+            #expect(result.stderr.hasPrefix("jostle: "), "\(result.stderr)")
+            #expect(result.stderr.contains(bad.complaint), "\(result.stderr)")
+            #expect(!result.stderr.contains("\u{1B}"))
+        }
+
+        static let absent: [Case] = [
+            Case("status", status: 3, "the broker (org.jostle.Broker1) is not running"),
+            Case("apps", "--json", status: 3, "the broker (org.jostle.Broker1) is not running"),
+            Case("watch", "shake", status: 3, "the broker (org.jostle.Broker1) is not running"),
+            Case("on", "shake", "--", "true", status: 3, "the broker (org.jostle.Broker1) is not running"),
+            Case("sensors", status: 3, "the sensor reader (org.jostle.Sensors1) is not running"),
+            Case("shake", status: 3, "the sensor reader (org.jostle.Sensors1) is not running"),
+            Case("record", "/nonexistent/x.csv", status: 3, "the sensor reader (org.jostle.Sensors1) is not running"),
+            Case("status", "--bus", "unix:path=/nonexistent", status: 3, "/nonexistent"),
+            Case("watch", "shake", "--bus", "unix:path=/nonexistent", status: 3, "/nonexistent"),
+            Case("on", "shake", "--bus", "unix:path=/nonexistent", "--", "true", status: 3, "/nonexistent"),
+            Case("shake", "--bus", "unix:path=/nonexistent", status: 3, "/nonexistent"),
+            Case("record", "x", "--bus", "unix:path=/nonexistent", status: 3, "/nonexistent"),
+        ]
+
+        @Test(arguments: absent)
+        func withoutServices(_ bad: Case) throws {
+            try self.check(bad, Stage(source: nil, broker: false))
+        }
+
+        static let wrong: [Case] = [
+            Case(status: 2, "a command is missing"),
+            Case("wach", status: 2, "unknown command 'wach', did you mean 'watch'?"),
+            Case("status", "now", status: 2, "unexpected argument 'now'"),
+            Case("sensors", "--jason", status: 2, "did you mean '--json'?"),
+            Case("apps", "--bus", "here", status: 2, "session, system or a bus address, not 'here'"),
+            Case("apps", "--bus", "nonsense:", status: 2, "Unknown address type"),
+            Case("watch", "--bus", "nonsense:", "shake", status: 2, "Unknown address type"),
+            Case("demo", "fast", status: 2, "unexpected argument 'fast'"),
+            Case("presets", "shak", status: 2, "there is no preset 'shak', did you mean 'shake'?"),
+            Case("watch", status: 2, "give a preset, or a condition with --when"),
+            Case("watch", "shake.planer", status: 2, "did you mean 'shake.planar'?"),
+            Case("watch", "shake.planar,treshold=2g", status: 2, "did you mean 'threshold'?"),
+            Case("watch", "shake.planar,threshold=fast", status: 2, "threshold"),
+            Case("watch", "shake.planar,threshold=99g", status: 2, "99.0g is outside 0.0g to 64.0g"),
+            Case("watch", "shake.planar,threshold", status: 2, "expected option=value"),
+            Case("watch", "shake.planar,when=x>1g", status: 2, "'when'"),
+            Case("watch", "--when", "x >", status: 2, "expected a value"),
+            Case("watch", "--count", "0", "shake", status: 2, "a number of events, not '0'"),
+            Case("watch", "--count", "99999999999999999999", "shake", status: 2, "a number of events"),
+            Case("watch", "--app", "nodot", "shake", status: 2, "nodot"),
+            Case("on", "shake", status: 2, "give a command after '--'"),
+            Case("on", "--", "true", status: 2, "give a preset"),
+            Case("on", "shake.planer", "--", "true", status: 2, "did you mean 'shake.planar'?"),
+            Case("record", status: 2, "argument FILE is missing"),
+            Case("record", "/tmp/x", "--rate", "3g", status: 2, "a rate, such as 50Hz, not '3g'"),
+            Case("record", "/tmp/x", "--rate", "nan", status: 2, "a rate"),
+            Case("record", "/tmp/x", "--for", "-1s", status: 2, "a time"),
+            Case("record", "/dev/null", "--rate", "20000Hz", status: 2, "rate 20000.0 Hz is outside"),
+            Case("record", "/tmp/x", "--sensor", "gyro", status: 2, "there is no sensor 'gyro'"),
+            Case("shake", "--peak", "3s", status: 2, "an acceleration, such as 3g, not '3s'"),
+            Case("shake", "--peak", "inf", status: 2, "an acceleration"),
+            Case("shake", "--peak", "17g", status: 2, "expected more than 0 to 16.0 g"),
+            Case("shake", "--axis", "w", status: 2, "x, y or z, not 'w'"),
+            Case("shake", "--sensor", "acelerometer", status: 2, "did you mean 'accelerometer'?"),
+            Case("replay", "/nonexistent", "--detector", "shake", status: 2, "/nonexistent"),
+            Case("tune", status: 2, "give traces"),
+            // Refused by whoever answers, and what cannot be done.
+            Case(
+                "watch", "shake.planar,name=" + String(repeating: "n", count: 129), status: 4,
+                "detector-name-bytes is 128"),
+            Case(
+                "on", "shake.planar,threshold=" + String(repeating: "1", count: 20_000), "--", "true", status: 4,
+                "option-bytes is 16384"),
+            Case("watch", "shake", "--app", "org.jostle.Broker1", status: 1, "org.jostle.Broker1 is taken"),
+            Case("record", "/nonexistent/x.csv", status: 1, "/nonexistent/x.csv"),
+        ]
+
+        @Test func withServices() throws {
+            let stage = try Stage()
+            for bad in Self.wrong { try self.check(bad, stage) }
+        }
+
+        @Test func whatIsRefusedOnATraceSource() throws {
+            let trace = "# jostle trace 1\n# sensor: accelerometer\nt,x,y,z\n0,0,0,1\n10000,0,0,1\n"
+            let stage = try Stage(source: nil, files: ["still.csv": trace])
+            try stage.startReader("trace:\(stage.bus.directory)/still.csv")
+            try self.check(
+                Case("shake", status: 4, "motion can be added to a synth source only; this is trace:"), stage)
+        }
+
+        /// Every line is an object of its own, and nothing in a pipe is coloured.
+        @Test func linesForMachinesAreJSON() throws {
+            let stage = try Stage()
+            let app = try stage.watch("shake.planar,name=a\"b\\c\u{7F}é", "--app", "org.example.App")
+            #expect(try stage.jostle("shake").status == 0)
+            _ = try app.nextEvent()
+            var lines = app.output
+            for command in ["status", "apps", "sensors", "presets"] {
+                let result = try stage.jostle(command, "--json")
+                #expect(result.status == 0 && result.stderr.isEmpty && !result.stdout.isEmpty)
+                lines += result.stdout
+            }
+            lines += try stage.jostle("presets", "shake", "--json").stdout
+            #expect(!lines.contains("\u{1B}"))
+            let code = """
+                import json, sys
+                for line in sys.argv[1].splitlines():
+                    assert isinstance(json.loads(line), dict), line
+                print(json.loads(sys.argv[1].splitlines()[0])["watching"] == sys.argv[2])
+                """
+            let check = try stage.run(["python3", "-c", code, lines, "a\"b\\c\u{7F}é"])
+            #expect(check == Tool.Result(status: 0, stdout: "True\n", stderr: ""))
+        }
+
+        @Test func tablesForPeopleArePlainInAPipe() throws {
+            let stage = try Stage()
+            let app = try stage.watch("shake.planar", "--app", "org.example.App")
+            for arguments in [["status"], ["apps"], ["sensors"], ["presets"], ["presets", "shake.planar"]] {
+                let result = try stage.jostle(arguments)
+                #expect(result.status == 0 && result.stderr.isEmpty)
+                #expect(!result.stdout.isEmpty && !result.stdout.contains("\u{1B}"))
+            }
+            let status = try stage.jostle("status").stdout
+            #expect(status.contains("accelerometer  10 Hz"))
+            #expect(status.contains("org.example.App  foreground          1     0          0        0"))
+            #expect(try app.terminate() == .exited(0))
+        }
+
+        /// Colours on a terminal, unless NO_COLOR or a dumb terminal says otherwise.
+        @Test(arguments: [([], true), (["NO_COLOR=1"], false), (["TERM=dumb"], false)])
+        func coloursAreForTerminals(_ environment: [String], _ hasColor: Bool) throws {
+            let stage = try Stage(source: nil, broker: false)
+            let code = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"
+            let result = try stage.run(
+                ["env", "-u", "NO_COLOR", "TERM=xterm"] + environment
+                    + ["/usr/bin/python3", "-c", code, Programs.path(of: "jostle"), "presets"])
+            #expect(result.status == 0)
+            #expect(result.stdout.contains("shake.planar"))
+            #expect(result.stdout.contains("\u{1B}[1m") == hasColor)
+            #expect(result.stdout.contains("\u{1B}") == hasColor)
+        }
+
+        @Test func watchEndsAfterItsCountAndOnSignals() throws {
+            let stage = try Stage()
+            let counted = try stage.watch("--count", "3", Stage.always)
+            #expect(try counted.waitForEnd() == .exited(0))
+            #expect(counted.output.split(separator: "\n").count == 4)
+            for signal in [SIGINT, SIGTERM] {
+                let app = try stage.watch(Stage.always)
+                try app.signal(signal)
+                #expect(try app.waitForEnd() == .exited(0))
+            }
+            let lines = try stage.start("watch", Stage.always)
+            _ = try lines.waitForLine { $0.hasPrefix("watching shake.magnitude  available=yes decimation=last") }
+            _ = try lines.waitForLine { $0.hasPrefix("shake.magnitude  at ") && $0.hasSuffix(" ms after the sample") }
+        }
+
+        /// A reader of the pipe that has seen enough ends the tool, as it ends every filter.
+        @Test func aClosedPipeEndsTheWatch() throws {
+            let stage = try Stage()
+            let result = try stage.run([
+                "sh", "-c", "\"$1\" watch --json \"$2\" 2>/dev/null | head -n 3", "sh", Programs.path(of: "jostle"),
+                Stage.always,
+            ])
+            #expect(result.status == 0)
+            #expect(result.stdout.split(separator: "\n").count == 3)
+        }
+
+        @Test func onRunsACommandWithTheEventInItsEnvironment() throws {
+            let stage = try Stage()
+            let app = try stage.start(
+                "on", "shake.planar,threshold=2.3g,name=my \"skip\"", "--app", "org.example.App", "--", "sh", "-c",
+                "echo \"$JOSTLE_DETECTOR|$JOSTLE_SEQUENCE|$JOSTLE_EPOCH|$JOSTLE_TIME|$JOSTLE_PEAK|$JOSTLE_SIMULATED|$1\"",
+                "sh", "an argument")
+            try stage.until("it is registered") {
+                try stage.property("Detectors", at: Stage.Object.app("org.example.App")).contains("a(sa{sv}) 1 ")
+            }
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            let words = try app.waitForLine { _ in true }
+                .split(separator: "|", omittingEmptySubsequences: false).map(String.init)
+            try #require(words.count == 7)
+            #expect(words[0] == "my \"skip\"" && words[1] == "1" && words[5] == "1" && words[6] == "an argument")
+            let last = try stage.property("LastEvent", at: Stage.Object.app("org.example.App"))
+            #expect(last.contains(" 1 \(words[2]) \(words[3]) \"my \\\"skip\\\"\" "))
+            #expect(try #require(Double(words[4])) > 2.3)
+            #expect(try app.terminate() == .exited(0))
+        }
+
+        @Test func onSaysWhenTheCommandCannotRun() throws {
+            let stage = try Stage()
+            let app = try stage.start("on", Stage.always, "--", "/nonexistent/command")
+            _ = try app.waitForLine(on: .errors) { $0.hasPrefix("jostle: cannot run '/nonexistent/command': ") }
+            // It goes on for the next event.
+            _ = try app.waitForLine(on: .errors) { $0.hasPrefix("jostle: cannot run '/nonexistent/command': ") }
+            #expect(try app.terminate() == .exited(0))
+        }
+
+        /// What was recorded plays again: the same shake reaches the same detector.
+        @Test func aRecordingReplays() throws {
+            let stage = try Stage()
+            let file = "\(stage.bus.directory)/shake.csv"
+            let recorder = try stage.start(
+                "record", file, "--rate", "100Hz", "--for", "2s", "--label", "shake, by hand")
+            try stage.until("the recording runs") {
+                try stage.count("Sent", at: Stage.Object.accelerometer) > 0
+            }
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            #expect(try recorder.waitForEnd() == .exited(0))
+            #expect(recorder.errors == "jostle: 200 samples of the accelerometer in \(file)\n")
+            let head = try stage.run(["head", "-n", "7", file]).stdout
+            #expect(head.hasPrefix("# jostle trace 1\n"))
+            #expect(head.contains("\n# label: shake, by hand\n"))
+
+            try stage.kill(stage.reader)
+            let app = try stage.watch("shake.planar,threshold=2.3g")
+            try stage.startReader("trace:\(file)?speed=10")
+            let event = try app.nextEvent()
+            #expect(field("simulated", of: event) == "true")
+            #expect(try #require(number("peak", of: event)) < 3.3)
+            let offline = try stage.jostle("replay", file, "--json", "--detector", "shake.planar,threshold=2.3g")
+            #expect(offline.stdout.contains("\"hits\":1"))
+        }
+    }
+}

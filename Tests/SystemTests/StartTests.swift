@@ -1,0 +1,124 @@
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// How the daemons begin, and how they decline to.
+    @Suite(.serialized) struct Starts {
+        private func run(_ program: String, _ arguments: [String], _ stage: Stage? = nil) throws -> Tool.Result {
+            try Tool.run(
+                [Programs.path(of: program)] + arguments,
+                environment: stage?.environment ?? ["DBUS_SESSION_BUS_ADDRESS": "", "XDG_RUNTIME_DIR": ""])
+        }
+
+        @Test(arguments: [("jostle-sensord", "org.jostle.Sensors1"), ("jostle-brokerd", "org.jostle.Broker1")])
+        func aSecondOneGivesWay(_ program: String, _ name: String) throws {
+            let stage = try Stage()
+            let second = try self.run(program, [], stage)
+            #expect(second.status == 1)
+            #expect(second.stdout.isEmpty)
+            #expect(
+                second.stderr == "<3>the name \(name) is taken: another instance runs on the session bus\n")
+            // The first one did not notice.
+            #expect(try stage.count("RefusedSignals", at: Stage.Object.sensors) == 0)
+            #expect(try stage.count("RefusedSignals", at: Stage.Object.broker) == 0)
+        }
+
+        @Test(
+            arguments: ["jostle-sensord", "jostle-brokerd"],
+            [["--bus", "unix:path=/nonexistent/bus"], [], ["--bus=session"]])
+        func withoutABusItSaysSo(_ program: String, _ arguments: [String]) throws {
+            let result = try self.run(program, arguments)
+            #expect(result.status == 3)
+            #expect(result.stdout.isEmpty)
+            #expect(result.stderr.hasPrefix("<3>no bus: "))
+            #expect(result.stderr.split(separator: "\n").count == 1, "\(result.stderr)")
+        }
+
+        static let badArguments: [(program: String, arguments: [String], hint: String)] = [
+            ("jostle-sensord", ["--sauce", "synth:"], "unknown option '--sauce', did you mean '--source'?"),
+            ("jostle-sensord", ["--source"], "option '--source URI' needs a value"),
+            ("jostle-sensord", ["--source", "shaking"], "expected synth:SCRIPT or trace:FILE, got 'shaking'"),
+            ("jostle-sensord", ["--source", "sinth:"], "unknown kind of source 'sinth', did you mean 'synth'?"),
+            ("jostle-sensord", ["--source", "synth:shkae"], "synth:1: "),
+            ("jostle-sensord", ["--source", "synth:rest 1s; seed=2"], "synth:10: 'seed' must stand before"),
+            ("jostle-sensord", ["--source", "trace:/nonexistent.csv"], "trace:/nonexistent.csv: "),
+            ("jostle-sensord", ["--source", "trace:/dev/null"], "trace:/dev/null: "),
+            ("jostle-sensord", ["--source", "trace:/dev/null?speed=0"], "'speed=' 0.01 to 1000"),
+            ("jostle-sensord", ["--source", "trace:/dev/null?speed=nan"], "'speed=' 0.01 to 1000"),
+            (
+                "jostle-sensord", ["--source", "synth:", "--source", "synth:"],
+                "two sources have a sensor 'accelerometer'"
+            ),
+            ("jostle-sensord", ["--bus", "nowhere"], "session, system or a bus address, not 'nowhere'"),
+            ("jostle-sensord", ["--log-level", "loud"], "a log level, not 'loud'"),
+            ("jostle-sensord", ["now"], "unexpected argument 'now'"),
+            ("jostle-brokerd", ["--sensor-buss=system"], "did you mean '--sensor-bus'?"),
+            ("jostle-brokerd", ["--sensor-bus", "here"], "session, system or a bus address, not 'here'"),
+            ("jostle-brokerd", ["--bus", "session", "--bus", "system"], "option '--bus' was given twice"),
+            ("jostle-brokerd", ["--exit-with-bus=yes"], "option '--exit-with-bus' takes no value"),
+        ]
+
+        @Test(arguments: badArguments.indices)
+        func aBadCommandLineIsOneLineThatHelps(_ index: Int) throws {
+            let (program, arguments, hint) = Self.badArguments[index]
+            let stage = try Stage(source: nil, broker: false)
+            let result = try self.run(program, arguments, stage)
+            #expect(result.status == 2)
+            #expect(result.stdout.isEmpty)
+            #expect(result.stderr.hasPrefix("\(program): "), "\(result.stderr)")
+            #expect(result.stderr.contains(hint), "\(result.stderr)")
+            #expect(result.stderr.split(separator: "\n").count == 1, "\(result.stderr)")
+        }
+
+        @Test(arguments: ["jostle-sensord", "jostle-brokerd", "jostle"])
+        func helpAndVersionNeedNoBus(_ program: String) throws {
+            let help = try self.run(program, ["--help"])
+            #expect(help.status == 0 && help.stderr.isEmpty)
+            #expect(help.stdout.hasPrefix("Usage: \(program) [OPTION]..."))
+            #expect(help.stdout.split(separator: "\n").allSatisfy { $0.count <= 80 })
+            let version = try self.run(program, ["--version"])
+            #expect(version.status == 0 && version.stderr.isEmpty)
+            #expect(version.stdout.hasPrefix("\(program) 0."))
+        }
+
+        /// Nobody waits in a queue for the name, and a clean end gives it back.
+        @Test func aTerminatedDaemonLeavesItsPlace() throws {
+            let stage = try Stage()
+            for program in [stage.reader, stage.broker] { #expect(try program?.terminate() == .exited(0)) }
+            try stage.startReader(Stage.rest)
+            try stage.startBroker()
+            #expect(try stage.property("Version", at: Stage.Object.broker).hasPrefix("s \""))
+        }
+
+        /// With nothing registered, neither daemon wakes up: not once in three seconds.
+        @Test(arguments: [false, true])
+        func idleDaemonsSleep(afterUse: Bool) throws {
+            let stage = try Stage()
+            if afterUse {
+                let app = try stage.watch(Stage.always)
+                _ = try app.nextEvent()
+                #expect(try app.terminate() == .exited(0))
+                try stage.until("the sensor stops") {
+                    try stage.property("Running", at: Stage.Object.accelerometer) == "b false"
+                }
+                #expect(
+                    try stage.busctl(
+                        "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps"
+                    )
+                    .stdout == "a(ossuttt) 0\n")
+            }
+            func status(_ field: String) throws -> [String] {
+                try [stage.reader, stage.broker].map { program in
+                    try Tool.run(["grep", "^\(field)", "/proc/\(try #require(program).pid)/status"]).stdout
+                }
+            }
+            // What the last answer brings about is over when the daemon sleeps.
+            try stage.until("both are asleep") {
+                try status("State").allSatisfy { $0.contains("S (sleeping)") }
+            }
+            let before = try status("voluntary_ctxt_switches")
+            _ = try Tool.run(["sleep", "3"])
+            #expect(try status("voluntary_ctxt_switches") == before)
+        }
+    }
+}
