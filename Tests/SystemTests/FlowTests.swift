@@ -1,0 +1,114 @@
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// A receiver that does not read costs a bounded amount, and nobody else anything.
+    @Suite(.serialized) struct Flow {
+        /// What may wait on the bus for one receiver.
+        private let limit = 256 << 10
+
+        @Test func aStoppedSubscriber() throws {
+            // No reader yet, so that every event is sent after the stop.
+            let stage = try Stage(source: nil)
+            let detector = "\(Stage.always),every=1ms,name=d"
+            let stopped = try stage.watch(detector, "--app", "org.example.Stopped")
+            let other = try stage.watch(detector, "--app", "org.example.Other")
+            let object = Stage.Object.app("org.example.Stopped")
+            try stopped.stop()
+            try stage.startReader("synth:rate=1000Hz")
+            try stage.until("events are dropped") { try stage.count("Dropped", at: object) > 100 }
+
+            // The smallest such message: 16 bytes of fixed header, four addresses, and the body.
+            let delivered = try stage.count("Delivered", at: object)
+            #expect(delivered > 100)
+            #expect(delivered * 250 <= UInt64(self.limit))
+            #expect(try stage.count("Delivered", at: object) == delivered)
+
+            // The other one loses nothing.
+            for sequence in 1...delivered {
+                #expect(field("sequence", of: try other.nextEvent()) == "\(sequence)")
+            }
+            #expect(try stage.count("Dropped", at: Stage.Object.app("org.example.Other")) == 0)
+
+            try stopped.signal(SIGCONT)
+            for sequence in 1...delivered {
+                #expect(field("sequence", of: try stopped.nextEvent()) == "\(sequence)")
+            }
+            // Then a gap, as wide as what was dropped.
+            let next = try #require(field("sequence", of: try stopped.nextEvent()).flatMap(UInt64.init))
+            #expect(next > delivered + 101)
+            try stage.kill(stage.reader)
+            let hits = try stage.count("Hits", at: object)
+            let dropped = try stage.count("Dropped", at: object)
+            #expect(try stage.count("Delivered", at: object) + dropped == hits)
+            var last = next
+            var missed = next - delivered - 1
+            while last < hits {
+                let sequence = try #require(field("sequence", of: try stopped.nextEvent()).flatMap(UInt64.init))
+                missed += sequence - last - 1
+                last = sequence
+            }
+            #expect(missed == dropped)
+        }
+
+        @Test func aStoppedClaimant() throws {
+            // Nothing is read for the first seconds after the claim, so that every sample is sent after the stop.
+            let stage = try Stage(source: "synth:rate=2000Hz; gap 2s; rest 24h", broker: false)
+            let claim = "call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor Claim a{sv}"
+            let stopped = try stage.startScript("p name", "p hear", "p \(claim) [{'rate':V('d',2000.0)}]")
+            let name = try stopped.waitForLine { $0.hasPrefix("p name ") }.dropFirst("p name ".count)
+            _ = try stopped.waitForLine { $0 == "staying" }
+            try stopped.stop()
+            let other = try stage.startScript("q hear", "q \(claim) [{'rate':V('d',100.0)}]")
+            func row() throws -> (sent: UInt64, dropped: UInt64) {
+                let words = try stage.property("Claimants", at: Stage.Object.accelerometer).split(separator: " ")
+                let index = try #require(words.firstIndex(of: "\"\(name)\""))
+                return (try #require(UInt64(words[index + 3])), try #require(UInt64(words[index + 4])))
+            }
+            try #require(try row() == (0, 0), "the gap is over")
+            try stage.until("samples are dropped") { try row().dropped > 100 }
+
+            // One sample of three channels: at least 160 bytes of message.
+            let (sent, _) = try row()
+            #expect(sent > 100)
+            #expect(sent * 160 <= UInt64(self.limit))
+            #expect(try row().sent == sent)
+            // The other one loses nothing: from 0 on, one after the other.
+            for sequence in 0..<50 {
+                #expect(try other.waitForLine { $0.contains(" Samples ") }.contains(" Samples [[\(sequence), ["))
+            }
+
+            try stopped.signal(SIGCONT)
+            for sequence in 0..<sent {
+                #expect(try stopped.waitForLine { $0.contains(" Samples ") }.contains(" Samples [[\(sequence), ["))
+            }
+            let next = try stopped.waitForLine { $0.contains(" Samples ") }
+            let first = try #require(UInt64(next.split(separator: "[")[1].dropLast(2)))
+            #expect(first > sent + 100)
+            #expect(try row().dropped >= first - sent)
+        }
+
+        @Test func aStoppedBrokerCountsWhatItMissed() throws {
+            let stage = try Stage(source: "synth:rate=2000Hz")
+            let app = try stage.watch("\(Stage.always),every=1ms")
+            _ = try app.nextEvent()
+            let broker = try #require(stage.broker)
+            try broker.stop()
+            try stage.until("samples are dropped") { try stage.count("Dropped", at: Stage.Object.accelerometer) > 100 }
+            try broker.signal(SIGCONT)
+            // It goes on by itself, and knows what it has not seen.
+            let resumed = try #require(number("t_us", of: try app.nextEvent()))
+            _ = try app.nextEvent { (number("t_us", of: $0) ?? 0) > resumed + 1_000_000 }
+            try stage.kill(app)
+            try stage.until("the sensor stops") {
+                try stage.property("Running", at: Stage.Object.accelerometer) == "b false"
+            }
+            let words = try stage.property("Sensors", at: Stage.Object.broker).split(separator: " ")
+            let lost = try #require(words.firstIndex(of: "\"lost\"").flatMap { UInt64(words[$0 + 2]) })
+            let gaps = try #require(words.firstIndex(of: "\"gaps\"").flatMap { UInt64(words[$0 + 2]) })
+            #expect(lost == (try stage.count("Dropped", at: Stage.Object.accelerometer)))
+            #expect(gaps >= 1)
+        }
+    }
+}

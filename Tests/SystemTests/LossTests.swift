@@ -1,0 +1,161 @@
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Whoever is killed, the others go on, and work again when it comes back.
+    @Suite(.serialized) struct Losses {
+        private let list = ["call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps"]
+
+        @Test func aKilledClientLeavesNothing() throws {
+            let stage = try Stage()
+            let slow = try stage.watch(Stage.always, "--app", "org.example.Slow")
+            let fast = try stage.watch("\(Stage.always),every=40ms", "--app", "org.example.Fast")
+            _ = try fast.nextEvent()
+            #expect(try stage.property("Rate", at: Stage.Object.accelerometer) == "d 25")
+
+            try stage.kill(fast)
+            try stage.until("the object is gone") {
+                let tree = try stage.busctl("--list", "tree", "org.jostle.Broker1").stdout
+                #expect(tree.contains("org_2eexample_2eSlow"))
+                return !tree.contains("org_2eexample_2eFast")
+            }
+            // With its detectors: the sensor runs for the other alone, which notices nothing.
+            try stage.until("the sensor slows down") {
+                try stage.property("Rate", at: Stage.Object.accelerometer) == "d 10"
+            }
+            let before = try slow.nextEvent()
+            let after = try slow.nextEvent()
+            #expect(number("sequence", of: after) == number("sequence", of: before).map { $0 + 1 })
+
+            try stage.kill(slow)
+            try stage.until("the sensor stops") {
+                try stage.property("Running", at: Stage.Object.accelerometer) == "b false"
+            }
+            #expect(try stage.busctl(self.list).stdout == "a(ossuttt) 0\n")
+            #expect(try stage.property("Claimants", at: Stage.Object.accelerometer) == "a(sdttt) 0")
+            // Its name is free, and so is its place.
+            let again = try stage.watch(Stage.always, "--app", "org.example.Slow")
+            #expect(number("sequence", of: try again.nextEvent()) == 1)
+        }
+
+        @Test func aKilledClaimantIsForgotten() throws {
+            let stage = try Stage(broker: false)
+            let claim = "call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor Claim a{sv}"
+            let claimant = try stage.startScript("p \(claim) [{'rate':V('d',50.0)}]")
+            _ = try claimant.waitForLine { $0 == "staying" }
+            #expect(try stage.property("Running", at: Stage.Object.accelerometer) == "b true")
+            try stage.kill(claimant)
+            try stage.until("the sensor stops") {
+                try stage.property("Running", at: Stage.Object.accelerometer) == "b false"
+            }
+            #expect(try stage.property("Claimants", at: Stage.Object.accelerometer) == "a(sdttt) 0")
+        }
+
+        @Test func aKilledReaderIsMissedAndFoundAgain() throws {
+            let stage = try Stage()
+            let app = try stage.watch(Stage.always)
+            let before = try app.nextEvent()
+            try stage.kill(stage.reader)
+            try stage.until("the broker notices") {
+                try stage.property("Sensors", at: Stage.Object.broker).contains("\"available\" b false")
+            }
+            #expect(try stage.busctl(self.list).stdout.hasPrefix("a(ossuttt) 1 "))
+            try stage.startReader(Stage.rest)
+            let epoch = try #require(field("epoch", of: before).flatMap(UInt64.init))
+            // Events of the old reader may still stand in the pipe; the sample times tell them from the new.
+            let restart = try #require(number("t_us", of: before)) + 150_000
+            let after = try app.nextEvent { (number("t_us", of: $0) ?? 0) > restart }
+            #expect(try #require(field("epoch", of: after).flatMap(UInt64.init)) > epoch)
+            #expect(try stage.property("Sensors", at: Stage.Object.broker).contains("\"available\" b true"))
+            #expect(!app.errors.contains("the broker"), "\(app.errors)")
+        }
+
+        @Test func aKilledBrokerIsMissedAndFoundAgain() throws {
+            let stage = try Stage()
+            let app = try stage.watch(Stage.always, "--app", "org.example.App")
+            let before = try app.nextEvent()
+            try stage.kill(stage.broker)
+            _ = try app.waitForLine(on: .errors) { $0 == "jostle: the broker is gone; waiting for it" }
+            try stage.until("the sensor stops") {
+                try stage.property("Running", at: Stage.Object.accelerometer) == "b false"
+            }
+            try stage.startBroker()
+            _ = try app.waitForLine(on: .errors) { $0 == "jostle: the broker is back" }
+            let epoch = try #require(field("epoch", of: before).flatMap(UInt64.init))
+            // The first event of a new count; epochs never come twice.
+            let after = try app.nextEvent { field("sequence", of: $0) == "1" && $0 != before }
+            #expect(try #require(field("epoch", of: after).flatMap(UInt64.init)) > epoch)
+            #expect(try stage.property("AppId", at: Stage.Object.app("org.example.App")) == "s \"org.example.App\"")
+        }
+
+        @Test func aKilledBusTakesNobodyWithIt() throws {
+            let stage = try Stage(replaceable: true)
+            let app = try stage.watch(Stage.always, "--app", "org.example.App")
+            _ = try app.nextEvent()
+            let (reader, broker) = (try #require(stage.reader), try #require(stage.broker))
+            try stage.replaceBus {
+                for daemon in [reader, broker] {
+                    _ = try daemon.waitForLine(on: .errors) { $0.hasSuffix("waiting for it to come back") }
+                }
+                _ = try app.waitForLine(on: .errors) { $0 == "jostle: the broker is gone; waiting for it" }
+            }
+            for daemon in [reader, broker] { try Stage.waitUntilServing(daemon) }
+            _ = try app.waitForLine(on: .errors) { $0 == "jostle: the broker is back" }
+            try stage.until("events come again") {
+                try stage.count("Delivered", at: Stage.Object.app("org.example.App")) > 0
+            }
+            let list = try stage.busctl(self.list).stdout
+            #expect(list.hasPrefix("a(ossuttt) 1 ") && list.contains("\"org.example.App\""))
+            #expect(reader.end == nil && broker.end == nil && app.end == nil)
+        }
+
+        @Test func aDaemonCanEndWithItsBus() throws {
+            let stage = try Stage(source: nil, broker: false, replaceable: true)
+            let daemons = try ["jostle-sensord", "jostle-brokerd"].map { name in
+                let daemon = try BackgroundProgram(name, ["--bus", stage.address, "--exit-with-bus"])
+                try Stage.waitUntilServing(daemon)
+                return daemon
+            }
+            try stage.replaceBus {
+                for daemon in daemons {
+                    let end = try daemon.waitForEnd()
+                    #expect(end == .exited(0))
+                }
+            }
+        }
+
+        /// Kills one of the three again and again while events flow, each time after another number of them.
+        @Test(arguments: ["client", "reader", "broker"])
+        func killedAtAnyMoment(_ victim: String) throws {
+            let seed = UInt64.random(in: .min ... .max)
+            print("seed \(seed)")
+            var chance = seed
+            let stage = try Stage(source: "synth:rate=1000Hz")
+            let witness = try stage.watch("\(Stage.always),every=2ms", "--app", "org.example.Witness")
+            var client = try stage.watch("\(Stage.always),every=2ms", "--app", "org.example.Client")
+            for _ in 0..<6 {
+                chance = chance &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+                for _ in 0...chance >> 59 { _ = try client.nextEvent() }
+                switch victim {
+                case "client":
+                    try stage.kill(client)
+                    client = try stage.watch("\(Stage.always),every=2ms", "--app", "org.example.Client")
+                case "reader":
+                    try stage.kill(stage.reader)
+                    try stage.startReader("synth:rate=1000Hz")
+                default:
+                    try stage.kill(stage.broker)
+                    try stage.startBroker()
+                    _ = try witness.waitForLine(on: .errors) { $0 == "jostle: the broker is back" }
+                    _ = try client.waitForLine(on: .errors) { $0 == "jostle: the broker is back" }
+                }
+                // Both hear what happens from now on.
+                let now = try #require(number("t_us", of: try client.nextEvent()))
+                _ = try witness.nextEvent { (number("t_us", of: $0) ?? 0) >= now }
+            }
+            #expect(try stage.busctl(self.list).stdout.hasPrefix("a(ossuttt) 2 "))
+            #expect(try stage.property("RefusedSignals", at: Stage.Object.broker) == "t 0")
+        }
+    }
+}

@@ -1,0 +1,189 @@
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// jostle-sensord: who gets which samples, and from where.
+    @Suite(.serialized) struct Reader {
+        private static let sensor =
+            "call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor"
+
+        private static func claim(_ rate: Double, latency: Int = 0) -> String {
+            "\(self.sensor) Claim a{sv} [{'rate':V('d',\(rate)),'batch-latency':V('t',\(latency))}]"
+        }
+
+        /// The body of a `Samples` that a script heard.
+        private struct Samples {
+            let first: Int
+            let times: [Int64]
+            let values: [Double]
+
+            init?(_ line: String) {
+                guard let start = line.firstIndex(of: "["), line[..<start].hasSuffix(" Samples ") else { return nil }
+                let parts = line[start...].split(separator: "[").map { part in
+                    part.split(whereSeparator: { ",] ".contains($0) }).map(String.init)
+                }
+                guard parts.count == 3, let first = parts[0].first.flatMap(Int.init) else { return nil }
+                self.first = first
+                self.times = parts[1].compactMap(Int64.init)
+                self.values = parts[2].compactMap(Double.init)
+            }
+        }
+
+        /// The samples of the next signals that a script hears.
+        private func hear(_ count: Int, from script: BackgroundProgram) throws -> [Samples] {
+            try (0..<count).map { _ in
+                try #require(Samples(try script.waitForLine { $0.contains(" heard ") && $0.contains(" Samples ") }))
+            }
+        }
+
+        @Test func eachClaimantHasItsOwnRateAndNumbers() throws {
+            let stage = try Stage(broker: false)
+            let slow = try stage.startScript("s hear", "s \(Self.claim(10))")
+            _ = try self.hear(2, from: slow)
+            #expect(try stage.property("Rate", at: Stage.Object.accelerometer) == "d 10")
+            let fast = try stage.startScript("f hear", "f \(Self.claim(50))")
+            _ = try fast.waitForLine { $0.hasPrefix("f ok ") && $0.contains("\"rate\": 50.0") }
+            #expect(try stage.property("Rate", at: Stage.Object.accelerometer) == "d 50")
+            let odd = try stage.startScript("o hear", "o \(Self.claim(30))")
+            _ = try odd.waitForLine { $0.hasPrefix("o ok ") && $0.contains("\"rate\": 30.0") }
+
+            for (script, from, step) in [(slow, 2, 100_000.0), (fast, 0, 20_000), (odd, 0, 1_000_000.0 / 30)] {
+                let samples = try self.hear(10, from: script)
+                #expect(samples.map(\.first) == Array(from..<from + 10))
+                #expect(samples.allSatisfy { $0.times.count == 1 && $0.values.count == 3 })
+                // At 30 Hz from a device of 50: each at the device's sample nearest to its own grid.
+                let length = Double(samples[9].times[0] - samples[0].times[0])
+                #expect(abs(length - 9 * step) <= 20_000, "\(length)")
+            }
+            // The device slows down again with the fastest gone, and the others do not notice.
+            try stage.kill(fast)
+            try stage.until("the device slows down") {
+                try stage.property("Rate", at: Stage.Object.accelerometer) == "d 50"
+            }
+            try stage.kill(odd)
+            try stage.until("the device slows down") {
+                try stage.property("Rate", at: Stage.Object.accelerometer) == "d 10"
+            }
+            #expect(try self.hear(3, from: slow).map(\.first) == [12, 13, 14])
+        }
+
+        @Test func aSecondClaimReplacesAndReleaseEnds() throws {
+            let stage = try Stage(broker: false)
+            let lines = try stage.script(
+                "p hear", "p \(Self.claim(100))", "p await 3", "p \(Self.claim(25))", "p await 3",
+                "p \(Self.sensor) Release", "p \(Self.sensor) Release",
+                "p call org.jostle.Sensors1 /org/jostle/Sensors1 org.jostle.Sensors1 ListSensors")
+            let firsts = lines.compactMap(Samples.init).map(\.first)
+            let replaced = try #require(lines.lastIndex { $0.contains("\"rate\": 25.0") })
+            let before = lines[..<replaced].compactMap(Samples.init).map(\.first)
+            let after = lines[replaced...].compactMap(Samples.init).map(\.first)
+            #expect(before == Array(0..<before.count) && before.count >= 3)
+            #expect(after == Array(0..<after.count) && after.count >= 3 && firsts.count == before.count + after.count)
+            // Nothing came after the answer to the release; the second one is no error.
+            #expect(lines.suffix(3).first == "p ok []")
+            #expect(lines.suffix(2).first == "p ok []")
+            #expect(try stage.property("Running", at: Stage.Object.accelerometer) == "b false")
+        }
+
+        @Test func samplesTravelTogether() throws {
+            let stage = try Stage(broker: false)
+            let script = try stage.startScript("p hear", "p \(Self.claim(100, latency: 200_000))")
+            let answer = try script.waitForLine { $0.hasPrefix("p ok ") }
+            #expect(answer.contains("\"batch-latency\": 200000"))
+            let batches = try self.hear(4, from: script)
+            var next = 0
+            for batch in batches {
+                #expect(batch.first == next)
+                #expect((15...25).contains(batch.times.count), "\(batch.times.count)")
+                #expect(batch.values.count == 3 * batch.times.count)
+                #expect(zip(batch.times, batch.times.dropFirst()).allSatisfy { $1 - $0 == 10_000 })
+                next += batch.times.count
+            }
+        }
+
+        /// A latency shorter than the time between two samples gathers nothing, and the answer says so.
+        @Test func aLatencyThatGathersNothingIsNone() throws {
+            let stage = try Stage(broker: false)
+            let lines = try stage.script("p \(Self.claim(10, latency: 50_000))")
+            #expect(lines.first?.contains("\"batch-latency\": 0") == true)
+        }
+
+        // MARK: Traces
+
+        private static let rows = 200
+        /// Fifty samples a second for four seconds; x counts them.
+        private static let trace =
+            "# jostle trace 1\n# sensor: accelerometer\n# unit: g\nt,x,y,z\n"
+            + (0..<rows).map { "\($0 * 20_000),\($0),0.5,-1\n" }.joined()
+
+        @Test func aTracePlaysAtItsSpeedWithItsOwnSpacing() throws {
+            let stage = try Stage(source: nil, broker: false, files: ["count.csv": Self.trace])
+            try stage.startReader("trace:\(stage.bus.directory)/count.csv?speed=20")
+            #expect(try stage.property("Rates", at: Stage.Object.accelerometer) == "ad 1 50")
+            #expect(try stage.property("Simulated", at: Stage.Object.accelerometer) == "b true")
+            let start = ContinuousClock.now
+            let script = try stage.startScript("p hear", "p \(Self.claim(50))")
+            let samples = try self.hear(Self.rows, from: script)
+            #expect(ContinuousClock.now - start < .seconds(3))
+            #expect(samples.map(\.first) == Array(0..<Self.rows))
+            #expect(samples.map { $0.values } == (0..<Self.rows).map { [Double($0), 0.5, -1] })
+            #expect(zip(samples, samples.dropFirst()).allSatisfy { $1.times[0] - $0.times[0] == 20_000 })
+        }
+
+        @Test func aLoopIsAGap() throws {
+            let stage = try Stage(source: nil, broker: false, files: ["count.csv": Self.trace])
+            try stage.startReader("trace:\(stage.bus.directory)/count.csv?speed=50&loop")
+            let script = try stage.startScript("p hear", "p \(Self.claim(50))")
+            let samples = try self.hear(Self.rows + 10, from: script)
+            #expect(samples.map(\.first) == Array(0..<Self.rows + 10))
+            let steps = zip(samples, samples.dropFirst()).map { $1.times[0] - $0.times[0] }
+            #expect(steps.indices.filter { steps[$0] != 20_000 } == [Self.rows - 1])
+            #expect(steps[Self.rows - 1] > 1_000_000)
+            #expect(samples[Self.rows].values == [0, 0.5, -1])
+        }
+
+        @Test func aTraceOfSeveralSensorsIsSeveralSensors() throws {
+            var text = "# jostle trace 1\n# accelerometer.unit: m/s2\n"
+            text += "t,accelerometer.x,accelerometer.y,accelerometer.z,light.lux\n"
+            for row in 0..<100 { text += "\(row * 10_000),9.80665,0,0,\(row % 2 == 0 ? "\(row)" : "")\n" }
+            let stage = try Stage(source: nil, broker: false, files: ["two.csv": text])
+            try stage.startReader("trace:\(stage.bus.directory)/two.csv?speed=5")
+            let light = "/org/jostle/Sensors1/light"
+            #expect(try stage.property("Channels", at: light) == "as 1 \"lux\"")
+            #expect(try stage.property("Rates", at: light) == "ad 1 50")
+            #expect(try stage.property("Rates", at: Stage.Object.accelerometer) == "ad 1 100")
+            let both = try stage.startScript(
+                "a hear", "l hear", "a \(Self.claim(100))",
+                "l call org.jostle.Sensors1 \(light) org.jostle.Sensors1.Sensor Claim a{sv} [{'rate':V('d',50.0)}]")
+            var (accelerations, lights): ([Samples], [Samples]) = ([], [])
+            while accelerations.count < 100 || lights.count < 50 {
+                let line = try both.waitForLine { $0.contains(" heard ") }
+                guard let samples = Samples(line) else { continue }
+                if line.hasPrefix("a ") { accelerations.append(samples) } else { lights.append(samples) }
+            }
+            #expect(accelerations.allSatisfy { $0.values == [1, 0, 0] })
+            #expect(lights.map { $0.values } == stride(from: 0, to: 100, by: 2).map { [Double($0)] })
+        }
+
+        @Test func motionIsAddedToMadeMotionOnly() throws {
+            let stage = try Stage(source: nil, broker: false, files: ["count.csv": Self.trace])
+            try stage.startReader("trace:\(stage.bus.directory)/count.csv")
+            let lines = try stage.script("p \(Self.sensor) Inject s ['shake']")
+            #expect(lines.first?.hasPrefix("p error org.freedesktop.DBus.Error.NotSupported: ") == true)
+        }
+
+        @Test func injectedMotionIsRead() throws {
+            let stage = try Stage(broker: false)
+            let lines = try stage.script(
+                "p hear", "p \(Self.claim(100))", "p await 5",
+                "p \(Self.sensor) Inject s ['shake peak=3g axis=y for=1s']",
+                "p await 110")
+            let samples = lines.compactMap(Samples.init)
+            let injected = try #require(lines.firstIndex(of: "p ok []"))
+            let quiet = lines[..<injected].compactMap(Samples.init).map { abs($0.values[1]) }
+            #expect(quiet.allSatisfy { $0 <= 0.05 })
+            let peak = try #require(samples.map { abs($0.values[1]) }.max())
+            #expect((2.8...3.1).contains(peak), "\(peak)")
+        }
+    }
+}
