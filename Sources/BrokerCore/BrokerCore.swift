@@ -84,6 +84,7 @@ package struct BrokerCore {
                 throw .limit(name: name, value: self.limits.table[name] ?? 0, message: "\(error)")
             }
         }
+        try self.checkPaces(compiled)
         for (request, detector) in zip(requests, compiled) {
             self.install(detector, request, for: client, at: arrival)
         }
@@ -101,6 +102,33 @@ package struct BrokerCore {
             self.drop(detector)
         }
         self.steer(&actions)
+    }
+
+    /// Every pace of a sensor costs a little with each sample, whoever asked for it.
+    private func checkPaces(_ detectors: [CompiledDetector]) throws(Refusal) {
+        var added: [String: Set<Pace>] = [:]
+        for detector in detectors {
+            let stream = self.stream(named: detector.sensor)
+            guard stream?.engine.hasPace(of: detector) != true else { continue }
+            added[detector.sensor, default: []].insert(Pace(detector))
+            let count = (stream?.engine.paces ?? 0) + (added[detector.sensor]?.count ?? 0)
+            guard count <= DetectionLimits.paces else {
+                throw .limit(
+                    name: "paces", value: UInt64(DetectionLimits.paces),
+                    message: "the detectors of the \(printable(detector.sensor)) look at too many paces")
+            }
+        }
+    }
+
+    /// What makes two detectors look at the same samples.
+    private struct Pace: Hashable {
+        let every: TimeSpan?
+        let decimation: Decimation
+
+        init(_ detector: CompiledDetector) {
+            self.every = detector.every
+            self.decimation = detector.decimation
+        }
     }
 
     /// The sensor a request is about, as far as that can be told before it is compiled.

@@ -12,6 +12,8 @@ package enum DetectionLimits {
     package static let future = TimeSpan.seconds(1)
     /// Looks a second of a detector that names no pace.
     package static let defaultRate = 50.0
+    /// Distinct paces of one sensor's detectors that an engine should be given (`paces`).
+    package static let paces = 64
     /// Bytes of a condition (`condition-length`).
     package static let conditionLength = 4_096
     /// Depth of parentheses, calls, `not` and signs (`condition-nesting`).
@@ -27,6 +29,6 @@ package enum DetectionLimits {
     package static let table: [String: UInt64] = [
         "condition-length": UInt64(conditionLength), "condition-nesting": UInt64(nesting),
         "condition-operations": UInt64(nodes), "condition-comparisons": UInt64(comparisons),
-        "condition-stateful": UInt64(stateful),
+        "condition-stateful": UInt64(stateful), "paces": UInt64(paces),
     ]
 }

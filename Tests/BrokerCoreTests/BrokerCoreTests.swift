@@ -83,6 +83,27 @@ import Testing
         #expect(bench.events.count == 2)
     }
 
+    @Test func theNumberOfPacesIsLimited() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        func pace(_ index: Int) -> DetectorRequest {
+            var request = Bench.planar("\(index)", 2)
+            request.options["every"] = .text("\(100 + index)ms")
+            return request
+        }
+        for index in 0..<64 { _ = try bench.add(app, pace(index)) }
+        _ = try bench.add(app, Bench.planar("again", 3))
+        do {
+            _ = try bench.add(app, pace(64))
+            Issue.record("nothing was refused")
+        } catch let refusal as Refusal {
+            guard case .limit("paces", 64, _) = refusal else {
+                Issue.record("refused by \(refusal)")
+                return
+            }
+        }
+    }
+
     @Test func removingAnUnknownOneRemovesNone() throws {
         var bench = Bench()
         let app = try bench.register(0, "org.example.App")

@@ -120,7 +120,7 @@ import Testing
         let block = Motions.accelerometer(
             seed: seed,
             .init(
-                rate: 100, seconds: 8, jitter: seed == 12 ? 0.3 : 0, shaking: 1, amplitude: 2...6,
+                rate: 100, seconds: 12, jitter: seed == 12 ? 0.3 : 0, shaking: 1, amplitude: 2...6,
                 gaps: seed == 13 ? 0.003 : 0))
         let compiled = try options.map { (options) throws(DetectorProblem) in try detector(item.text, options) }
         // Company that shares features and compound conditions must change nothing.

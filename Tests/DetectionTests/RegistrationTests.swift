@@ -75,6 +75,9 @@ import Testing
         #expect(engine.statefulFeatures == 3)
         engine.add(try detector("norm(user) > 1g", ["every": .text("100ms")]), as: DetectorID(100), at: .zero)
         #expect(engine.statefulFeatures == 6)
+        #expect(engine.paces == 2)
+        #expect(engine.hasPace(of: try preset("shake.planar")))
+        #expect(!engine.hasPace(of: try preset("shake.axis")))
         for index in 0..<UInt32(100) { engine.remove(DetectorID(index)) }
         #expect(engine.statefulFeatures == 3)
         #expect(engine.neededRate == 10)

@@ -52,6 +52,16 @@ package struct DetectionEngine {
     /// Distinct filters, windows and other memories that all detectors together need.
     package var statefulFeatures: Int { self.lanes.reduce(0) { $0 + $1.graph.stateful } }
 
+    /// Distinct pairs of `every` and `decimation`. Each costs a little with every sample, so who admits detectors should
+    /// hold them to `DetectionLimits.paces`.
+    package var paces: Int { self.lanes.count }
+
+    /// True when some detector has this one's pace already.
+    package func hasPace(of detector: CompiledDetector) -> Bool {
+        let every = detector.every?.microseconds ?? 0
+        return self.lanes.contains { $0.clock.every == every && $0.decimation == detector.decimation }
+    }
+
     /// The rate in Hz that the sensor must run at, or `nil` when nobody needs it.
     package var neededRate: Double? { self.rates.keys.max() }
 
