@@ -137,6 +137,6 @@ let package = Package(
         tests("BusPolicyTests", ["TestSupport"]),
         tests("BaselineTests", ["TestSupport"]),
         tests("BenchTests", ["jostle-bench", "TestSupport"]),
-        tests("SystemTests", ["JostleClient", "TestSupport"]),
+        tests("SystemTests", ["jostle", "BrokerCore", "JostleClient", "Motion", "TestSupport", "Traces"]),
     ] + fuzzTargets
 )
