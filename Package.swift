@@ -105,6 +105,10 @@ let package = Package(
 
         program("jostle-bench", ["Detection", "Motion", "TestSupport", "DaemonSupport", "DBus", "EventLoop"]),
 
+        // How an app uses the client library; run by the tests.
+        .executableTarget(
+            name: "example-watch", dependencies: ["JostleClient"], path: "docs/examples/swift", swiftSettings: strict),
+
         // What tests and the benchmark run on, and what the benchmark compares with.
         helper("jostle-baseline", ["CDBus"]),
         helper("test-tether", path: "Tests/Tether"),

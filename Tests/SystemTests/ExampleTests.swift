@@ -1,0 +1,74 @@
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// The examples do what a careful app does.
+    @Suite(.serialized) struct Examples {
+        enum Example: String, CaseIterable, Sendable {
+            case python, swift
+
+            var command: [String] {
+                switch self {
+                case .python: ["python3", Programs.source("docs/examples/watch.py")]
+                case .swift: [Programs.path(of: "example-watch")]
+                }
+            }
+        }
+
+        private func start(_ example: Example, _ stage: Stage, _ arguments: String...) throws -> BackgroundProgram {
+            try BackgroundProgram(tool: example.command + arguments, environment: stage.environment)
+        }
+
+        @Test(arguments: Example.allCases)
+        func hearsEventsAndOutlivesTheBroker(_ example: Example) throws {
+            let stage = try Stage()
+            let app = try self.start(example, stage, "shake.planar", "threshold=2.5g")
+            _ = try app.waitForLine { $0 == "  threshold = 2.5" }
+            _ = try app.waitForLine { $0 == "watching" }
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            _ = try app.waitForLine {
+                $0.hasPrefix("event 1: watch, peak 2.") || $0.hasPrefix("event 1: watch, peak 3.")
+            }
+
+            try stage.kill(stage.broker)
+            _ = try app.waitForLine { $0 == "the broker is gone" }
+            try stage.startBroker()
+            _ = try app.waitForLine { $0 == "the broker is back" }
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            _ = try app.waitForLine { $0.hasPrefix("event 1: watch, ") }
+            #expect(app.end == nil)
+        }
+
+        @Test(arguments: Example.allCases)
+        func believesNobodyButTheBroker(_ example: Example) throws {
+            let stage = try Stage()
+            let app = try self.start(example, stage, "shake.planar")
+            _ = try app.waitForLine { $0 == "watching" }
+            let row = try stage.busctl(
+                "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps")
+            let path = try #require(row.stdout.split(separator: "\"").dropFirst().first)
+            let last = try #require(path.split(separator: "/").last)
+            // The path of a client without a name is its unique name: _3a1_2e5 is :1.5.
+            let client = last.replacing("_3a", with: ":").replacing("_2e", with: ".")
+            _ = try stage.script(
+                "f send \(client) \(path) org.jostle.Broker1.App Event (tttsda{sv}) [[7,7,7,'forged',9.0,{}]]",
+                "f send \(client) /org/freedesktop/DBus org.freedesktop.DBus NameOwnerChanged sss "
+                    + "['org.jostle.Broker1',':1.0','']")
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            _ = try app.waitForLine { $0.hasPrefix("event 1: watch, ") }
+            #expect(!app.output.contains("forged") && !app.output.contains("gone"))
+        }
+
+        @Test(arguments: Example.allCases)
+        func saysWhatIsWrong(_ example: Example) throws {
+            let stage = try Stage()
+            let bad = try stage.run(example.command + ["shake.planer"])
+            #expect(bad.status == 1)
+            #expect((bad.stdout + bad.stderr).contains("did you mean 'shake.planar'?"), "\(bad)")
+            try stage.kill(stage.broker)
+            let absent = try stage.run(example.command + ["shake.planar"])
+            #expect(absent.status == 1)
+            #expect((absent.stdout + absent.stderr).contains("org.jostle.Broker1"), "\(absent)")
+        }
+    }
+}
