@@ -105,19 +105,12 @@ extension EndToEnd {
 
         // MARK: Other ways to the reader
 
-        /// The command of a service file as it is installed, with the programs of this build.
-        private func installed(_ name: String) throws -> PrivateBus.Service {
-            let file = Programs.source("dbus/services/\(name).service.in")
-            let command = try Tool.run([
-                "sed", "-n", "s|^Exec=@libexecdir@/|\(Programs.directory)/|p", file,
-            ]).stdout
-            return PrivateBus.Service(name: name, command: String(command.dropLast()))
-        }
-
         @Test func theBusStartsWhatIsNeeded() throws {
             let stage = try Stage(
                 source: nil, broker: false,
-                services: [try self.installed("org.jostle.Sensors1"), try self.installed("org.jostle.Broker1")])
+                services: [
+                    try Stage.installedService("org.jostle.Sensors1"), try Stage.installedService("org.jostle.Broker1"),
+                ])
             // Looking at the apps starts the broker; it starts no reader while nobody needs one.
             #expect(try stage.jostle("apps").status == 0)
             #expect(try stage.property("Sensors", at: Stage.Object.broker) == "aa{sv} 0")

@@ -110,10 +110,12 @@ extension EndToEnd {
             #expect(reader.end == nil && broker.end == nil && app.end == nil)
         }
 
-        @Test func aDaemonCanEndWithItsBus() throws {
+        /// What a bus has started has no work on another.
+        @Test func anActivatedDaemonEndsWithItsBus() throws {
             let stage = try Stage(source: nil, broker: false, replaceable: true)
-            let daemons = try ["jostle-sensord", "jostle-brokerd"].map { name in
-                let daemon = try BackgroundProgram(name, ["--bus", stage.address, "--exit-with-bus"])
+            let daemons = try ["org.jostle.Sensors1", "org.jostle.Broker1"].map { name in
+                let command = try Stage.installedService(name).command.split(separator: " ").map(String.init)
+                let daemon = try BackgroundProgram(tool: command, environment: stage.environment)
                 try Stage.waitUntilServing(daemon)
                 return daemon
             }

@@ -88,6 +88,13 @@ final class Stage {
         #expect(try program.waitForEnd() == .killed(signal: SIGKILL))
     }
 
+    /// A service file as it is installed, with the programs of this build.
+    static func installedService(_ name: String) throws -> PrivateBus.Service {
+        let file = Programs.source("dbus/services/\(name).service.in")
+        let lines = try Tool.run(["sed", "-n", "s|^Exec=@libexecdir@|\(Programs.directory)|p", file]).stdout
+        return PrivateBus.Service(name: name, command: String(lines.dropLast()))
+    }
+
     // MARK: Programs
 
     /// What makes a program take our bus for its session bus.
