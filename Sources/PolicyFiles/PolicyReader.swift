@@ -71,33 +71,33 @@ package struct PolicyReader {
     }
 
     private mutating func merge(_ section: DocumentSection, into index: Int) {
-        guard let schema = Schema.sections.first(where: { $0.name == self.sections[index].kind }) else { return }
+        let kind = self.sections[index].kind
+        guard let keys = Schema.keyFacts[kind] else { return }
         var seen: [String: Int] = [:]
         for assignment in section.assignments {
-            guard let key = schema.keys.first(where: { $0.name == assignment.key.text }) else {
+            let name = assignment.key.text
+            guard let key = keys[name] else {
                 self.findings.append(
-                    Values.unknown(
-                        assignment.key, "key of [\(schema.name)]", among: schema.keys.map { $0.name }
-                    ).finding)
+                    Values.unknown(assignment.key, "key of [\(kind)]", among: keys.keys.sorted()).finding)
                 continue
             }
             let line = assignment.key.place.line
-            if let first = seen.updateValue(line, forKey: key.name), !key.type.isList {
+            if let first = seen.updateValue(line, forKey: name), !key.type.isList {
                 self.findings.append(
                     Finding(
                         .duplicate, at: assignment.key.place,
-                        "'\(key.name)' stands in this section twice, first in "
+                        "'\(name)' stands in this section twice, first in "
                             + "line \(first)", advice: "remove one"))
                 continue
             }
             if self.sections[index].layer == .user, !key.isForUsers {
                 self.findings.append(
                     Finding(
-                        .notForUsers, at: assignment.key.place, "'\(key.name)' is not for a user's own files",
+                        .notForUsers, at: assignment.key.place, "'\(name)' is not for a user's own files",
                         advice: "these may deny and make limits smaller; ask the administrator for more"))
                 continue
             }
-            self.sections[index].assign(key.name, assignment.value, isList: key.type.isList)
+            self.sections[index].assign(name, assignment.value, isList: key.type.isList)
         }
     }
 
@@ -115,24 +115,24 @@ package struct PolicyReader {
                     check: .unsupported, place: kind.place, message: "this version has no [\(kind.text)] sections",
                     advice: "remove the section")
             }
-            guard let schema = Schema.sections.first(where: { $0.name == kind.text }) else {
+            guard let wantedArgument = Schema.arguments[kind.text] else {
                 throw Values.unknown(kind, "section", among: Schema.sections.map(\.name) + Schema.later)
             }
-            if layer == .user, schema.name == "Group" {
+            if layer == .user, kind.text == "Group" {
                 throw ValueProblem(
                     check: .notForUsers, place: kind.place, message: "groups are not for a user's own files",
                     advice: "these may deny and make limits smaller; ask the administrator for more")
             }
-            let wanted = schema.argument.isEmpty ? 1 : 2
+            let wanted = wantedArgument.isEmpty ? 1 : 2
             guard section.header.count == wanted else {
-                let header = schema.argument.isEmpty ? schema.name : "\(schema.name) \(schema.argument)"
+                let header = wantedArgument.isEmpty ? kind.text : "\(kind.text) \(wantedArgument)"
                 throw ValueProblem(
                     check: .syntax, place: section.header.count > wanted ? section.header[wanted].place : kind.place,
                     message: "expected [\(header)]", advice: "write it that way")
             }
             let argument = wanted == 2 ? section.header[1] : nil
-            if let argument { try Self.check(argument, of: schema.name) }
-            return (Identity(layer: layer, kind: schema.name, argument: argument?.text ?? ""), argument)
+            if let argument { try Self.check(argument, of: kind.text) }
+            return (Identity(layer: layer, kind: kind.text, argument: argument?.text ?? ""), argument)
         } catch {
             self.findings.append(error.finding)
             return nil
@@ -164,15 +164,15 @@ package struct PolicyReader {
             sectionOf[section.place] = index
             switch section.kind {
             case "Policy":
-                self.apply(Schema.policy, section, to: &draft)
+                self.apply(Schema.policyKeys, section, to: &draft)
                 if section.layer == .user, draft.otherwise == .allow { self.refuse(section, "Default") }
             case "Group":
                 var group = GroupConfiguration(name: section.argument?.text ?? "", place: section.place)
-                self.apply(Schema.group, section, to: &group)
+                self.apply(Schema.groupKeys, section, to: &group)
                 groups.append(group)
             case "Rule":
                 var rule = RuleDraft(name: section.argument?.text ?? "", place: section.place)
-                self.apply(Schema.rule, section, to: &rule)
+                self.apply(Schema.ruleKeys, section, to: &rule)
                 if section.layer == .user, rule.effect == .allow { self.refuse(section, "Then") }
                 if rule.effect == nil, section["Then"] == nil {
                     self.findings.append(
@@ -180,6 +180,7 @@ package struct PolicyReader {
                             .incomplete, at: section.place, "[Rule \(rule.name)] says neither allow nor deny",
                             advice: "add Then=allow or Then=deny"))
                 }
+                self.checkPossible(rule, section)
                 rules.append(rule)
             default: break
             }
@@ -200,15 +201,33 @@ package struct PolicyReader {
             sections: self.sections, sectionOf: sectionOf)
     }
 
-    private mutating func apply<Target>(_ keys: [Key<Target>], _ section: MergedSection, to target: inout Target) {
-        for key in keys {
-            guard let words = section[key.name] else { continue }
+    private mutating func apply<Target>(
+        _ keys: [String: Key<Target>], _ section: MergedSection, to target: inout Target
+    ) {
+        for name in section.keys {
+            guard let key = keys[name], let words = section[name] else { continue }
             do throws(ValueProblem) {
                 try key.set(&target, words)
             } catch {
                 self.findings.append(error.finding)
             }
         }
+    }
+
+    /// Conditions that never hold together are nobody's intention.
+    private mutating func checkPossible(_ rule: RuleDraft, _ section: MergedSection) {
+        var keys = RuleRegion(rule.conditions).contradiction
+        let isAway = rule.conditions.states.elements.allSatisfy { !$0.canReceive }
+        if keys.isEmpty, isAway, rule.conditions.activities.any != nil { keys = ["WhenState", "WhenActivity"] }
+        if keys.isEmpty, RuleIndex.witnesses(of: rule.conditions.apps, beside: []).isEmpty { keys = ["WhenApp"] }
+        if keys.isEmpty, RuleIndex.witnesses(of: rule.conditions.presets, beside: []).isEmpty { keys = ["WhenPreset"] }
+        keys = keys.filter { section[$0] != nil }
+        guard let key = keys.first else { return }
+        let together = keys.count == 1 ? "can never hold" : "can never hold together"
+        self.findings.append(
+            Finding(
+                .impossible, at: section.place(of: key), "\(keys.joined(separator: ", ")) \(together)",
+                advice: "change or remove \(keys.count == 1 ? "it" : "one of them")"))
     }
 
     private mutating func refuse(_ section: MergedSection, _ key: String) {
@@ -241,14 +260,14 @@ package struct PolicyReader {
             if section.layer == .system { system[id] = section } else { user[id] = section }
         }
         var common = AppSettings()
-        if let section = system["*"] { self.apply(Schema.app, section, to: &common) }
+        if let section = system["*"] { self.apply(Schema.appKeys, section, to: &common) }
         func tightened(_ settings: AppSettings, for id: String, _ reader: inout PolicyReader) -> AppSettings {
             var settings = settings
             var done: Set<String> = []
             for section in [user[id], id == "*" ? nil : user["*"]] {
                 guard let section else { continue }
                 var own = AppSettings()
-                reader.apply(Schema.app, section, to: &own)
+                reader.apply(Schema.appKeys, section, to: &own)
                 for key in section.keys where done.insert(key).inserted { Schema.tighten(&settings, to: own, key) }
             }
             return settings
@@ -256,7 +275,7 @@ package struct PolicyReader {
         var apps: [AppID: AppSettings] = [:]
         for id in Set(system.keys).union(user.keys).subtracting(["*"]).sorted() {
             var settings = common
-            if let section = system[id] { self.apply(Schema.app, section, to: &settings) }
+            if let section = system[id] { self.apply(Schema.appKeys, section, to: &settings) }
             apps[AppID(id)] = tightened(settings, for: id, &self)
         }
         return (apps, tightened(common, for: "*", &self))

@@ -27,6 +27,34 @@ enum Schema {
             keys: Self.described(rule)),
     ]
 
+    /// What the reader asks about a key, without going through the table.
+    struct KeyFacts: Sendable {
+        var type: ValueType
+        var isForUsers: Bool
+    }
+
+    /// By section, then by key.
+    static let keyFacts: [String: [String: KeyFacts]] = Dictionary(
+        uniqueKeysWithValues: sections.map { section in
+            (
+                section.name,
+                Dictionary(
+                    uniqueKeysWithValues: section.keys.map {
+                        ($0.name, KeyFacts(type: $0.type, isForUsers: $0.isForUsers))
+                    })
+            )
+        })
+    static let arguments: [String: String] = Dictionary(uniqueKeysWithValues: sections.map { ($0.name, $0.argument) })
+
+    static let policyKeys = byName(policy)
+    static let groupKeys = byName(group)
+    static let appKeys = byName(app)
+    static let ruleKeys = byName(rule)
+
+    private static func byName<Target>(_ keys: [Key<Target>]) -> [String: Key<Target>] {
+        Dictionary(uniqueKeysWithValues: keys.map { ($0.name, $0) })
+    }
+
     /// Sections that this version does not have yet.
     static let later = ["Class", "Interaction"]
 

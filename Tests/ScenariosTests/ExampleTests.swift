@@ -62,6 +62,25 @@ private let names: [String] = {
         #expect(!outcome.verdicts.isEmpty)
     }
 
+    /// What the linter has to say about an example is meant to be so.
+    @Test(arguments: names)
+    func isLintClean(_ name: String) throws {
+        let (files, _) = PolicyDirectories.load(system: ["\(examples)/\(name)"], naming: .fileName)
+        let findings = PolicyLinter.check(PolicyReader.read(files))
+        let meant: [String: Set<Check>] = [
+            // The foreground outranks others by far, and is meant to.
+            "05-quota-cooldown-battery": [.starvation], "06-sticky-workout": [.starvation],
+            // The right to know places is all it takes to be woken for them.
+            "07-locked-suspended-dead": [.weakIdentity],
+        ]
+        #expect(Set(findings.map(\.check)) == meant[name] ?? [], "\(findings)")
+    }
+
+    @Test func theShippedPolicyIsLintClean() {
+        let (files, _) = PolicyDirectories.load(system: [root + "policies"], naming: .fileName)
+        #expect(PolicyLinter.check(PolicyReader.read(files)) == [])
+    }
+
     @Test(arguments: names)
     func aScenarioWrittenIsTheOneRead(_ name: String) throws {
         let scenario = try Scenario(parsing: contents(of: "\(examples)/\(name)/scenario"))
@@ -79,5 +98,23 @@ private let names: [String] = {
         #expect(zip(policy.rules, Policy.builtIn.rules).allSatisfy { $0.says(sameAs: $1) })
         #expect(policy.apps == Policy.builtIn.apps)
         #expect(policy.everyApp == Policy.builtIn.everyApp)
+    }
+
+    /// The tables of docs/policy.md are those of the code.
+    @Test func theDocumentationHasAllKeysAndChecks() throws {
+        let path = root + "docs/policy.md"
+        for (name, table) in [("keys", PolicyText.keyTable()), ("checks", PolicyText.checkTable())] {
+            let text = try contents(of: path)
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+            let start = try #require(lines.firstIndex(of: "<!-- \(name) -->"))
+            let end = try #require(lines.firstIndex(of: "<!-- /\(name) -->"))
+            let wanted = table.split(separator: "\n", omittingEmptySubsequences: false)
+            if getenv("JOSTLE_WRITE_EXAMPLES") != nil {
+                let all = lines[...start] + wanted + lines[end...]
+                try write(all.joined(separator: "\n"), to: path)
+            } else {
+                #expect(lines[(start + 1)..<end] == wanted[...], "JOSTLE_WRITE_EXAMPLES=1 writes it anew")
+            }
+        }
     }
 }

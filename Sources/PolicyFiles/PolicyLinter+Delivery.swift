@@ -1,0 +1,151 @@
+import Arbitration
+import Motion
+
+extension PolicyLinter {
+    mutating func checkDelivery() {
+        var keeps: Rule?
+        for rule in self.policy.rules {
+            if rule.effect == .deny {
+                self.checkIdle(rule, ["Strength", "Deliver", "Reliability", "Durability", "Lifespan"], "which denies")
+                continue
+            }
+            if rule.group == nil { self.checkIdle(rule, ["Strength"], "which names no group") }
+            self.checkTerms(rule)
+            if rule.terms.kind != .live, keeps == nil { keeps = rule }
+        }
+        if let keeps, self.policy.everyApp.quota == nil {
+            self.find(
+                .unlimited, at: keeps.place,
+                "\(Self.named(keeps)) wakes apps or stores for them, and [App *] has no Quota",
+                advice: "give [App *] a Quota")
+        }
+    }
+
+    private mutating func checkIdle(_ rule: Rule, _ keys: [String], _ why: String) {
+        guard let section = self.section(at: rule.place) else { return }
+        for key in keys where section[key] != nil {
+            self.find(
+                .withoutEffect, at: section.place(of: key), "\(key) does nothing in \(Self.named(rule)), \(why)",
+                advice: "remove it")
+        }
+    }
+
+    private mutating func checkTerms(_ rule: Rule) {
+        let conditions = rule.conditions
+        let names = conditions.apps.any
+        let isForNamed = !names.isEmpty && names.allSatisfy(\.isLiteral)
+        let isForGranted = conditions.grants.any != nil || conditions.activities.any != nil
+        if rule.terms.kind == .wake, !isForNamed, !isForGranted {
+            self.find(
+                .wakeForAnybody, at: self.place(of: "Deliver", at: rule.place),
+                "\(Self.named(rule)) wakes any app that asks", advice: "name the apps, or ask for a grant")
+        }
+        if rule.terms.kind == .live, conditions.states.elements.allSatisfy({ !$0.canReceive }) {
+            self.find(
+                .lostByDesign, at: self.place(of: "WhenState", at: rule.place),
+                "\(Self.named(rule)) is for apps that are not there, and delivers only to those that are",
+                advice: "add Deliver=wake or Deliver=store")
+        }
+        let isGesture = conditions.presets.any.contains { $0.text.hasPrefix("shake") || $0.text == "system.shake" }
+        if rule.terms.durability == .persistent, isGesture, rule.terms.lifespan > .seconds(60) {
+            self.find(
+                .staleGesture, at: self.place(of: "Lifespan", at: rule.place),
+                "a shake may be delivered \(Shown.span(rule.terms.lifespan)) after it was made",
+                advice: "make Lifespan 1min at most")
+        }
+        let isWeak = conditions.proofs.contains(.name) || conditions.proofs.contains(.uid)
+        if isWeak, rule.terms.kind == .wake || rule.strength >= 100 {
+            self.find(
+                .weakIdentity, at: rule.place,
+                "\(Self.named(rule)) is strong, and matches whoever takes the name first",
+                advice: "add WhenIdentity=unit flatpak")
+        }
+    }
+
+    // MARK: Installed apps
+
+    mutating func checkInstalled() {
+        guard let installed = self.installed else { return }
+        let ids = Set(installed.map(\.id.name))
+        for rule in self.policy.rules {
+            for pattern in rule.conditions.apps.any where pattern.isLiteral && !ids.contains(pattern.text) {
+                self.missing(pattern.text, at: self.place(of: "WhenApp", at: rule.place), ids)
+            }
+        }
+        for section in self.reading.sections where section.kind == "App" {
+            guard let id = section.argument, id.text != "*", !ids.contains(id.text) else { continue }
+            self.missing(id.text, at: section.place, ids)
+        }
+        for app in installed {
+            for detector in app.detectors { self.checkServed(app, detector) }
+        }
+        for group in self.policy.groups where group.mode == .exclusive && group.select.first == .strength {
+            if group.aging == nil { self.checkDominated(group, installed) }
+        }
+    }
+
+    private mutating func missing(_ id: String, at place: Place, _ ids: Set<String>) {
+        let near = Suggestion.nearest(to: id, among: ids.sorted())
+        self.find(
+            .notInstalled, at: place, "the app '\(printable(id))' is not installed",
+            advice: near.map { "did you mean '\($0)'?" } ?? "install it, or remove what is said about it")
+    }
+
+    private mutating func checkServed(_ app: InstalledApp, _ detector: DetectorFacts) {
+        let rules = self.policy.rulesTried(for: app.id, preset: detector.preset)
+        if self.policy.otherwise == .allow || rules.contains(where: { $0.effect == .allow }) { return }
+        let place = self.policy.rules.last?.place ?? Place(file: "", line: 1)
+        self.find(
+            .neverDelivered, at: place,
+            "no rule ever allows '\(printable(detector.name))' of \(app.id), which listens for "
+                + "'\(printable(detector.preset))'", advice: "add a rule for it, or tell the app's author")
+    }
+
+    /// Strengths with which a detector can come to a group.
+    private func strengths(_ id: AppID, _ detector: DetectorFacts, _ group: String) -> [Int] {
+        var strengths: [Int] = []
+        let everything = RuleRegion(Conditions())
+        for rule in self.policy.rulesTried(for: id, preset: detector.preset) {
+            if rule.effect == .allow, rule.group == group { strengths.append(rule.strength) }
+            // What stands behind a rule that always matches is never asked.
+            if everything.isCovered(by: RuleRegion(rule.conditions)) { break }
+        }
+        return strengths
+    }
+
+    /// Detectors that fire only when another fires, too, of an app that is always stronger.
+    private mutating func checkDominated(_ group: GroupConfiguration, _ installed: [InstalledApp]) {
+        struct Claim {
+            var id: AppID
+            var detector: DetectorFacts
+            var threshold: Double
+            var weakest: Int
+            var strongest: Int
+        }
+        var byPreset: [String: [Claim]] = [:]
+        for app in installed {
+            for detector in app.detectors where !detector.preset.isEmpty {
+                let strengths = self.strengths(app.id, detector, group.name)
+                guard let threshold = detector.threshold, let low = strengths.min(), let high = strengths.max() else {
+                    continue
+                }
+                byPreset[detector.preset, default: []].append(
+                    Claim(id: app.id, detector: detector, threshold: threshold, weakest: low, strongest: high))
+            }
+        }
+        for (_, claims) in byPreset.sorted(by: { $0.key < $1.key }) {
+            // From the most sensitive on, the strongest of those before is the one that may dominate.
+            var dominant: Claim?
+            for claim in claims.sorted(by: { ($0.threshold, $0.id) < ($1.threshold, $1.id) }) {
+                if let other = dominant, other.id != claim.id, other.weakest > claim.strongest {
+                    self.find(
+                        .dominated, at: group.place,
+                        "whenever '\(printable(claim.detector.name))' of \(claim.id) fires, \(other.id) fires too and "
+                            + "is stronger in [Group \(group.name)]",
+                        advice: "add Aging, or select by specificity first")
+                }
+                if claim.weakest > dominant?.weakest ?? .min { dominant = claim }
+            }
+        }
+    }
+}

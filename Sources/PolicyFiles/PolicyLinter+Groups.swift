@@ -1,0 +1,158 @@
+import Arbitration
+import Motion
+
+extension PolicyLinter {
+    mutating func checkGroups() {
+        var rulesOf: [String: [Rule]] = [:]
+        for rule in self.policy.rules where rule.effect == .allow {
+            if let group = rule.group { rulesOf[group, default: []].append(rule) }
+        }
+        for group in self.policy.groups {
+            let rules = rulesOf[group.name] ?? []
+            self.checkKeys(group)
+            self.checkWindow(group, rules)
+            switch group.mode {
+            case .broadcast: break
+            case .exclusive: self.checkFairness(group, rules)
+            case .ordered: self.checkOrder(group, rules)
+            }
+            if group.mode != .broadcast {
+                self.checkRanking(group, rules)
+                self.checkSticky(group, rules)
+            }
+        }
+    }
+
+    /// Keys that mean something only beside others.
+    private mutating func checkKeys(_ group: GroupConfiguration) {
+        var idle: [String] = []
+        if group.mode != .ordered { idle += ["AckTimeout", "OrderBudget"] }
+        if group.mode == .broadcast {
+            idle += ["Select", "CommitWindow", "EagerCommit", "Sticky", "Lease", "Hysteresis", "Aging"]
+        } else {
+            if !group.isSticky { idle += ["Lease", "Hysteresis"] }
+            if group.commitWindow == .zero { idle.append("EagerCommit") }
+        }
+        guard let section = self.section(at: group.place) else { return }
+        for key in idle where section[key] != nil {
+            self.find(
+                .withoutEffect, at: section.place(of: key),
+                "\(key) does nothing in [Group \(group.name)], which is \(group.mode.name)"
+                    + (group.mode != .broadcast && !group.isSticky && ["Lease", "Hysteresis"].contains(key)
+                        ? " and not sticky" : ""),
+                advice: "remove it")
+        }
+    }
+
+    private mutating func checkWindow(_ group: GroupConfiguration, _ rules: [Rule]) {
+        guard group.mode != .broadcast else { return }
+        let place = self.place(of: "CommitWindow", at: group.place)
+        if let rule = rules.min(by: { $0.terms.lifespan < $1.terms.lifespan }),
+            group.commitWindow.microseconds > rule.terms.lifespan.microseconds / 2
+        {
+            self.find(
+                .longWindow, at: place,
+                "waiting \(Shown.span(group.commitWindow)) uses up more than half of the "
+                    + "\(Shown.span(rule.terms.lifespan)) that \(Self.named(rule)) gives an event",
+                advice: "make CommitWindow shorter or Lifespan longer")
+        } else if group.commitWindow > .milliseconds(500) {
+            self.find(
+                .longWindow, at: place, "people notice a wait of \(Shown.span(group.commitWindow))",
+                advice: "make it 500ms at most")
+        }
+    }
+
+    /// The number of apps that can come to a group: as far as rules name them, or those that are installed.
+    private func apps(_ rules: [Rule]) -> (names: Set<String>, isOpen: Bool) {
+        var names: Set<String> = []
+        var isOpen = false
+        for rule in rules {
+            let any = rule.conditions.apps.any
+            if any.isEmpty || !any.allSatisfy(\.isLiteral) { isOpen = true }
+            for pattern in any where pattern.isLiteral { names.insert(pattern.text) }
+        }
+        return (names, isOpen)
+    }
+
+    private mutating func checkOrder(_ group: GroupConfiguration, _ rules: [Rule]) {
+        let named = self.apps(rules)
+        let count = named.names.count + (named.isOpen ? 1 : 0)
+        let (needed, overflow) = group.ackTimeout.microseconds.multipliedReportingOverflow(by: Int64(count))
+        if overflow || needed > group.orderBudget.microseconds {
+            self.find(
+                .orderArithmetic, at: self.place(of: "OrderBudget", at: group.place),
+                "\(count) apps at \(Shown.span(group.ackTimeout)) each need more than "
+                    + "\(Shown.span(group.orderBudget))", advice: "make OrderBudget longer or AckTimeout shorter")
+        }
+        for rule in rules where group.orderBudget > rule.terms.lifespan {
+            self.find(
+                .orderArithmetic, at: self.place(of: "Lifespan", at: rule.place),
+                "an event of \(Self.named(rule)) may die before the order of [Group \(group.name)] comes to its end",
+                advice: "make Lifespan at least \(Shown.span(group.orderBudget))")
+        }
+    }
+
+    /// Whether anything but the registration order tells the candidates apart.
+    private mutating func checkRanking(_ group: GroupConfiguration, _ rules: [Rule]) {
+        guard group.select.allSatisfy({ $0 == .strength }) else { return }
+        let byStrength = Dictionary(grouping: rules, by: \.strength)
+        for rule in rules {
+            let isOpen = self.apps([rule]).isOpen || self.apps([rule]).names.count > 1
+            guard isOpen || (byStrength[rule.strength]?.count ?? 0) > 1 else { continue }
+            self.find(
+                .undecidedRank, at: self.place(of: "Select", at: group.place),
+                "apps of Strength \(rule.strength) in [Group \(group.name)] differ only in who registered first",
+                advice: "add recent, specificity or round-robin to Select")
+            return
+        }
+    }
+
+    /// The weakest and the strongest rule of a group, unless all are the same.
+    private func spread(_ rules: [Rule]) -> (weakest: Rule, strongest: Rule, width: Int)? {
+        guard let weakest = rules.min(by: { $0.strength < $1.strength }),
+            let strongest = rules.max(by: { $0.strength < $1.strength }), weakest.strength < strongest.strength
+        else { return nil }
+        return (weakest, strongest, strongest.strength - weakest.strength)
+    }
+
+    private mutating func checkFairness(_ group: GroupConfiguration, _ rules: [Rule]) {
+        guard let spread = self.spread(rules) else { return }
+        guard let aging = group.aging else {
+            if group.select.first == .strength {
+                self.find(
+                    .starvation, at: group.place,
+                    "\(Self.named(spread.weakest)) may never win [Group \(group.name)] "
+                        + "against \(Self.named(spread.strongest))", advice: "add Aging, if it should get its turn")
+            }
+            return
+        }
+        let place = self.place(of: "Aging", at: group.place)
+        if group.select.first != .strength {
+            self.find(
+                .agingTooSmall, at: place,
+                "Aging adds to strength, which [Group \(group.name)] does not select by first",
+                advice: "put strength first in Select")
+        } else if aging.limit <= spread.width {
+            self.find(
+                .agingTooSmall, at: place,
+                "at most \(aging.limit) more does not bring \(Self.named(spread.weakest)) "
+                    + "before \(Self.named(spread.strongest))", advice: "make its max more than \(spread.width)")
+        }
+    }
+
+    private mutating func checkSticky(_ group: GroupConfiguration, _ rules: [Rule]) {
+        guard group.isSticky else { return }
+        let width = (self.spread(rules)?.width ?? 0) + (group.aging?.limit ?? 0)
+        if group.lease == nil {
+            self.find(
+                .sticky, at: group.place, "the holder of [Group \(group.name)] keeps it for as long as it lives",
+                advice: "give it a Lease")
+        }
+        if width < max(1, group.hysteresis) {
+            self.find(
+                .sticky, at: self.place(of: "Hysteresis", at: group.place),
+                "nobody is stronger by \(max(1, group.hysteresis)), so nobody can take [Group \(group.name)] from its holder",
+                advice: "make Hysteresis smaller")
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import Arbitration
+
+extension PolicyLinter {
+    /// Rules against the rules before them.
+    mutating func checkRules() {
+        let index = RuleIndex(self.policy.rules)
+        let regions = self.policy.rules.map { RuleRegion($0.conditions) }
+        for position in index.rules.indices {
+            if self.budget > 0 { self.check(position, index, regions) }
+            guard self.budget <= 0 else { continue }
+            let left = index.rules.count - position
+            self.find(
+                .undecided, at: index.rules[position].place,
+                "\(left) rules from here on were not fully compared with those before them",
+                advice: "name apps or presets in more rules, or allow more work")
+            return
+        }
+    }
+
+    /// What the rules before one leave of it.
+    private mutating func check(_ position: Int, _ index: RuleIndex, _ regions: [RuleRegion]) {
+        let rule = index.rules[position]
+        let conditions = rule.conditions
+        var deciders: [Int] = []
+        var crossing: Int?
+        var isCovered = true
+        var isExact = true
+        let earlier = self.exceptions(before: position, index)
+        let presets = RuleIndex.witnesses(of: conditions.presets, beside: earlier.map(\.presets))
+        for app in RuleIndex.witnesses(of: conditions.apps, beside: earlier.map(\.apps)) {
+            for preset in presets {
+                var rest = [regions[position]]
+                var work = 0
+                index.visit(app: app, preset: preset, before: position) { other in
+                    work += 1
+                    guard index.matches(other, app: app, preset: preset) else { return work < self.budget }
+                    guard regions[other].intersects(regions[position]) else { return work < self.budget }
+                    if crossing == nil, self.contradicts(index.rules[other], rule),
+                        !self.covers(rule, index.rules[other], regions[position], regions[other]),
+                        !self.covers(index.rules[other], rule, regions[other], regions[position])
+                    {
+                        crossing = other
+                    }
+                    guard rest.contains(where: { $0.intersects(regions[other]) }) else { return work < self.budget }
+                    if !deciders.contains(other) { deciders.append(other) }
+                    rest = rest.flatMap { $0.subtracting(regions[other]) }
+                    work += rest.count
+                    // A policy that splits a rule into very many parts is too much to follow.
+                    if rest.count > 4_096 { isExact = false }
+                    return !rest.isEmpty && isExact && work < self.budget
+                }
+                self.budget -= work
+                if !rest.isEmpty { isCovered = false }
+            }
+        }
+        if isCovered, !deciders.isEmpty {
+            self.report(rule, hiddenBy: deciders.sorted().map { index.rules[$0] })
+        } else if !isExact {
+            self.find(
+                .undecided, at: rule.place,
+                "whether the rules before it leave anything of \(Self.named(rule)) was too "
+                    + "much work to find out", advice: "make the rules before it simpler, or allow more work")
+        }
+        if !isCovered, let crossing {
+            let other = index.rules[crossing]
+            self.find(
+                .orderDependent, at: rule.place,
+                "\(Self.named(rule)) and \(Self.named(other)) in \(other.place.lineDescription) contradict each other "
+                    + "with the same Priority, and the one that stands first decides",
+                advice: "give one of them a higher Priority")
+        }
+    }
+
+    /// The earlier rules with exceptions: these may leave single names over.
+    private mutating func exceptions(before position: Int, _ index: RuleIndex) -> [Conditions] {
+        guard position > 0 else { return [] }
+        if self.withExceptions == nil {
+            self.withExceptions = index.rules.indices.filter {
+                let conditions = index.rules[$0].conditions
+                return !conditions.apps.except.isEmpty || !conditions.presets.except.isEmpty
+            }
+        }
+        let earlier = (self.withExceptions ?? []).prefix { $0 < position }
+        self.budget -= earlier.count
+        return earlier.map { index.rules[$0].conditions }
+    }
+
+    private func contradicts(_ a: Rule, _ b: Rule) -> Bool { a.priority == b.priority && a.effect != b.effect }
+
+    /// Whether all that `inner` matches, `outer` does.
+    private func covers(_ inner: Rule, _ outer: Rule, _ innerRegion: RuleRegion, _ outerRegion: RuleRegion) -> Bool {
+        func covers(_ inner: NameList, _ outer: NameList) -> Bool {
+            RuleIndex.witnesses(of: inner, beside: [outer]).allSatisfy { outer.matches($0) }
+        }
+        return covers(inner.conditions.apps, outer.conditions.apps)
+            && covers(inner.conditions.presets, outer.conditions.presets) && innerRegion.isCovered(by: outerRegion)
+    }
+
+    private mutating func report(_ rule: Rule, hiddenBy others: [Rule]) {
+        let names = others.prefix(3).map { "\(Self.named($0)) in \($0.place.lineDescription)" }.joined(separator: ", ")
+        let more = others.count > 3 ? " and \(others.count - 3) more" : ""
+        let isSame = others.allSatisfy { other in
+            guard other.effect == rule.effect else { return false }
+            return rule.effect == .deny
+                || (other.group == rule.group && other.strength == rule.strength && other.terms == rule.terms)
+        }
+        if isSame {
+            self.find(
+                .redundant, at: rule.place, "\(Self.named(rule)) changes nothing after \(names)\(more)",
+                advice: "remove it")
+        } else {
+            self.find(
+                .shadowed, at: rule.place, "\(Self.named(rule)) never decides: \(names)\(more) match all it matches",
+                advice: "give it a higher Priority, or remove it")
+        }
+    }
+}

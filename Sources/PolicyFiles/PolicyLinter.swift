@@ -1,0 +1,57 @@
+package import Arbitration
+package import Motion
+
+/// Finds what is probably not meant in a policy that can be read.
+///
+/// Pure: what apps there are is told, nothing is looked up. The same policy always gives the same findings.
+package struct PolicyLinter {
+    /// An app that is there, and what it listens to, as far as that is known.
+    package struct InstalledApp: Sendable {
+        package var id: AppID
+        package var detectors: [DetectorFacts]
+
+        package init(_ id: AppID, detectors: [DetectorFacts] = []) {
+            self.id = id
+            self.detectors = detectors
+        }
+    }
+
+    let policy: Policy
+    let reading: PolicyReading
+    let installed: [InstalledApp]?
+    /// How many comparisons of rules are left.
+    var budget: Int
+    var findings: [Finding] = []
+    /// The positions of the rules with exceptions in their lists of names, once somebody asked.
+    var withExceptions: [Int]?
+
+    /// Checks a policy.
+    ///
+    /// - Parameters:
+    ///   - installed: The apps there are; `nil`: not known, and what depends on it is not checked.
+    ///   - budget: How many rules may be compared with each other. What is left over then is said, not guessed.
+    /// - Returns: What was found, in reading order, together with what reading found. Only that when it found an error.
+    package static func check(
+        _ reading: PolicyReading, installed: [InstalledApp]? = nil, budget: Int = 3_000_000
+    ) -> [Finding] {
+        guard let policy = reading.policy else { return reading.findings }
+        var linter = PolicyLinter(policy: policy, reading: reading, installed: installed, budget: budget)
+        linter.checkRules()
+        linter.checkGroups()
+        linter.checkDelivery()
+        linter.checkInstalled()
+        return (reading.findings + linter.findings).inReadingOrder()
+    }
+
+    mutating func find(_ check: Check, at place: Place, _ message: String, advice: String) {
+        self.findings.append(Finding(check, at: place, message, advice: advice))
+    }
+
+    /// The section that a rule or group was read from.
+    func section(at place: Place) -> MergedSection? { self.reading.sectionOf[place].map { self.reading.sections[$0] } }
+
+    /// Where a key of a rule or group stands.
+    func place(of key: String, at place: Place) -> Place { self.section(at: place)?.place(of: key) ?? place }
+
+    static func named(_ rule: Rule) -> String { "[Rule \(rule.name)]" }
+}

@@ -1,0 +1,50 @@
+import Arbitration
+import Motion
+import Testing
+
+@testable import PolicyFiles
+
+@Suite struct SchemaTests {
+    /// What the table says holds without a key is what holds without it.
+    private func checkDefaults<Target: Equatable>(_ keys: [Key<Target>], _ fresh: Target) throws {
+        for key in keys where !key.standard.isEmpty {
+            let text = PlacedText(text: key.standard, place: Place(file: "default", line: 1))
+            var target = fresh
+            try key.set(&target, key.type.isList ? text.words : [text])
+            #expect(target == fresh, "\(key.name)")
+        }
+    }
+
+    @Test func defaultsAreWhatHoldsWithoutTheKey() throws {
+        let place = Place(file: "a", line: 1)
+        try self.checkDefaults(Schema.policy, PolicyDraft())
+        try self.checkDefaults(Schema.group, GroupConfiguration(name: "g", place: place))
+        try self.checkDefaults(Schema.app, AppSettings())
+        try self.checkDefaults(Schema.rule, RuleDraft(name: "r", place: place))
+    }
+
+    @Test func everyLimitForUsersCanBeMadeSmaller() throws {
+        var loose = AppSettings()
+        loose.quota = Quota(count: 60, period: .seconds(60), burst: 60)
+        loose.wakeQuota = loose.quota
+        loose.grace = .seconds(60)
+        loose.assertionsPerHour = 60
+        let values = [
+            "Quota": "1/1h", "WakeQuota": "1/1h", "Cooldown": "1h", "QueueBytes": "1", "Grace": "1ms",
+            "AssertionBudget": "1ms", "AssertionsPerHour": "1",
+        ]
+        for key in Schema.app where key.isForUsers {
+            let value = try #require(values[key.name], "\(key.name)")
+            var own = AppSettings()
+            try key.set(&own, [PlacedText(text: value, place: Place(file: "u", line: 1))])
+            var tightened = loose
+            Schema.tighten(&tightened, to: own, key.name)
+            #expect(tightened != loose, "\(key.name)")
+        }
+    }
+
+    @Test func everyConditionHasItsKey() {
+        let names = Set(Schema.rule.map(\.name).filter { $0.hasPrefix("When") })
+        #expect(names == Set(Conditions.Keys.names.map(\.name)))
+    }
+}
