@@ -12,9 +12,12 @@ package enum ArbiterAction: Sendable {
 
 /// An event on its way to an app.
 package struct Delivery: Equatable, Sendable {
-    package enum Route: Equatable, Sendable {
+    package enum Route: String, Sendable {
+        /// Send it now.
         case live
+        /// Keep it until the app is back.
         case store
+        /// Send it in a way that starts or resumes the app.
         case wake
     }
 

@@ -110,7 +110,7 @@ enum Schema {
         },
         Key("Quiet", .time, "1s", "A motion is over when no condition has been true for so long.") {
             (target, words) throws(ValueProblem) in
-            target.quiet = try Values.span(words, Self.windows)
+            target.quiet = try Values.span(words, .milliseconds(10) ... .seconds(10))
         },
         Key("Cooldown", .time, "0", "No new motion of the group for so long after an event.") {
             (target, words) throws(ValueProblem) in

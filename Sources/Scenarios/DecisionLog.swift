@@ -14,7 +14,7 @@ package struct DecisionLog: Sendable {
         switch action {
         case .deliver(let delivery):
             var words = ["deliver", Self.shown(delivery.id), delivery.detector, "peak=\(delivery.hit.peak)"]
-            if delivery.route != .live { words.append("\(delivery.route)") }
+            if delivery.route != .live { words.append("\(delivery.route.rawValue)") }
             if let answerBy = delivery.answerBy { words.append("answer-by=\(Self.clock(answerBy))") }
             self.line(time, delivery.epoch, words)
         case .verdict(let verdict): self.line(time, verdict.epoch, Self.words(of: verdict))

@@ -41,7 +41,7 @@ struct Lab {
             switch action {
             case .deliver(let delivery):
                 self.deliveries.append(delivery)
-                let route = delivery.route == .live ? "" : " \(delivery.route)"
+                let route = delivery.route == .live ? "" : " \(delivery.route.rawValue)"
                 self.said.append("\(delivery.epoch) deliver \(delivery.id) \(delivery.detector)\(route)")
             case .verdict(let verdict):
                 self.verdicts.append(verdict)

@@ -64,4 +64,44 @@ import Testing
         #expect(try log(lasting: "").contains("3.000 epoch=2 verdict B S5.sent"))
         #expect(try log(lasting: " for=1.5s").contains("3.000 epoch=1 verdict B S4.late"))
     }
+
+    /// Whatever stands in a file, it runs or is refused.
+    @Test(arguments: 1...40)
+    func anyTextRunsOrIsRefused(_ seed: UInt64) {
+        print("Scenario fuzz seed \(seed)")
+        var state = seed
+        func pick(_ count: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(state >> 33) % count
+        }
+        let lines = [
+            "app A", "app B state=dead proof=uid", "detector A a preset=p threshold=2g rest=0s", "detector B b rest=5s",
+            "detector A a", "remove A a", "state A suspended", "state A foreground", "activity A audio begin",
+            "assertion B end", "locked yes", "power battery 3%", "clock Sun 23:59", "hit A a 1e308g for=9s",
+            "hit B b -3",
+            "consume A", "pass B epoch=18446744073709551615", "consume A epoch=1", "leave A", "leave B", "end", "hit A",
+            "detector A a rest=-1s", "hit A a nan", "é", "power battery 1000%",
+        ]
+        var group = GroupConfiguration(name: "g", place: Place(file: "p", line: 1))
+        group.mode = GroupMode.allCases[pick(3)]
+        group.commitWindow = .milliseconds(Int64(pick(3)) * 200)
+        let rule = Rule(name: "r", place: Place(file: "p", line: 2), effect: .allow, group: "g")
+        let policy = Policy(groups: [group], rules: [rule])
+        var ran = 0
+        for _ in 0..<60 {
+            var text = "# jostle scenario 1\n"
+            var time = 0
+            for _ in 0..<pick(14) {
+                time += pick(400)
+                // The last lines of the list are wrong ones.
+                text += "\(time)ms \(lines[pick(pick(3) == 0 ? lines.count : lines.count - 5)])\n"
+            }
+            guard let scenario = try? Scenario(parsing: text) else { continue }
+            ran += 1
+            #expect((try? Scenario(parsing: "\(scenario)")) == scenario)
+            let log = ScenarioRunner.run(scenario, policy: policy).log
+            #expect(log == ScenarioRunner.run(scenario, policy: policy).log)
+        }
+        #expect(ran > 0)
+    }
 }
