@@ -54,7 +54,7 @@ struct PolicyCheckCommand {
     let terminal: Terminal
 
     func run() throws(CommandFailure) {
-        let findings = try PolicySource(self.paths).read().findings
+        let findings = PolicyLinter.check(try PolicySource(self.paths).read())
         for finding in findings { self.terminal.print(self.isJSON ? finding.json : "\(finding)") }
         let errors = findings.filter { $0.severity == .error }.count
         let warnings = findings.filter { $0.severity == .warning }.count
