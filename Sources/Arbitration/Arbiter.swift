@@ -50,11 +50,23 @@ package struct Arbiter: Sendable {
 
     /// The next sample time at which something happens without a hit.
     package var nextMotionDeadline: Timestamp? {
-        self.active.compactMap { self.groups[$0].episode?.deadline }.min()
+        // Asked with every sample: a loop allocates nothing.
+        var earliest: Timestamp?
+        for group in self.active {
+            guard let deadline = self.groups[group].episode?.deadline else { continue }
+            earliest = min(earliest ?? deadline, deadline)
+        }
+        return earliest
     }
 
     /// The next arrival time at which something happens without an input.
-    package var nextArrivalDeadline: Timestamp? { self.chains.map { $0.answerBy }.min() }
+    package var nextArrivalDeadline: Timestamp? {
+        var earliest: Timestamp?
+        for index in self.chains.indices {
+            earliest = min(earliest ?? self.chains[index].answerBy, self.chains[index].answerBy)
+        }
+        return earliest
+    }
 
     // MARK: What rules see
 

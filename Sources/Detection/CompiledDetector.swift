@@ -21,6 +21,8 @@ package struct CompiledDetector: Sendable {
     package var startsResting: Bool
     /// The constant that the detector's quantity must pass, in its canonical unit; `nil` when there is not one.
     package var threshold: Double?
+    /// What that quantity measures; `none` for a number, or for what has no name.
+    package var dimension: Dimension
 
     /// Distinct filters, windows and other memories of its condition.
     package var statefulFeatures: Int { self.condition.formula.nodes.count { $0.operation.stateSize > 0 } }

@@ -78,7 +78,8 @@ package enum DetectorCompiler {
             name: options.name, preset: preset.name, sensor: preset.sensor, effective: effective, warnings: [],
             neededRate: self.rate(pace), every: pace.every, rest: pace.rest,
             restMode: native == nil ? pace.restMode : .none, decimation: pace.decimation,
-            startsResting: pace.startsResting, threshold: result.threshold, condition: result.condition)
+            startsResting: pace.startsResting, threshold: result.threshold, dimension: result.dimension,
+            condition: result.condition)
         return self.warned(detector, scope, sensor)
     }
 
@@ -100,7 +101,7 @@ package enum DetectorCompiler {
             effective: [("when", .text(text))] + pace.effective(sensor: name), warnings: [],
             neededRate: self.rate(pace), every: pace.every, rest: pace.rest, restMode: pace.restMode,
             decimation: pace.decimation, startsResting: false, threshold: result.threshold,
-            condition: result.condition)
+            dimension: result.dimension, condition: result.condition)
         return self.warned(detector, scope, sensor)
     }
 
@@ -191,13 +192,14 @@ package enum DetectorCompiler {
                     FormulaNode(
                         operation: .shake, a: x, b: y, c: z, p: values[0], q: values[1], r: values[2] * 1_000_000,
                         s: rest))
-                measured = Measured(node: try builder.node(.strength, node), sign: 1, threshold: values[0])
+                measured = Measured(
+                    node: try builder.node(.strength, node), sign: 1, kind: scope.kind, threshold: values[0])
             case .tilted:
                 node = try builder.node(
                     FormulaNode(operation: .tilted, a: x, b: y, p: values[0], q: rest, r: values[1], s: 0.1))
                 let larger = try builder.node(
                     .maximum, builder.node(.absolute, x), builder.node(.absolute, y))
-                measured = Measured(node: larger, sign: 1, threshold: values[0])
+                measured = Measured(node: larger, sign: 1, kind: scope.kind, threshold: values[0])
             case .orientation:
                 let z = try builder.channel(2, scope.kind).node
                 let slow = try builder.map(Vector(x: x, y: y, z: z, kind: scope.kind)) {
@@ -205,10 +207,13 @@ package enum DetectorCompiler {
                     try builder.node(.smooth, node, p: values[0] * 1_000_000, q: .nan)
                 }
                 node = try builder.node(.orientation, slow.x, slow.y, slow.z, p: 0.87)
-                measured = Measured(node: try builder.node(.strength, node), sign: 1)
+                // The number of the axis that points up.
+                measured = Measured(node: try builder.node(.strength, node), sign: 1, kind: .number)
             }
             let truth = try builder.truth(of: node, measured: measured)
-            return ConditionParser.Result(condition: builder.condition(truth), threshold: measured.threshold)
+            return ConditionParser.Result(
+                condition: builder.condition(truth), threshold: measured.threshold,
+                dimension: measured.kind.dimension)
         } catch {
             throw options.problem(error, key: "preset")
         }

@@ -150,6 +150,19 @@ package struct DetectionEngine {
 
     // MARK: Samples
 
+    /// The time of the last sample that was looked at; `nil` before the first.
+    package var time: Timestamp? { self.lastTime < 0 ? nil : Timestamp(microseconds: self.lastTime) }
+
+    /// Whether a sample of this time would follow: later than the last one, and not from the future.
+    package func isNext(_ time: Timestamp, arrival: Timestamp? = nil) -> Bool {
+        time.microseconds > self.lastTime && time.microseconds <= Self.latest(arrival)
+    }
+
+    /// The latest time a sample may have. Halving the range keeps sums and differences of accepted times exact.
+    private static func latest(_ arrival: Timestamp?) -> Int64 {
+        min(arrival.map { $0 + DetectionLimits.future }?.microseconds ?? .max, .max / 2)
+    }
+
     /// Looks at a batch of samples and appends the hits in the order of (time, id).
     ///
     /// `values` holds one row of all channels for each time. Samples that claim to be later than `arrival` by more
@@ -160,8 +173,7 @@ package struct DetectionEngine {
         let width = self.channels.count
         let rows = width == 0 ? 0 : min(times.count, values.count / width)
         self.counted.refusedSamples &+= UInt64(times.count - rows)
-        // Halving the range keeps sums and differences of accepted times exact.
-        let latest = min(arrival.map { $0 + DetectionLimits.future }?.microseconds ?? .max, .max / 2)
+        let latest = Self.latest(arrival)
         let longest = SensorLimits.gap.microseconds
         var row = 0
         while row < rows {

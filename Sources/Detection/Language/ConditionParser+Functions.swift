@@ -300,7 +300,8 @@ extension ConditionParser {
             let strength = try self.builder.node(.strength, node)
             return .scalar(
                 Scalar(
-                    node: node, kind: .number, measured: Measured(node: strength, sign: 1, threshold: threshold)))
+                    node: node, kind: .number,
+                    measured: Measured(node: strength, sign: 1, kind: vector.kind, threshold: threshold)))
         }
     }
 

@@ -50,6 +50,8 @@ struct ConditionParser {
     struct Result {
         var condition: Condition
         var threshold: Double?
+        /// What that quantity measures.
+        var dimension: Dimension
     }
 
     /// Reads `text`; a problem's offset is already a column.
@@ -62,7 +64,9 @@ struct ConditionParser {
         do {
             try parser.advance()
             let truth = try parser.wholeCondition()
-            return Result(condition: parser.builder.condition(truth), threshold: truth.measured.threshold)
+            return Result(
+                condition: parser.builder.condition(truth), threshold: truth.measured.threshold,
+                dimension: truth.measured.kind.dimension)
         } catch {
             var problem = error
             problem.offset = parser.lexer.column(error.offset)

@@ -13,6 +13,7 @@ struct Scalar {
 struct Measured: Equatable {
     var node: Int32
     var sign: Double
+    var kind: Kind
     /// The constant it is compared with, as written.
     var threshold: Double?
 }
@@ -185,18 +186,19 @@ struct FormulaBuilder {
         }
         if let constant = b.constant {
             let atom = atom(a.node, constant, greater: isGreater)
-            let measured = a.measured ?? Measured(node: a.node, sign: atom.sign, threshold: constant)
+            let measured = a.measured ?? Measured(node: a.node, sign: atom.sign, kind: a.kind, threshold: constant)
             return Truth(index: try self.add(.atom(atom)), measured: measured)
         }
         if let constant = a.constant {
             let atom = atom(b.node, constant, greater: !isGreater)
-            let measured = b.measured ?? Measured(node: b.node, sign: atom.sign, threshold: constant)
+            let measured = b.measured ?? Measured(node: b.node, sign: atom.sign, kind: b.kind, threshold: constant)
             return Truth(index: try self.add(.atom(atom)), measured: measured)
         }
         let difference = try self.node(.subtract, a.node, b.node)
         let atom = atom(difference, 0, greater: isGreater)
         return Truth(
-            index: try self.add(.atom(atom)), measured: a.measured ?? Measured(node: a.node, sign: atom.sign))
+            index: try self.add(.atom(atom)),
+            measured: a.measured ?? Measured(node: a.node, sign: atom.sign, kind: a.kind))
     }
 
     /// The truth that a node holds as 1 or 0.

@@ -54,11 +54,14 @@ struct Kind: Hashable, Sendable {
         return Kind(powers: self.powers.map { Int($0) / 2 })
     }
 
+    /// What people call it; `none` also for what has no name.
+    var dimension: Dimension { self.named ?? .none }
+
+    private var named: Dimension? { Dimension.allCases.first { $0 != .share && Kind($0) == self } }
+
     /// `an acceleration`, `a number`, `a value in g/s`.
     var described: String {
-        for dimension in Dimension.allCases where dimension != .share && Kind(dimension) == self {
-            return article(dimension.rawValue)
-        }
+        if let named = self.named { return article(named.rawValue) }
         let names = ["g", "s", "rad", "m", "lx"]
         func product(_ wanted: (Int8) -> Bool) -> String {
             zip(names, self.powers).filter { wanted($0.1) }
