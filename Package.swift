@@ -79,7 +79,7 @@ let package = Package(
         pure("Arbitration", ["Motion"]),
         pure("Scenarios", ["Arbitration", "Motion"]),
         pure("SensorCore", ["Motion"]),
-        pure("BrokerCore", ["Motion", "Detection"]),
+        pure("BrokerCore", ["Motion", "Detection", "Arbitration"]),
 
         // The shell.
         shell("PolicyFiles", ["Arbitration", "Motion", "CInih"]),
@@ -93,7 +93,11 @@ let package = Package(
         program(
             "jostle-sensord", ["SensorCore", "Traces", "Motion", "Protocol", "DBus", "EventLoop", "DaemonSupport"]),
         program(
-            "jostle-brokerd", ["BrokerCore", "Detection", "Motion", "Protocol", "DBus", "EventLoop", "DaemonSupport"]),
+            "jostle-brokerd",
+            [
+                "BrokerCore", "PolicyFiles", "Arbitration", "Detection", "Motion", "Protocol", "DBus", "EventLoop",
+                "DaemonSupport",
+            ]),
         program(
             "jostle",
             [
@@ -132,7 +136,7 @@ let package = Package(
         tests("PolicyFilesTests", ["PolicyFiles", "Arbitration", "Motion"]),
         tests("ScenariosTests", ["Scenarios", "PolicyFiles", "Arbitration", "Motion"]),
         tests("SensorCoreTests", ["SensorCore", "Motion"]),
-        tests("BrokerCoreTests", ["BrokerCore", "Detection", "Motion"]),
+        tests("BrokerCoreTests", ["BrokerCore", "Arbitration", "Detection", "Motion"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DaemonSupportTests", ["DaemonSupport", "EventLoop", "Motion"]),
         tests("DBusTests", ["DBus", "CDBus", "EventLoop", "TestSupport"]),

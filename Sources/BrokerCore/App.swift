@@ -1,3 +1,4 @@
+package import Arbitration
 package import Detection
 package import Motion
 
@@ -5,33 +6,44 @@ package import Motion
 package struct App {
     package let id: AppID
     package let identity: Identity
+    /// What rules see of it.
+    package internal(set) var facts: AppFacts
     package internal(set) var detectors: [String: InstalledDetector] = [:]
     /// Looks that its detectors' rests let through.
-    package private(set) var hits: UInt64 = 0
+    package internal(set) var hits: UInt64 = 0
     /// Events sent to it.
     package internal(set) var delivered: UInt64 = 0
+    /// Times that it was refused, by policy or because another app was to react.
+    package internal(set) var denied: UInt64 = 0
     /// Events it did not get because it does not read.
     package internal(set) var dropped: UInt64 = 0
     package private(set) var lastEvent: Event?
     private var sequence: UInt64 = 0
 
-    init(id: AppID, identity: Identity) {
+    init(id: AppID, identity: Identity, facts: AppFacts) {
         self.id = id
         self.identity = identity
+        self.facts = facts
     }
 
-    /// Without policy every connected app is in the foreground: nothing is deaf by default.
-    package var state: String { "foreground" }
+    package var state: String { self.facts.state.name }
 
-    /// Makes the app's next event from a hit. Numbers count what was due, so that a receiver sees what it missed.
-    mutating func take(_ hit: Hit, as detector: String, _ epoch: UInt64, _ isSimulated: Bool) -> Event {
-        self.hits &+= 1
+    /// Makes the app's next event. Numbers count what was due, so that a receiver sees what it missed.
+    mutating func take(_ delivery: Delivery, _ isSimulated: Bool) -> Event {
         self.sequence &+= 1
         let event = Event(
-            sequence: self.sequence, epoch: epoch, time: hit.time, detector: detector, peak: hit.peak,
-            isSimulated: isSimulated)
+            sequence: self.sequence, epoch: delivery.epoch, generation: delivery.generation, time: delivery.hit.time,
+            detector: delivery.detector, peak: delivery.hit.peak, isSimulated: isSimulated)
         self.lastEvent = event
         return event
+    }
+
+    /// Takes in a reason for which it got no event, or none more.
+    mutating func count(_ reason: Reason) {
+        switch reason.stage {
+        case .identity, .alive, .rule, .limits, .group: self.denied &+= 1
+        case .delivery: if !reason.isDelivered { self.dropped &+= 1 }
+        }
     }
 }
 
@@ -41,6 +53,18 @@ package struct InstalledDetector {
     package let request: DetectorRequest
     package internal(set) var effective: CompiledDetector
     package let sensor: String
+}
+
+extension CompiledDetector {
+    /// What rules and rankings see of it.
+    func facts(isAvailable: Bool) -> DetectorFacts {
+        DetectorFacts(
+            name: self.name, preset: self.preset ?? "", threshold: self.threshold, dimension: self.dimension,
+            // A native function says `none` and rests by itself. Taken for none, a group waits a little longer for it
+            // than it need, which is allowed; the other way round it could miss it.
+            rest: self.restMode == .none ? .zero : self.rest, startsResting: self.startsResting,
+            isAvailable: isAvailable)
+    }
 }
 
 /// The answer to a registration: what is in force.

@@ -25,7 +25,7 @@ extension BrokerCore {
             case .sensorAppeared(let sensor):
                 self.sensorAppeared(sensor, at: arrival, &actions)
             case .sensorsLost:
-                self.sensorsLost(at: arrival)
+                self.sensorsLost(at: arrival, &actions)
             case .claimAnswered(let sensor, let pace):
                 self.claimAnswered(sensor, pace, at: arrival)
             case .paceChanged(let sensor, let pace):
@@ -35,6 +35,10 @@ extension BrokerCore {
                     sensor, first: first, times: block.times.span, values: block.values.span, at: arrival, &actions)
             case .mute(let span):
                 try self.mute(for: span, at: arrival)
+            case .answer(let client, let epoch, let answer):
+                try self.answer(client, epoch: epoch, answer, at: arrival, &actions)
+            case .policy(let policy):
+                self.swap(policy, at: arrival, &actions)
             case .tick:
                 self.tick(at: arrival, &actions)
             case .outcome(let client, let delivered):

@@ -1,38 +1,44 @@
+package import Arbitration
 package import Detection
 package import Motion
 
 /// What jostle-brokerd does, as a value: inputs in, actions out. No I/O, no clock.
 ///
-/// Detectors of all apps that listen to one sensor share one engine. In broadcast, which is all there is without a
-/// policy, each hit is decided at once and every app gets its own.
+/// Detectors of all apps that listen to one sensor share one engine; what it hits, the arbiter decides by policy.
 package struct BrokerCore {
     package let limits: BrokerLimits
     /// How long samples may be held back so that several travel together.
     private let batchLatency: TimeSpan
-    private var apps: [App?] = []
-    private var streams: [SensorStream] = []
+    /// Who gets the events. Its apps and detectors have our numbers.
+    var arbiter: Arbiter
+    /// What the arbiter decided, until it is performed.
+    var decisions: [ArbiterAction] = []
+    var apps: [App?] = []
+    var streams: [SensorStream] = []
     /// What each detector handle stands for.
-    private var owners: [DetectorOwner?] = []
+    private(set) var owners: [DetectorOwner?] = []
     private var freeDetectors: [UInt32] = []
     private var appCount = 0
     private var detectorCount = 0
     /// Samples before this are not looked at, because the device itself vibrated.
     package private(set) var mutedUntil = Timestamp.zero
-    /// One counter for all apps, strictly rising.
-    private var lastEpoch: UInt64
 
-    private struct DetectorOwner {
+    struct DetectorOwner {
         let client: ClientID
-        let name: String
+        let sensor: String
     }
 
     /// - Parameters:
+    ///   - policy: who may have events, and who competes for them.
     ///   - epoch: where epochs begin; at least the wall clock in microseconds, so that a restart never repeats one.
     ///   - batchLatency: how long samples may be held back so that several travel together; events are late by as much.
-    package init(limits: BrokerLimits = BrokerLimits(), epoch: UInt64, batchLatency: TimeSpan = .zero) {
+    package init(
+        policy: Policy = .builtIn, limits: BrokerLimits = BrokerLimits(), epoch: UInt64,
+        batchLatency: TimeSpan = .zero
+    ) {
         self.limits = limits
         self.batchLatency = batchLatency
-        self.lastEpoch = epoch
+        self.arbiter = Arbiter(policy: policy, epoch: epoch)
     }
 
     // MARK: Apps
@@ -46,12 +52,20 @@ package struct BrokerCore {
             throw .limit(name: "apps", value: UInt64(self.limits.apps), message: "too many apps")
         }
         while self.apps.count <= index { self.apps.append(nil) }
-        self.apps[index] = App(id: app, identity: identity)
+        // Until somebody reports a foreground app every one counts as it, so that nothing is deaf by default.
+        let facts = AppFacts(
+            state: .foreground, proof: identity == .name ? .name : .uid,
+            grants: self.arbiter.policy.settings(for: app).grants, lastUsed: arrival)
+        self.apps[index] = App(id: app, identity: identity, facts: facts)
+        self.arbiter.add(client.handle, app, facts)
         self.appCount += 1
     }
 
     package mutating func leave(_ client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         guard let app = self.app(client) else { return }
+        // First of all, so that what it leaves goes to others while all is still known.
+        self.arbiter.remove(client.handle, at: arrival, into: &self.decisions)
+        self.perform(&actions)
         // In one order, because handles that become free are given out again.
         for detector in app.detectors.values.sorted(by: { $0.id < $1.id }) { self.drop(detector) }
         self.apps[Int(client.index)] = nil
@@ -88,6 +102,7 @@ package struct BrokerCore {
         for (request, detector) in zip(requests, compiled) {
             self.install(detector, request, for: client, at: arrival)
         }
+        self.perform(&actions)
         self.steer(&actions)
         return compiled.map { self.effective($0) }
     }
@@ -99,8 +114,10 @@ package struct BrokerCore {
         for name in names where app.detectors[name] == nil { throw .unknownDetector(name) }
         for name in names {
             guard let detector = self.apps[Int(client.index)]?.detectors.removeValue(forKey: name) else { continue }
+            self.arbiter.remove(detector.id, at: arrival, into: &self.decisions)
             self.drop(detector)
         }
+        self.perform(&actions)
         self.steer(&actions)
     }
 
@@ -183,10 +200,13 @@ package struct BrokerCore {
     ) {
         if let old = self.app(client)?.detectors[request.name] {
             if old.request == request { return }
+            self.arbiter.remove(old.id, at: arrival, into: &self.decisions)
             self.drop(old)
         }
-        let id = self.makeDetectorID(DetectorOwner(client: client, name: request.name))
+        let id = self.makeDetectorID(DetectorOwner(client: client, sensor: detector.sensor))
         let stream = self.makeStream(for: detector.sensor)
+        let isAvailable = self.streams[stream].description != nil
+        self.arbiter.add(id, to: client.handle, detector.facts(isAvailable: isAvailable), at: arrival)
         self.streams[stream].engine.add(detector, as: id, at: arrival)
         self.streams[stream].detectors += 1
         self.apps[Int(client.index)]?.detectors[request.name] = InstalledDetector(
@@ -231,12 +251,30 @@ package struct BrokerCore {
         let index = self.makeStream(for: sensor.name)
         let isRebuilt = self.streams[index].channels != sensor.channels
         self.streams[index].appear(sensor)
-        if isRebuilt { self.reinstall(sensor.name, at: arrival) }
+        if isRebuilt {
+            self.reinstall(sensor.name, at: arrival)
+        } else {
+            self.setAvailable(true, at: arrival) { $0 == sensor.name }
+        }
+        self.perform(&actions)
         self.steer(&actions)
     }
 
-    package mutating func sensorsLost(at arrival: Timestamp) {
+    package mutating func sensorsLost(at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         for index in self.streams.indices { self.streams[index].disappear() }
+        self.setAvailable(false, at: arrival) { _ in true }
+        self.perform(&actions)
+    }
+
+    /// Nobody waits for detectors whose sensor is not there.
+    private mutating func setAvailable(
+        _ isAvailable: Bool, at arrival: Timestamp, where isMeant: (_ sensor: String) -> Bool
+    ) {
+        for (index, owner) in self.owners.enumerated() {
+            guard let owner, isMeant(owner.sensor) else { continue }
+            self.arbiter.setAvailable(
+                DetectorID(UInt32(truncatingIfNeeded: index)), isAvailable, at: arrival, into: &self.decisions)
+        }
     }
 
     package mutating func claimAnswered(_ sensor: String, _ pace: SensorPace, at arrival: Timestamp) {
@@ -260,8 +298,14 @@ package struct BrokerCore {
             let detectors = (self.apps[index]?.detectors ?? [:]).sorted { $0.value.id < $1.value.id }
             for (name, installed) in detectors where installed.sensor == sensor {
                 let compiled = try? DetectorCompiler.compile(installed.request, for: self.streams[stream].description)
-                guard let compiled else { continue }
+                guard let compiled else {
+                    self.arbiter.setAvailable(installed.id, false, at: arrival, into: &self.decisions)
+                    continue
+                }
                 self.streams[stream].engine.add(compiled, as: installed.id, at: arrival)
+                let client = ClientID(UInt32(truncatingIfNeeded: index))
+                self.arbiter.remove(installed.id, at: arrival, into: &self.decisions)
+                self.arbiter.add(installed.id, to: client.handle, compiled.facts(isAvailable: true), at: arrival)
                 self.apps[index]?.detectors[name]?.effective = compiled
             }
         }
@@ -284,7 +328,7 @@ package struct BrokerCore {
     /// True while a detector waits for a sensor that is not there.
     package var missesSensor: Bool { self.streams.contains { $0.detectors > 0 && $0.description == nil } }
 
-    private func index(of sensor: String) -> Int? { self.streams.firstIndex { $0.name == sensor } }
+    func index(of sensor: String) -> Int? { self.streams.firstIndex { $0.name == sensor } }
 
     package func stream(named sensor: String) -> SensorStream? { self.index(of: sensor).map { self.streams[$0] } }
 
@@ -295,17 +339,7 @@ package struct BrokerCore {
         return self.streams.count - 1
     }
 
-    // MARK: Samples
-
-    /// Samples arrived; the columns are lent, so that the hot path copies nothing.
-    package mutating func samples(
-        _ sensor: String, first: UInt64, times: Span<Int64>, values: Span<Double>, at arrival: Timestamp,
-        _ actions: inout [BrokerAction]
-    ) {
-        guard let index = self.index(of: sensor) else { return }
-        self.streams[index].process(first: first, times: times, values: values, at: arrival)
-        self.decide(index, &actions)
-    }
+    // MARK: Silence
 
     /// Makes every detector blind from now on for a while. The longest of several counts.
     package mutating func mute(for span: TimeSpan, at arrival: Timestamp) throws(Refusal) {
@@ -314,37 +348,6 @@ package struct BrokerCore {
         }
         self.mutedUntil = max(self.mutedUntil, arrival + span)
         for index in self.streams.indices { self.streams[index].engine.mute(until: self.mutedUntil) }
-    }
-
-    /// When `tick` must be called, should no other input come before; `nil` while nothing waits for time alone.
-    package var nextTick: Timestamp? {
-        var earliest: Timestamp?
-        for index in self.streams.indices {
-            guard let tick = self.streams[index].nextTick else { continue }
-            earliest = min(earliest ?? tick, tick)
-        }
-        return earliest
-    }
-
-    /// Runs the deadlines that have come although no sample did.
-    package mutating func tick(at arrival: Timestamp, _ actions: inout [BrokerAction]) {
-        for index in self.streams.indices {
-            self.streams[index].tick(at: arrival)
-            self.decide(index, &actions)
-        }
-    }
-
-    /// Broadcast: every hit is an event for its owner.
-    private mutating func decide(_ stream: Int, _ actions: inout [BrokerAction]) {
-        let isSimulated = self.streams[stream].description?.isSimulated ?? false
-        for hit in self.streams[stream].hits {
-            guard let owner = self.owners[Int(hit.detector.index)] else { continue }
-            self.lastEpoch &+= 1
-            let epoch = self.lastEpoch
-            let event = self.apps[Int(owner.client.index)]?.take(hit, as: owner.name, epoch, isSimulated)
-            if let event { actions.append(.deliver(owner.client, event)) }
-        }
-        self.streams[stream].hits.removeAll(keepingCapacity: true)
     }
 
     package mutating func outcome(_ client: ClientID, delivered: Bool) {

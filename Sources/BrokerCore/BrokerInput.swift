@@ -1,3 +1,4 @@
+package import Arbitration
 package import Motion
 
 /// A client of the broker, as the shell numbers them. Numbers of clients that are gone are used again.
@@ -38,6 +39,10 @@ package enum BrokerInput: Sendable {
     case samples(sensor: String, first: UInt64, SampleBlock)
     /// The device itself vibrates, or will: motion says nothing for so long.
     case mute(TimeSpan)
+    /// An app says whether it has the event of an epoch or leaves it to the next.
+    case answer(ClientID, epoch: UInt64, Answer)
+    /// Another policy is in force.
+    case policy(Policy)
     /// Time passed without anything else happening.
     case tick
     /// What became of an event: it went out, or its receiver did not read and it was left out.
@@ -57,6 +62,8 @@ package struct Event: Equatable, Sendable {
     /// Per app, from 1, rising by one.
     package var sequence: UInt64
     package var epoch: UInt64
+    /// The policy that decided, counted from 1.
+    package var generation: UInt64
     /// The time of the sample that decided.
     package var time: Timestamp
     /// The app's own name for the detector.
@@ -67,10 +74,12 @@ package struct Event: Equatable, Sendable {
     package var isSimulated: Bool
 
     package init(
-        sequence: UInt64, epoch: UInt64, time: Timestamp, detector: String, peak: Double, isSimulated: Bool
+        sequence: UInt64, epoch: UInt64, generation: UInt64, time: Timestamp, detector: String, peak: Double,
+        isSimulated: Bool
     ) {
         self.sequence = sequence
         self.epoch = epoch
+        self.generation = generation
         self.time = time
         self.detector = detector
         self.peak = peak

@@ -80,25 +80,45 @@ package struct SensorStream {
 
     mutating func paceChanged(_ pace: SensorPace) { self.inForce = pace }
 
-    mutating func process(first: UInt64, times: Span<Int64>, values: Span<Double>, at arrival: Timestamp) {
+    /// Takes note of the numbers of samples that are about to be processed.
+    mutating func begin(first: UInt64, count: Int) {
         if let expected = self.expected, first != expected {
             // Higher: some did not come. Lower: the numbers began again. Either way nothing is detected across.
             self.gaps &+= 1
             if first > expected { self.lost &+= first - expected }
             self.engine.gap()
         }
-        self.expected = first &+ UInt64(times.count)
-        self.received &+= UInt64(times.count)
-        // Measured samples cannot come from the future. Replayed ones may run ahead of the clock.
-        let isSimulated = self.description?.isSimulated ?? false
-        self.engine.process(times: times, values: values, arrival: isSimulated ? nil : arrival, hits: &self.hits)
+        self.expected = first &+ UInt64(count)
+        self.received &+= UInt64(count)
     }
 
+    mutating func process(times: Span<Int64>, values: Span<Double>, at arrival: Timestamp) {
+        self.engine.process(times: times, values: values, arrival: self.latest(arrival), hits: &self.hits)
+    }
+
+    /// Whether a sample of this time would be looked at, or passed over in silence.
+    func isNext(_ time: Timestamp, at arrival: Timestamp) -> Bool {
+        self.engine.isNext(time, arrival: self.latest(arrival))
+    }
+
+    /// Measured samples cannot come from the future. Replayed ones may run ahead of the clock.
+    private func latest(_ arrival: Timestamp) -> Timestamp? {
+        self.description?.isSimulated ?? false ? nil : arrival
+    }
+
+    /// How long a sample takes at most from the reader to us.
+    static let underWay = TimeSpan.milliseconds(100)
+
     /// How long after its time a sample may still be under way.
-    private var held: TimeSpan { (self.inForce?.batchLatency ?? .zero) + .milliseconds(100) }
+    var held: TimeSpan { (self.inForce?.batchLatency ?? .zero) + Self.underWay }
 
     /// When `tick` has something to do, should no sample come before.
     var nextTick: Timestamp? { self.engine.nextDeadline.map { $0 + self.held } }
+
+    /// Closes the buckets that end before a sample; one that ends with it takes the sample in.
+    mutating func closeBuckets(before time: Timestamp) {
+        self.engine.tick(to: time - TimeSpan(microseconds: 1), hits: &self.hits)
+    }
 
     mutating func tick(at arrival: Timestamp) { self.engine.tick(to: arrival - self.held, hits: &self.hits) }
 }

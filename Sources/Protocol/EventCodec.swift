@@ -7,7 +7,8 @@ package enum EventCodec {
 
     package typealias Wire = Structure<UInt64, UInt64, UInt64, String, Double, [String: Value]>
 
-    /// An event as it travels. `details` holds `simulated` (b) when the samples were not measured now.
+    /// An event as it travels. `details` holds `policy-generation` (t), and `simulated` (b) when the samples were not
+    /// measured now.
     package struct Body: Equatable, Sendable {
         package var sequence: UInt64
         package var epoch: UInt64

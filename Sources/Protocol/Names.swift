@@ -37,6 +37,8 @@ extension BusError {
     }
     /// A name of ours that does not exist: a detector, an app.
     package static func notFound(_ message: String) -> BusError { self.jostle("NotFound", message) }
+    /// Policy files with an error: the message begins with file, line and column of the first.
+    package static func invalidPolicy(_ message: String) -> BusError { self.jostle("InvalidPolicy", message) }
     /// The caller does not own the app id it gave.
     package static func identityMismatch(_ message: String) -> BusError { self.jostle("IdentityMismatch", message) }
 }

@@ -1,3 +1,4 @@
+import Arbitration
 import BrokerCore
 import DBus
 import Detection
@@ -21,6 +22,11 @@ enum AppInterface {
                 try client.checkOwner(call)
                 try client.removeDetectors(names)
             },
+            Method("Ack", in: ["epoch", "answer"]) {
+                (client: Client, call: MethodCall, epoch: UInt64, answer: String) throws(BusError) in
+                try client.checkOwner(call, "answer its events")
+                try client.acknowledge(epoch, answer)
+            },
         ],
         properties: [
             Property("AppId", .constant) { (client: Client) in client.app.name },
@@ -29,6 +35,7 @@ enum AppInterface {
             Property("Detectors", .invalidates) { (client: Client) in client.detectors },
             Property("Hits", .never) { (client: Client) in client.appState?.hits ?? 0 },
             Property("Delivered", .never) { (client: Client) in client.appState?.delivered ?? 0 },
+            Property("Denied", .never) { (client: Client) in client.appState?.denied ?? 0 },
             Property("Dropped", .never) { (client: Client) in client.appState?.dropped ?? 0 },
             Property("LastEvent", .never) { (client: Client) in
                 (client.appState?.lastEvent?.body
@@ -45,9 +52,20 @@ extension Client {
     var appState: App? { self.service.core.app(self.id) }
 
     /// Others of the same user may look; only the app itself may change anything.
-    func checkOwner(_ call: MethodCall) throws(BusError) {
-        guard call.sender == self.uniqueName else {
-            throw .accessDenied("only the app itself can change its detectors")
+    func checkOwner(_ call: MethodCall, _ what: String = "change its detectors") throws(BusError) {
+        guard call.sender == self.uniqueName else { throw .accessDenied("only the app itself can \(what)") }
+    }
+
+    func acknowledge(_ epoch: UInt64, _ word: String) throws(BusError) {
+        guard let answer = Answer(rawValue: word) else {
+            throw .invalidArguments("an answer is 'consume' or 'pass', not '\(printable(word))'")
+        }
+        do throws(Refusal) {
+            try self.service.input { (core, now, actions) throws(Refusal) in
+                try core.answer(self.id, epoch: epoch, answer, at: now, &actions)
+            }
+        } catch {
+            throw BusError(error)
         }
     }
 

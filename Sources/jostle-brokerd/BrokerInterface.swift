@@ -7,7 +7,7 @@ import Protocol
 /// `org.jostle.Broker1`: registration, and what there is to see.
 enum BrokerInterface {
     /// What this broker can do that another version might not.
-    static let features = ["broadcast", "mute", "presets"]
+    static let features = ["broadcast", "exclusive", "mute", "ordered", "policy", "presets"]
 
     static let table = Interface<BrokerService>(
         InterfaceName.broker,
@@ -35,11 +35,16 @@ enum BrokerInterface {
                 (service: BrokerService, _: MethodCall, duration: UInt64) throws(BusError) in
                 try service.mute(duration)
             },
+            Method(later: "Reload") { (service: BrokerService, call: MethodCall) throws(BusError) in
+                service.reload(call)
+            },
         ],
         properties: [
             Property("Version", .constant) { (_: BrokerService) in Version.text },
             Property("Features", .constant) { (_: BrokerService) in BrokerInterface.features },
             Property("Limits", .constant) { (service: BrokerService) in service.core.limits.table },
+            Property("PolicyGeneration", .always) { (service: BrokerService) in service.core.policyGeneration },
+            Property("PolicyFiles", .always) { (service: BrokerService) in service.policyFiles },
             Property("Sensors", .never) { (service: BrokerService) in
                 service.core.sensors.map { $0.options }
             },

@@ -14,6 +14,11 @@ final class BrokerService {
     let names: NameWatch
     let log: Log
     private(set) var core: BrokerCore
+    let policySource: PolicySource
+    /// The policy files in force; none: the built-in policy is.
+    var policyFiles: [String]
+    /// Our own object on the bus.
+    private(set) var object: ExportedObject?
     private let sender: PacedSender
     private var link: SensorLink?
     private var clients: [String: Client] = [:]
@@ -22,18 +27,28 @@ final class BrokerService {
     private var actions: [BrokerAction] = []
     private var lastArrival = Timestamp.zero
     private var timer: EventLoop.TimerID?
-    private var isTimerSet = false
+    /// When the timer runs, while it does.
+    private var timerSet: Timestamp?
 
-    init(on loop: EventLoop, bus: Connection, sensorBus: Connection, batchLatency: TimeSpan, log: Log) {
+    init(
+        on loop: EventLoop, bus: Connection, sensorBus: Connection, policy source: PolicySource, batchLatency: TimeSpan,
+        log: Log
+    ) {
         self.loop = loop
         self.bus = bus
         self.log = log
         self.names = NameWatch(on: bus)
         self.sender = PacedSender(on: bus)
+        let (policy, files) = Self.firstPolicy(of: source, log)
+        self.policySource = source
+        self.policyFiles = files
         // Epochs survive a lost disk because the wall clock is ahead of all that were given out.
-        self.core = BrokerCore(epoch: UInt64(max(0, Clock.wallClock())), batchLatency: batchLatency)
+        self.core = BrokerCore(
+            policy: policy, epoch: UInt64(max(0, Clock.wallClock())), batchLatency: batchLatency)
         self.link = SensorLink(self, on: sensorBus)
-        bus.export(ExportedObject(Path.broker, [(BrokerInterface.table, self)]))
+        let object = ExportedObject(Path.broker, [(BrokerInterface.table, self)])
+        bus.export(object)
+        self.object = object
     }
 
     /// The way to the reader, which is there as long as we are.
@@ -70,13 +85,15 @@ final class BrokerService {
         return try body(&self.core, self.arrival(), &self.actions)
     }
 
-    /// A timer only while something waits for time alone; it is let run and set anew rather than moved with every sample.
+    /// A timer only while something waits for time alone; it is let run and set anew rather than moved with every sample,
+    /// unless something falls due before it.
     private func setTimer() {
-        guard !self.isTimerSet, let tick = self.core.nextTick else { return }
-        self.isTimerSet = true
+        guard let tick = self.core.nextTick else { return }
+        if let timerSet, timerSet <= tick { return }
+        self.timerSet = tick
         if let timer = self.timer { return self.loop.reschedule(timer, at: tick.microseconds) }
         self.timer = self.loop.schedule(at: tick.microseconds, on: .boottime) { [unowned self] in
-            self.isTimerSet = false
+            self.timerSet = nil
             try? self.input { (core, now, actions) throws(Refusal) in core.tick(at: now, &actions) }
         }
     }
@@ -102,7 +119,7 @@ final class BrokerService {
     }
 
     func inputSensorsLost() {
-        try? self.input { (core, now, _) throws(Refusal) in core.sensorsLost(at: now) }
+        try? self.input { (core, now, actions) throws(Refusal) in core.sensorsLost(at: now, &actions) }
         self.availabilityChanged()
     }
 
@@ -241,7 +258,7 @@ final class BrokerService {
         }
     }
 
-    private func uid(of uniqueName: String, then: @escaping (UInt32?) -> Void) {
+    func uid(of uniqueName: String, then: @escaping (UInt32?) -> Void) {
         self.bus.callBus("GetConnectionUnixUser", uniqueName) { result in
             then(try? result.take().read(reply: UInt32.self))
         }
@@ -267,9 +284,11 @@ final class BrokerService {
 extension Event {
     /// The event as it travels.
     var body: EventCodec.Body {
-        EventCodec.Body(
+        var details: [String: Value] = ["policy-generation": .uint64(self.generation)]
+        if self.isSimulated { details["simulated"] = .boolean(true) }
+        return EventCodec.Body(
             sequence: self.sequence, epoch: self.epoch, time: self.time, detector: self.detector, peak: self.peak,
-            details: self.isSimulated ? ["simulated": .boolean(true)] : [:])
+            details: details)
     }
 }
 

@@ -2,6 +2,7 @@ import DBus
 import DaemonSupport
 import EventLoop
 import Motion
+import PolicyFiles
 import Protocol
 
 /// jostle-brokerd: evaluates all apps' detectors once, decides who reacts, and tells them.
@@ -12,9 +13,12 @@ struct Main {
     private static let latencyOption = CommandOption.value(
         "batch-latency", "TIME",
         "how long the reader may hold samples back so that several travel together, such as 100ms (default: 0)")
+    private static let policyOption = CommandOption.value(
+        "policy", "DIR",
+        "read policy files here and nowhere else; a later directory overrides an earlier one", repeats: true)
     private static let syntax = CommandSyntax(
         "jostle-brokerd", "Evaluates the detectors of all apps and gives each its events.",
-        options: [sensorBusOption, latencyOption] + Daemon.options)
+        options: [policyOption, sensorBusOption, latencyOption] + Daemon.options)
 
     static func main() {
         do {
@@ -23,10 +27,12 @@ struct Main {
             let daemon = try Daemon(self.syntax.name, owning: BusName.broker, arguments)
             let sensorBus = try self.sensorBus(arguments, daemon)
             let service = BrokerService(
-                on: daemon.loop, bus: daemon.bus, sensorBus: sensorBus, batchLatency: try self.latency(arguments),
-                log: daemon.log)
+                on: daemon.loop, bus: daemon.bus, sensorBus: sensorBus,
+                policy: PolicySource(arguments.values(of: self.policyOption)),
+                batchLatency: try self.latency(arguments), log: daemon.log)
             if sensorBus !== daemon.bus { try service.sensors.open() }
-            let code = try daemon.run(ready: { service.busReady() }, lost: { service.busLost() })
+            let code = try daemon.run(
+                ready: { service.busReady() }, lost: { service.busLost() }, reload: { service.reload() })
             code.exit()
         } catch let problem as UsageProblem {
             self.syntax.exit(with: problem)

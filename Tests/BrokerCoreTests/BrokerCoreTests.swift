@@ -1,3 +1,4 @@
+import Arbitration
 import BrokerCore
 import Detection
 import Motion
@@ -193,7 +194,7 @@ import Testing
         let app = try bench.register(0, "org.example.App")
         _ = try bench.add(app, Bench.planar("one", 2))
         _ = bench.take()
-        bench.core.sensorsLost(at: bench.now)
+        bench.core.sensorsLost(at: bench.now, &bench.actions)
         #expect(bench.core.missesSensor)
         bench.core.sensorAppeared(Bench.sensor, at: bench.now, &bench.actions)
         #expect(bench.take() == [.claim(sensor: "accelerometer", SensorPace(rate: 10))])
@@ -365,6 +366,10 @@ import Testing
             case 3 where random(5) == 0: inputs.append((now, .leave(client)))
             case 4: inputs.append((now, .outcome(client, delivered: random(2) == 0)))
             case 5: inputs.append((now, .tick))
+            case 6 where random(3) == 0:
+                let policies = [Policy.builtIn, Bench.contest(.exclusive), Bench.contest(.ordered)]
+                inputs.append((now, .policy(policies[Int(random(3))])))
+            case 7: inputs.append((now, .answer(client, epoch: random(200), random(2) == 0 ? .pass : .consume)))
             default:
                 if random(50) == 0 { next += random(5) }
                 var block = SampleBlock(channels: 3)

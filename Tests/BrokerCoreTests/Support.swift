@@ -1,3 +1,4 @@
+import Arbitration
 import BrokerCore
 import Motion
 
@@ -12,11 +13,21 @@ struct Bench {
         name: "accelerometer", channels: ["x", "y", "z"], unit: "g", range: 16, rates: [10, 25, 50, 100],
         source: "test", isSimulated: false)
 
+    /// All shakes compete, and the highest threshold that fired wins.
+    static func contest(_ mode: GroupMode) -> Policy {
+        var group = GroupConfiguration(name: "shake", place: Place(file: "test.conf", line: 1))
+        group.mode = mode
+        group.select = [.specificity]
+        group.commitWindow = .milliseconds(350)
+        let rule = Rule(name: "any", place: Place(file: "test.conf", line: 5), effect: .allow, group: "shake")
+        return Policy(otherwise: .deny, groups: [group], rules: [rule])
+    }
+
     init(
-        limits: BrokerLimits = BrokerLimits(), sensor: SensorDescription? = Bench.sensor,
+        policy: Policy = .builtIn, limits: BrokerLimits = BrokerLimits(), sensor: SensorDescription? = Bench.sensor,
         batchLatency: TimeSpan = .zero
     ) {
-        self.core = BrokerCore(limits: limits, epoch: 1_000, batchLatency: batchLatency)
+        self.core = BrokerCore(policy: policy, limits: limits, epoch: 1_000, batchLatency: batchLatency)
         if let sensor { self.core.sensorAppeared(sensor, at: self.now, &self.actions) }
     }
 
@@ -57,6 +68,16 @@ struct Bench {
                 "accelerometer", first: self.next, times: times.span, values: row.span, at: self.now, &self.actions)
             self.next += 1
         }
+    }
+
+    /// The same in one message, which arrives with its last sample.
+    mutating func feed(together values: [Double]) {
+        let times = values.indices.map { self.now.microseconds + Int64($0 + 1) * 100_000 }
+        let rows: [Double] = values.flatMap { value -> [Double] in [value, 0, 1] }
+        self.now = Timestamp(microseconds: times.last ?? self.now.microseconds)
+        self.core.samples(
+            "accelerometer", first: self.next, times: times.span, values: rows.span, at: self.now, &self.actions)
+        self.next += UInt64(values.count)
     }
 
     /// The reader answers a claim: numbers begin again.

@@ -134,6 +134,7 @@ extension EndToEnd {
                         "already registered as 'org.example.App'"),
                     Self.bad("\(root) ListApps s ['all']", "InvalidArgs", "ListApps takes '', got 's'"),
                     Self.bad("\(root) DescribePresets b [True]", "InvalidArgs", "got 'b'"),
+                    Self.bad("\(root) Reload s ['now']", "InvalidArgs", "Reload takes '', got 's'"),
                     Self.bad("\(root) Registre sa{sv} ['',{}]", "UnknownMethod", "Registre"),
                     Self.bad("\(root) AddDetectors a(sa{sv}) [[]]", "UnknownMethod"),
                 ], Stage())
@@ -215,10 +216,13 @@ extension EndToEnd {
                     Self.bad("\(app) RemoveDetectors as [['nothing']]", Self.missing, "'nothing'"),
                     Self.bad("\(app) RemoveDetectors as [['']]", Self.missing),
                     Self.bad("\(app) RemoveDetectors as [['x'*2**20]]", Self.missing),
+                    Self.bad("\(app) Ack t [1]", "InvalidArgs", "'ts', got 't'"),
+                    Self.bad("\(app) Ack ts [1,'maybe']", "InvalidArgs", "'consume' or 'pass', not 'maybe'"),
                     Self.bad("\(app) Event", "UnknownMethod"),
                     // Somebody else's object.
                     Self.bad("other \(object) AddDetectors a(sa{sv}) [[]]", "AccessDenied", "only the app itself"),
                     Self.bad("other \(object) RemoveDetectors as [[]]", "AccessDenied", "only the app itself"),
+                    Self.bad("other \(object) Ack ts [1,'consume']", "AccessDenied", "only the app itself"),
                     Self.bad(
                         "other call org.jostle.Broker1 /org/jostle/Broker1/apps/_3a1_2e999 org.jostle.Broker1.App "
                             + "AddDetectors a(sa{sv}) [[]]", "UnknownObject"),

@@ -36,7 +36,7 @@ extension EndToEnd {
             let last = try stage.property("LastEvent", at: Stage.Object.app(self.app))
             let (epoch, time) = (try #require(field("epoch", of: event)), try #require(field("t_us", of: event)))
             #expect(last.hasPrefix("(tttsda{sv}) 1 \(epoch) \(time) \"skip\" "))
-            #expect(last.hasSuffix(" 1 \"simulated\" b true"))
+            #expect(last.hasSuffix(" 2 \"policy-generation\" t 1 \"simulated\" b true"))
             #expect(try program.terminate() == .exited(0))
         }
 
@@ -116,7 +116,9 @@ extension EndToEnd {
                 "org.freedesktop.DBus.Properties.GetAll", "string:org.jostle.Broker1.App",
             ])
             #expect(all.status == 0)
-            for name in ["AppId", "Identity", "State", "Detectors", "Hits", "Delivered", "Dropped", "LastEvent"] {
+            for name in [
+                "AppId", "Identity", "State", "Detectors", "Hits", "Delivered", "Denied", "Dropped", "LastEvent",
+            ] {
                 #expect(all.stdout.contains("string \"\(name)\""))
             }
             let inject = try stage.run([

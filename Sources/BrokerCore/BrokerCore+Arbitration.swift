@@ -1,0 +1,173 @@
+package import Arbitration
+import Detection
+package import Motion
+
+extension BrokerCore {
+    // MARK: Policy
+
+    /// Counts the policies, from 1; events name the one that decided them.
+    package var policyGeneration: UInt64 { self.arbiter.generation }
+
+    /// Replaces the policy. What is open is decided as it was begun.
+    package mutating func swap(_ policy: Policy, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
+        self.arbiter.swap(policy, at: arrival, into: &self.decisions)
+        for index in self.apps.indices {
+            guard let app = self.apps[index] else { continue }
+            let grants = policy.settings(for: app.id).grants
+            guard app.facts.grants != grants else { continue }
+            self.apps[index]?.facts.grants = grants
+            guard let facts = self.apps[index]?.facts else { continue }
+            self.arbiter.update(
+                AppHandle(UInt32(truncatingIfNeeded: index)), facts, at: arrival, into: &self.decisions)
+        }
+        self.perform(&actions)
+    }
+
+    /// Takes an app's answer to an event. One that the app does not have, or not any more, changes nothing.
+    package mutating func answer(
+        _ client: ClientID, epoch: UInt64, _ answer: Answer, at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) throws(Refusal) {
+        guard self.app(client) != nil else { throw .unknownClient }
+        self.arbiter.answer(client.handle, epoch: epoch, answer, at: arrival, into: &self.decisions)
+        self.perform(&actions)
+    }
+
+    // MARK: Samples
+
+    /// Samples arrived; the columns are lent, so that the hot path copies nothing.
+    package mutating func samples(
+        _ sensor: String, first: UInt64, times: Span<Int64>, values: Span<Double>, at arrival: Timestamp,
+        _ actions: inout [BrokerAction]
+    ) {
+        guard let index = self.index(of: sensor) else { return }
+        self.streams[index].begin(first: first, count: times.count)
+        if self.arbiter.policy.groups.isEmpty {
+            self.streams[index].process(times: times, values: values, at: arrival)
+            self.decide(index, at: arrival)
+        } else {
+            // What falls due before a sample must not know the sample yet, so groups see one at a time.
+            let width = self.streams[index].channels.count
+            for row in times.indices {
+                self.pass(to: Timestamp(microseconds: times[row]), of: index, at: arrival)
+                let start = min(row * width, values.count)
+                self.streams[index].process(
+                    times: times.extracting(row..<row + 1),
+                    values: values.extracting(start..<min(start + width, values.count)), at: arrival)
+                self.decide(index, at: arrival)
+            }
+        }
+        if let time = self.streams[index].engine.time { self.advance(to: time, at: arrival) }
+        self.perform(&actions)
+    }
+
+    /// Runs the groups' deadlines that come at or before a sample, with the hits up to it.
+    private mutating func pass(to time: Timestamp, of stream: Int, at arrival: Timestamp) {
+        guard let deadline = self.arbiter.nextMotionDeadline, deadline <= time,
+            self.streams[stream].isNext(time, at: arrival)
+        else { return }
+        self.streams[stream].closeBuckets(before: time)
+        self.decide(stream, at: arrival)
+        self.advance(to: time, at: arrival)
+    }
+
+    // MARK: Time
+
+    /// When `tick` must be called, should no other input come before; `nil` while nothing waits for time alone.
+    package var nextTick: Timestamp? {
+        var earliest = self.arbiter.nextArrivalDeadline
+        if let deadline = self.arbiter.nextMotionDeadline {
+            let tick = deadline + self.held
+            earliest = min(earliest ?? tick, tick)
+        }
+        for index in self.streams.indices {
+            guard let tick = self.streams[index].nextTick else { continue }
+            earliest = min(earliest ?? tick, tick)
+        }
+        return earliest
+    }
+
+    /// Runs the deadlines that have come although no sample did.
+    package mutating func tick(at arrival: Timestamp, _ actions: inout [BrokerAction]) {
+        for index in self.streams.indices {
+            self.streams[index].tick(at: arrival)
+            self.decide(index, at: arrival)
+        }
+        self.advance(to: arrival - self.held, at: arrival)
+        self.perform(&actions)
+    }
+
+    /// How long after its time a sample of any sensor may still be under way.
+    private var held: TimeSpan {
+        var longest = SensorStream.underWay
+        for index in self.streams.indices { longest = max(longest, self.streams[index].held) }
+        return longest
+    }
+
+    // MARK: Deciding
+
+    /// Hands the hits of a stream to the arbiter.
+    private mutating func decide(_ stream: Int, at arrival: Timestamp) {
+        guard !self.streams[stream].hits.isEmpty else { return }
+        for hit in self.streams[stream].hits {
+            guard let owner = self.owners[Int(hit.detector.index)] else { continue }
+            self.apps[Int(owner.client.index)]?.hits &+= 1
+        }
+        self.ask(self.streams[stream].hits, at: arrival)
+        self.streams[stream].hits.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func ask(_ hits: [Hit], at arrival: Timestamp) {
+        // Lent for the call: while these are held, the streams do not change.
+        let (streams, owners) = (self.streams, self.owners)
+        self.arbiter.hits(
+            hits, at: arrival, lastTrue: { Self.lastTrue($0, streams, owners) }, into: &self.decisions)
+    }
+
+    private mutating func advance(to time: Timestamp, at arrival: Timestamp) {
+        let (streams, owners) = (self.streams, self.owners)
+        self.arbiter.advance(
+            to: time, at: arrival, lastTrue: { Self.lastTrue($0, streams, owners) }, into: &self.decisions)
+    }
+
+    private static func lastTrue(
+        _ detector: DetectorID, _ streams: [SensorStream], _ owners: [DetectorOwner?]
+    ) -> Timestamp? {
+        let index = Int(detector.index)
+        guard index < owners.count, let owner = owners[index] else { return nil }
+        return streams.first { $0.name == owner.sensor }?.engine.status(of: detector)?.lastTrue
+    }
+
+    /// Turns what the arbiter decided into actions, and counts it.
+    mutating func perform(_ actions: inout [BrokerAction]) {
+        guard !self.decisions.isEmpty else { return }
+        for decision in self.decisions {
+            switch decision {
+            case .deliver(let delivery): self.deliver(delivery, &actions)
+            case .verdict(let verdict): self.apps[Int(verdict.app.index)]?.count(verdict.reason)
+            case .repeated(let app, _, _, let reason): self.apps[Int(app.index)]?.count(reason)
+            }
+        }
+        self.decisions.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func deliver(_ delivery: Delivery, _ actions: inout [BrokerAction]) {
+        let index = Int(delivery.app.index)
+        switch delivery.route {
+        case .live:
+            // A detector that was removed in the meantime makes no events.
+            guard let owner = self.owners[Int(delivery.hit.detector.index)] else { return }
+            let stream = self.index(of: owner.sensor)
+            let isSimulated = stream.flatMap { self.streams[$0].description?.isSimulated } ?? false
+            guard let event = self.apps[index]?.take(delivery, isSimulated) else { return }
+            actions.append(.deliver(ClientID(delivery.app.index), event))
+        case .store, .wake:
+            // Apps are here as long as they are connected, and then they can receive.
+            self.apps[index]?.dropped &+= 1
+        }
+    }
+}
+
+extension ClientID {
+    /// The arbiter numbers apps as we number clients.
+    var handle: AppHandle { AppHandle(self.index) }
+}

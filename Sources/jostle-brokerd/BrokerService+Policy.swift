@@ -1,0 +1,73 @@
+import Arbitration
+import BrokerCore
+import DBus
+import DaemonSupport
+import Glibc
+import PolicyFiles
+import Protocol
+
+extension BrokerService {
+    /// The policy to begin with. Files with an error in them leave the built-in one: motion goes on.
+    static func firstPolicy(of source: PolicySource, _ log: Log) -> (policy: Policy, files: [String]) {
+        let reading = source.read()
+        self.report(reading.findings, log)
+        guard let policy = reading.policy else {
+            log.error("the policy files are refused; the built-in policy is in force")
+            return (.builtIn, [])
+        }
+        // Without files there is nothing to tell.
+        if !reading.files.isEmpty { log.info(Self.inForce(reading.files, 1)) }
+        return (policy, reading.files)
+    }
+
+    private static func inForce(_ files: [String], _ generation: UInt64) -> String {
+        let sources = files.isEmpty ? "the built-in one" : files.joined(separator: ", ")
+        return "policy \(generation) is in force: \(sources)"
+    }
+
+    private static func report(_ findings: [Finding], _ log: Log) {
+        for finding in findings {
+            switch finding.severity {
+            case .error: log.error("\(finding)")
+            case .warning: log.warning("\(finding)")
+            case .info: log.info("\(finding)")
+            }
+        }
+    }
+
+    /// Reads the policy files anew for a caller of our own user, or root.
+    func reload(_ call: MethodCall) {
+        self.uid(of: call.sender) { [weak self] uid in
+            guard let self, let uid, uid == 0 || uid == getuid() else {
+                return call.fail(.accessDenied("the policy is reloaded for the broker's own user and root"))
+            }
+            do throws(BusError) {
+                try self.readPolicy()
+                call.reply()
+            } catch {
+                call.fail(error)
+            }
+        }
+    }
+
+    /// Reads the policy files anew because a signal said so. What is wrong with them stands in the log.
+    func reload() { try? self.readPolicy() }
+
+    /// Puts what the policy files say now in force, whole; with an error in them, the old policy stays.
+    private func readPolicy() throws(BusError) {
+        let reading = self.policySource.read()
+        Self.report(reading.findings, self.log)
+        guard let policy = reading.policy else {
+            self.log.error("the policy files are refused; policy \(self.core.policyGeneration) stays in force")
+            let errors = reading.errors
+            guard let first = errors.first else { throw .invalidPolicy("the policy cannot be read") }
+            let more = errors.count == 1 ? "" : " (and \(errors.count - 1) more)"
+            throw .invalidPolicy("\(first)\(more)")
+        }
+        try? self.input { (core, now, actions) throws(Refusal) in core.swap(policy, at: now, &actions) }
+        self.policyFiles = reading.files
+        self.object?.changed("PolicyGeneration", of: BrokerInterface.table)
+        self.object?.changed("PolicyFiles", of: BrokerInterface.table)
+        self.log.info(Self.inForce(reading.files, self.core.policyGeneration))
+    }
+}

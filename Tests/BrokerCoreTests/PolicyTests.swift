@@ -1,0 +1,228 @@
+import Arbitration
+import BrokerCore
+import Detection
+import Motion
+import Testing
+
+/// What the arbiter decides is what apps get.
+@Suite struct PolicyTests {
+    /// A gentle and a hard detector in one group, at the end of all rests.
+    private func contest(_ mode: GroupMode) throws -> (bench: Bench, gentle: ClientID, hard: ClientID) {
+        var bench = Bench(policy: Bench.contest(mode))
+        let gentle = try bench.register(0, "org.example.Gentle")
+        let hard = try bench.register(1, "org.example.Hard")
+        _ = try bench.add(gentle, Bench.planar("gentle", 2))
+        _ = try bench.add(hard, Bench.planar("hard", 3.5))
+        bench.answerClaim()
+        bench.feed([0])
+        _ = bench.take()
+        return (bench, gentle, hard)
+    }
+
+    private static let still = [Double](repeating: 0, count: 15)
+
+    private static func deny(_ app: String) -> Policy {
+        var conditions = Conditions()
+        conditions.apps.any = [NamePattern(app)]
+        return Policy(
+            otherwise: .allow,
+            rules: [Rule(name: "no", place: Place(file: "t", line: 1), conditions: conditions, effect: .deny)])
+    }
+
+    // MARK: Exclusive
+
+    @Test func onlyTheMostSpecificGetsTheEvent() throws {
+        var (bench, gentle, hard) = try self.contest(.exclusive)
+        bench.feed([4.5])
+        #expect(bench.events.map(\.0) == [hard])
+        #expect(bench.events.map(\.1.detector) == ["hard"])
+        #expect(bench.core.app(gentle)?.hits == 1)
+        #expect(bench.core.app(gentle)?.denied == 1)
+        #expect(bench.core.app(gentle)?.lastEvent == nil)
+        #expect(bench.core.app(hard)?.denied == 0)
+    }
+
+    @Test func aGentleMotionWaitsForTheWindow() throws {
+        var (bench, gentle, hard) = try self.contest(.exclusive)
+        bench.feed([2.5, 0, 0, 0])
+        #expect(bench.events.isEmpty)
+        bench.feed([0])
+        #expect(bench.events.map(\.0) == [gentle])
+        bench.feed(Self.still)
+        _ = bench.take()
+        bench.feed([4.5])
+        #expect(bench.events.map(\.0) == [hard])
+    }
+
+    /// The window closes by the clock when samples stop.
+    @Test func theWindowClosesWithoutAnotherSample() throws {
+        var (bench, gentle, _) = try self.contest(.exclusive)
+        bench.feed([2.5])
+        let tick = try #require(bench.core.nextTick)
+        // The window, and the time that a sample may be under way.
+        #expect(tick == bench.now + .milliseconds(450))
+        bench.core.tick(at: tick, &bench.actions)
+        #expect(bench.events.map(\.0) == [gentle])
+        // Quiet comes to its end by the clock, too, and then nothing waits any more.
+        let end = try #require(bench.core.nextTick)
+        bench.core.tick(at: end, &bench.actions)
+        #expect(bench.core.nextTick == nil)
+    }
+
+    /// Who cannot fire is not waited for.
+    @Test func anAppThatLeftIsNotWaitedFor() throws {
+        var (bench, gentle, hard) = try self.contest(.exclusive)
+        bench.feed([2.5])
+        #expect(bench.events.isEmpty)
+        bench.core.leave(hard, at: bench.now, &bench.actions)
+        #expect(bench.events.map(\.0) == [gentle])
+    }
+
+    @Test func aSensorThatIsGoneIsNotWaitedFor() throws {
+        var (bench, gentle, _) = try self.contest(.exclusive)
+        bench.feed([2.5])
+        #expect(bench.events.isEmpty)
+        bench.core.sensorsLost(at: bench.now, &bench.actions)
+        #expect(bench.events.map(\.0) == [gentle])
+    }
+
+    /// The event of an owner that leaves without a word goes to the next.
+    @Test func anOwnerThatLeavesIsReplaced() throws {
+        var (bench, gentle, hard) = try self.contest(.exclusive)
+        bench.feed([4.5])
+        let first = try #require(bench.events.first?.1.epoch)
+        _ = bench.take()
+        bench.core.leave(hard, at: bench.now, &bench.actions)
+        #expect(bench.events.map(\.0) == [gentle])
+        #expect(bench.events.allSatisfy { $0.1.epoch > first })
+    }
+
+    /// The quiet ends before a sample of the same time is looked at: what that one starts is a motion of its own.
+    @Test func aMotionAfterTheQuietIsANewOne() throws {
+        var (bench, gentle, hard) = try self.contest(.exclusive)
+        bench.feed([4.5] + [Double](repeating: 0, count: 9) + [2.5, 0, 0, 0, 0])
+        #expect(bench.events.map(\.0) == [hard, gentle])
+        #expect(Set(bench.events.map(\.1.epoch)).count == 2)
+        #expect(bench.core.app(gentle)?.denied == 1)
+    }
+
+    /// Samples that travel together are decided as if they had come one by one.
+    @Test(arguments: [1, 2, 3, 4] as [UInt64])
+    func batchesChangeNothing(_ seed: UInt64) throws {
+        print("seed \(seed)")
+        var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+        var values: [Double] = []
+        for _ in 0..<400 {
+            state ^= state << 13
+            state ^= state >> 7
+            state ^= state << 17
+            values.append(state % 6 == 0 ? Double((state >> 8) % 500) / 100 : 0)
+        }
+        var single = try self.contest(.exclusive).bench
+        single.feed(values)
+        var batched = try self.contest(.exclusive).bench
+        var index = 0
+        while index < values.count {
+            let count = min(7, values.count - index)
+            batched.feed(together: Array(values[index..<index + count]))
+            index += count
+        }
+        #expect(single.events.count > 10)
+        #expect(single.events.map(\.1) == batched.events.map(\.1))
+        #expect(single.events.map(\.0) == batched.events.map(\.0))
+    }
+
+    // MARK: Rules
+
+    @Test func whatARuleDeniesIsCounted() throws {
+        var bench = Bench(policy: Self.deny("org.example.Denied"))
+        let denied = try bench.register(0, "org.example.Denied")
+        let other = try bench.register(1, "org.example.Other")
+        _ = try bench.add(denied, Bench.planar("one", 2, rest: "0ms"))
+        _ = try bench.add(other, Bench.planar("one", 2, rest: "0ms"))
+        bench.feed([2.5, 2.5, 2.5])
+        #expect(bench.events.map(\.0) == [other, other, other])
+        let state = try #require(bench.core.app(denied))
+        #expect([state.hits, state.denied, state.delivered, state.dropped] == [3, 3, 0, 0])
+        #expect(bench.core.app(other)?.denied == 0)
+    }
+
+    @Test func everyEventNamesItsPolicy() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Bench.planar("one", 2, rest: "0ms"))
+        bench.feed([2.5])
+        #expect(bench.core.policyGeneration == 1)
+        bench.core.swap(.builtIn, at: bench.now, &bench.actions)
+        #expect(bench.core.policyGeneration == 2)
+        bench.feed([2.5])
+        #expect(bench.events.map(\.1.generation) == [1, 2])
+    }
+
+    @Test func aNewPolicyFindsEverythingInPlace() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Bench.planar("one", 2, rest: "0ms"))
+        bench.feed([2.5])
+        bench.core.swap(Self.deny("org.example.App"), at: bench.now, &bench.actions)
+        bench.feed([2.5])
+        bench.core.swap(.builtIn, at: bench.now, &bench.actions)
+        bench.feed([2.5])
+        #expect(bench.events.map(\.1.generation) == [1, 3])
+        #expect(bench.core.app(app)?.denied == 1)
+        let epochs = bench.events.map(\.1.epoch)
+        #expect(epochs == epochs.sorted() && Set(epochs).count == 2)
+    }
+
+    /// What is open is decided by the policy it began with.
+    @Test func anOpenEpisodeKeepsItsPolicy() throws {
+        var (bench, gentle, _) = try self.contest(.exclusive)
+        bench.feed([2.5])
+        #expect(bench.events.isEmpty)
+        bench.core.swap(.builtIn, at: bench.now, &bench.actions)
+        #expect(bench.events.map(\.0) == [gentle])
+        #expect(bench.events.map(\.1.generation) == [1])
+    }
+
+    // MARK: Ordered
+
+    @Test func whoPassesLeavesItToTheNext() throws {
+        var (bench, gentle, hard) = try self.contest(.ordered)
+        bench.feed([4.5])
+        #expect(bench.events.map(\.0) == [hard])
+        let epoch = try #require(bench.events.first?.1.epoch)
+        // Not yet its turn.
+        try bench.core.answer(gentle, epoch: epoch, .consume, at: bench.now, &bench.actions)
+        #expect(bench.events.map(\.0) == [hard])
+        try bench.core.answer(hard, epoch: epoch, .pass, at: bench.now, &bench.actions)
+        #expect(bench.events.map(\.0) == [hard, gentle])
+        #expect(bench.events.allSatisfy { $0.1.epoch == epoch })
+    }
+
+    @Test func whoConsumesEndsTheOrder() throws {
+        var (bench, gentle, hard) = try self.contest(.ordered)
+        bench.feed([4.5])
+        let epoch = try #require(bench.events.first?.1.epoch)
+        try bench.core.answer(hard, epoch: epoch, .consume, at: bench.now, &bench.actions)
+        bench.feed(Self.still)
+        #expect(bench.events.map(\.0) == [hard])
+        #expect(bench.core.app(gentle)?.denied == 1)
+    }
+
+    @Test func whoIsSilentHasPassed() throws {
+        var (bench, gentle, hard) = try self.contest(.ordered)
+        bench.feed([4.5])
+        #expect(bench.events.map(\.0) == [hard])
+        let tick = try #require(bench.core.nextTick)
+        #expect(tick == bench.now + .milliseconds(400))
+        bench.core.tick(at: tick, &bench.actions)
+        #expect(bench.events.map(\.0) == [hard, gentle])
+    }
+
+    @Test func onlyAppsAnswer() {
+        var bench = Bench()
+        #expect(throws: Refusal.unknownClient) {
+            try bench.core.answer(ClientID(9), epoch: 1, .consume, at: bench.now, &bench.actions)
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Policy files, a real bus, and apps that get what the files say.
+    @Suite(.serialized) struct PolicyFiles {
+        private static let gentle = "org.example.Gentle"
+        private static let hard = "org.example.Hard"
+        private static let reload = "app call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 Reload"
+
+        private static func write(_ text: String, to path: String) throws {
+            let file = try #require(fopen(path, "w"))
+            fputs(text, file)
+            try #require(fclose(file) == 0)
+        }
+
+        /// A stage whose broker reads one policy file of the test's own, at this path.
+        private func stage(_ policy: String) throws -> (stage: Stage, file: String) {
+            let stage = try Stage(broker: false)
+            let directory = "\(stage.bus.directory)/policy"
+            try #require(mkdir(directory, 0o755) == 0)
+            let file = "\(directory)/10-test.conf"
+            try Self.write(policy, to: file)
+            try stage.startBroker("--policy", directory)
+            return (stage, file)
+        }
+
+        private func inject(_ motion: String, _ stage: Stage) throws {
+            let result = try stage.bus.busctl([
+                "call", "org.jostle.Sensors1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor", "Inject", "s",
+                motion,
+            ])
+            #expect(result.status == 0, "\(result.stderr)")
+        }
+
+        private func isEvent(_ line: String) -> Bool { line.hasPrefix("{\"detector\"") }
+
+        /// The shipped example: a hard shake belongs to whoever asked for a hard shake.
+        @Test func theMostSpecificAppGetsTheHardShake() throws {
+            let stage = try Stage(broker: false)
+            try stage.startBroker("--policy", Programs.source("policies/examples/02-most-specific"))
+            let gentle = try stage.watch("shake.axis,threshold=1.3g,every=20ms,name=gentle", "--app", Self.gentle)
+            let hard = try stage.watch("shake.axis,threshold=2.7g,every=20ms,name=hard", "--app", Self.hard)
+
+            // Both detectors rest for a second from their registration on.
+            try self.inject("rest 1.5s; shake peak=1.8g for=600ms; rest 500ms", stage)
+            #expect(field("detector", of: try gentle.waitForLine(where: self.isEvent)) == "\"gentle\"")
+            #expect(try stage.count("Hits", at: Stage.Object.app(Self.hard)) == 0)
+            #expect(try stage.count("Delivered", at: Stage.Object.app(Self.hard)) == 0)
+            let delivered = try stage.count("Delivered", at: Stage.Object.app(Self.gentle))
+
+            // Only after the first motion is over and quiet.
+            try self.inject("rest 2.5s; shake peak=4g for=600ms; rest 500ms", stage)
+            #expect(field("detector", of: try hard.waitForLine(where: self.isEvent)) == "\"hard\"")
+            #expect(try stage.count("Denied", at: Stage.Object.app(Self.gentle)) >= 1)
+            #expect(try stage.count("Denied", at: Stage.Object.app(Self.hard)) == 0)
+            #expect(try stage.count("Delivered", at: Stage.Object.app(Self.gentle)) == delivered)
+            #expect(try gentle.terminate() == .exited(0))
+            #expect(try hard.terminate() == .exited(0))
+        }
+
+        @Test func aBrokenFileLeavesTheOldPolicy() throws {
+            let (stage, file) = try self.stage("[Policy]\nDefault=allow\n")
+            #expect(try stage.property("PolicyFiles", at: Stage.Object.broker) == "as 1 \"\(file)\"")
+            let app = try stage.watch("shake.planar,threshold=2g,rest=0s,name=one", "--app", Self.gentle)
+            let object = Stage.Object.app(Self.gentle)
+
+            try Self.write("[Policy]\nDefault=allow\n\n[Rule all]\nThen=alow\nWhenState=forground\n", to: file)
+            let refused = try #require(try stage.script(Self.reload).first)
+            #expect(refused.hasPrefix("app error org.jostle.Error.InvalidPolicy: \(file):5:6: error E"), "\(refused)")
+            #expect(refused.contains("'allow'"), "\(refused)")
+            #expect(refused.hasSuffix(" (and 1 more)"), "\(refused)")
+            #expect(try stage.count("PolicyGeneration", at: Stage.Object.broker) == 1)
+            #expect(try stage.property("PolicyFiles", at: Stage.Object.broker) == "as 1 \"\(file)\"")
+            _ = try stage.broker?.waitForLine(on: .errors) { $0.contains("\(file):6:11: error E") }
+            try self.inject("shake peak=3g for=600ms", stage)
+            _ = try app.waitForLine(where: self.isEvent)
+            #expect(try stage.property("LastEvent", at: object).contains("\"policy-generation\" t 1 "))
+            #expect(try stage.count("Denied", at: object) == 0)
+            #expect(try app.terminate() == .exited(0))
+        }
+
+        @Test func reloadPutsTheNewPolicyInForce() throws {
+            let (stage, file) = try self.stage("[Policy]\nDefault=allow\n")
+            let app = try stage.watch("\(Stage.always),name=one", "--app", Self.gentle)
+            _ = try app.waitForLine(where: self.isEvent)
+            let monitor = try BackgroundProgram(tool: [
+                "gdbus", "monitor", "--address", stage.bus.address, "--dest", "org.jostle.Broker1", "--object-path",
+                Stage.Object.broker,
+            ])
+            _ = try monitor.waitForLine { $0.contains(" is owned by ") }
+            try Self.write("[Policy]\nDefault=deny\n", to: file)
+            #expect(try stage.script(Self.reload) == ["app ok []"])
+            let change = try monitor.waitForLine { $0.contains("PropertiesChanged") }
+            #expect(change.contains("'PolicyGeneration': <uint64 2>"), "\(change)")
+            #expect(change.contains("'PolicyFiles': <['\(file)']>"), "\(change)")
+            let object = Stage.Object.app(Self.gentle)
+            let delivered = try stage.count("Delivered", at: object)
+            try stage.until("the app is denied") { try stage.count("Denied", at: object) >= 3 }
+            #expect(try stage.count("Delivered", at: object) == delivered)
+            #expect(try app.terminate() == .exited(0))
+        }
+
+        @Test func hangupReadsThePolicyAnew() throws {
+            let (stage, file) = try self.stage("[Policy]\nDefault=deny\n")
+            let app = try stage.watch("\(Stage.always),name=one", "--app", Self.gentle)
+            try stage.until("the app is denied") {
+                try stage.count("Denied", at: Stage.Object.app(Self.gentle)) >= 1
+            }
+            #expect(try stage.count("Delivered", at: Stage.Object.app(Self.gentle)) == 0)
+            try Self.write("[Policy]\nDefault=allow\n", to: file)
+            let broker = try #require(stage.broker)
+            try broker.signal(SIGHUP)
+            _ = try app.waitForLine(where: self.isEvent)
+            #expect(try stage.count("PolicyGeneration", at: Stage.Object.broker) == 2)
+
+            // Broken: said in the log, and nothing changes.
+            try Self.write("[Policy]\nDefalt=deny\n", to: file)
+            try broker.signal(SIGHUP)
+            let said = try broker.waitForLine(on: .errors) { $0.contains("\(file):2:1: ") }
+            #expect(said.contains("'Default'"), "\(said)")
+            _ = try broker.waitForLine(on: .errors) { $0.contains("policy 2 stays in force") }
+            #expect(try stage.count("PolicyGeneration", at: Stage.Object.broker) == 2)
+            #expect(try app.terminate() == .exited(0))
+        }
+
+        @Test func aBrokenFileAtTheStartLeavesTheBuiltInPolicy() throws {
+            let (stage, file) = try self.stage("[Policy]\nDefault=maybe\n")
+            let said = try #require(stage.broker).errors
+            #expect(said.contains("\(file):2:9: error E"), "\(said)")
+            #expect(said.contains("the built-in policy is in force"), "\(said)")
+            #expect(try stage.property("PolicyFiles", at: Stage.Object.broker) == "as 0")
+            let app = try stage.watch("\(Stage.always),name=one", "--app", Self.gentle)
+            _ = try app.waitForLine(where: self.isEvent)
+            #expect(try app.terminate() == .exited(0))
+        }
+    }
+}
