@@ -66,7 +66,11 @@ int run_fanout_client(const struct options *options) {
         claim(&client.bus, from, options->rate, options->latency);
     } else {
         const struct detector detector = {
-            .threshold = options->threshold, .every = options->every, .rest = options->rest};
+            .when = options->when,
+            .threshold = options->threshold,
+            .every = options->every,
+            .rest = options->rest,
+        };
         register_app(&client.bus, options->app, &detector);
     }
     printf("%s\n", dbus_bus_get_unique_name(client.bus.connection));

@@ -20,10 +20,10 @@ static const char usage[] =
     "publish --rate HZ --count N [--batch N] [--claimants N] [--active-every N] [--name NAME]\n"
     "    be the sensor service: wait for the claimants, then publish; every Nth sample is a shake\n"
     "subscribe --count N [--from NAME] [--timeout SECONDS]\n"
-    "          [--broker --app ID [--threshold G] [--every US] [--rest US]]\n"
+    "          [--broker --app ID [--when CONDITION | --threshold G --every US] [--rest US]]\n"
     "    print the unique name, receive events, print their latency\n"
     "fanout-client --mode raw [--rate HZ] [--latency US] [--threshold G] [--from NAME]\n"
-    "fanout-client --mode event --app ID [--threshold G] [--every US] [--rest US] [--from NAME]\n"
+    "fanout-client --mode event --app ID [--when CONDITION | --threshold G --every US] [--rest US] [--from NAME]\n"
     "    claim the samples, or register with the broker; print the unique name; count until SIGTERM\n"
     "daemon --name NAME\n"
     "    own a name and do nothing until SIGTERM\n";
@@ -62,6 +62,7 @@ static bool read_option(struct options *options, const char *option, const char 
         {"--to", .text = &options->to},
         {"--app", .text = &options->app},
         {"--mode", .text = &options->mode},
+        {"--when", .text = &options->when},
         {"--rate", .number = &options->rate},
         {"--threshold", .number = &options->threshold},
         {"--count", .count = &options->count},

@@ -12,6 +12,7 @@ struct options {
     const char *to;
     const char *app;
     const char *mode;
+    const char *when;
     double rate;
     double threshold;
     uint64_t count;

@@ -58,9 +58,6 @@ static void take_sample(struct publisher *publisher, uint64_t due_us) {
     row[1] = noise(publisher);
     row[2] = 1 + noise(publisher);
     publisher->times[index] = due_us;
-    /* A detector's grid of looks begins with the first sample. Half a period early, it leaves the others in the middle
-       between two points of the grid, and a timer that is a little late moves none of them across. */
-    if (publisher->taken == 1) publisher->times[index] -= period_ns(publisher) / 2000;
     if (publisher->pending == publisher->batch || publisher->taken == publisher->count) send_pending(publisher);
 }
 

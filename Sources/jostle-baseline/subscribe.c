@@ -74,7 +74,11 @@ int run_subscribe(const struct options *options) {
     owner_follow(&subscriber.sender, &subscriber.bus, options->from != NULL ? options->from : usual);
     if (options->broker) {
         const struct detector detector = {
-            .threshold = options->threshold, .every = options->every, .rest = options->rest};
+            .when = options->when,
+            .threshold = options->threshold,
+            .every = options->every,
+            .rest = options->rest,
+        };
         register_app(&subscriber.bus, options->app, &detector);
     }
     printf("%s\n", dbus_bus_get_unique_name(subscriber.bus.connection));

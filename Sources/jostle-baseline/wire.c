@@ -137,9 +137,13 @@ void register_app(struct bus *bus, const char *app, const struct detector *detec
     enough(dbus_message_iter_open_container(&detectors, DBUS_TYPE_STRUCT, NULL, &entry));
     enough(dbus_message_iter_append_basic(&entry, DBUS_TYPE_STRING, &name));
     enough(dbus_message_iter_open_container(&entry, DBUS_TYPE_ARRAY, "{sv}", &options));
-    append_option(&options, "preset", DBUS_TYPE_STRING, &preset);
-    append_double_option(&options, "threshold", detector->threshold);
-    append_count_option(&options, "every", detector->every);
+    if (detector->when != NULL) {
+        append_option(&options, "when", DBUS_TYPE_STRING, &detector->when);
+    } else {
+        append_option(&options, "preset", DBUS_TYPE_STRING, &preset);
+        append_double_option(&options, "threshold", detector->threshold);
+        append_count_option(&options, "every", detector->every);
+    }
     append_count_option(&options, "rest", detector->rest);
     enough(dbus_message_iter_close_container(&entry, &options));
     enough(dbus_message_iter_close_container(&detectors, &entry));
