@@ -328,7 +328,10 @@ package struct BrokerCore {
     /// True while a detector waits for a sensor that is not there.
     package var missesSensor: Bool { self.streams.contains { $0.detectors > 0 && $0.description == nil } }
 
-    func index(of sensor: String) -> Int? { self.streams.firstIndex { $0.name == sensor } }
+    /// By index: handing each stream to a closure would copy it.
+    func index(of sensor: String) -> Int? {
+        self.streams.indices.first { self.streams[$0].name == sensor }
+    }
 
     package func stream(named sensor: String) -> SensorStream? { self.index(of: sensor).map { self.streams[$0] } }
 
@@ -351,7 +354,7 @@ package struct BrokerCore {
     }
 
     package mutating func outcome(_ client: ClientID, delivered: Bool) {
-        guard self.app(client) != nil else { return }
+        guard client.index < self.apps.count else { return }
         if delivered {
             self.apps[Int(client.index)]?.delivered &+= 1
         } else {

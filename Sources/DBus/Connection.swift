@@ -1,5 +1,6 @@
 import CDBus
 package import EventLoop
+import Glibc
 
 /// A private connection to a message bus, driven by an event loop.
 ///
@@ -55,6 +56,7 @@ package final class Connection {
     private var isDispatchDue = false
     private var dispatchWork: () -> Void = {}
 
+    private static let disconnected = SignalName("org.freedesktop.DBus.Local", "Disconnected")
     private static let firstRetry: Int64 = 50_000
     /// How long closing may wait for the bus to take what we sent.
     private static let flushLimit: Int64 = 1_000_000
@@ -236,7 +238,7 @@ package final class Connection {
     package func onSignal(
         _ interface: StaticString, _ member: StaticString, _ handler: @escaping (borrowing Message) -> Void
     ) {
-        self.rules.append(SignalRule(interface: interface, member: member, handler: handler))
+        self.rules.append(SignalRule(signal: SignalName(interface, member), handler: handler))
     }
 
     /// Asks the bus for broadcasts. The same text may be asked for several times and given back as often.
@@ -348,14 +350,18 @@ package final class Connection {
     }
 
     private func handleSignal(_ message: borrowing Message) {
-        if message.isSignal("org.freedesktop.DBus.Local", "Disconnected"), message.path == DBUS_PATH_LOCAL {
+        // SAFETY: a signal has both names, or libdbus would not have taken it; they live as long as the message.
+        guard let interface = unsafe dbus_message_get_interface(message.raw),
+            let member = unsafe dbus_message_get_member(message.raw)
+        else { return }
+        if unsafe Self.disconnected.fits(interface, member), message.path == DBUS_PATH_LOCAL {
             let generation = self.generation
             return self.afterRound { [weak self] in
                 if let self, self.generation == generation { self.lose() }
             }
         }
         var isTaken = false
-        for rule in self.rules where message.isSignal(rule.interface, rule.member) {
+        for rule in self.rules where unsafe rule.signal.fits(interface, member) {
             rule.handler(message)
             isTaken = true
         }
@@ -364,9 +370,26 @@ package final class Connection {
 }
 
 private struct SignalRule {
-    let interface: StaticString
-    let member: StaticString
+    let signal: SignalName
     let handler: (borrowing Message) -> Void
+}
+
+/// The name of a signal, to be compared without asking libdbus for each comparison.
+private struct SignalName {
+    private let interface: StaticString
+    private let member: StaticString
+
+    init(_ interface: StaticString, _ member: StaticString) {
+        self.interface = interface
+        self.member = member
+    }
+
+    /// SAFETY: the caller lends two terminated strings.
+    @unsafe
+    func fits(_ interface: UnsafePointer<CChar>, _ member: UnsafePointer<CChar>) -> Bool {
+        unsafe self.member.withCString { unsafe strcmp($0, member) == 0 }
+            && self.interface.withCString { unsafe strcmp($0, interface) == 0 }
+    }
 }
 
 /// The one filter of a connection. Replies to calls of ours never come here.

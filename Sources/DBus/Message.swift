@@ -67,14 +67,14 @@ package struct Message: ~Copyable {
 
     /// Compares without making a `String`, for the hot path.
     package func isFrom(_ uniqueName: String) -> Bool {
-        // SAFETY: `raw` is live.
-        unsafe dbus_message_has_sender(self.raw, uniqueName) != 0
+        // SAFETY: `raw` is live. Said in words, because the silent conversion to a C string makes an array.
+        unsafe uniqueName.withCString { unsafe dbus_message_has_sender(self.raw, $0) != 0 }
     }
 
     /// Compares without making a `String`, for the hot path.
     package func isAt(_ path: ObjectPath) -> Bool {
         // SAFETY: `raw` is live.
-        unsafe dbus_message_has_path(self.raw, path.text) != 0
+        unsafe path.text.withCString { unsafe dbus_message_has_path(self.raw, $0) != 0 }
     }
 
     /// Compares without making a `String`, for the hot path.
@@ -103,12 +103,14 @@ package struct Message: ~Copyable {
         return try (repeat (each T).read(from: &reader))
     }
 
-    /// Reads the body piece by piece, for the hot path; the caller has compared the signature.
-    package func withReader<R>(
-        _ body: (inout WireReader) throws(WireError) -> R
-    ) throws(WireError) -> R? {
-        guard var reader = unsafe WireReader(self.raw) else { return nil }
-        return try body(&reader)
+    /// Reads the body piece by piece, for the hot path; the caller has compared the signature. False for an empty one.
+    @discardableResult
+    package func withReader(
+        _ body: (inout WireReader) throws(WireError) -> Void
+    ) throws(WireError) -> Bool {
+        guard var reader = unsafe WireReader(self.raw) else { return false }
+        try body(&reader)
+        return true
     }
 
     /// Appends to the body.

@@ -136,6 +136,32 @@ package struct WireReader {
         return result
     }
 
+    /// Enters a struct; for the hot path, as are the next three.
+    ///
+    /// They name their types because a generic function called from another module is not made for the types it is
+    /// called with, and looks all of them up at every call.
+    package mutating func structure(
+        _ body: (inout WireReader) throws(WireError) -> Void
+    ) throws(WireError) {
+        try self.container(body)
+    }
+
+    package mutating func uint64() throws(WireError) -> UInt64 { try self.fixed(UInt64.self) }
+
+    /// The array of `t` that comes next as `Int64`, for microseconds. Lives as long as the message.
+    @unsafe
+    package mutating func int64sOfUInt64s() throws(WireError) -> UnsafeBufferPointer<Int64> {
+        // SAFETY: handed on to the caller, who keeps to the promise above.
+        try unsafe self.fixedArray(of: Int64.self, as: UInt64.self)
+    }
+
+    /// The array of `d` that comes next. Lives as long as the message.
+    @unsafe
+    package mutating func doubles() throws(WireError) -> UnsafeBufferPointer<Double> {
+        // SAFETY: as above.
+        try unsafe self.fixedArray(of: Double.self, as: Double.self)
+    }
+
     /// The elements of a fixed-size array in which the reader stands; they live as long as the message.
     @unsafe
     mutating func fixedElements<T: FixedWireValue>(_: T.Type, type: Int32 = T.type) -> UnsafeBufferPointer<T> {
@@ -150,7 +176,7 @@ package struct WireReader {
     /// The elements of the array of a fixed-size type that comes next, which may have the type code of another type of
     /// the same layout: `t` as `Int64` microseconds. They live as long as the message.
     @unsafe
-    package mutating func fixedArray<T: FixedWireValue, W: FixedWireValue>(
+    mutating func fixedArray<T: FixedWireValue, W: FixedWireValue>(
         of type: T.Type, as wire: W.Type
     ) throws(WireError) -> UnsafeBufferPointer<T> {
         invariant(MemoryLayout<T>.stride == MemoryLayout<W>.stride, "\(T.self) cannot travel as \(W.self)")

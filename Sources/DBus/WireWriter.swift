@@ -45,13 +45,36 @@ package struct WireWriter {
         check(unsafe dbus_message_iter_append_basic(&self.iterator, CDBUS_TYPE_UNIX_FD, &value))
     }
 
+    /// A number; for the hot path, as are the next four. `WireReader` says why they name their types.
+    package mutating func uint64(_ value: UInt64) { self.fixed(value) }
+
+    package mutating func double(_ value: Double) { self.fixed(value) }
+
+    package mutating func string(_ value: String) { self.string(value, as: CDBUS_TYPE_STRING) }
+
+    /// An array of `t` from `Int64`, for microseconds.
+    package mutating func uint64s(of elements: Span<Int64>) {
+        self.array(of: "t") { $0.fixedElements(elements, as: UInt64.self) }
+    }
+
+    /// An array of `d`.
+    package mutating func doubles(_ elements: Span<Double>) {
+        self.array(of: "d") { $0.fixedElements(elements) }
+    }
+
+    /// Options, which most messages of the hot path have none of.
+    package mutating func options(_ options: [String: Value]) {
+        guard options.isEmpty else { return options.write(to: &self) }
+        self.array(of: "{sv}") { _ in }
+    }
+
     /// Appends the elements of an array in one block; the writer stands inside the array.
-    package mutating func fixedElements<T: FixedWireValue>(_ elements: Span<T>) {
+    mutating func fixedElements<T: FixedWireValue>(_ elements: Span<T>) {
         self.fixedElements(elements, as: T.self)
     }
 
     /// The same, with the type code of another type of the same layout: `Int64` microseconds as `t`.
-    package mutating func fixedElements<T: FixedWireValue, W: FixedWireValue>(_ elements: Span<T>, as wire: W.Type) {
+    mutating func fixedElements<T: FixedWireValue, W: FixedWireValue>(_ elements: Span<T>, as wire: W.Type) {
         invariant(MemoryLayout<T>.stride == MemoryLayout<W>.stride, "\(T.self) cannot travel as \(W.self)")
         guard !elements.isEmpty else { return }
         // SAFETY: libdbus wants the address of a pointer variable and reads `count` elements behind it.

@@ -53,8 +53,13 @@ package final class EventLoop {
     var signals: SignalWatch?
     var wakeups: [(wakeup: Wakeup, handler: () -> Void)] = []
 
-    private var deferred: [() -> Void] = []
-    private var running: [() -> Void] = []
+    /// A function in an array is wrapped anew, in memory of its own, each time it is put there; in a struct it is not.
+    private struct Work {
+        let run: () -> Void
+    }
+
+    private var deferred: [Work] = []
+    private var running: [Work] = []
     private var events = [CLinux_event](repeating: CLinux_event(), count: EventLoop.batch)
     private var firing: [Registration] = []
     private var due: [TimerQueue.Due] = []
@@ -119,7 +124,7 @@ package final class EventLoop {
     ///
     /// Work deferred by deferred work runs in the next round, so that descriptors and timers are never starved.
     package func `defer`(_ work: @escaping () -> Void) {
-        self.deferred.append(work)
+        self.deferred.append(Work(run: work))
         self.ringIfNested()
     }
 
@@ -199,7 +204,7 @@ package final class EventLoop {
         swap(&self.deferred, &self.running)
         for index in self.running.indices {
             let work = self.running[index]
-            work()
+            work.run()
         }
         // What is released here may defer work again, which goes to the other list.
         self.running.removeAll(keepingCapacity: true)

@@ -40,12 +40,12 @@ package enum EventCodec {
 
     package static func write(_ event: Body, to writer: inout WireWriter) {
         writer.structure { body in
-            event.sequence.write(to: &body)
-            event.epoch.write(to: &body)
-            event.time.wire.write(to: &body)
-            event.detector.write(to: &body)
-            event.peak.write(to: &body)
-            event.details.write(to: &body)
+            body.uint64(event.sequence)
+            body.uint64(event.epoch)
+            body.uint64(event.time.wire)
+            body.string(event.detector)
+            body.double(event.peak)
+            body.options(event.details)
         }
     }
 

@@ -14,9 +14,9 @@ package enum SampleCodec {
         first: UInt64, times: Span<Int64>, values: Span<Double>, to writer: inout WireWriter
     ) {
         writer.structure { body in
-            first.write(to: &body)
-            body.array(of: "t") { $0.fixedElements(times, as: UInt64.self) }
-            body.array(of: "d") { $0.fixedElements(values) }
+            body.uint64(first)
+            body.uint64s(of: times)
+            body.doubles(values)
         }
     }
 
@@ -29,12 +29,12 @@ package enum SampleCodec {
     ) -> Bool {
         guard message.hasSignature(self.signature) else { return false }
         var isWhole = false
-        try? message.withReader { (reader: inout WireReader) throws(WireError) in
-            try reader.container { (fields: inout WireReader) throws(WireError) in
-                let first = try UInt64.read(from: &fields)
+        _ = try? message.withReader { (reader: inout WireReader) throws(WireError) in
+            try reader.structure { (fields: inout WireReader) throws(WireError) in
+                let first = try fields.uint64()
                 // SAFETY: the columns are lent only while we hold the message.
-                let times = try unsafe fields.fixedArray(of: Int64.self, as: UInt64.self)
-                let values = try unsafe fields.fixedArray(of: Double.self, as: Double.self)
+                let times = try unsafe fields.int64sOfUInt64s()
+                let values = try unsafe fields.doubles()
                 let (expected, overflow) = times.count.multipliedReportingOverflow(by: channels)
                 guard !overflow, expected == values.count, times.count > 0 else { return }
                 unsafe body(first, times.span, values.span)
