@@ -62,10 +62,20 @@ package struct WireWriter {
         self.array(of: "d") { $0.fixedElements(elements) }
     }
 
-    /// Options, which most messages of the hot path have none of.
-    package mutating func options(_ options: [String: Value]) {
-        guard options.isEmpty else { return options.write(to: &self) }
-        self.array(of: "{sv}") { _ in }
+    /// One entry of the `a{sv}` in which the writer stands, without a dictionary of values for the hot path.
+    package mutating func entry<T: FixedWireValue>(_ key: String, _ value: T) {
+        self.container(CDBUS_TYPE_DICT_ENTRY, of: nil) { entry in
+            entry.string(key)
+            entry.container(CDBUS_TYPE_VARIANT, of: T.signature) { $0.fixed(value) }
+        }
+    }
+
+    /// The same for a boolean, which is no fixed type to libdbus.
+    package mutating func entry(_ key: String, _ value: Bool) {
+        self.container(CDBUS_TYPE_DICT_ENTRY, of: nil) { entry in
+            entry.string(key)
+            entry.container(CDBUS_TYPE_VARIANT, of: Bool.signature) { $0.boolean(value) }
+        }
     }
 
     /// Appends the elements of an array in one block; the writer stands inside the array.

@@ -222,7 +222,7 @@ public final class JostleClient {
         self.onEvent(
             MotionEvent(
                 sequence: body.sequence, epoch: body.epoch, time: body.time.wire, detector: body.detector,
-                peak: body.peak, isSimulated: body.details["simulated"] == .boolean(true),
+                peak: body.peak, isSimulated: body.isSimulated,
                 received: UInt64(max(0, Clock.boottime.now()))))
     }
 }

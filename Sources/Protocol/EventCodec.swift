@@ -7,26 +7,45 @@ package enum EventCodec {
 
     package typealias Wire = Structure<UInt64, UInt64, UInt64, String, Double, [String: Value]>
 
-    /// An event as it travels. `details` holds `policy-generation` (t), and `simulated` (b) when the samples were not
-    /// measured now.
+    private enum Key {
+        static let generation = "policy-generation"
+        static let simulated = "simulated"
+    }
+
+    /// An event as it travels.
     package struct Body: Equatable, Sendable {
         package var sequence: UInt64
         package var epoch: UInt64
         package var time: Timestamp
         package var detector: String
         package var peak: Double
-        package var details: [String: Value]
+        /// Which policy decided; they are counted from 1.
+        package var generation: UInt64
+        /// The samples were made or replayed, not measured now.
+        package var isSimulated: Bool
 
         package init(
-            sequence: UInt64, epoch: UInt64, time: Timestamp, detector: String, peak: Double,
-            details: [String: Value] = [:]
+            sequence: UInt64, epoch: UInt64, time: Timestamp, detector: String, peak: Double, generation: UInt64,
+            isSimulated: Bool
         ) {
             self.sequence = sequence
             self.epoch = epoch
             self.time = time
             self.detector = detector
             self.peak = peak
-            self.details = details
+            self.generation = generation
+            self.isSimulated = isSimulated
+        }
+
+        /// No event yet.
+        package static let none = Body(
+            sequence: 0, epoch: 0, time: .zero, detector: "", peak: 0, generation: 0, isSimulated: false)
+
+        /// What else there is to say; `simulated` only when it is.
+        private var details: [String: Value] {
+            var details: [String: Value] = [Key.generation: .uint64(self.generation)]
+            if self.isSimulated { details[Key.simulated] = .boolean(true) }
+            return details
         }
 
         /// The same as a property's value.
@@ -35,7 +54,7 @@ package enum EventCodec {
         }
 
         /// About how many bytes the message takes on the bus, header included.
-        package var size: Int { 240 + self.detector.utf8.count + 64 * self.details.count }
+        package var size: Int { 280 + self.detector.utf8.count + (self.isSimulated ? 24 : 0) }
     }
 
     package static func write(_ event: Body, to writer: inout WireWriter) {
@@ -45,7 +64,10 @@ package enum EventCodec {
             body.uint64(event.time.wire)
             body.string(event.detector)
             body.double(event.peak)
-            body.options(event.details)
+            body.array(of: "{sv}") { details in
+                details.entry(Key.generation, event.generation)
+                if event.isSimulated { details.entry(Key.simulated, true) }
+            }
         }
     }
 
@@ -54,8 +76,10 @@ package enum EventCodec {
         guard message.hasSignature(self.signature),
             let body: Wire = try? message.read(Wire.self), let time = Timestamp(wire: body.fields.2)
         else { return nil }
+        let details = body.fields.5
+        let generation: UInt64 = if case .uint64(let count) = details[Key.generation] { count } else { 0 }
         return Body(
             sequence: body.fields.0, epoch: body.fields.1, time: time, detector: body.fields.3, peak: body.fields.4,
-            details: body.fields.5)
+            generation: generation, isSimulated: details[Key.simulated] == .boolean(true))
     }
 }

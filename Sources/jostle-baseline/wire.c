@@ -60,6 +60,17 @@ bool read_event(DBusMessage *message, struct event *event) {
     return true;
 }
 
+static void append_option(DBusMessageIter *options, const char *key, int type, const void *value) {
+    DBusMessageIter entry, variant;
+    const char signature[] = {(char)type, '\0'};
+    enough(dbus_message_iter_open_container(options, DBUS_TYPE_DICT_ENTRY, NULL, &entry));
+    enough(dbus_message_iter_append_basic(&entry, DBUS_TYPE_STRING, &key));
+    enough(dbus_message_iter_open_container(&entry, DBUS_TYPE_VARIANT, signature, &variant));
+    enough(dbus_message_iter_append_basic(&variant, type, value));
+    enough(dbus_message_iter_close_container(&entry, &variant));
+    enough(dbus_message_iter_close_container(options, &entry));
+}
+
 DBusMessage *new_event(const char *app, const struct event *event) {
     DBusMessage *message = dbus_message_new_signal(BROKER_PATH "/apps/x", APP_INTERFACE, "Event");
     enough(message != NULL);
@@ -73,20 +84,11 @@ DBusMessage *new_event(const char *app, const struct event *event) {
     enough(dbus_message_iter_append_basic(&body, DBUS_TYPE_STRING, &event->detector));
     enough(dbus_message_iter_append_basic(&body, DBUS_TYPE_DOUBLE, &event->peak));
     enough(dbus_message_iter_open_container(&body, DBUS_TYPE_ARRAY, "{sv}", &rest));
+    // What the broker's events say too, so that both carry the same bytes.
+    append_count_option(&rest, "policy-generation", 1);
     enough(dbus_message_iter_close_container(&body, &rest));
     enough(dbus_message_iter_close_container(&arguments, &body));
     return message;
-}
-
-static void append_option(DBusMessageIter *options, const char *key, int type, const void *value) {
-    DBusMessageIter entry, variant;
-    const char signature[] = {(char)type, '\0'};
-    enough(dbus_message_iter_open_container(options, DBUS_TYPE_DICT_ENTRY, NULL, &entry));
-    enough(dbus_message_iter_append_basic(&entry, DBUS_TYPE_STRING, &key));
-    enough(dbus_message_iter_open_container(&entry, DBUS_TYPE_VARIANT, signature, &variant));
-    enough(dbus_message_iter_append_basic(&variant, type, value));
-    enough(dbus_message_iter_close_container(&entry, &variant));
-    enough(dbus_message_iter_close_container(options, &entry));
 }
 
 void append_double_option(DBusMessageIter *options, const char *key, double value) {

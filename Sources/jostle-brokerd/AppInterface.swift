@@ -39,7 +39,7 @@ enum AppInterface {
             Property("Dropped", .never) { (client: Client) in client.appState?.dropped ?? 0 },
             Property("LastEvent", .never) { (client: Client) in
                 (client.appState?.lastEvent?.body
-                    ?? EventCodec.Body(sequence: 0, epoch: 0, time: .zero, detector: "", peak: 0)).structure
+                    ?? EventCodec.Body.none).structure
             },
         ],
         signals: [

@@ -284,11 +284,9 @@ final class BrokerService {
 extension Event {
     /// The event as it travels.
     var body: EventCodec.Body {
-        var details: [String: Value] = ["policy-generation": .uint64(self.generation)]
-        if self.isSimulated { details["simulated"] = .boolean(true) }
-        return EventCodec.Body(
+        EventCodec.Body(
             sequence: self.sequence, epoch: self.epoch, time: self.time, detector: self.detector, peak: self.peak,
-            details: details)
+            generation: self.generation, isSimulated: self.isSimulated)
     }
 }
 
