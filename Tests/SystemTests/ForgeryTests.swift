@@ -9,18 +9,12 @@ extension EndToEnd {
             "\(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor Samples (tatad) [[0,[10**15],[9.0,9.0,9.0]]]"
         private let owner = "/org/freedesktop/DBus org.freedesktop.DBus NameOwnerChanged sss"
 
-        private func uniqueName(_ name: String, _ stage: Stage) throws -> String {
-            let answer = try stage.busctl(
-                "call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "GetNameOwner", "s", name)
-            return String(try #require(answer.stdout.split(separator: "\"").dropFirst().first))
-        }
-
         @Test func samplesForTheBroker() throws {
             let stage = try Stage()
             let app = try stage.watch("shake.planar,threshold=2.3g", "--app", "org.example.App")
             _ = try stage.script(
                 "f send org.jostle.Broker1 \(self.samples)",
-                "f send \(try self.uniqueName("org.jostle.Broker1", stage)) \(self.samples)",
+                "f send \(try stage.uniqueName("org.jostle.Broker1")) \(self.samples)",
                 "f send org.jostle.Broker1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor ClaimChanged a{sv} "
                     + "[{'rate':V('d',1.0),'batch-latency':V('t',0)}]",
                 "f send org.jostle.Broker1 /elsewhere org.jostle.Sensors1.Sensor Samples s ['nothing']")
@@ -42,9 +36,9 @@ extension EndToEnd {
             let app = try stage.watch(Stage.always, "--app", "org.example.App")
             _ = try app.nextEvent()
             let (reader, broker) = (
-                try self.uniqueName("org.jostle.Sensors1", stage), try self.uniqueName("org.jostle.Broker1", stage)
+                try stage.uniqueName("org.jostle.Sensors1"), try stage.uniqueName("org.jostle.Broker1")
             )
-            let client = try self.uniqueName("org.example.App", stage)
+            let client = try stage.uniqueName("org.example.App")
             _ = try stage.script(
                 "f send \(broker) \(self.owner) ['org.jostle.Sensors1','\(reader)','']",
                 "f send \(broker) \(self.owner) ['org.example.App','\(client)','']",
@@ -69,7 +63,7 @@ extension EndToEnd {
             try client.connect()
             try client.add([Detector("skip", preset: "shake.planar", options: ["threshold": "2.3g"])])
             let object = Stage.Object.app("org.example.App")
-            let unique = try self.uniqueName("org.jostle.Broker1", stage)
+            let unique = try stage.uniqueName("org.jostle.Broker1")
             let event = "org.jostle.Broker1.App Event (tttsda{sv}) [[1,1,1,'skip',9.0,{}]]"
             _ = try stage.script(
                 "f send org.example.App \(object) \(event)",

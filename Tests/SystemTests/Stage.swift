@@ -153,6 +153,13 @@ final class Stage {
 
     // MARK: What the daemons show
 
+    /// Who owns a name.
+    func uniqueName(_ name: String) throws -> String {
+        let answer = try self.busctl(
+            "call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "GetNameOwner", "s", name)
+        return String(try #require(answer.stdout.split(separator: "\"").dropFirst().first))
+    }
+
     enum Object {
         static let sensors = "/org/jostle/Sensors1"
         static let accelerometer = "/org/jostle/Sensors1/accelerometer"

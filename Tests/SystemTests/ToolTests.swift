@@ -97,9 +97,10 @@ extension EndToEnd {
                     uint64 1, uint64 0)],)
 
                     """)
-            // The state of a sensor is everybody's; that it stops is told to all.
+            // The state of a sensor is everybody's; that it stops is told to all. By its unique name, because GLib drops
+            // the signals of a well-known name until it has found the owner, and does not say when that is.
             let monitor = try BackgroundProgram(tool: [
-                "gdbus", "monitor", "--address", stage.address, "--dest", "org.jostle.Sensors1",
+                "gdbus", "monitor", "--address", stage.address, "--dest", stage.uniqueName("org.jostle.Sensors1"),
                 "--object-path", Stage.Object.accelerometer,
             ])
             _ = try monitor.waitForLine { $0.contains(" is owned by ") }
