@@ -82,6 +82,11 @@ public final class JostleClient {
     /// Connects to the bus and registers with the broker, which the bus starts if it can.
     public func connect() throws(JostleError) {
         do throws(BusError) {
+            // The broker would say the same, but the bus is asked for the name first, and each bus has its own words.
+            guard self.app.isEmpty || (!self.app.hasPrefix(":") && BusNames.isValid(self.app)) else {
+                throw .invalidConfiguration(
+                    "'\(printable(self.app))' is no app id: give a well-known bus name, or nothing")
+            }
             try self.connection.openAndWait()
             _ = self.names.follow(BusName.broker, ownRule: true) { [unowned self] in self.brokerChanged($0) }
             try self.wait { self.isBrokerKnown }

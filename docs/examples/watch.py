@@ -28,7 +28,7 @@ class Watch:
         reply = await self.bus.call(
             Message(destination, path, interface, member, signature=signature, body=list(body)))
         if reply.message_type is MessageType.ERROR:
-            raise RuntimeError(f"{reply.body[0] if reply.body else ''} ({reply.error_name})")
+            raise RuntimeError(f"{destination}: {reply.body[0] if reply.body else reply.error_name}")
         return reply.body
 
     async def start(self):
