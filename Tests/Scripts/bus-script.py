@@ -9,7 +9,6 @@ Each step is one argument. PEER is a connection with a name of the test's choosi
     PEER name           prints "PEER name UNIQUE"
     PEER hear           prints "PEER heard SENDER MEMBER BODY" for each signal that is sent to it from now on
     PEER await N        returns when N more of them have arrived
-    PEER leave          ends the connection
     stay                prints "staying" and goes on until the bus goes
 
 BODY is a Python list, in which V(signature, value) is a variant, and nan and inf are what they are. Bodies are printed as
@@ -39,52 +38,59 @@ def message(words, kind):
                    signature=signature, body=body)
 
 
-async def perform(peers, arrivals, address, step):
-    name, verb, *words = step.split(" ", 7)
-    if name not in peers:
-        peers[name] = await MessageBus(bus_address=address).connect()
-    bus = peers[name]
-    if verb == "call":
-        reply = await bus.call(message(words, MessageType.METHOD_CALL))
-        if reply.message_type is MessageType.ERROR:
-            print(name, "error", f"{reply.error_name}:", *reply.body, flush=True)
+class Peer:
+    """One connection. All that arrives is printed from one handler, so that it is printed in the order of its arrival."""
+
+    def __init__(self, name, bus):
+        self.name, self.bus = name, bus
+        self.calls, self.heard = set(), None
+        bus.add_message_handler(self.arrived)
+
+    def arrived(self, message):
+        if message.reply_serial in self.calls:
+            if message.message_type is MessageType.ERROR:
+                print(self.name, "error", f"{message.error_name}:", *message.body, flush=True)
+            else:
+                print(self.name, "ok", printed(message.body), flush=True)
+        elif (self.heard is not None and message.message_type is MessageType.SIGNAL
+              and message.sender != "org.freedesktop.DBus"):
+            print(self.name, "heard", message.sender, message.member, printed(message.body), flush=True)
+            self.heard.release()
+
+    async def perform(self, verb, words):
+        if verb == "call":
+            call = message(words, MessageType.METHOD_CALL)
+            call.serial = self.bus.next_serial()
+            self.calls.add(call.serial)
+            await self.bus.call(call)
+        elif verb == "send":
+            await self.bus.send(message(words, MessageType.SIGNAL))
+            # The bus works in order: with this answer, the signal has been delivered.
+            await self.bus.call(Message("org.freedesktop.DBus", "/", "org.freedesktop.DBus", "GetId"))
+        elif verb == "own":
+            assert await self.bus.request_name(words[0]) is RequestNameReply.PRIMARY_OWNER
+        elif verb == "name":
+            print(self.name, "name", self.bus.unique_name, flush=True)
+        elif verb == "hear":
+            self.heard = asyncio.Semaphore(0)
+        elif verb == "await":
+            for _ in range(int(words[0])):
+                await self.heard.acquire()
         else:
-            print(name, "ok", printed(reply.body), flush=True)
-    elif verb == "send":
-        await bus.send(message(words, MessageType.SIGNAL))
-        # The bus works in order: with this answer, the signal has been delivered.
-        await bus.call(Message("org.freedesktop.DBus", "/", "org.freedesktop.DBus", "GetId"))
-    elif verb == "own":
-        assert await bus.request_name(words[0]) is RequestNameReply.PRIMARY_OWNER
-    elif verb == "name":
-        print(name, "name", bus.unique_name, flush=True)
-    elif verb == "hear":
-        arrivals[name] = asyncio.Semaphore(0)
-
-        def heard(arrived):
-            if arrived.message_type is MessageType.SIGNAL and arrived.sender != "org.freedesktop.DBus":
-                print(name, "heard", arrived.sender, arrived.member, printed(arrived.body), flush=True)
-                arrivals[name].release()
-
-        bus.add_message_handler(heard)
-    elif verb == "await":
-        for _ in range(int(words[0])):
-            await arrivals[name].acquire()
-    elif verb == "leave":
-        peers.pop(name).disconnect()
-        await bus.wait_for_disconnect()
-    else:
-        sys.exit(f"bus-script: what is '{verb}'?")
+            sys.exit(f"bus-script: what is '{verb}'?")
 
 
 async def main():
-    peers, arrivals = {}, {}
+    peers = {}
     for step in sys.argv[2:]:
         if step == "stay":
             print("staying", flush=True)
-            await asyncio.gather(*[bus.wait_for_disconnect() for bus in peers.values()])
-        else:
-            await perform(peers, arrivals, sys.argv[1], step)
+            await asyncio.gather(*[peer.bus.wait_for_disconnect() for peer in peers.values()])
+            continue
+        name, verb, *words = step.split(" ", 7)
+        if name not in peers:
+            peers[name] = Peer(name, await MessageBus(bus_address=sys.argv[1]).connect())
+        await peers[name].perform(verb, words)
 
 
 asyncio.run(main())
