@@ -45,6 +45,9 @@ public final class JostleClient {
     private var detectors: [Detector] = []
     private var isRunning = false
     private var forgeries: UInt64 = 0
+    /// Events that came while a call waited for its answer: whoever called learns the answer first.
+    private var early: [MotionEvent] = []
+    private var isCalling = false
 
     /// Signals that pretended to be events of ours, or to come from the bus, and were left unheard.
     public var refusedSignals: UInt64 { self.forgeries &+ self.names.forgeries }
@@ -105,6 +108,8 @@ public final class JostleClient {
     /// Adds detectors, all or none, and returns what is in force for them.
     @discardableResult
     public func add(_ detectors: [Detector]) throws(JostleError) -> [EffectiveDetector] {
+        self.isCalling = true
+        defer { self.callEnded() }
         do throws(BusError) {
             let reply = try self.connection.callAndWait(
                 try self.target(), "AddDetectors", detectors.map(\.request.wire))
@@ -120,6 +125,8 @@ public final class JostleClient {
 
     /// Removes detectors by name.
     public func remove(_ names: [String]) throws(JostleError) {
+        self.isCalling = true
+        defer { self.callEnded() }
         do throws(BusError) {
             _ = try self.connection.callAndWait(try self.target(), "RemoveDetectors", names)
             self.detectors.removeAll { names.contains($0.name) }
@@ -224,11 +231,31 @@ public final class JostleClient {
             self.forgeries &+= 1
             return
         }
-        self.onEvent(
-            MotionEvent(
-                sequence: body.sequence, epoch: body.epoch, time: body.time.wire, detector: body.detector,
-                peak: body.peak, isSimulated: body.isSimulated,
-                received: UInt64(max(0, Clock.boottime.now()))))
+        let event = MotionEvent(
+            sequence: body.sequence, epoch: body.epoch, time: body.time.wire, detector: body.detector,
+            peak: body.peak, isSimulated: body.isSimulated,
+            received: UInt64(max(0, Clock.boottime.now())))
+        if self.isCalling || !self.early.isEmpty {
+            self.early.append(event)
+        } else {
+            self.onEvent(event)
+        }
+    }
+
+    /// Lets the events that waited follow, once the caller has gone on.
+    private func callEnded() {
+        self.isCalling = false
+        guard !self.early.isEmpty else { return }
+        // A timer makes the descriptor readable, for programs with a loop of their own.
+        self.loop.once(after: 0) { [weak self] in self?.deliverEarly() }
+    }
+
+    private func deliverEarly() {
+        // The end of a call that is under way asks for it again.
+        guard !self.isCalling else { return }
+        let events = self.early
+        self.early = []
+        for event in events { self.onEvent(event) }
     }
 }
 

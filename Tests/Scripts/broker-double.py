@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Answers an app as the broker does, and sends it events: broker-double.py ADDRESS EVENTS.
+"""Answers an app as the broker does, and sends it events: broker-double.py ADDRESS EVENTS [early].
 
-Prints each app id and each detector it is given, and "sent" when the bus has the events. For tests of programs that
-speak to the broker.
+Prints each app id and each detector it is given, and "sent" when the bus has the events. "early" sends the first one ahead
+of the answer. For tests of programs that speak to the broker.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ PATH = "/org/jostle/Broker1/apps/one"
 
 async def main():
     bus = await MessageBus(bus_address=sys.argv[1]).connect()
-    wanted = int(sys.argv[2])
+    wanted, early = int(sys.argv[2]), sys.argv[3:] == ["early"]
 
     def event(app, sequence):
         now = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
@@ -26,7 +26,7 @@ async def main():
                        signature="(tttsda{sv})", body=[[sequence, sequence, now, "shake", 3.0, {}]])
 
     async def send_events(app):
-        for sequence in range(1, wanted + 2):
+        for sequence in range(2 if early else 1, wanted + 2):
             if sequence != 2:
                 await bus.send(event(app, sequence))
         print("sent", flush=True)
@@ -41,6 +41,8 @@ async def main():
             for name, options in message.body[0]:
                 plain = {key: [value.signature, value.value] for key, value in options.items()}
                 print(name, json.dumps(plain, sort_keys=True), flush=True)
+            if early:
+                bus.send(event(message.sender, 1))
             # One sequence number is left out, so that somebody must notice.
             bus.send(Message.new_method_return(message, "a(sa{sv})", message.body))
             asyncio.ensure_future(send_events(message.sender))

@@ -175,6 +175,22 @@ extension EndToEnd {
             _ = try lines.waitForLine { $0.hasPrefix("shake.magnitude  at ") && $0.hasSuffix(" ms after the sample") }
         }
 
+        /// An event that overtakes the answer to its registration still comes after what is in force.
+        @Test func whatIsInForceStandsBeforeTheFirstEvent() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let double = try BackgroundProgram(tool: [
+                "python3", Programs.source("Tests/Scripts/broker-double.py"), stage.address, "3", "early",
+            ])
+            try stage.bus.waitForName("org.jostle.Broker1")
+            let result = try stage.jostle("watch", "--json", "--count", "3", "shake")
+            #expect(result.status == 0)
+            let lines = result.stdout.split(separator: "\n").map(String.init)
+            try #require(lines.count == 4)
+            #expect(lines[0].hasPrefix("{\"watching\":\"shake\""))
+            #expect(lines.dropFirst().map { field("sequence", of: $0) } == ["1", "3", "4"])
+            _ = try double.terminate()
+        }
+
         /// A reader of the pipe that has seen enough ends the tool, as it ends every filter.
         @Test func aClosedPipeEndsTheWatch() throws {
             let stage = try Stage()
