@@ -283,6 +283,15 @@ extension JostleError {
 }
 
 extension EffectiveDetector {
+    /// The one kind of whole number among what is in force is a time.
+    private static func text(_ value: Value) -> String {
+        if case .uint64(let count) = value {
+            TimeSpan(microseconds: Int64(clamping: count)).text
+        } else {
+            value.plainText
+        }
+    }
+
     init(_ name: String, _ options: [String: Value]) {
         self.name = name
         self.warnings = []
@@ -291,7 +300,7 @@ extension EffectiveDetector {
             if key == "warnings", case .array(_, let values) = value {
                 self.warnings = values.compactMap { if case .string(let text) = $0 { text } else { nil } }
             } else {
-                self.settings.append(Setting(key: key, value: value.plainText))
+                self.settings.append(Setting(key: key, value: Self.text(value)))
             }
         }
     }

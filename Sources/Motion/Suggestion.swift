@@ -10,8 +10,9 @@ package enum Suggestion {
         var best: (distance: Int, word: String)?
         for candidate in words where candidate.utf8.count <= self.longest {
             let distance = self.distance(typed, Array(candidate.utf8))
-            let allowed = max(1, max(typed.count, candidate.utf8.count) / 3)
-            guard distance <= allowed else { continue }
+            let longer = max(typed.count, candidate.utf8.count)
+            // A word of which no letter is right is another word: `z` does not mean `%`.
+            guard distance <= max(1, longer / 3), distance < longer else { continue }
             if let known = best, (known.distance, known.word) <= (distance, candidate) { continue }
             best = (distance, candidate)
         }

@@ -92,6 +92,14 @@ public struct TimeSpan: Hashable, Comparable, Sendable {
     @inlinable
     public static var zero: TimeSpan { TimeSpan(microseconds: 0) }
 
+    /// The span exactly, in the largest unit in which it is whole: `350ms`. Readers of detectors and of policy files take it.
+    public var text: String {
+        let count = self.microseconds
+        let units: [(String, Int64)] = [("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("ms", 1_000)]
+        for (unit, size) in units where count != 0 && count % size == 0 { return "\(count / size)\(unit)" }
+        return count == 0 ? "0" : "\(count)us"
+    }
+
     /// Shorter than.
     @inlinable
     public static func < (a: TimeSpan, b: TimeSpan) -> Bool { a.microseconds < b.microseconds }

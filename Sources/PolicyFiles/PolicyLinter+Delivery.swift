@@ -50,7 +50,7 @@ extension PolicyLinter {
         if rule.terms.durability == .persistent, isGesture, rule.terms.lifespan > .seconds(60) {
             self.find(
                 .staleGesture, at: self.place(of: "Lifespan", at: rule.place),
-                "a shake may be delivered \(Shown.span(rule.terms.lifespan)) after it was made",
+                "a shake may be delivered \(rule.terms.lifespan.text) after it was made",
                 advice: "make Lifespan 1min at most")
         }
         let isWeak = conditions.proofs.contains(.name) || conditions.proofs.contains(.uid)

@@ -52,12 +52,12 @@ extension PolicyLinter {
         {
             self.find(
                 .longWindow, at: place,
-                "waiting \(Shown.span(group.commitWindow)) uses up more than half of the "
-                    + "\(Shown.span(rule.terms.lifespan)) that \(Self.named(rule)) gives an event",
+                "waiting \(group.commitWindow.text) uses up more than half of the "
+                    + "\(rule.terms.lifespan.text) that \(Self.named(rule)) gives an event",
                 advice: "make CommitWindow shorter or Lifespan longer")
         } else if group.commitWindow > .milliseconds(500) {
             self.find(
-                .longWindow, at: place, "people notice a wait of \(Shown.span(group.commitWindow))",
+                .longWindow, at: place, "people notice a wait of \(group.commitWindow.text)",
                 advice: "make it 500ms at most")
         }
     }
@@ -81,14 +81,14 @@ extension PolicyLinter {
         if overflow || needed > group.orderBudget.microseconds {
             self.find(
                 .orderArithmetic, at: self.place(of: "OrderBudget", at: group.place),
-                "\(count) apps at \(Shown.span(group.ackTimeout)) each need more than "
-                    + "\(Shown.span(group.orderBudget))", advice: "make OrderBudget longer or AckTimeout shorter")
+                "\(count) apps at \(group.ackTimeout.text) each need more than "
+                    + "\(group.orderBudget.text)", advice: "make OrderBudget longer or AckTimeout shorter")
         }
         for rule in rules where group.orderBudget > rule.terms.lifespan {
             self.find(
                 .orderArithmetic, at: self.place(of: "Lifespan", at: rule.place),
                 "an event of \(Self.named(rule)) may die before the order of [Group \(group.name)] comes to its end",
-                advice: "make Lifespan at least \(Shown.span(group.orderBudget))")
+                advice: "make Lifespan at least \(group.orderBudget.text)")
         }
     }
 

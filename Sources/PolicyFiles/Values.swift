@@ -68,7 +68,7 @@ enum Values {
     }
 
     private static func span(_ word: PlacedText, _ range: ClosedRange<TimeSpan>) throws(ValueProblem) -> TimeSpan {
-        let expected = "a time from \(Shown.span(range.lowerBound)) to \(Shown.span(range.upperBound)), such as 350ms"
+        let expected = "a time from \(range.lowerBound.text) to \(range.upperBound.text), such as 350ms"
         let quantity: Quantity
         do {
             quantity = try Quantity.parse(word.text)

@@ -27,7 +27,7 @@ import Testing
             ("sqrt(x) > 1g", 1, "'sqrt' needs a square; `x` is an acceleration"),
             ("x > 2.3q", 8, "unknown unit 'q'"),
             ("x > 2g hz", 8, "expected the end or 'and', 'or', 'then', found 'hz'"),
-            ("w > 1g", 1, "unknown name 'w', did you mean 'x'?"),
+            ("w > 1g", 1, "unknown name 'w'; known are x, y, z, gravity, user"),
             ("orange > 1g", 1, "unknown name 'orange'; known are x, y, z, gravity, user"),
             ("hypo(x, y) > 1g", 1, "unknown function 'hypo', did you mean 'hypot'?"),
             ("hypot > 1g", 1, "'hypot' is a function: write 'hypot(…)'"),

@@ -60,6 +60,16 @@ import Testing
     }
 }
 
+@Suite struct TimeSpanTextTests {
+    @Test(arguments: [
+        (0, "0"), (1, "1us"), (1_500, "1500us"), (350_000, "350ms"), (1_500_000, "1500ms"), (2_000_000, "2s"),
+        (90_000_000, "90s"), (600_000_000, "10min"), (7_200_000_000, "2h"), (-350_000, "-350ms"),
+    ])
+    func saysTheSpanExactly(_ microseconds: Int64, _ text: String) {
+        #expect(TimeSpan(microseconds: microseconds).text == text)
+    }
+}
+
 @Suite struct SuggestionTests {
     let words = ["threshold", "rest", "every", "preset", "when"]
 
@@ -73,6 +83,7 @@ import Testing
     @Test func staysSilentWhenNothingIsNear() {
         #expect(Suggestion.nearest(to: "colour", among: self.words) == nil)
         #expect(Suggestion.nearest(to: "", among: self.words) == nil)
+        #expect(Suggestion.nearest(to: "z", among: ["%", "g", "s"]) == nil)
         #expect(Suggestion.nearest(to: String(repeating: "rest", count: 300_000), among: self.words) == nil)
     }
 
