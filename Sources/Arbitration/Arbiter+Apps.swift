@@ -1,10 +1,10 @@
-package import Motion
+import Motion
 
 extension Arbiter {
     // MARK: Apps
 
     /// Adds an app. The handle must be free.
-    package mutating func add(_ app: AppHandle, _ id: AppID, _ facts: AppFacts) {
+    mutating func add(_ app: AppHandle, _ id: AppID, _ facts: AppFacts) {
         precondition(app.index < Self.mostHandles, "app handles are small numbers, used again when free")
         while self.apps.count <= app.index { self.apps.append(nil) }
         self.lastOrder &+= 1
@@ -14,8 +14,7 @@ extension Arbiter {
     }
 
     /// Forgets an app and its detectors. What it used of its quota is kept for when it comes back.
-    package mutating func remove(_ app: AppHandle, at arrival: Timestamp, into actions: inout [ArbiterAction]) {
-        self.arrive(arrival, into: &actions)
+    mutating func remove(_ app: AppHandle, into actions: inout [ArbiterAction]) {
         guard let entry = self.entry(app) else { return }
         self.apps[Int(app.index)]?.facts.state = .dead
         self.withdraw(app, isGone: true, into: &actions)
@@ -40,10 +39,7 @@ extension Arbiter {
     }
 
     /// Takes in what has changed about an app.
-    package mutating func update(
-        _ app: AppHandle, _ facts: AppFacts, at arrival: Timestamp, into actions: inout [ArbiterAction]
-    ) {
-        self.arrive(arrival, into: &actions)
+    mutating func update(_ app: AppHandle, _ facts: AppFacts, into actions: inout [ArbiterAction]) {
         guard let old = self.entry(app)?.facts, old != facts else { return }
         self.apps[Int(app.index)]?.facts = facts
         if !facts.state.canReceive, old.state != facts.state { self.withdraw(app, isGone: false, into: &actions) }
@@ -53,7 +49,7 @@ extension Arbiter {
     // MARK: Detectors
 
     /// Adds a detector to an app, or replaces the one with the same handle.
-    package mutating func add(_ detector: DetectorID, to app: AppHandle, _ facts: DetectorFacts, at time: Timestamp) {
+    mutating func add(_ detector: DetectorID, to app: AppHandle, _ facts: DetectorFacts, at time: Timestamp) {
         precondition(detector.index < Self.mostHandles, "detector handles are small numbers, used again when free")
         guard let entry = self.entry(app) else { return }
         self.detach(detector)
@@ -69,10 +65,7 @@ extension Arbiter {
     }
 
     /// Removes a detector, with its hits that are not decided.
-    package mutating func remove(
-        _ detector: DetectorID, at arrival: Timestamp, into actions: inout [ArbiterAction]
-    ) {
-        self.arrive(arrival, into: &actions)
+    mutating func remove(_ detector: DetectorID, into actions: inout [ArbiterAction]) {
         guard let entry = self.entry(detector) else { return }
         self.detach(detector)
         self.dropHits(of: entry.app, into: &actions) { $0.hit.detector != detector }
@@ -80,10 +73,9 @@ extension Arbiter {
     }
 
     /// Whether its sensor is there.
-    package mutating func setAvailable(
-        _ detector: DetectorID, _ isAvailable: Bool, at arrival: Timestamp, into actions: inout [ArbiterAction]
+    mutating func setAvailable(
+        _ detector: DetectorID, _ isAvailable: Bool, into actions: inout [ArbiterAction]
     ) {
-        self.arrive(arrival, into: &actions)
         guard let old = self.entry(detector)?.facts.isAvailable, old != isAvailable else { return }
         self.detectors[Int(detector.index)]?.facts.isAvailable = isAvailable
         self.factsChanged(into: &actions)

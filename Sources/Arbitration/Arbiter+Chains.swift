@@ -1,12 +1,7 @@
-package import Motion
+import Motion
 
 extension Arbiter {
     // MARK: Arrival time
-
-    /// Lets arrival time pass.
-    package mutating func tick(at arrival: Timestamp, into actions: inout [ArbiterAction]) {
-        self.arrive(arrival, into: &actions)
-    }
 
     /// Takes in an input's arrival stamp. Whoever had an event and did not answer by now has passed it on.
     mutating func arrive(_ arrival: Timestamp, into actions: inout [ArbiterAction]) {
@@ -151,11 +146,9 @@ extension Arbiter {
     // MARK: Answers
 
     /// Takes an app's answer to an event. An epoch that the app does not own, or not any more, changes nothing.
-    package mutating func answer(
-        _ app: AppHandle, epoch: UInt64, _ answer: Answer, at arrival: Timestamp,
-        into actions: inout [ArbiterAction]
+    mutating func answer(
+        _ app: AppHandle, _ epoch: UInt64, _ answer: Answer, into actions: inout [ArbiterAction]
     ) {
-        self.arrive(arrival, into: &actions)
         guard self.entry(app) != nil, epoch <= self.lastEpoch else {
             self.staleAnswers &+= 1
             return

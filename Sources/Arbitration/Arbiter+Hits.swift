@@ -1,13 +1,8 @@
-package import Motion
+import Motion
 
 extension Arbiter {
-    /// Takes in hits, in the order of their times, all there are up to the last time.
-    ///
-    /// - Parameter lastTrue: Asked when an episode would end: a condition that is still true keeps it open.
-    package mutating func hits(
-        _ hits: [Hit], at arrival: Timestamp, lastTrue: LastTrue = { _ in nil }, into actions: inout [ArbiterAction]
-    ) {
-        self.arrive(arrival, into: &actions)
+    /// Takes in hits, those of one sample together.
+    mutating func hits(_ hits: [Hit], _ lastTrue: LastTrue, into actions: inout [ArbiterAction]) {
         var index = 0
         while index < hits.count {
             let time = hits[index].time
@@ -23,17 +18,8 @@ extension Arbiter {
         }
     }
 
-    /// Lets sample time pass: there are no more hits up to `time`.
-    package mutating func advance(
-        to time: Timestamp, at arrival: Timestamp, lastTrue: LastTrue = { _ in nil },
-        into actions: inout [ArbiterAction]
-    ) {
-        self.arrive(arrival, into: &actions)
-        self.runMotion(to: time, lastTrue, into: &actions)
-    }
-
     /// Runs what falls due at or before a sample time, in the order of time and epoch.
-    private mutating func runMotion(to time: Timestamp, _ lastTrue: LastTrue, into actions: inout [ArbiterAction]) {
+    mutating func runMotion(to time: Timestamp, _ lastTrue: LastTrue, into actions: inout [ArbiterAction]) {
         while true {
             var due: (deadline: Timestamp, epoch: UInt64, group: Int)?
             for group in self.active {

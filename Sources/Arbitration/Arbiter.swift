@@ -3,8 +3,8 @@ package import Motion
 /// Decides who gets the events of motions: hits in, verdicts and deliveries out.
 ///
 /// A value without clock or I/O. There are two times. Sample time comes with hits and with `advance`; windows, quiet,
-/// cooldowns and quotas go by it. Arrival time comes with every input and never decreases; acks and leases go by it. Each input
-/// appends what has to be done to `actions`, in order. The same inputs in the same order give the same actions.
+/// cooldowns and quotas go by it. Arrival time comes with every input and never decreases; acks and leases go by it. All goes
+/// in through `take`, which appends what has to be done to `actions`, in order.
 package struct Arbiter: Sendable {
     /// When a condition was last seen true, as far as the detection engine knows.
     package typealias LastTrue = (DetectorID) -> Timestamp?
@@ -76,10 +76,7 @@ package struct Arbiter: Sendable {
     /// Bytes kept for an app: stored, or sent and not acknowledged.
     package func keptBytes(of app: AppHandle) -> Int { self.entry(app)?.queue.bytes ?? 0 }
 
-    package mutating func update(
-        _ device: DeviceFacts, at arrival: Timestamp, into actions: inout [ArbiterAction]
-    ) {
-        self.arrive(arrival, into: &actions)
+    mutating func update(_ device: DeviceFacts, into actions: inout [ArbiterAction]) {
         self.device = device
         self.factsChanged(into: &actions)
     }
@@ -113,8 +110,7 @@ package struct Arbiter: Sendable {
     ///
     /// What is open is decided as it was begun. How long apps have waited and who holds a sticky group stays with groups of
     /// the same name; an open episode of a group that is gone is decided at once.
-    package mutating func swap(_ policy: Policy, at arrival: Timestamp, into actions: inout [ArbiterAction]) {
-        self.arrive(arrival, into: &actions)
+    mutating func swap(_ policy: Policy, into actions: inout [ArbiterAction]) {
         let kept = Set(policy.groups.map(\.name))
         for group in self.active where !kept.contains(self.groups[group].configuration.name) {
             if self.groups[group].episode?.isCollecting == true {

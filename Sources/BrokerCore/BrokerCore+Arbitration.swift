@@ -10,15 +10,14 @@ extension BrokerCore {
 
     /// Replaces the policy. What is open is decided as it was begun.
     package mutating func swap(_ policy: Policy, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
-        self.arbiter.swap(policy, at: arrival, into: &self.decisions)
+        self.tell(.policy(policy), at: arrival)
         for index in self.apps.indices {
             guard let app = self.apps[index] else { continue }
             let grants = policy.settings(for: app.id).grants
             guard app.facts.grants != grants else { continue }
             self.apps[index]?.facts.grants = grants
             guard let facts = self.apps[index]?.facts else { continue }
-            self.arbiter.update(
-                AppHandle(UInt32(truncatingIfNeeded: index)), facts, at: arrival, into: &self.decisions)
+            self.tell(.facts(AppHandle(UInt32(truncatingIfNeeded: index)), facts), at: arrival)
         }
         self.perform(&actions)
     }
@@ -28,7 +27,7 @@ extension BrokerCore {
         _ client: ClientID, epoch: UInt64, _ answer: Answer, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) {
         guard self.app(client) != nil else { throw .unknownClient }
-        self.arbiter.answer(client.handle, epoch: epoch, answer, at: arrival, into: &self.decisions)
+        self.tell(.answer(client.handle, epoch: epoch, answer), at: arrival)
         self.perform(&actions)
     }
 
@@ -56,7 +55,7 @@ extension BrokerCore {
                 self.decide(index, at: arrival)
             }
         }
-        if let time = self.streams[index].engine.time { self.advance(to: time, at: arrival) }
+        if let time = self.streams[index].engine.time { self.tell(.motion(time), at: arrival) }
         self.perform(&actions)
     }
 
@@ -67,7 +66,7 @@ extension BrokerCore {
         else { return }
         self.streams[stream].closeBuckets(before: time)
         self.decide(stream, at: arrival)
-        self.advance(to: time, at: arrival)
+        self.tell(.motion(time), at: arrival)
     }
 
     // MARK: Time
@@ -92,7 +91,7 @@ extension BrokerCore {
             self.streams[index].tick(at: arrival)
             self.decide(index, at: arrival)
         }
-        self.advance(to: arrival - self.held, at: arrival)
+        self.tell(.motion(arrival - self.held), at: arrival)
         self.perform(&actions)
     }
 
@@ -112,21 +111,16 @@ extension BrokerCore {
             guard let owner = self.owners[Int(hit.detector.index)] else { continue }
             self.apps[Int(owner.client.index)]?.hits &+= 1
         }
-        self.ask(self.streams[stream].hits, at: arrival)
+        self.tell(.hits(self.streams[stream].hits), at: arrival)
         self.streams[stream].hits.removeAll(keepingCapacity: true)
     }
 
-    private mutating func ask(_ hits: [Hit], at arrival: Timestamp) {
+    /// Gives the arbiter an input. What it decides waits for `perform`.
+    mutating func tell(_ input: ArbiterInput, at arrival: Timestamp) {
         // Lent for the call: while these are held, the streams do not change.
         let (streams, owners) = (self.streams, self.owners)
-        self.arbiter.hits(
-            hits, at: arrival, lastTrue: { Self.lastTrue($0, streams, owners) }, into: &self.decisions)
-    }
-
-    private mutating func advance(to time: Timestamp, at arrival: Timestamp) {
-        let (streams, owners) = (self.streams, self.owners)
-        self.arbiter.advance(
-            to: time, at: arrival, lastTrue: { Self.lastTrue($0, streams, owners) }, into: &self.decisions)
+        self.arbiter.take(
+            input, at: arrival, lastTrue: { Self.lastTrue($0, streams, owners) }, into: &self.decisions)
     }
 
     private static func lastTrue(

@@ -15,7 +15,7 @@ extension BrokerCore {
         do throws(Refusal) {
             switch input {
             case .register(let client, let app, let identity):
-                try self.register(client, app, identity, at: arrival)
+                try self.register(client, app, identity, at: arrival, &actions)
             case .leave(let client):
                 self.leave(client, at: arrival, &actions)
             case .addDetectors(let client, let requests):

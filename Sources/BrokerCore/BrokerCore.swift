@@ -9,7 +9,7 @@ package struct BrokerCore {
     package let limits: BrokerLimits
     /// How long samples may be held back so that several travel together.
     private let batchLatency: TimeSpan
-    /// Who gets the events. Its apps and detectors have our numbers.
+    /// Who gets the events. Its apps and detectors have our numbers. `tell` is the way in.
     var arbiter: Arbiter
     /// What the arbiter decided, until it is performed.
     var decisions: [ArbiterAction] = []
@@ -44,7 +44,8 @@ package struct BrokerCore {
     // MARK: Apps
 
     package mutating func register(
-        _ client: ClientID, _ app: AppID, _ identity: Identity, at arrival: Timestamp
+        _ client: ClientID, _ app: AppID, _ identity: Identity, at arrival: Timestamp,
+        _ actions: inout [BrokerAction]
     ) throws(Refusal) {
         let index = Int(client.index)
         if index < self.apps.count, self.apps[index] != nil { return }
@@ -57,14 +58,15 @@ package struct BrokerCore {
             state: .foreground, proof: identity == .name ? .name : .uid,
             grants: self.arbiter.policy.settings(for: app).grants, lastUsed: arrival)
         self.apps[index] = App(id: app, identity: identity, facts: facts)
-        self.arbiter.add(client.handle, app, facts)
+        self.tell(.app(client.handle, app, facts), at: arrival)
         self.appCount += 1
+        self.perform(&actions)
     }
 
     package mutating func leave(_ client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         guard let app = self.app(client) else { return }
         // First of all, so that what it leaves goes to others while all is still known.
-        self.arbiter.remove(client.handle, at: arrival, into: &self.decisions)
+        self.tell(.leave(client.handle), at: arrival)
         self.perform(&actions)
         // In one order, because handles that become free are given out again.
         for detector in app.detectors.values.sorted(by: { $0.id < $1.id }) { self.drop(detector) }
@@ -114,7 +116,7 @@ package struct BrokerCore {
         for name in names where app.detectors[name] == nil { throw .unknownDetector(name) }
         for name in names {
             guard let detector = self.apps[Int(client.index)]?.detectors.removeValue(forKey: name) else { continue }
-            self.arbiter.remove(detector.id, at: arrival, into: &self.decisions)
+            self.tell(.removeDetector(detector.id), at: arrival)
             self.drop(detector)
         }
         self.perform(&actions)
@@ -200,13 +202,13 @@ package struct BrokerCore {
     ) {
         if let old = self.app(client)?.detectors[request.name] {
             if old.request == request { return }
-            self.arbiter.remove(old.id, at: arrival, into: &self.decisions)
+            self.tell(.removeDetector(old.id), at: arrival)
             self.drop(old)
         }
         let id = self.makeDetectorID(DetectorOwner(client: client, sensor: detector.sensor))
         let stream = self.makeStream(for: detector.sensor)
         let isAvailable = self.streams[stream].description != nil
-        self.arbiter.add(id, to: client.handle, detector.facts(isAvailable: isAvailable), at: arrival)
+        self.tell(.detector(id, client.handle, detector.facts(isAvailable: isAvailable)), at: arrival)
         self.streams[stream].engine.add(detector, as: id, at: arrival)
         self.streams[stream].detectors += 1
         self.apps[Int(client.index)]?.detectors[request.name] = InstalledDetector(
@@ -272,8 +274,7 @@ package struct BrokerCore {
     ) {
         for (index, owner) in self.owners.enumerated() {
             guard let owner, isMeant(owner.sensor) else { continue }
-            self.arbiter.setAvailable(
-                DetectorID(UInt32(truncatingIfNeeded: index)), isAvailable, at: arrival, into: &self.decisions)
+            self.tell(.available(DetectorID(UInt32(truncatingIfNeeded: index)), isAvailable), at: arrival)
         }
     }
 
@@ -299,13 +300,13 @@ package struct BrokerCore {
             for (name, installed) in detectors where installed.sensor == sensor {
                 let compiled = try? DetectorCompiler.compile(installed.request, for: self.streams[stream].description)
                 guard let compiled else {
-                    self.arbiter.setAvailable(installed.id, false, at: arrival, into: &self.decisions)
+                    self.tell(.available(installed.id, false), at: arrival)
                     continue
                 }
                 self.streams[stream].engine.add(compiled, as: installed.id, at: arrival)
                 let client = ClientID(UInt32(truncatingIfNeeded: index))
-                self.arbiter.remove(installed.id, at: arrival, into: &self.decisions)
-                self.arbiter.add(installed.id, to: client.handle, compiled.facts(isAvailable: true), at: arrival)
+                self.tell(.removeDetector(installed.id), at: arrival)
+                self.tell(.detector(installed.id, client.handle, compiled.facts(isAvailable: true)), at: arrival)
                 self.apps[index]?.detectors[name]?.effective = compiled
             }
         }

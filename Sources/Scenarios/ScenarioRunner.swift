@@ -48,7 +48,7 @@ package struct ScenarioRunner {
                     if let hit = runner.hit(app, name, peak, lasting, at: time) { hits.append(hit) }
                     index += 1
                 }
-                runner.perform { $0.hits(hits, at: time, lastTrue: $1, into: &$2) }
+                runner.tell(.hits(hits))
             } else {
                 runner.take(scenario.steps[index].event, at: time)
                 index += 1
@@ -67,18 +67,17 @@ package struct ScenarioRunner {
             end.map({ deadline <= $0 }) ?? true
         {
             self.now = max(self.now, deadline)
-            let now = self.now
-            self.perform { $0.advance(to: now, at: now, lastTrue: $1, into: &$2) }
+            self.tell(.motion(self.now))
         }
         guard let end else { return }
         self.now = end
-        self.perform { $0.advance(to: end, at: end, lastTrue: $1, into: &$2) }
+        self.tell(.motion(end))
     }
 
-    private mutating func perform(_ body: (inout Arbiter, Arbiter.LastTrue, inout [ArbiterAction]) -> Void) {
+    private mutating func tell(_ input: ArbiterInput) {
         var actions: [ArbiterAction] = []
         let (lastTrue, now) = (self.lastTrue, self.now)
-        body(&self.arbiter, { lastTrue[$0].map { min($0, now) } }, &actions)
+        self.arbiter.take(input, at: now, lastTrue: { lastTrue[$0].map { min($0, now) } }, into: &actions)
         for action in actions {
             self.log.add(action, at: self.now) { handle in self.ids[handle] }
             switch action {
@@ -108,12 +107,12 @@ package struct ScenarioRunner {
             self.ids[handle] = id
             let grants = self.arbiter.policy.settings(for: id).grants
             let lastUsed = state == .foreground ? time : Timestamp(microseconds: .min)
-            self.arbiter.add(handle, id, AppFacts(state: state, proof: proof, grants: grants, lastUsed: lastUsed))
+            self.tell(.app(handle, id, AppFacts(state: state, proof: proof, grants: grants, lastUsed: lastUsed)))
         case .detector(let id, let facts): self.add(facts, to: id, at: time)
         case .removeDetector(let id, let name):
             guard let app = self.apps[id], let detector = self.detectors.removeValue(forKey: Key(app: app, name: name))
             else { return }
-            self.perform { $0.remove(detector, at: time, into: &$2) }
+            self.tell(.removeDetector(detector))
             self.freeDetectors.append(detector)
         case .state(let id, let state):
             self.change(id, at: time) {
@@ -131,10 +130,10 @@ package struct ScenarioRunner {
         case .clock(let minute): self.changeDevice(at: time) { $0.minuteOfWeek = minute }
         case .answer(let id, let answer, let epoch):
             guard let app = self.apps[id], let epoch = epoch ?? self.lastEpoch[app] else { return }
-            self.perform { $0.answer(app, epoch: epoch, answer, at: time, into: &$2) }
+            self.tell(.answer(app, epoch: epoch, answer))
         case .leave(let id):
             guard let app = self.apps.removeValue(forKey: id) else { return }
-            self.perform { $0.remove(app, at: time, into: &$2) }
+            self.tell(.leave(app))
             let gone = self.detectors.filter { $0.key.app == app }
             for key in gone.keys { self.detectors[key] = nil }
             self.freeDetectors += gone.values.sorted()
@@ -146,23 +145,22 @@ package struct ScenarioRunner {
     private mutating func add(_ facts: DetectorFacts, to id: AppID, at time: Timestamp) {
         guard let app = self.apps[id] else { return }
         let key = Key(app: app, name: facts.name)
-        if let old = self.detectors[key] { self.perform { $0.remove(old, at: time, into: &$2) } }
+        if let old = self.detectors[key] { self.tell(.removeDetector(old)) }
         let detector =
             self.detectors[key] ?? self.freeDetectors.popLast()
             ?? DetectorID(UInt32(truncatingIfNeeded: self.detectors.count))
         self.detectors[key] = detector
-        self.arbiter.add(detector, to: app, facts, at: time)
+        self.tell(.detector(detector, app, facts))
     }
 
     private mutating func change(_ id: AppID, at time: Timestamp, _ body: (inout AppFacts) -> Void) {
         guard let app = self.apps[id], var facts = self.arbiter.facts(of: app) else { return }
         body(&facts)
-        self.perform { $0.update(app, facts, at: time, into: &$2) }
+        self.tell(.facts(app, facts))
     }
 
     private mutating func changeDevice(at time: Timestamp, _ body: (inout DeviceFacts) -> Void) {
         body(&self.device)
-        let device = self.device
-        self.perform { $0.update(device, at: time, into: &$2) }
+        self.tell(.device(self.device))
     }
 }

@@ -191,8 +191,8 @@ final class BrokerService {
             self.leave(other)
         }
         do throws(Refusal) {
-            try self.input { (core, now, _) throws(Refusal) in
-                try core.register(client.id, client.app, client.app.isAnonymous ? .uid : .name, at: now)
+            try self.input { (core, now, actions) throws(Refusal) in
+                try core.register(client.id, client.app, client.app.isAnonymous ? .uid : .name, at: now, &actions)
             }
         } catch {
             return self.leave(client, BusError(error))

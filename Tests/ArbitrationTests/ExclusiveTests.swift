@@ -101,7 +101,7 @@ import Testing
         lab.add("B")
         lab.hit(["a"], at: 0)
         _ = lab.take()
-        lab.perform { $0.advance(to: ms(1_500), at: ms(1_500), lastTrue: { _ in ms(900) }, into: &$1) }
+        lab.perform { $0.take(.motion(ms(1_500)), at: ms(1_500), lastTrue: { _ in ms(900) }, into: &$1) }
         lab.hit(["b"], at: 1_800)
         #expect(lab.take() == ["1 B S4.late"])
     }
@@ -143,7 +143,7 @@ import Testing
         lab.hit(["a", "b"], at: 0)
         lab.answer("A", 1, .consume)
         _ = lab.take()
-        lab.perform { $0.remove(AppHandle(0), at: ms(10), into: &$1) }
+        lab.perform { $0.take(.leave(AppHandle(0)), at: ms(10), into: &$1) }
         #expect(lab.take() == [])
     }
 
@@ -171,7 +171,7 @@ import Testing
         #expect(lab.take() == ["1 A S4.gone", "1 deliver B b", "1 B S5.sent"])
         lab.pass(to: 3_000)
         lab.hit(["b"], at: 3_000)
-        lab.perform { $0.remove(DetectorID(1), at: ms(3_001), into: &$1) }
+        lab.perform { $0.take(.removeDetector(DetectorID(1)), at: ms(3_001), into: &$1) }
         lab.pass(to: 4_000)
         #expect(lab.take() == ["2 B S4.gone"])
     }
@@ -277,7 +277,7 @@ import Testing
         var lab = self.lab { $0.commitsEagerly = false }
         lab.add("A")
         lab.hit(["a"], at: 0)
-        lab.perform { $0.swap(Policy(otherwise: .deny), at: ms(10), into: &$1) }
+        lab.perform { $0.take(.policy(Policy(otherwise: .deny)), at: ms(10), into: &$1) }
         #expect(lab.take() == ["1 deliver A a", "1 A S5.sent"])
         #expect(lab.verdicts.map(\.generation) == [1])
     }

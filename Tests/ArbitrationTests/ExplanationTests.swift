@@ -32,7 +32,7 @@ import Testing
         #expect(self.text(lab, "org.example.Gentle") == gentle)
         #expect(self.text(lab, "org.example.Hard").contains("ahead of org.example.Gentle by specificity, 2.7 to 1.2"))
         // What is asked later is answered as it was then.
-        lab.perform { $0.swap(Policy(otherwise: .allow), at: ms(9_000), into: &$1) }
+        lab.perform { $0.take(.policy(Policy(otherwise: .allow)), at: ms(9_000), into: &$1) }
         #expect(self.text(lab, "org.example.Gentle") == gentle)
     }
 

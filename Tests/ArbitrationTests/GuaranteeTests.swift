@@ -87,17 +87,17 @@ import Testing
             case 38:
                 guard let id = lab.detectors[name] else { continue }
                 let now = ms(lab.now)
-                lab.perform { $0.remove(id, at: now, into: &$1) }
+                lab.perform { $0.take(.removeDetector(id), at: now, into: &$1) }
                 lab.addDetector(name, to: name, threshold: 2)
             default:
                 if Int.random(in: 0..<4, using: &generator) == 0 {
                     let policy = Self.policy(&generator, groups: 3, apps: names)
                     let now = ms(lab.now)
-                    lab.perform { $0.swap(policy, at: now, into: &$1) }
+                    lab.perform { $0.take(.policy(policy), at: now, into: &$1) }
                 } else if let handle = lab.apps[name] {
                     let now = ms(lab.now)
-                    lab.perform { $0.remove(handle, at: now, into: &$1) }
-                    lab.arbiter.add(handle, AppID(name), AppFacts())
+                    lab.perform { $0.take(.leave(handle), at: now, into: &$1) }
+                    lab.perform { $0.take(.app(handle, AppID(name), AppFacts()), at: now, into: &$1) }
                     lab.addDetector(name, to: name, threshold: 2)
                     lab.addDetector("\(name)-b", to: name, threshold: 1.5)
                 }
@@ -293,10 +293,11 @@ import Testing
                 Hit(detector: DetectorID($0), time: Timestamp(microseconds: time), peak: .infinity)
             }
             lab.perform {
-                $0.hits(hits, at: Timestamp(microseconds: time), into: &$1)
-                $0.hits([Hit(detector: DetectorID(99), time: .zero, peak: .nan)], at: .zero, into: &$1)
-                $0.advance(to: Timestamp(microseconds: .max), at: Timestamp(microseconds: .max), into: &$1)
-                $0.answer(AppHandle(77), epoch: .max, .consume, at: .zero, into: &$1)
+                $0.take(.hits(hits), at: Timestamp(microseconds: time), into: &$1)
+                $0.take(.hits([Hit(detector: DetectorID(99), time: .zero, peak: .nan)]), at: .zero, into: &$1)
+                let end = Timestamp(microseconds: .max)
+                $0.take(.motion(end), at: end, into: &$1)
+                $0.take(.answer(AppHandle(77), epoch: .max, .consume), at: .zero, into: &$1)
             }
         }
         #expect(lab.verdicts.count >= 3)

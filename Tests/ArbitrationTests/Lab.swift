@@ -66,7 +66,8 @@ struct Lab {
     ) {
         let handle = AppHandle(UInt32(self.apps.count))
         self.apps[name] = handle
-        self.arbiter.add(handle, AppID(name), facts)
+        let now = ms(self.now)
+        self.perform { $0.take(.app(handle, AppID(name), facts), at: now, into: &$1) }
         self.addDetector(name.lowercased(), to: name, threshold: threshold, preset: preset, rest: rest)
     }
 
@@ -78,9 +79,9 @@ struct Lab {
         let id = self.detectors[detector] ?? DetectorID(UInt32(self.detectors.count))
         self.detectors[detector] = id
         self.rests[id] = rest.microseconds / 1_000
-        self.arbiter.add(
-            id, to: handle, DetectorFacts(name: detector, preset: preset, threshold: threshold, rest: rest),
-            at: ms(self.now))
+        let facts = DetectorFacts(name: detector, preset: preset, threshold: threshold, rest: rest)
+        let now = ms(self.now)
+        self.perform { $0.take(.detector(id, handle, facts), at: now, into: &$1) }
     }
 
     mutating func hit(_ detectors: [String], at time: Int64, _ peak: Double = 2) {
@@ -89,26 +90,26 @@ struct Lab {
         let hits = detectors.compactMap { name in
             self.detectors[name].map { Hit(detector: $0, time: ms(time), peak: peak) }
         }
-        self.perform { $0.hits(hits, at: now, into: &$1) }
+        self.perform { $0.take(.hits(hits), at: now, into: &$1) }
     }
 
     mutating func pass(to time: Int64) {
         self.now = max(self.now, time)
         let now = ms(self.now)
-        self.perform { $0.advance(to: ms(time), at: now, into: &$1) }
+        self.perform { $0.take(.motion(ms(time)), at: now, into: &$1) }
     }
 
     mutating func change(_ app: String, _ body: (inout AppFacts) -> Void) {
         guard let handle = self.apps[app], var facts = self.arbiter.facts(of: handle) else { return }
         body(&facts)
         let now = ms(self.now)
-        self.perform { $0.update(handle, facts, at: now, into: &$1) }
+        self.perform { $0.take(.facts(handle, facts), at: now, into: &$1) }
     }
 
     mutating func answer(_ app: String, _ epoch: UInt64, _ answer: Answer) {
         guard let handle = self.apps[app] else { return }
         let now = ms(self.now)
-        self.perform { $0.answer(handle, epoch: epoch, answer, at: now, into: &$1) }
+        self.perform { $0.take(.answer(handle, epoch: epoch, answer), at: now, into: &$1) }
     }
 }
 

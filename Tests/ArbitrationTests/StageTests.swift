@@ -117,8 +117,8 @@ import Testing
         var lab = Lab(Policy(rules: [rule("all", group: nil)], everyApp: settings))
         lab.add("A")
         lab.hit(["a"], at: 0)
-        lab.perform { $0.remove(AppHandle(0), at: ms(10), into: &$1) }
-        lab.arbiter.add(AppHandle(0), AppID("A"), AppFacts())
+        lab.perform { $0.take(.leave(AppHandle(0)), at: ms(10), into: &$1) }
+        lab.perform { $0.take(.app(AppHandle(0), AppID("A"), AppFacts()), at: ms(10), into: &$1) }
         lab.addDetector("a", to: "A")
         lab.hit(["a"], at: 20)
         lab.hit(["a"], at: 60_000)
@@ -196,7 +196,7 @@ import Testing
         var lab = Lab(Policy(otherwise: .deny))
         lab.add("A")
         lab.hit(["a"], at: 0)
-        lab.perform { $0.swap(Policy(otherwise: .allow), at: ms(100), into: &$1) }
+        lab.perform { $0.take(.policy(Policy(otherwise: .allow)), at: ms(100), into: &$1) }
         lab.hit(["a"], at: 2_000)
         #expect(lab.verdicts.map(\.generation) == [1, 2])
         #expect(lab.deliveries.map(\.generation) == [2])

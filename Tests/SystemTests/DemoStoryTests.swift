@@ -16,7 +16,7 @@ import Traces
         var actions: [BrokerAction] = []
         core.sensorAppeared(sensor, at: .zero, &actions)
         for (client, app) in zip(Self.clients, DemoStory.apps) {
-            try core.register(client, AppID(app.id), .name, at: .zero)
+            try core.register(client, AppID(app.id), .name, at: .zero, &actions)
             let detector = try DetectorSpec("shake.planar,threshold=\(app.threshold)g").detector
             _ = try core.addDetectors(client, [detector.request], at: .zero, &actions)
         }
