@@ -35,6 +35,8 @@ extension BrokerCore {
                     sensor, first: first, times: block.times.span, values: block.values.span, at: arrival, &actions)
             case .mute(let span):
                 try self.mute(for: span, at: arrival)
+            case .pause(let isPaused):
+                self.pause(isPaused, at: arrival, &actions)
             case .answer(let client, let epoch, let answer):
                 try self.answer(client, epoch: epoch, answer, at: arrival, &actions)
             case .policy(let policy):

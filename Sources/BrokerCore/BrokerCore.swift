@@ -22,6 +22,8 @@ package struct BrokerCore {
     private var detectorCount = 0
     /// Samples before this are not looked at, because the device itself vibrated.
     package private(set) var mutedUntil = Timestamp.zero
+    /// Somebody switched motion off: no sensor is claimed until it is switched on again.
+    package private(set) var isPaused = false
 
     struct DetectorOwner {
         let client: ClientID
@@ -315,7 +317,7 @@ package struct BrokerCore {
     /// Claims each sensor at the fastest rate its detectors need, and releases it with the last of them.
     private mutating func steer(_ actions: inout [BrokerAction]) {
         for index in self.streams.indices {
-            guard let change = self.streams[index].steer(self.batchLatency) else { continue }
+            guard let change = self.streams[index].steer(self.batchLatency, isPaused: self.isPaused) else { continue }
             switch change {
             case .claim(let pace): actions.append(.claim(sensor: self.streams[index].name, pace))
             case .release: actions.append(.release(sensor: self.streams[index].name))
@@ -344,6 +346,14 @@ package struct BrokerCore {
     }
 
     // MARK: Silence
+
+    /// Switches motion off, sensors and all, or on again. Detectors stay registered.
+    package mutating func pause(_ isPaused: Bool, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
+        guard isPaused != self.isPaused else { return }
+        self.isPaused = isPaused
+        for index in self.streams.indices { self.streams[index].breakOff() }
+        self.steer(&actions)
+    }
 
     /// Makes every detector blind from now on for a while. The longest of several counts.
     package mutating func mute(for span: TimeSpan, at arrival: Timestamp) throws(Refusal) {

@@ -39,6 +39,8 @@ package enum BrokerInput: Sendable {
     case samples(sensor: String, first: UInt64, SampleBlock)
     /// The device itself vibrates, or will: motion says nothing for so long.
     case mute(TimeSpan)
+    /// Motion is switched off, or on again.
+    case pause(Bool)
     /// An app says whether it has the event of an epoch or leaves it to the next.
     case answer(ClientID, epoch: UInt64, Answer)
     /// Another policy is in force.

@@ -54,14 +54,15 @@ package struct SensorStream {
         self.breakOff()
     }
 
-    private mutating func breakOff() {
+    /// Nothing is detected across what did not come.
+    mutating func breakOff() {
         self.expected = nil
         self.engine.gap()
     }
 
-    /// What has to change about the claim, if anything.
-    mutating func steer(_ batchLatency: TimeSpan) -> Change? {
-        let rate = self.detectors == 0 ? nil : self.engine.neededRate
+    /// What has to change about the claim, if anything. A paused sensor is wanted by nobody.
+    mutating func steer(_ batchLatency: TimeSpan, isPaused: Bool) -> Change? {
+        let rate = self.detectors == 0 || isPaused ? nil : self.engine.neededRate
         self.wanted = rate.map { SensorPace(rate: $0, batchLatency: batchLatency) }
         guard self.description != nil, self.wanted != self.claimed else { return nil }
         self.claimed = self.wanted

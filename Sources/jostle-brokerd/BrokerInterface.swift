@@ -7,7 +7,7 @@ import Protocol
 /// `org.jostle.Broker1`: registration, and what there is to see.
 enum BrokerInterface {
     /// What this broker can do that another version might not.
-    static let features = ["broadcast", "exclusive", "mute", "ordered", "policy", "presets"]
+    static let features = ["broadcast", "exclusive", "mute", "ordered", "pause", "policy", "presets"]
 
     static let table = Interface<BrokerService>(
         InterfaceName.broker,
@@ -35,6 +35,10 @@ enum BrokerInterface {
                 (service: BrokerService, _: MethodCall, duration: UInt64) throws(BusError) in
                 try service.mute(duration)
             },
+            Method(later: "Pause", in: ["paused"]) {
+                (service: BrokerService, call: MethodCall, isPaused: Bool) throws(BusError) in
+                service.pause(isPaused, call)
+            },
             Method(later: "Reload") { (service: BrokerService, call: MethodCall) throws(BusError) in
                 service.reload(call)
             },
@@ -48,6 +52,7 @@ enum BrokerInterface {
             Property("Sensors", .never) { (service: BrokerService) in
                 service.core.sensors.map { $0.options }
             },
+            Property("Paused", .always) { (service: BrokerService) in service.core.isPaused },
             Property("MutedUntil", .never) { (service: BrokerService) in service.core.mutedUntil.wire },
             Property("RefusedSignals", .never) { (service: BrokerService) in service.forgeries },
         ])

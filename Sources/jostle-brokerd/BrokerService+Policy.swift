@@ -2,7 +2,6 @@ import Arbitration
 import BrokerCore
 import DBus
 import DaemonSupport
-import Glibc
 import PolicyFiles
 import Protocol
 
@@ -37,10 +36,7 @@ extension BrokerService {
 
     /// Reads the policy files anew for a caller of our own user, or root.
     func reload(_ call: MethodCall) {
-        self.uid(of: call.sender) { [weak self] uid in
-            guard let self, let uid, uid == 0 || uid == getuid() else {
-                return call.fail(.accessDenied("the policy is reloaded for the broker's own user and root"))
-            }
+        self.ifTrusted(call, .accessDenied("the policy is reloaded for the broker's own user and root")) {
             do throws(BusError) {
                 try self.readPolicy()
                 call.reply()

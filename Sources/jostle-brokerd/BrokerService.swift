@@ -2,6 +2,7 @@ import BrokerCore
 import DBus
 import DaemonSupport
 import EventLoop
+import Glibc
 import Motion
 import Protocol
 
@@ -247,7 +248,24 @@ final class BrokerService {
         }
     }
 
+    /// Switches motion off or on again, for everybody and therefore for a caller of our own user, or root.
+    func pause(_ isPaused: Bool, _ call: MethodCall) {
+        self.ifTrusted(call, .accessDenied("motion is switched off by the broker's own user and root")) {
+            let wasPaused = self.core.isPaused
+            try? self.input { (core, now, actions) throws(Refusal) in core.pause(isPaused, at: now, &actions) }
+            if isPaused != wasPaused { self.object?.changed("Paused", of: BrokerInterface.table) }
+            call.reply()
+        }
+    }
+
     // MARK: Who may look
+
+    /// Does something for a caller of our own user, or root; refuses others.
+    func ifTrusted(_ call: MethodCall, _ refusal: BusError, then: @escaping () -> Void) {
+        self.uid(of: call.sender) { uid in
+            if let uid, uid == 0 || uid == getuid() { then() } else { call.fail(refusal) }
+        }
+    }
 
     /// An app's object answers its owner, the same user and root.
     private func admit(_ call: MethodCall, to client: Client, _ answer: @escaping (BusError?) -> Void) {

@@ -129,6 +129,7 @@ struct Inspection {
             return
         }
         self.terminal.print("broker \(broker.text("Version")) on the \(self.bus.description)")
+        if broker.flag("Paused") { self.terminal.print("motion is switched off; 'jostle resume' switches it on") }
         self.terminal.print()
         var table = Table(["SENSOR", "RATE", "RECEIVED", "LOST", "GAPS", "REFUSED"], right: [1, 2, 3, 4, 5])
         for sensor in sensors {
@@ -147,6 +148,13 @@ struct Inspection {
         self.terminal.print()
         let appLines = apps.isEmpty ? ["no app is registered"] : self.table(of: apps).lines(self.terminal)
         appLines.forEach { self.terminal.print($0) }
+    }
+
+    // MARK: jostle pause, resume
+
+    func pause(_ isPaused: Bool) throws(CommandFailure) {
+        let service = try Service.broker(on: self.bus, self.loop)
+        _ = try service.call(Path.broker, InterfaceName.broker, "Pause", isPaused)
     }
 
     // MARK: jostle presets

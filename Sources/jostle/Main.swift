@@ -61,6 +61,8 @@ struct Main {
                 "watch", "register detectors and print their events",
                 options: [Option.json, Option.app, Option.count, Option.when, Option.every, Option.rest],
                 arguments: [presetArgument]),
+            CommandSyntax("pause", "switch motion off for all apps; no sensor runs until 'jostle resume'"),
+            CommandSyntax("resume", "switch motion on again"),
             CommandSyntax(
                 "on", "run a command on every event: jostle on PRESET... -- COMMAND...",
                 options: [Option.app, Option.when, Option.every, Option.rest], arguments: [presetArgument]),
@@ -171,6 +173,8 @@ struct Main {
                 detectors: try self.detectors(arguments), command: command,
                 app: arguments.value(of: Option.app) ?? "", loop: loop, bus: JostleClient.Bus(bus)
             ).run()
+        case "pause": try inspection.pause(true)
+        case "resume": try inspection.pause(false)
         case "record":
             let rate = try arguments.value(of: Option.rate, expected: "a rate, such as 50Hz") {
                 self.quantity($0, .frequency)

@@ -309,6 +309,27 @@ import Testing
         }
     }
 
+    @Test func pausedMotionNeedsNoSensor() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Bench.planar("one", 2))
+        bench.actions.removeAll()
+        bench.core.pause(true, at: bench.now, &bench.actions)
+        #expect(bench.actions == [.release(sensor: "accelerometer")])
+        bench.core.pause(true, at: bench.now, &bench.actions)
+        // What is added in the meantime waits too.
+        _ = try bench.add(app, Bench.planar("two", 3))
+        #expect(bench.actions == [.release(sensor: "accelerometer")])
+        bench.actions.removeAll()
+        bench.core.pause(false, at: bench.now, &bench.actions)
+        guard case .claim("accelerometer", _) = bench.actions.first, bench.actions.count == 1 else {
+            Issue.record("\(bench.actions)")
+            return
+        }
+        bench.feed([2.5])
+        #expect(bench.events.count == 1)
+    }
+
     @Test func removedDetectorsMakeNoEvents() throws {
         var bench = Bench()
         let app = try bench.register(0, "org.example.App")

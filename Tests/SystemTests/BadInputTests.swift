@@ -134,6 +134,7 @@ extension EndToEnd {
                         "already registered as 'org.example.App'"),
                     Self.bad("\(root) ListApps s ['all']", "InvalidArgs", "ListApps takes '', got 's'"),
                     Self.bad("\(root) DescribePresets b [True]", "InvalidArgs", "got 'b'"),
+                    Self.bad("\(root) Pause s ['yes']", "InvalidArgs", "Pause takes 'b', got 's'"),
                     Self.bad("\(root) Reload s ['now']", "InvalidArgs", "Reload takes '', got 's'"),
                     Self.bad("\(root) Registre sa{sv} ['',{}]", "UnknownMethod", "Registre"),
                     Self.bad("\(root) AddDetectors a(sa{sv}) [[]]", "UnknownMethod"),

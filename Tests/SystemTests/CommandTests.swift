@@ -29,6 +29,7 @@ extension EndToEnd {
         static let absent: [Case] = [
             Case("status", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("apps", "--json", status: 3, "the broker (org.jostle.Broker1) is not running"),
+            Case("pause", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("watch", "shake", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("on", "shake", "--", "true", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("sensors", status: 3, "the sensor reader (org.jostle.Sensors1) is not running"),
@@ -143,6 +144,25 @@ extension EndToEnd {
             let status = try stage.jostle("status").stdout
             #expect(status.contains("accelerometer  10 Hz"))
             #expect(status.contains("org.example.App  foreground          1     0          0        0"))
+            #expect(try app.terminate() == .exited(0))
+        }
+
+        /// While motion is switched off the device does not run, and everybody can see why.
+        @Test func pauseReleasesTheSensorUntilResume() throws {
+            let stage = try Stage()
+            let object = Stage.Object.app("org.example.App")
+            let app = try stage.watch(Stage.always, "--app", "org.example.App")
+            _ = try app.nextEvent()
+            #expect(try stage.jostle("pause").status == 0)
+            try stage.until("the reader is at rest") {
+                try stage.property("Running", at: Stage.Object.accelerometer) == "b false"
+            }
+            #expect(try stage.property("Paused", at: Stage.Object.broker) == "b true")
+            #expect(try stage.jostle("status").stdout.contains("motion is switched off"))
+            #expect(try stage.jostle("resume").status == 0)
+            #expect(try stage.property("Paused", at: Stage.Object.broker) == "b false")
+            let before = try stage.count("Delivered", at: object)
+            try stage.until("events come again") { try stage.count("Delivered", at: object) > before }
             #expect(try app.terminate() == .exited(0))
         }
 
