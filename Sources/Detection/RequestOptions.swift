@@ -134,7 +134,7 @@ func article(_ noun: String) -> String {
 
 extension TimeSpan {
     /// The span as a person would write it in an option: `100ms`, `1s`, `16667us`.
-    var readable: String {
+    package var readable: String {
         let count = self.microseconds
         if count % 1_000_000 == 0 { return "\(count / 1_000_000)s" }
         if count % 1_000 == 0 { return "\(count / 1_000)ms" }

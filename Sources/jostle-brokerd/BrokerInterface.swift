@@ -83,6 +83,7 @@ extension Preset {
             "weaknesses": .string(self.weaknesses),
             "rest": .uint64((Timestamp.zero + self.rest).wire),
             "rest-mode": .string(self.restMode.rawValue),
+            "starts-resting": .boolean(self.startsResting),
             "parameters": .array(
                 of: "(ssddds)",
                 self.parameters.map { parameter in
@@ -91,7 +92,21 @@ extension Preset {
                         .double(parameter.range.upperBound), .double(parameter.defaultValue), .string(parameter.help),
                     ])
                 }),
+            "whole": .array(of: "s", self.parameters.filter(\.isWhole).map { .string($0.name) }),
+            "sensitivities": .array(
+                of: "(sa{sd})",
+                self.sensitivities.map { sensitivity in
+                    .structure([
+                        .string(sensitivity.word),
+                        .dictionary(
+                            key: "s", value: "d",
+                            sensitivity.values.sorted { $0.key < $1.key }.map { name, value in
+                                Value.Entry(.string(name), .double(value))
+                            }),
+                    ])
+                }),
         ]
+        if case .condition(let condition) = self.source { options["when"] = .string(condition) }
         if let every = self.every { options["every"] = .uint64((Timestamp.zero + every).wire) }
         return options
     }

@@ -184,49 +184,6 @@ struct Inspection {
     }
 }
 
-extension Preset {
-    fileprivate var json: String {
-        var line = JSONLine()
-        line.add("preset", self.name)
-        line.add("sensor", self.sensor)
-        line.add("summary", self.summary)
-        line.add("when_to_use", self.whenToUse)
-        line.add("weaknesses", self.weaknesses)
-        if let every = self.every { line.add("every_us", every.microseconds) }
-        line.add("rest_us", self.rest.microseconds)
-        line.add("rest_mode", self.restMode.rawValue)
-        line.add(
-            "parameters",
-            self.parameters.map {
-                "\($0.name)=\($0.defaultValue)\($0.unit) (\($0.range.lowerBound) to \($0.range.upperBound))"
-            })
-        return line.text
-    }
-
-    fileprivate func page(_ terminal: Terminal) -> [String] {
-        var lines = [
-            terminal.styled(self.name, .bold), "  \(self.summary)", "", "  When to use: \(self.whenToUse)",
-            "  Weaknesses:  \(self.weaknesses)", "",
-        ]
-        var table = Table(["  OPTION", "DEFAULT", "RANGE", "WHAT IT DOES"])
-        for parameter in self.parameters {
-            table.add([
-                "  \(parameter.name)", "\(parameter.defaultValue)\(parameter.unit)",
-                "\(parameter.range.lowerBound) to \(parameter.range.upperBound)\(parameter.unit)", parameter.help,
-            ])
-        }
-        if let every = self.every {
-            table.add(["  every", "\(rounded(every.seconds * 1_000, 1))ms", "", "time between looks"])
-        }
-        table.add([
-            "  rest", "\(rounded(self.rest.seconds * 1_000, 0))ms", "",
-            "time without another hit (\(self.restMode.rawValue))",
-        ])
-        lines += table.lines(terminal)
-        return lines
-    }
-}
-
 extension Value {
     /// An `a{sv}` as a dictionary; anything else is empty.
     fileprivate var asOptions: [String: Value] {

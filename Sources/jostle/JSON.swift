@@ -15,6 +15,9 @@ struct JSONLine {
     mutating func add(_ key: String, _ values: [String]) {
         self.fields.append("\(Self.quote(key)):[\(values.map(Self.quote).joined(separator: ","))]")
     }
+    mutating func add(_ key: String, _ objects: [JSONLine]) {
+        self.fields.append("\(Self.quote(key)):[\(objects.map(\.text).joined(separator: ","))]")
+    }
     mutating func add(_ key: String, _ values: [Double]) {
         self.fields.append(
             "\(Self.quote(key)):[\(values.map { $0.isFinite ? "\($0)" : "null" }.joined(separator: ","))]")

@@ -54,6 +54,9 @@ extension EndToEnd {
             let presets = try stage.busctl(
                 "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "DescribePresets")
             #expect(presets.stdout.contains("\"shake.planar\""))
+            let words = "\"sensitivities\" a(sa{sd}) 3 \"normal\" 2 \"count\" 3 \"threshold\" 1.5 \"pocket\" 2"
+            #expect(presets.stdout.contains(words))
+            #expect(presets.stdout.contains("\"when\" s \"hypot(x, y) > threshold\""))
             #expect(try stage.property("Unit", at: Stage.Object.accelerometer) == "s \"g\"")
             #expect(try stage.property("Running", at: Stage.Object.accelerometer) == "b true")
             #expect(try stage.property("Rate", at: Stage.Object.accelerometer) == "d 10")
