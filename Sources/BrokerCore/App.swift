@@ -33,7 +33,8 @@ package struct App {
         self.sequence &+= 1
         let event = Event(
             sequence: self.sequence, epoch: delivery.epoch, generation: delivery.generation, time: delivery.hit.time,
-            detector: delivery.detector, peak: delivery.hit.peak, isSimulated: isSimulated)
+            detector: delivery.detector, peak: delivery.hit.peak, isSimulated: isSimulated,
+            isClipped: delivery.hit.isClipped)
         self.lastEvent = event
         return event
     }

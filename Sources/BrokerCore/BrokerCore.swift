@@ -295,7 +295,8 @@ package struct BrokerCore {
     /// One that the sensor cannot serve stays registered and never fires.
     private mutating func reinstall(_ sensor: String, at arrival: Timestamp) {
         guard let stream = self.index(of: sensor) else { return }
-        self.streams[stream].engine = DetectionEngine(channels: self.streams[stream].channels)
+        self.streams[stream].engine = DetectionEngine(
+            channels: self.streams[stream].channels, range: self.streams[stream].description?.range)
         self.streams[stream].engine.mute(until: self.mutedUntil)
         for index in self.apps.indices {
             let detectors = (self.apps[index]?.detectors ?? [:]).sorted { $0.value.id < $1.value.id }

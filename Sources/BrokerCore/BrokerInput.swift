@@ -74,10 +74,12 @@ package struct Event: Equatable, Sendable {
     package var peak: Double
     /// The samples were made or replayed, not measured now.
     package var isSimulated: Bool
+    /// A sample that led to it lay at the limit of the sensor's range.
+    package var isClipped: Bool
 
     package init(
         sequence: UInt64, epoch: UInt64, generation: UInt64, time: Timestamp, detector: String, peak: Double,
-        isSimulated: Bool
+        isSimulated: Bool, isClipped: Bool = false
     ) {
         self.sequence = sequence
         self.epoch = epoch
@@ -86,6 +88,7 @@ package struct Event: Equatable, Sendable {
         self.detector = detector
         self.peak = peak
         self.isSimulated = isSimulated
+        self.isClipped = isClipped
     }
 }
 

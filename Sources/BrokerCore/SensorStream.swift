@@ -42,6 +42,7 @@ package struct SensorStream {
     mutating func appear(_ sensor: SensorDescription) {
         self.description = sensor
         self.channels = sensor.channels
+        self.engine.setRange(sensor.range)
         self.claimed = nil
         self.breakOff()
     }

@@ -27,5 +27,10 @@ package struct CompiledDetector: Sendable {
     /// Distinct filters, windows and other memories of its condition.
     package var statefulFeatures: Int { self.condition.formula.nodes.count { $0.operation.stateSize > 0 } }
 
+    /// How long a sample before a look can still bear on it, in µs: the time between looks, or all windows in a row.
+    var memory: Int64 {
+        Int64(max(Double(self.every?.microseconds ?? 0), self.condition.formula.memory))
+    }
+
     var condition: Condition
 }

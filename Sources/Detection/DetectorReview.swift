@@ -28,15 +28,7 @@ struct DetectorReview {
 
     private mutating func reviewWindows(_ detector: CompiledDetector, _ formula: Formula) {
         let look = detector.every.map { Double($0.microseconds) } ?? 1_000_000 / max(detector.neededRate, 0.001)
-        let spans = formula.nodes.compactMap { node -> Double? in
-            switch node.operation {
-            case .smooth, .mean, .rms, .peak, .range, .fraction, .count, .held, .sequence: node.p
-            case .reversals: node.q
-            case .shake: node.r
-            default: nil
-            }
-        }
-        guard let shortest = spans.min(), shortest < 2 * look else { return }
+        guard let shortest = formula.nodes.compactMap(\.span).min(), shortest < 2 * look else { return }
         self.warnings.append(
             DetectorWarning(
                 .windowTooShort,

@@ -93,6 +93,8 @@ public struct MotionEvent: Hashable, Sendable {
     public var peak: Double
     /// The motion was made or replayed, not measured now.
     public var isSimulated: Bool
+    /// A sample that led to it lay at the limit of the sensor's range: the motion may have been harder than the peak says.
+    public var isClipped: Bool
     /// When the event reached us: CLOCK_BOOTTIME microseconds.
     public var received: UInt64
 }

@@ -233,7 +233,7 @@ public final class JostleClient {
         }
         let event = MotionEvent(
             sequence: body.sequence, epoch: body.epoch, time: body.time.wire, detector: body.detector,
-            peak: body.peak, isSimulated: body.isSimulated,
+            peak: body.peak, isSimulated: body.isSimulated, isClipped: body.isClipped,
             received: UInt64(max(0, Clock.boottime.now())))
         if self.isCalling || !self.early.isEmpty {
             self.early.append(event)

@@ -27,6 +27,8 @@ package enum OptionValue: Equatable, Sendable {
 public struct Hit: Equatable, Sendable {
     /// Which detector.
     public var detector: DetectorID
+    /// A sample that led to it lay at the limit of the sensor's range: the motion may have been harder than it shows.
+    public var isClipped: Bool
     /// The time of the sample whose look it was.
     public var time: Timestamp
     /// The largest value the detector's quantity has had since its condition became true.
@@ -34,8 +36,9 @@ public struct Hit: Equatable, Sendable {
 
     /// Makes a hit.
     @inlinable
-    public init(detector: DetectorID, time: Timestamp, peak: Double) {
+    public init(detector: DetectorID, time: Timestamp, peak: Double, isClipped: Bool = false) {
         self.detector = detector
+        self.isClipped = isClipped
         self.time = time
         self.peak = peak
     }

@@ -10,6 +10,7 @@ package enum EventCodec {
     private enum Key {
         static let generation = "policy-generation"
         static let simulated = "simulated"
+        static let clipped = "clipped"
     }
 
     /// An event as it travels.
@@ -23,10 +24,12 @@ package enum EventCodec {
         package var generation: UInt64
         /// The samples were made or replayed, not measured now.
         package var isSimulated: Bool
+        /// A sample that led to it lay at the limit of the sensor's range.
+        package var isClipped: Bool
 
         package init(
             sequence: UInt64, epoch: UInt64, time: Timestamp, detector: String, peak: Double, generation: UInt64,
-            isSimulated: Bool
+            isSimulated: Bool, isClipped: Bool = false
         ) {
             self.sequence = sequence
             self.epoch = epoch
@@ -35,16 +38,18 @@ package enum EventCodec {
             self.peak = peak
             self.generation = generation
             self.isSimulated = isSimulated
+            self.isClipped = isClipped
         }
 
         /// No event yet.
         package static let none = Body(
             sequence: 0, epoch: 0, time: .zero, detector: "", peak: 0, generation: 0, isSimulated: false)
 
-        /// What else there is to say; `simulated` only when it is.
+        /// What else there is to say; `simulated` and `clipped` only when it is.
         private var details: [String: Value] {
             var details: [String: Value] = [Key.generation: .uint64(self.generation)]
             if self.isSimulated { details[Key.simulated] = .boolean(true) }
+            if self.isClipped { details[Key.clipped] = .boolean(true) }
             return details
         }
 
@@ -54,7 +59,9 @@ package enum EventCodec {
         }
 
         /// About how many bytes the message takes on the bus, header included.
-        package var size: Int { 280 + self.detector.utf8.count + (self.isSimulated ? 24 : 0) }
+        package var size: Int {
+            280 + self.detector.utf8.count + (self.isSimulated ? 24 : 0) + (self.isClipped ? 24 : 0)
+        }
     }
 
     package static func write(_ event: Body, to writer: inout WireWriter) {
@@ -67,6 +74,7 @@ package enum EventCodec {
             body.array(of: "{sv}") { details in
                 details.entry(Key.generation, event.generation)
                 if event.isSimulated { details.entry(Key.simulated, true) }
+                if event.isClipped { details.entry(Key.clipped, true) }
             }
         }
     }
@@ -80,6 +88,7 @@ package enum EventCodec {
         let generation: UInt64 = if case .uint64(let count) = details[Key.generation] { count } else { 0 }
         return Body(
             sequence: body.fields.0, epoch: body.fields.1, time: time, detector: body.fields.3, peak: body.fields.4,
-            generation: generation, isSimulated: details[Key.simulated] == .boolean(true))
+            generation: generation, isSimulated: details[Key.simulated] == .boolean(true),
+            isClipped: details[Key.clipped] == .boolean(true))
     }
 }

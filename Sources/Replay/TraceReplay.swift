@@ -17,6 +17,7 @@ package struct TraceReplay {
         package var detector: String
         package var time: Timestamp
         package var peak: Double
+        package var isClipped: Bool
     }
 
     /// Why the trace cannot be replayed.
@@ -53,6 +54,8 @@ package struct TraceReplay {
     private struct Stream {
         let block: Int
         var engine: DetectionEngine
+        /// What is registered with the first sample: a clock that starts at registration starts with the trace.
+        var waiting: [(detector: CompiledDetector, id: DetectorID)] = []
         var first: Timestamp?
         var last = Timestamp.zero
     }
@@ -113,7 +116,14 @@ package struct TraceReplay {
         self.samples += block.count
         self.streams[index].last = Timestamp(microseconds: last)
         let isFirst = self.streams[index].first == nil
-        if isFirst { self.streams[index].first = Timestamp(microseconds: earliest) }
+        if isFirst {
+            let start = Timestamp(microseconds: earliest)
+            self.streams[index].first = start
+            for (detector, id) in self.streams[index].waiting {
+                self.streams[index].engine.add(detector, as: id, at: start)
+            }
+            self.streams[index].waiting = []
+        }
         guard self.lead > .zero else {
             return self.streams[index].engine.process(
                 times: block.times.span, values: block.values.span, hits: &self.hits)
@@ -132,7 +142,10 @@ package struct TraceReplay {
         for hit in self.hits {
             let index = Int(hit.detector.index)
             self.tallies[index].hits += 1
-            onHit(NamedHit(detector: self.tallies[index].detector, time: hit.time - self.lead, peak: hit.peak))
+            onHit(
+                NamedHit(
+                    detector: self.tallies[index].detector, time: hit.time - self.lead, peak: hit.peak,
+                    isClipped: hit.isClipped))
         }
         self.hits.removeAll(keepingCapacity: true)
     }
@@ -146,7 +159,7 @@ package struct TraceReplay {
                 wanted.append(detector.sensor)
                 guard let block = header.index(of: detector.sensor) else { continue }
                 let stream = self.makeStream(block, header)
-                self.streams[stream].engine.add(detector, as: DetectorID(UInt32(index)), at: .zero)
+                self.streams[stream].waiting.append((detector, DetectorID(UInt32(index))))
             } catch {
                 throw .detector(error)
             }
@@ -158,7 +171,9 @@ package struct TraceReplay {
 
     private mutating func makeStream(_ block: Int, _ header: TraceHeader) -> Int {
         if let known = self.streams.firstIndex(where: { $0.block == block }) { return known }
-        self.streams.append(Stream(block: block, engine: DetectionEngine(channels: header.sensors[block].channels)))
+        let sensor = header.sensors[block]
+        self.streams.append(
+            Stream(block: block, engine: DetectionEngine(channels: sensor.channels, range: sensor.range)))
         return self.streams.count - 1
     }
 }

@@ -37,11 +37,14 @@ package struct TraceSensor: Hashable, Sendable {
     package var channels: [String]
     /// The unit of the values as they are handed out: the canonical one for the sensors we know.
     package var unit: String
+    /// The largest magnitude that a channel could show, in `unit`; `nil` when the trace does not say.
+    package var range: Double?
 
-    package init(name: String, channels: [String], unit: String) {
+    package init(name: String, channels: [String], unit: String, range: Double? = nil) {
         self.name = name
         self.channels = channels
         self.unit = unit
+        self.range = range
     }
 
     /// What a sensor measures, if all its channels measure the same thing and we know it.

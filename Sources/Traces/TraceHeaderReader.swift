@@ -18,6 +18,8 @@ struct TraceHeaderReader: Sendable {
     private var unit: String?
     /// `accelerometer.unit: m/s2`, for traces of several sensors.
     private var units: [(sensor: String, unit: String)] = []
+    /// `range: 16`, and `accelerometer.range: 16` for traces of several sensors; without a name, of the only one.
+    private var ranges: [(sensor: String?, range: Double)] = []
     private var notes: [TraceHeader.Note] = []
 
     mutating func read(_ line: String) throws(Problem) -> Outcome {
@@ -57,12 +59,29 @@ struct TraceHeaderReader: Sendable {
                 throw Problem(offset: 0, message: "more than \(TraceLimits.sensors) sensors")
             }
             self.units.append((name, value))
+        } else if key == "range" || key.hasSuffix(".range") {
+            try self.range(key, value, offset)
         } else {
             guard self.notes.count < TraceLimits.notes else {
                 throw Problem(offset: 0, message: "more than \(TraceLimits.notes) notes")
             }
             self.notes.append(TraceHeader.Note(key: key, value: value))
         }
+    }
+
+    private mutating func range(_ key: String, _ value: String, _ offset: Int) throws(Problem) {
+        let name = key == "range" ? nil : String(key.dropLast(6))
+        guard !self.ranges.contains(where: { $0.sensor == name }) else {
+            throw Problem(offset: offset, message: "'\(key)' stands here twice")
+        }
+        guard self.ranges.count < TraceLimits.sensors else {
+            throw Problem(offset: 0, message: "more than \(TraceLimits.sensors) sensors")
+        }
+        let bytes = Array(value.utf8)
+        guard decimalPrefix(of: bytes.span) == bytes.count, let range = Double(value), range.isFinite, range > 0 else {
+            throw Problem(offset: offset, message: "expected a number above 0, found '\(printable(value))'")
+        }
+        self.ranges.append((name, range))
     }
 
     // MARK: Columns
@@ -93,10 +112,17 @@ struct TraceHeaderReader: Sendable {
         for index in sensors.indices {
             let (unit, factor) = try self.unit(of: sensors[index].name, isOnly: sensors.count == 1)
             sensors[index].unit = unit
+            let range = try self.range(of: sensors[index].name, isOnly: sensors.count == 1)
+            sensors[index].range = range.map { $0 * factor }.flatMap { $0.isFinite && $0 > 0 ? $0 : nil }
             columns.append(SensorColumns(count: sensors[index].channels.count, factor: factor))
         }
-        if let stray = self.units.first(where: { unit in !sensors.contains { $0.name == unit.sensor } }) {
-            throw Problem(offset: 0, message: "'\(stray.sensor).unit' is given, but no column of '\(stray.sensor)'")
+        let named =
+            self.units.map { ($0.sensor, "unit") }
+            + self.ranges.compactMap { range in
+                range.sensor.map { ($0, "range") }
+            }
+        if let (sensor, key) = named.first(where: { name, _ in !sensors.contains { $0.name == name } }) {
+            throw Problem(offset: 0, message: "'\(sensor).\(key)' is given, but no column of '\(sensor)'")
         }
         return .complete(TraceHeader(sensors: sensors, notes: self.notes), columns)
     }
@@ -138,6 +164,18 @@ struct TraceHeaderReader: Sendable {
     }
 
     // MARK: Units
+
+    /// The range of a sensor, in the unit that its values are written in.
+    private func range(of sensor: String, isOnly: Bool) throws(Problem) -> Double? {
+        let own = self.ranges.first { $0.sensor == sensor }?.range
+        guard let common = self.ranges.first(where: { $0.sensor == nil })?.range else { return own }
+        guard isOnly, own == nil else {
+            throw Problem(
+                offset: 0,
+                message: isOnly ? "'range' stands here twice" : "expected '\(sensor).range' instead of 'range'")
+        }
+        return common
+    }
 
     /// The unit that a sensor's values are handed out in, and the factor to it from the one they are written in.
     private func unit(of sensor: String, isOnly: Bool) throws(Problem) -> (name: String, factor: Double) {

@@ -82,9 +82,13 @@ package struct TraceWriter: Sendable {
         if self.header.sensors.count == 1 {
             self.write("# sensor: \(self.header.sensors[0].name)\n")
             if !self.header.sensors[0].unit.isEmpty { self.write("# unit: \(self.header.sensors[0].unit)\n") }
+            if let range = self.header.sensors[0].range { self.write("# range: \(range)\n") }
         } else {
             for sensor in self.header.sensors where !sensor.unit.isEmpty {
                 self.write("# \(sensor.name).unit: \(sensor.unit)\n")
+            }
+            for sensor in self.header.sensors {
+                if let range = sensor.range { self.write("# \(sensor.name).range: \(range)\n") }
             }
         }
         for note in self.header.notes { self.write("# \(note.key): \(note.value)\n") }
@@ -129,12 +133,16 @@ package struct TraceWriter: Sendable {
             guard canonical == nil || canonical == sensor.unit, TraceLimits.isText(sensor.unit),
                 TraceReader.trimmed(sensor.unit) == sensor.unit
             else { throw .header("'\(printable(sensor.unit))' cannot be the unit of '\(sensor.name)'") }
+            guard sensor.range.map({ $0.isFinite && $0 > 0 }) ?? true else {
+                throw .header("the range of '\(sensor.name)' is not a number above 0")
+            }
         }
         guard header.notes.count <= TraceLimits.notes else {
             throw .header("more than \(TraceLimits.notes) notes")
         }
         for note in header.notes {
-            let isTaken = note.key == "sensor" || note.key == "unit" || note.key.hasSuffix(".unit")
+            let last = note.key.split(separator: ".", omittingEmptySubsequences: false).last
+            let isTaken = note.key == "sensor" || last == "unit" || last == "range"
             guard TraceLimits.isKey(note.key), !isTaken, TraceLimits.isText(note.value),
                 TraceReader.trimmed(note.value) == note.value
             else { throw .header("'\(printable(note.key))' cannot be a note of the trace") }

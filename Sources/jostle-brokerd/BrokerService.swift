@@ -304,7 +304,7 @@ extension Event {
     var body: EventCodec.Body {
         EventCodec.Body(
             sequence: self.sequence, epoch: self.epoch, time: self.time, detector: self.detector, peak: self.peak,
-            generation: self.generation, isSimulated: self.isSimulated)
+            generation: self.generation, isSimulated: self.isSimulated, isClipped: self.isClipped)
     }
 }
 

@@ -77,7 +77,7 @@ enum SourceURI {
         return header.sensors.indices.map { index in
             let sensor = header.sensors[index]
             return SensorDescription(
-                name: sensor.name, channels: sensor.channels, unit: sensor.unit,
+                name: sensor.name, channels: sensor.channels, unit: sensor.unit, range: sensor.range,
                 rates: self.rate(of: reader.blocks[index].times).map { [$0] } ?? [],
                 source: "trace:\(path)", isSimulated: true)
         }

@@ -24,7 +24,8 @@ struct RecordCommand {
         if let label = self.label { notes.append(TraceHeader.Note(key: "label", value: label)) }
         var writer: TraceWriter
         do throws(TraceWriter.Problem) {
-            let columns = TraceSensor(name: sensor.name, channels: sensor.channels, unit: sensor.unit)
+            let columns = TraceSensor(
+                name: sensor.name, channels: sensor.channels, unit: sensor.unit, range: sensor.range)
             writer = try TraceWriter(TraceHeader(sensors: [columns], notes: notes))
         } catch {
             throw CommandFailure(.no, "the sensor cannot be written as a trace: \(error)")

@@ -42,10 +42,12 @@ struct ReplayCommand {
                 line.add("t_us", hit.time.microseconds)
                 line.add("detector", hit.detector)
                 line.add("peak", hit.peak)
+                if hit.isClipped { line.add("clipped", true) }
                 self.terminal.print(line.text)
             } else {
                 self.terminal.print(
-                    "\(file)  \(rounded(hit.time.seconds, 3)) s  \(hit.detector)  peak \(rounded(hit.peak))")
+                    "\(file)  \(rounded(hit.time.seconds, 3)) s  \(hit.detector)  peak \(rounded(hit.peak))"
+                        + (hit.isClipped ? " (clipped)" : ""))
             }
         }
         return replay

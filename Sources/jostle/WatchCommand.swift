@@ -79,12 +79,14 @@ extension MotionEvent {
         line.add("peak", self.peak)
         line.add("delay_us", self.delay)
         line.add("simulated", self.isSimulated)
+        line.add("clipped", self.isClipped)
         return line.text
     }
 
     func line(_ terminal: Terminal) -> String {
         let time = rounded(Double(self.time) / 1_000_000, 3)
         return "\(terminal.styled(self.detector, .bold))  at \(time) s  peak \(rounded(self.peak))"
+            + (self.isClipped ? " (clipped)" : "")
             + terminal.styled("  \(rounded(Double(self.delay) / 1_000, 2)) ms after the sample", .dim)
     }
 }

@@ -264,6 +264,16 @@ import Testing
         }
     }
 
+    /// The range is the sensor's, known when it appears.
+    @Test func motionBeyondTheRangeIsMarked() throws {
+        var bench = Bench(sensor: nil)
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Bench.planar("one", 2, rest: "0ms"))
+        bench.core.sensorAppeared(Bench.sensor, at: bench.now, &bench.actions)
+        bench.feed([2.5, 0, 16, 0, 3])
+        #expect(bench.events.map(\.1.isClipped) == [false, true, false])
+    }
+
     @Test func whatBecameOfEventsIsCounted() throws {
         var bench = Bench()
         let app = try bench.register(0, "org.example.App")

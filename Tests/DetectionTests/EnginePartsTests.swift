@@ -122,6 +122,7 @@ import Testing
 
         func run(_ sizes: () -> Int) -> ([Hit], DetectionEngine.Counters) {
             var engine = DetectionEngine(detectors)
+            engine.setRange(2)
             engine.mute(until: muted)
             var hits: [Hit] = []
             var row = 0
@@ -140,6 +141,7 @@ import Testing
         #expect(one.0 == whole.0 && one.0 == random16.0, "seed \(seed)")
         #expect(one.1 == whole.1 && one.1 == random16.1, "seed \(seed)")
         #expect(one.0.count > 20)
+        #expect(one.0.contains { $0.isClipped } && one.0.contains { !$0.isClipped })
         #expect(one.1.refusedSamples > 0 && one.1.mutedSamples > 0)
         let isOrdered = zip(one.0, one.0.dropFirst()).allSatisfy { ($0.time, $0.detector) < ($1.time, $1.detector) }
         #expect(isOrdered)

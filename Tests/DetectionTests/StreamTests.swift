@@ -124,6 +124,40 @@ import Testing
         #expect(engine.counters.mutedSamples == 2)
     }
 
+    /// A hit says whether a sample that bears on it lay at the limit of the range.
+    @Test func samplesAtTheLimitMarkTheHits() throws {
+        func clipped(_ condition: String, _ rows: [(Int64, Double)], range: Double? = 4) throws -> [Bool] {
+            var engine = DetectionEngine(channels: ["x", "y", "z"], range: range)
+            engine.add(try detector(condition, ["rest-mode": .text("none")]), as: DetectorID(0), at: .zero)
+            var hits: [Hit] = []
+            let times = rows.map(\.0)
+            let values = rows.flatMap { row -> [Double] in [0, row.1, 0] }
+            engine.process(times: times.span, values: values.span, hits: &hits)
+            return hits.map(\.isClipped)
+        }
+        let rows: [(Int64, Double)] = [(0, 2), (20_000, 3.95), (40_000, -3.97), (60_000, 4), (80_000, 3), (500_000, 3)]
+        #expect(try clipped("abs(y) > 1g", rows) == [false, false, true, true, false, false])
+        #expect(try clipped("peak(y, 100ms) > 1g", rows) == [false, false, true, true, true, false])
+        #expect(try clipped("held(peak(y, 100ms) > 1g, 400ms)", rows) == [true])
+        #expect(try clipped("abs(y) > 1g", rows, range: nil) == Array(repeating: false, count: 6))
+        #expect(try clipped("abs(y) > 1g", [(0, 4), (2_000_000, 2)]) == [true, false])
+        for range in [0, -1, .nan, .infinity] as [Double] {
+            #expect(try clipped("abs(y) > 1g", rows, range: range) == Array(repeating: false, count: 6))
+        }
+
+        // A bucket that held such a sample is one; the range can become known later.
+        var engine = DetectionEngine([
+            try detector(
+                "abs(y) > 1g", ["every": .text("100ms"), "decimation": .text("mean"), "rest-mode": .text("none")])
+        ])
+        engine.setRange(4)
+        var hits: [Hit] = []
+        let times: [Int64] = [0, 10_000, 110_000, 250_000]
+        let values = [0.0, 4, 0, 0, 2, 0, 0, 2, 0, 0, 2, 0]
+        engine.process(times: times.span, values: values.span, hits: &hits)
+        #expect(hits.map(\.isClipped) == [true, false])
+    }
+
     @Test func aClockThatStartsAtRegistrationDelaysTheFirstHit() throws {
         for mode in ["leading", "restarting"] {
             var engine = DetectionEngine(channels: ["x", "y", "z"])

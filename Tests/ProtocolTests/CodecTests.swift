@@ -64,10 +64,10 @@ private func message(_ body: (inout WireWriter) -> Void) throws -> Message {
 
     @Test func eventsRoundTrip() throws {
         #expect(EventCodec.signature.description == EventCodec.Wire.signature)
-        for isSimulated in [false, true] {
+        for (isSimulated, isClipped) in [(false, false), (true, false), (false, true), (true, true)] {
             let event = EventCodec.Body(
                 sequence: .max, epoch: 1 << 60, time: Timestamp(microseconds: 123_456), detector: "shake-ä", peak: 2.75,
-                generation: 7, isSimulated: isSimulated)
+                generation: 7, isSimulated: isSimulated, isClipped: isClipped)
             let written = try message { EventCodec.write(event, to: &$0) }
             #expect(written.signature == EventCodec.signature.description)
             #expect(EventCodec.read(written) == event)

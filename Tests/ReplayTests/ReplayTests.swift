@@ -65,6 +65,25 @@ func replay(
         #expect(moved.map { $0 % 100_000 } == [60_000, 60_000])
     }
 
+    /// The header says what the sensor could show.
+    @Test(arguments: ["4", "39.3"]) func samplesAtTheLimitAreTold(_ range: String) throws {
+        let unit = range == "4" ? "g" : "m/s2"
+        let scale = range == "4" ? 1 : 9.80665
+        let head = "# jostle trace 1\n# sensor: accelerometer\n# unit: \(unit)\n# range: \(range)\nt,x,y,z\n"
+        let rows = "0,\(3 * scale),0,0\n2000000,\(4 * scale),0,0\n4000000,\(3 * scale),0,0\n"
+        let hits = try replay(Array((head + rows).utf8), [Made.planar("app", 2.3)]).hits
+        #expect(hits.map(\.isClipped) == [false, true, false])
+    }
+
+    /// A clock that starts at registration starts with the trace, whatever its times are counted from.
+    @Test(arguments: [0, 3_600_000_000]) func registrationIsTheFirstSample(_ start: Int) throws {
+        let head = "# jostle trace 1\n# sensor: accelerometer\nt,x,y,z\n"
+        let rows = (0..<10).map { "\(start + $0 * 200_000),3,0,0\n" }.joined()
+        let request = DetectorRequest(name: "axis", options: ["preset": .text("shake.axis")])
+        let hits = try replay(Array((head + rows).utf8), [request]).hits
+        #expect(hits.map(\.time.microseconds) == [Int64(start) + 1_000_000])
+    }
+
     /// How the bytes are cut makes no difference.
     @Test(arguments: [1, 7, 100, 65_536]) func chunksDoNotMatter(_ chunk: Int) throws {
         let bytes = try Made.trace(Self.story, seconds: 10)

@@ -222,11 +222,30 @@ extension EndToEnd {
             #expect(result.stdout.split(separator: "\n").count == 3)
         }
 
+        @Test func presetsTellPeopleAndProgramsAllThereIs() throws {
+            let stage = try Stage(broker: false)
+            let shake = try stage.jostle("presets", "shake", "--json").stdout
+            #expect(
+                shake.contains(
+                    "\"parameters\":[{\"name\":\"threshold\",\"unit\":\"g\",\"lowest\":1.0,\"highest\":64.0,"
+                        + "\"default\":1.5,\"whole\":false,"))
+            #expect(shake.contains("{\"word\":\"pocket\",\"threshold\":2.0,\"count\":3.0}"))
+            let axis = try stage.jostle("presets", "shake.axis").stdout
+            for text in [
+                "Condition:   max(abs(x), abs(y), abs(z)) > threshold", "2.45g", "0g to 64g", "1ms to 60s",
+                "high: threshold=0.75g; normal: threshold=1.5g; low: threshold=2.5g.", "counted from registration on",
+            ] {
+                #expect(axis.contains(text), "\(text)")
+            }
+            let lifted = try stage.jostle("presets", "pick-up").stdout
+            #expect(lifted.contains("20deg") && lifted.contains("5deg to 90deg"))
+        }
+
         @Test func onRunsACommandWithTheEventInItsEnvironment() throws {
             let stage = try Stage()
             let app = try stage.start(
                 "on", "shake.planar,threshold=2.3g,name=my \"skip\"", "--app", "org.example.App", "--", "sh", "-c",
-                "echo \"$JOSTLE_DETECTOR|$JOSTLE_SEQUENCE|$JOSTLE_EPOCH|$JOSTLE_TIME|$JOSTLE_PEAK|$JOSTLE_SIMULATED|$1\"",
+                "echo \"$JOSTLE_DETECTOR|$JOSTLE_SEQUENCE|$JOSTLE_EPOCH|$JOSTLE_TIME|$JOSTLE_PEAK|$JOSTLE_SIMULATED|$JOSTLE_CLIPPED|$1\"",
                 "sh", "an argument")
             try stage.until("it is registered") {
                 try stage.property("Detectors", at: Stage.Object.app("org.example.App")).contains("a(sa{sv}) 1 ")
@@ -234,11 +253,22 @@ extension EndToEnd {
             #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
             let words = try app.waitForLine { _ in true }
                 .split(separator: "|", omittingEmptySubsequences: false).map(String.init)
-            try #require(words.count == 7)
-            #expect(words[0] == "my \"skip\"" && words[1] == "1" && words[5] == "1" && words[6] == "an argument")
+            try #require(words.count == 8)
+            #expect(words[0] == "my \"skip\"" && words[1] == "1" && words[5...] == ["1", "0", "an argument"])
             let last = try stage.property("LastEvent", at: Stage.Object.app("org.example.App"))
             #expect(last.contains(" 1 \(words[2]) \(words[3]) \"my \\\"skip\\\"\" "))
             #expect(try #require(Double(words[4])) > 2.3)
+            #expect(try app.terminate() == .exited(0))
+        }
+
+        /// A shake as hard as the sensor can show may have been harder: everybody who hears of it is told.
+        @Test func motionBeyondTheRangeIsClipped() throws {
+            let stage = try Stage()
+            let app = try stage.watch("shake,every=5ms", "--app", "org.example.App")
+            #expect(try stage.jostle("shake", "--peak", "16g", "--for", "2s").status == 0)
+            #expect(field("clipped", of: try app.nextEvent()) == "true")
+            let last = try stage.property("LastEvent", at: Stage.Object.app("org.example.App"))
+            #expect(last.contains(" \"clipped\" b true"))
             #expect(try app.terminate() == .exited(0))
         }
 
@@ -272,6 +302,7 @@ extension EndToEnd {
             try stage.startReader("trace:\(file)?speed=10")
             let event = try app.nextEvent()
             #expect(field("simulated", of: event) == "true")
+            #expect(field("clipped", of: event) == "false")
             #expect(try #require(number("peak", of: event)) < 3.3)
             let offline = try stage.jostle("replay", file, "--json", "--detector", "shake.planar,threshold=2.3g")
             #expect(offline.stdout.contains("\"hits\":1"))

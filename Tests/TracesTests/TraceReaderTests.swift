@@ -154,6 +154,13 @@ import Traces
         ("# jostle trace 1\n# unit: g\n# unit: g\n", "3:9: 'unit' stands here twice"),
         ("# jostle trace 1\n# unit: g\nt,a.x,b.x\n", "3:1: expected 'a.unit' instead of 'unit'"),
         ("# jostle trace 1\n# b.unit: g\nt,a.x\n", "3:1: 'b.unit' is given, but no column of 'b'"),
+        ("# jostle trace 1\n# range: 1\n# range: 1\n", "3:10: 'range' stands here twice"),
+        ("# jostle trace 1\n# range: 4g\n", "2:10: expected a number above 0, found '4g'"),
+        ("# jostle trace 1\n# range: 0\n", "2:10: expected a number above 0, found '0'"),
+        ("# jostle trace 1\n# a.range: 1e999\n", "2:12: expected a number above 0, found '1e999'"),
+        ("# jostle trace 1\n# range: 1\nt,a.x,b.x\n", "3:1: expected 'a.range' instead of 'range'"),
+        ("# jostle trace 1\n# range: 1\n# a.range: 1\nt,a.x\n", "4:1: 'range' stands here twice"),
+        ("# jostle trace 1\n# b.range: 1\nt,a.x\n", "3:1: 'b.range' is given, but no column of 'b'"),
         (
             "# jostle trace 1\n# sensor: accelerometer\n# unit: deg\nt,x\n",
             "4:1: expected the unit of 'accelerometer' to be one of g, mg, m/s2, found 'deg'"

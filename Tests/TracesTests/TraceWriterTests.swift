@@ -62,6 +62,21 @@ import Traces
         #expect(read(text).blocks.map(\.values) == [[6, 7], [5, 9]])
     }
 
+    @Test(arguments: [1, 2]) func rangesReadBack(_ count: Int) throws {
+        let sensors = [
+            TraceSensor(name: "accelerometer", channels: ["x"], unit: "g", range: 3.9228),
+            TraceSensor(name: "light", channels: ["lux"], unit: "lx", range: 1e5),
+        ]
+        let header = TraceHeader(sensors: Array(sensors.prefix(count)))
+        let text = String(decoding: try TraceWriter(header).bytes, as: UTF8.self)
+        #expect(text.contains(count == 1 ? "\n# range: 3.9228\n" : "\n# light.range: 100000.0\n"))
+        #expect(read(text).header == header)
+        for range in [0, -1, .nan, .infinity] as [Double] {
+            let sensor = TraceSensor(name: "light", channels: ["lux"], unit: "lx", range: range)
+            #expect(throws: TraceWriter.Problem.self) { try TraceWriter(TraceHeader(sensors: [sensor])) }
+        }
+    }
+
     @Test func whatWouldNotReadBackIsRefused() throws {
         var writer = try TraceWriter(self.accelerometer)
         try writer.append(Timestamp(microseconds: 5), [1, 2, 3].span)

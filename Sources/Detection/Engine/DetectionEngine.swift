@@ -38,9 +38,23 @@ package struct DetectionEngine {
     private var origin: Int64?
     private var lastTime: Int64 = -1
     private var mutedUntil = Int64.min
+    /// The magnitude from which on a value is at the limit of the range.
+    private var limit = Double.infinity
+    /// The last sample at the limit; never, far enough from overflow.
+    private var lastClipped = Self.neverClipped
+    private static let neverClipped = Int64.min / 2
 
-    package init(channels: [String]) {
+    /// - Parameter range: the largest magnitude that the sensor can show, if that is known.
+    package init(channels: [String], range: Double? = nil) {
         self.channels = channels
+        self.setRange(range)
+    }
+
+    /// The sensor has this range from now on.
+    ///
+    /// The last steps of a converter of 8 bits lie a hundredth below the range it is sold with.
+    package mutating func setRange(_ range: Double?) {
+        self.limit = range.flatMap { $0 > 0 ? 0.99 * $0 : nil } ?? .infinity
     }
 
     package var counters: Counters {
@@ -93,6 +107,7 @@ package struct DetectionEngine {
         }
         self.around.records[index].lane = Int32(lane)
         self.around.records[index].neededRate = detector.neededRate
+        self.around.records[index].memory = detector.memory
         self.rates[detector.neededRate, default: 0] += 1
         // A channel that this sensor lacks is an undefined value, which has the slot behind the channels.
         let channels = detector.condition.formula.channels.map { name in
@@ -187,15 +202,17 @@ package struct DetectionEngine {
                 row += 1
                 continue
             }
-            // Samples that follow each other without a gap are looked at together.
+            // Samples that follow each other without a gap are looked at together; one at the limit begins anew.
             let first = row
             self.begin(at: times[first], longest, &hits)
+            if self.isClipped(values, row * width, width) { self.lastClipped = times[first] }
             let end = self.gathering == 0 ? rows : first + 1
             var last = times[first]
             row += 1
             while row < end {
                 let time = times[row]
-                guard time > last, time <= latest, time - last <= longest, self.areFinite(values, row * width, width)
+                guard time > last, time <= latest, time - last <= longest, self.areFinite(values, row * width, width),
+                    !self.isClipped(values, row * width, width)
                 else { break }
                 last = time
                 row += 1
@@ -211,6 +228,25 @@ package struct DetectionEngine {
         // SAFETY: the caller counts whole rows only.
         for index in first..<first + width { sum += values[unchecked: index] - values[unchecked: index] }
         return sum == 0
+    }
+
+    private func isClipped(_ values: Span<Double>, _ first: Int, _ width: Int) -> Bool {
+        guard self.limit < .infinity else { return false }
+        var isClipped = false
+        // SAFETY: the caller counts whole rows only.
+        for index in first..<first + width where values[unchecked: index].magnitude >= self.limit { isClipped = true }
+        return isClipped
+    }
+
+    /// Appends the hits of a moment, and marks those that a sample at the limit bears on.
+    private mutating func flush(at time: Int64, into hits: inout [Hit]) {
+        let first = hits.count
+        self.around.hits.flush(at: time, into: &hits)
+        guard self.lastClipped != Self.neverClipped else { return }
+        for index in first..<hits.count {
+            let memory = self.around.records[Int(hits[index].detector.index)].memory
+            hits[index].isClipped = time - self.lastClipped <= memory
+        }
     }
 
     /// Does what is due before a sample: buckets that close, and a gap.
@@ -245,9 +281,9 @@ package struct DetectionEngine {
                 }
                 next = min(next, self.lanes[lane].stop)
             }
-            self.around.hits.flush(at: times[row], into: &hits)
+            self.flush(at: times[row], into: &hits)
         }
-        if self.gathering > 0 { self.around.hits.flush(at: times[rows.lowerBound], into: &hits) }
+        if self.gathering > 0 { self.flush(at: times[rows.lowerBound], into: &hits) }
     }
 
     /// Closes what ends at or before `time`, earliest first. What ends at `time` leaves its hits to the sample's flush.
@@ -261,7 +297,7 @@ package struct DetectionEngine {
             for lane in self.lanes.indices where self.lanes[lane].bucketEnd == earliest {
                 self.lanes[lane].close(&self.around)
             }
-            if earliest < time { self.around.hits.flush(at: earliest, into: &hits) }
+            if earliest < time { self.flush(at: earliest, into: &hits) }
         }
     }
 
@@ -269,6 +305,7 @@ package struct DetectionEngine {
     package mutating func gap() {
         self.counted.gaps &+= 1
         self.origin = nil
+        self.lastClipped = Self.neverClipped
         for lane in self.lanes.indices { self.lanes[lane].gap(&self.around) }
     }
 
@@ -276,7 +313,7 @@ package struct DetectionEngine {
     package mutating func tick(to now: Timestamp, hits: inout [Hit]) {
         let time = max(0, min(now.microseconds, .max / 2))
         self.closeBuckets(upTo: time, &hits)
-        self.around.hits.flush(at: time, into: &hits)
+        self.flush(at: time, into: &hits)
     }
 
     /// When `tick` has something to do although no sample comes; `nil` when only samples bring looks.

@@ -7,6 +7,8 @@ struct DetectorRecord {
     var formula: Int32 = -1
     var restMode = RestMode.none
     var neededRate = 0.0
+    /// How far back in µs a hit reaches for samples at the limit of the range.
+    var memory: Int64 = 0
 
     static let none = DetectorRecord()
 }

@@ -57,6 +57,19 @@ struct FormulaNode: Hashable, Sendable {
     var r = 0.0
     var s = 0.0
 
+    /// The time in µs for which what it remembers matters, where it is given as a time.
+    var span: Double? {
+        switch self.operation {
+        case .smooth, .mean, .rms, .peak, .range, .fraction, .count, .held, .sequence: self.p
+        case .reversals: self.q
+        case .shake: self.r
+        case .channel, .constant, .add, .subtract, .multiply, .divide, .negate, .absolute, .minimum, .maximum,
+            .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .smoothByLook,
+            .delta, .rate, .tilted, .orientation, .strength:
+            nil
+        }
+    }
+
     /// Compares the bits, so that a constant that is not a number equals itself.
     static func == (a: FormulaNode, b: FormulaNode) -> Bool {
         a.operation == b.operation && a.a == b.a && a.b == b.b && a.c == b.c && a.p.bitPattern == b.p.bitPattern
@@ -85,6 +98,17 @@ struct Formula: Hashable, Sendable {
     var quantitySign: Double
     /// Compared nodes that can be undefined.
     var partial: [Int32]
+
+    /// How long a sample bears on the nodes, in µs: a window of a window remembers for both.
+    var memory: Double {
+        var memories: [Double] = []
+        for node in self.nodes {
+            let operands = node.operation == .channel ? [] : [node.a, node.b, node.c]
+            let longest = operands.map { $0 >= 0 ? memories[Int($0)] : 0 }.max() ?? 0
+            memories.append(longest + (node.span ?? 0))
+        }
+        return memories.max() ?? 0
+    }
 }
 
 /// sign·node > key, which every comparison with a constant becomes, exactly.
