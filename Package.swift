@@ -51,7 +51,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 /// `make fuzz` sets this: the fuzz targets need a main of the fuzzer's, so they are no part of an ordinary build.
 let isFuzzing = Context.environment["JOSTLE_FUZZ"] != nil
 let fuzzTargets: [Target] =
-    isFuzzing ? [shell("Fuzz", ["DBus", "Detection", "Motion", "Traces"])] : []
+    isFuzzing ? [shell("Fuzz", ["Arbitration", "DBus", "Detection", "Motion", "Traces"])] : []
 let fuzzProducts: [Product] = isFuzzing ? [.library(name: "JostleFuzz", type: .static, targets: ["Fuzz"])] : []
 
 let package = Package(

@@ -3,7 +3,7 @@ package import Motion
 /// The outcome for one app in one episode: what each stage saw, and what decided.
 ///
 /// Everything `explain` shows is in here, as it was when it was decided.
-package struct Verdict: Sendable {
+package struct Verdict: Equatable, Sendable {
     package var epoch: UInt64
     package var app: AppHandle
     package var id: AppID
@@ -65,6 +65,11 @@ package struct LimitsSeen: Equatable, Sendable {
 package struct NearMiss: Equatable, Sendable {
     package var rule: Rule
     package var unmet: Conditions.Keys
+
+    package init(rule: Rule, unmet: Conditions.Keys) {
+        self.rule = rule
+        self.unmet = unmet
+    }
 }
 
 /// What a group decided, shared by the verdicts of its candidates. Immutable.
@@ -112,5 +117,15 @@ package final class Contest: Sendable {
             group: self.group, mode: self.mode, select: self.select, candidates: self.candidates,
             decided: self.decided, isEager: self.isEager, winner: hidden(self.winner, self.winnerRank),
             next: hidden(self.next, self.nextRank), inherits: self.inherits)
+    }
+}
+
+extension Contest: Equatable {
+    package static func == (a: Contest, b: Contest) -> Bool {
+        a === b
+            || (a.group == b.group && a.mode == b.mode && a.select == b.select && a.candidates == b.candidates
+                && a.decided == b.decided && a.isEager == b.isEager && a.winner == b.winner
+                && a.winnerRank == b.winnerRank && a.next == b.next && a.nextRank == b.nextRank
+                && a.inherits == b.inherits)
     }
 }

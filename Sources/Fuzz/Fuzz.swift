@@ -1,3 +1,4 @@
+import Arbitration
 import DBus
 import Detection
 import Glibc
@@ -14,6 +15,8 @@ private enum Target: String, CaseIterable {
     case message
     /// Detector options and conditions.
     case detector
+    /// Verdicts as a disk may give them back.
+    case verdict
 
     /// Chosen once, at the first input.
     static let chosen: Target = {
@@ -36,6 +39,7 @@ public func fuzzOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> Int32 {
     case .script: fuzzScript(bytes)
     case .message: Message.readAnything(bytes)
     case .detector: fuzzDetector(bytes)
+    case .verdict: fuzzVerdict(bytes)
     }
     return 0
 }
@@ -90,6 +94,19 @@ private func fuzzDetector(_ bytes: [UInt8]) {
             block.append(Timestamp(microseconds: Int64(step) * 33_333), [value, -value, 1])
         }
         engine.process(times: block.times.span, values: block.values.span, hits: &hits)
+    } catch {
+        _ = "\(error)"
+    }
+}
+
+/// The sum over the bytes is put right, or no input would come any further.
+private func fuzzVerdict(_ bytes: [UInt8]) {
+    let sum = Verdict.sum(over: bytes[...])
+    let head = [Verdict.encodingVersion] + (0..<4).map { UInt8(truncatingIfNeeded: sum >> ($0 * 8)) }
+    do {
+        let verdict = try Verdict(encoded: head + bytes)
+        _ = Explanation(verdict).description
+        _ = Explanation(verdict.withoutOthers).description
     } catch {
         _ = "\(error)"
     }

@@ -1,0 +1,58 @@
+import Motion
+
+/// Puts values into bytes, one behind the other, for `ByteReader` to take out in the same order.
+///
+/// Whole numbers take as many bytes as they need, seven bits each; words of closed lists are written out, so that a list
+/// may grow without what was written before meaning something else.
+struct ByteWriter {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func write(_ number: UInt64) {
+        var rest = number
+        while rest >= 0x80 {
+            self.bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        self.bytes.append(UInt8(truncatingIfNeeded: rest))
+    }
+
+    /// The sign goes to the lowest bit, so that small numbers of both signs stay short.
+    mutating func write(_ number: Int64) {
+        self.write(UInt64(bitPattern: number << 1 ^ number >> 63))
+    }
+
+    mutating func write(_ number: Int) { self.write(Int64(number)) }
+    mutating func write(_ time: Timestamp) { self.write(time.microseconds) }
+    mutating func write(_ span: TimeSpan) { self.write(span.microseconds) }
+    mutating func write(_ flag: Bool) { self.bytes.append(flag ? 1 : 0) }
+
+    mutating func write(_ number: Double) {
+        let bits = number.bitPattern
+        for shift in stride(from: 0, to: 64, by: 8) { self.bytes.append(UInt8(truncatingIfNeeded: bits >> shift)) }
+    }
+
+    mutating func write(_ text: String) {
+        self.write(UInt64(text.utf8.count))
+        self.bytes += text.utf8
+    }
+
+    mutating func write(_ id: AppID) { self.write(id.name) }
+    mutating func write(_ word: some Word) { self.write(word.name) }
+
+    /// All the words of a list are told by a flag: it is what most conditions say, and what they go on to say when the
+    /// list grows.
+    mutating func write<Element>(_ words: WordSet<Element>) {
+        self.write(words.isAll)
+        if !words.isAll { self.write(words.elements) { $0.write($1) } }
+    }
+
+    mutating func write<Value>(_ value: Value?, _ body: (inout ByteWriter, Value) -> Void) {
+        self.write(value != nil)
+        if let value { body(&self, value) }
+    }
+
+    mutating func write<Value>(_ values: some Collection<Value>, _ body: (inout ByteWriter, Value) -> Void) {
+        self.write(UInt64(values.count))
+        for value in values { body(&self, value) }
+    }
+}

@@ -1,0 +1,161 @@
+import Motion
+
+extension Verdict {
+    /// The verdict as bytes, whole: `Verdict(encoded:)` makes it of them again.
+    ///
+    /// A byte with the version, four with a sum over the rest, and the rest: every value in the order of `Verdict`.
+    package var encoded: [UInt8] {
+        var writer = ByteWriter()
+        writer.write(self)
+        let sum = Self.sum(over: writer.bytes[...])
+        return [Self.encodingVersion] + (0..<4).map { UInt8(truncatingIfNeeded: sum >> ($0 * 8)) } + writer.bytes
+    }
+
+    /// To be raised with every change of what is written, or of its order.
+    package static let encodingVersion: UInt8 = 1
+
+    /// FNV-1a: any one byte that is another makes another sum.
+    package static func sum(over bytes: ArraySlice<UInt8>) -> UInt32 {
+        var sum: UInt32 = 2_166_136_261
+        for byte in bytes { sum = (sum ^ UInt32(byte)) &* 16_777_619 }
+        return sum
+    }
+}
+
+extension ByteWriter {
+    fileprivate mutating func write(_ verdict: Verdict) {
+        self.write(verdict.epoch)
+        self.write(UInt64(verdict.app.index))
+        self.write(verdict.id)
+        self.write(verdict.detector)
+        self.write(verdict.preset)
+        self.write(verdict.time)
+        self.write(verdict.intensity)
+        self.write(verdict.dimension.rawValue)
+        self.write(verdict.reason)
+        self.write(verdict.generation)
+        self.write(verdict.facts)
+        self.write(verdict.device)
+        self.write(verdict.rule) { $0.write($1) }
+        self.write(verdict.limits) { writer, limits in
+            writer.write(limits.tokens) { $0.write($1) }
+            writer.write(limits.burst)
+            writer.write(limits.until) { $0.write($1) }
+        }
+        self.write(verdict.nearest) { writer, nearest in
+            writer.write(nearest.rule)
+            writer.write(UInt64(nearest.unmet.rawValue))
+        }
+        self.write(verdict.contest) { $0.write($1) }
+        self.write(verdict.rank) { $0.write($1) }
+        self.write(verdict.decidedBy) { $0.write($1.name) }
+        self.write(verdict.takenBy) { $0.write($1) }
+        self.write(verdict.alongside) { $0.write($1) }
+    }
+
+    private mutating func write(_ facts: AppFacts) {
+        self.write(facts.state)
+        self.write(facts.proof)
+        self.write(facts.isProvenEnough)
+        self.write(facts.grants)
+        self.write(facts.activities)
+        self.write(facts.hasAssertion)
+        self.write(facts.lastUsed)
+    }
+
+    private mutating func write(_ device: DeviceFacts) {
+        self.write(device.isLocked)
+        switch device.power {
+        case .ac: self.write(false)
+        case .battery(let charge):
+            self.write(true)
+            self.write(charge) { $0.write($1) }
+        }
+        self.write(device.minuteOfWeek)
+    }
+
+    private mutating func write(_ rule: Rule) {
+        self.write(rule.name)
+        self.write(rule.place.file)
+        self.write(rule.place.line)
+        self.write(rule.place.column)
+        self.write(rule.priority)
+        self.write(rule.conditions)
+        self.write(rule.effect)
+        self.write(rule.note)
+        self.write(rule.group) { $0.write($1) }
+        self.write(rule.strength)
+        self.write(rule.terms.kind)
+        self.write(rule.terms.reliability)
+        self.write(rule.terms.durability)
+        self.write(rule.terms.lifespan)
+    }
+
+    private mutating func write(_ conditions: Conditions) {
+        self.write(conditions.apps)
+        self.write(conditions.presets)
+        self.write(conditions.states)
+        self.write(conditions.locked) { $0.write($1) }
+        self.write(conditions.grants)
+        self.write(conditions.activities)
+        self.write(conditions.assertion) { $0.write($1) }
+        self.write(conditions.proofs)
+        self.write(conditions.intensity) { writer, intensity in
+            writer.write(intensity.dimension.rawValue)
+            writer.write(intensity.ranges)
+        }
+        self.write(conditions.times) { writer, times in
+            writer.write(Array(times.ranges)) { writer, range in
+                writer.write(range.lowerBound)
+                writer.write(range.upperBound)
+            }
+        }
+        self.write(conditions.power) { writer, power in
+            writer.write(power.ac)
+            writer.write(power.charges)
+            writer.write(power.unknownCharge)
+        }
+    }
+
+    private mutating func write(_ names: NameList) {
+        self.write(names.any) { $0.write($1.text) }
+        self.write(names.except) { $0.write($1.text) }
+    }
+
+    private mutating func write(_ modes: ModeCondition) {
+        self.write(modes.any) { $0.write($1) }
+        self.write(modes.except)
+    }
+
+    private mutating func write(_ ranges: RangeSet<Double>) {
+        self.write(Array(ranges.ranges)) { writer, range in
+            writer.write(range.lowerBound)
+            writer.write(range.upperBound)
+        }
+    }
+
+    private mutating func write(_ contest: Contest) {
+        self.write(contest.group)
+        self.write(contest.mode)
+        self.write(contest.select) { $0.write($1) }
+        self.write(contest.candidates)
+        self.write(contest.decided)
+        self.write(contest.isEager)
+        self.write(contest.winner) { $0.write($1) }
+        self.write(contest.winnerRank) { $0.write($1) }
+        self.write(contest.next) { $0.write($1) }
+        self.write(contest.nextRank) { $0.write($1) }
+        self.write(contest.inherits) { $0.write($1) }
+    }
+
+    private mutating func write(_ rank: Rank) {
+        self.write(rank.strength)
+        self.write(rank.bonus)
+        self.write(rank.specificity)
+        self.write(rank.intensity)
+        self.write(rank.state)
+        self.write(rank.lastUsed)
+        self.write(rank.lastWin)
+        self.write(rank.order)
+    }
+}
