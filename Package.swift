@@ -79,7 +79,7 @@ let package = Package(
         pure("Arbitration", ["Motion"]),
         pure("Scenarios", ["Arbitration", "Motion"]),
         pure("SensorCore", ["Motion"]),
-        pure("BrokerCore", ["Motion", "Detection", "Arbitration"]),
+        pure("BrokerCore", ["Motion", "Detection", "Arbitration", "Scenarios"]),
 
         // The shell.
         shell("PolicyFiles", ["Arbitration", "Motion", "CInih"]),
@@ -95,8 +95,8 @@ let package = Package(
         program(
             "jostle-brokerd",
             [
-                "BrokerCore", "PolicyFiles", "Arbitration", "Detection", "Motion", "Protocol", "DBus", "EventLoop",
-                "DaemonSupport",
+                "BrokerCore", "PolicyFiles", "Arbitration", "Scenarios", "Detection", "Motion", "Protocol", "DBus",
+                "EventLoop", "DaemonSupport",
             ]),
         program(
             "jostle",
@@ -136,7 +136,7 @@ let package = Package(
         tests("PolicyFilesTests", ["PolicyFiles", "Arbitration", "Motion"]),
         tests("ScenariosTests", ["Scenarios", "PolicyFiles", "Arbitration", "Motion"]),
         tests("SensorCoreTests", ["SensorCore", "Motion"]),
-        tests("BrokerCoreTests", ["BrokerCore", "Arbitration", "Detection", "Motion"]),
+        tests("BrokerCoreTests", ["BrokerCore", "Arbitration", "Detection", "Motion", "Scenarios"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DaemonSupportTests", ["DaemonSupport", "EventLoop", "Motion"]),
         tests("DBusTests", ["DBus", "CDBus", "EventLoop", "TestSupport"]),

@@ -55,8 +55,9 @@ extension Arbiter {
         self.detach(detector)
         while self.detectors.count <= detector.index { self.detectors.append(nil) }
         let (rules, groups) = self.rules(for: entry.id, facts)
+        self.lastOrder &+= 1
         self.detectors[Int(detector.index)] = DetectorEntry(
-            app: app, facts: facts, rules: rules, groups: groups, registered: time)
+            app: app, order: self.lastOrder, facts: facts, rules: rules, groups: groups, registered: time)
         for group in groups {
             self.groups[Int(group)].members.append(detector)
             if self.groups[Int(group)].order == .sorted { self.groups[Int(group)].order = .unsorted }

@@ -213,7 +213,7 @@ extension Arbiter {
             guard let state = self.entry(candidate.app)?.facts.state else { continue }
             let hits = candidate.hits.filter { held in
                 held.rule.terms.reach(state) && now - held.arrival < held.rule.terms.lifespan
-                    && self.entry(held.hit.detector)?.app == candidate.app
+                    && self.isRegistered(held)
             }
             if hits.isEmpty { continue }
             candidate.hits = hits

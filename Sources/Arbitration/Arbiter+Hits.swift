@@ -44,13 +44,16 @@ extension Arbiter {
         guard var episode = self.groups[group].episode else { return false }
         let ends = episode.ends
         for candidate in episode.candidates {
-            for held in candidate.hits {
+            for held in candidate.hits where self.isRegistered(held) {
                 if let time = lastTrue(held.hit.detector) { episode.lastTrue = max(episode.lastTrue, time) }
             }
         }
         self.groups[group].episode?.lastTrue = episode.lastTrue
         return episode.ends > ends
     }
+
+    /// Whether the detector of a hit is still the one that fired.
+    func isRegistered(_ held: HeldHit) -> Bool { self.entry(held.hit.detector)?.order == held.order }
 
     // MARK: The stages
 
@@ -84,7 +87,7 @@ extension Arbiter {
         }
         self.detectors[Int(hit.detector.index)]?.lastRefusal = nil
         let standing = rule ?? Self.defaultRule
-        let held = HeldHit(hit: hit, detector: detector.facts, rule: standing, arrival: self.arrivalTime)
+        let held = HeldHit(hit: hit, order: detector.order, detector: detector.facts, rule: standing, arrival: self.arrivalTime)
         guard let group else {
             self.deliverAlone(held, detector, app, seen, into: &actions)
             return nil

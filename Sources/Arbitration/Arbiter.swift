@@ -68,6 +68,11 @@ package struct Arbiter: Sendable {
         return earliest
     }
 
+    /// Whether nothing would come of an arrival and of motion up to a time but that time has passed.
+    package func isIdle(until time: Timestamp, at arrival: Timestamp) -> Bool {
+        (self.nextMotionDeadline.map { time < $0 } ?? true) && (self.nextArrivalDeadline.map { arrival < $0 } ?? true)
+    }
+
     // MARK: What rules see
 
     /// What rules see of an app; `nil` when there is no such app.

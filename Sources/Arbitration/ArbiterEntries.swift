@@ -57,6 +57,8 @@ struct KeptEvents: Sendable {
 /// A detector as the arbiter keeps it.
 struct DetectorEntry: Sendable {
     let app: AppHandle
+    /// Rises with each registration, because a handle is used again.
+    let order: UInt64
     var facts: DetectorFacts
     /// The policy's rules that can match it, in the order in which they are tried.
     var rules: [Int32]

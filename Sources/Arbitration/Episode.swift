@@ -3,6 +3,8 @@ import Motion
 /// A hit that passed S0 to S3 and waits for its group, or was delivered.
 struct HeldHit: Sendable {
     var hit: Hit
+    /// Which registration of the detector's handle it was.
+    var order: UInt64
     var detector: DetectorFacts
     var rule: Rule
     var arrival: Timestamp

@@ -1,6 +1,7 @@
 package import Arbitration
 import Detection
 package import Motion
+package import Scenarios
 
 extension BrokerCore {
     // MARK: Policy
@@ -9,7 +10,12 @@ extension BrokerCore {
     package var policyGeneration: UInt64 { self.arbiter.generation }
 
     /// Replaces the policy. What is open is decided as it was begun.
-    package mutating func swap(_ policy: Policy, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
+    ///
+    /// - Parameter files: what it was read from, for who records it; none: it is the built-in one.
+    package mutating func swap(
+        _ policy: Policy, from files: [Scenario.File] = [], at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) {
+        self.recording?.files = files
         self.tell(.policy(policy), at: arrival)
         for index in self.apps.indices {
             guard let app = self.apps[index] else { continue }
@@ -119,8 +125,29 @@ extension BrokerCore {
     mutating func tell(_ input: ArbiterInput, at arrival: Timestamp) {
         // Lent for the call: while these are held, the streams do not change.
         let (streams, owners) = (self.streams, self.owners)
+        if self.recording != nil { return self.tellAndRecord(input, streams, owners, at: arrival) }
         self.arbiter.take(
             input, at: arrival, lastTrue: { Self.lastTrue($0, streams, owners) }, into: &self.decisions)
+    }
+
+    private mutating func tellAndRecord(
+        _ input: ArbiterInput, _ streams: [SensorStream], _ owners: [DetectorOwner?], at arrival: Timestamp
+    ) {
+        let wasIdle = if case .motion(let time) = input { self.arbiter.isIdle(until: time, at: arrival) } else { false }
+        var answers: [(detector: DetectorID, lastTrue: Timestamp?)] = []
+        let first = self.decisions.count
+        self.arbiter.take(
+            input, at: arrival,
+            lastTrue: { detector in
+                let time = Self.lastTrue(detector, streams, owners)
+                answers.append((detector, time))
+                return time
+            }, into: &self.decisions)
+        self.recording?.add(input, at: arrival, answers: answers, wasIdle: wasIdle)
+        for decision in self.decisions[first...] {
+            let apps = self.apps
+            self.recording?.add(decision, at: arrival) { apps[Int($0.index)]?.id }
+        }
     }
 
     private static func lastTrue(

@@ -20,6 +20,10 @@ package struct BrokerCore {
     private var freeDetectors: [UInt32] = []
     private var appCount = 0
     private var detectorCount = 0
+    /// Counts the clients without a name, which have no other name in logs.
+    private var anonymous: UInt32 = 0
+    /// What is written down while somebody asked for it.
+    var recording: Recording?
     /// Samples before this are not looked at, because the device itself vibrated.
     package private(set) var mutedUntil = Timestamp.zero
     /// Somebody switched motion off: no sensor is claimed until it is switched on again.
@@ -55,6 +59,11 @@ package struct BrokerCore {
             throw .limit(name: "apps", value: UInt64(self.limits.apps), message: "too many apps")
         }
         while self.apps.count <= index { self.apps.append(nil) }
+        var app = app
+        if app.isAnonymous {
+            self.anonymous &+= 1
+            app = .anonymous(self.anonymous)
+        }
         // Until somebody reports a foreground app every one counts as it, so that nothing is deaf by default.
         let facts = AppFacts(
             state: .foreground, proof: identity == .name ? .name : .uid,

@@ -1,16 +1,27 @@
-/// An app's id: the well-known bus name it owns or is activated by. Empty for a client without a name.
+/// An app's id: the well-known bus name it owns or is activated by. The name is empty for a client without one.
 package struct AppID: Hashable, Comparable, Sendable, CustomStringConvertible {
     package let name: String
+    /// Tells clients without a name apart in logs; 0 where nobody has to.
+    package let number: UInt32
 
     /// The id as it stands. Whether the caller owns the name is the bus's word, not this type's.
     package init(_ name: String) {
         self.name = name
+        self.number = 0
     }
 
-    package var isAnonymous: Bool { self.name.isEmpty }
-    package var description: String { self.name }
+    private init(number: UInt32) {
+        self.name = ""
+        self.number = number
+    }
 
-    package static func < (a: AppID, b: AppID) -> Bool { a.name < b.name }
+    /// One of the clients without a name. No bus name looks like its description.
+    package static func anonymous(_ number: UInt32) -> AppID { AppID(number: number) }
+
+    package var isAnonymous: Bool { self.name.isEmpty }
+    package var description: String { self.number == 0 ? self.name : "-\(self.number)" }
+
+    package static func < (a: AppID, b: AppID) -> Bool { (a.name, a.number) < (b.name, b.number) }
 }
 
 /// The handle of a detector inside the engine: dense, so that it can index an array.

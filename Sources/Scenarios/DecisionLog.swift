@@ -3,57 +3,110 @@ package import Motion
 
 /// Writes what the arbiter decided, one line each, without anything that differs from run to run.
 package struct DecisionLog: Sendable {
-    package private(set) var text = ""
+    /// What happened, as words with names: machines get the names, too.
+    package struct Entry: Equatable, Sendable {
+        package enum Kind: String, Sendable {
+            case deliver, verdict
+            /// A hit that changed nothing.
+            case again
+        }
 
-    package init() {}
+        package var time: TimeSpan
+        package var epoch: UInt64
+        package var kind: Kind
+        package var app: String
+        /// The words behind the app. Those without a name in the text are named here all the same.
+        package var words: [(name: String, value: String, isNamed: Bool)] = []
 
-    /// Adds what an action says.
+        mutating func add(_ name: String, _ value: String) { self.words.append((name, value, true)) }
+        mutating func addPlain(_ name: String, _ value: String) { self.words.append((name, value, false)) }
+
+        package static func == (a: Self, b: Self) -> Bool { a.description == b.description }
+    }
+
+    /// What times count from.
+    private let origin: Timestamp
+    /// The last epoch before the first one.
+    private let epoch: UInt64
+
+    package init(origin: Timestamp = .zero, epoch: UInt64 = 0) {
+        self.origin = origin
+        self.epoch = epoch
+    }
+
+    /// What an action says.
     ///
     /// - Parameter name: The id of an app that is there.
-    package mutating func add(_ action: ArbiterAction, at time: Timestamp, name: (AppHandle) -> AppID?) {
+    package func entry(_ action: ArbiterAction, at time: Timestamp, name: (AppHandle) -> AppID?) -> Entry {
         switch action {
         case .deliver(let delivery):
-            var words = ["deliver", Self.shown(delivery.id), delivery.detector, "peak=\(delivery.hit.peak)"]
-            if delivery.route != .live { words.append("\(delivery.route.rawValue)") }
-            if let answerBy = delivery.answerBy { words.append("answer-by=\(Self.clock(answerBy))") }
-            self.line(time, delivery.epoch, words)
-        case .verdict(let verdict): self.line(time, verdict.epoch, Self.words(of: verdict))
+            var entry = self.entry(.deliver, delivery.epoch, delivery.id, time)
+            entry.addPlain("detector", Scenario.word(delivery.detector))
+            entry.add("peak", "\(delivery.hit.peak)")
+            if delivery.hit.isClipped { entry.addPlain("clipped", "yes") }
+            if delivery.route != .live { entry.addPlain("route", delivery.route.rawValue) }
+            if let answerBy = delivery.answerBy { entry.add("answer-by", self.clock(answerBy)) }
+            return entry
+        case .verdict(let verdict):
+            var entry = self.entry(.verdict, verdict.epoch, verdict.id, time)
+            self.describe(verdict, in: &entry)
+            return entry
         case .repeated(let app, _, let epoch, let reason):
-            self.line(time, epoch, ["again", Self.shown(name(app) ?? AppID("")), reason.name])
+            var entry = self.entry(.again, epoch, name(app) ?? AppID(""), time)
+            entry.addPlain("reason", reason.name)
+            return entry
         }
     }
 
-    private static func words(of verdict: Verdict) -> [String] {
-        var words = ["verdict", self.shown(verdict.id), verdict.reason.name]
+    private func entry(_ kind: Entry.Kind, _ epoch: UInt64, _ app: AppID, _ time: Timestamp) -> Entry {
+        Entry(time: time - self.origin, epoch: epoch &- self.epoch, kind: kind, app: Self.shown(app))
+    }
+
+    private func describe(_ verdict: Verdict, in entry: inout Entry) {
+        entry.addPlain("reason", verdict.reason.name)
         if let rule = verdict.rule, !rule.name.isEmpty {
-            words.append("rule=\(rule.name) at=\(rule.place.lineDescription)")
+            entry.add("rule", rule.name)
+            // Without directories: the log is the same wherever the files are.
+            let path = rule.place.lineDescription
+            let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[path.utf8.index(after: $0)...] }
+            entry.add("at", Scenario.word(String(name ?? path[...])))
         }
         if let contest = verdict.contest {
-            words.append("group=\(contest.group)")
+            entry.add("group", contest.group)
             if let winner = contest.winner, let key = verdict.decidedBy {
-                let first = contest.mode == .ordered ? "first" : "winner"
-                words.append(verdict.id == winner ? "by=\(key.name)" : "\(first)=\(self.shown(winner)) by=\(key.name)")
+                if verdict.id != winner {
+                    entry.add(contest.mode == .ordered ? "first" : "winner", Self.shown(winner))
+                }
+                entry.add("by", key.name)
             }
-            if let inherits = contest.inherits { words.append("inherits=\(inherits)") }
+            if let inherits = contest.inherits { entry.add("inherits", "\(inherits &- self.epoch)") }
         }
-        if let until = verdict.limits?.until { words.append("until=\(self.clock(until))") }
-        words.append("policy=\(verdict.generation)")
-        return words
+        if let until = verdict.limits?.until { entry.add("until", self.clock(until)) }
+        entry.add("policy", "\(verdict.generation)")
     }
 
-    /// The time in seconds, the epoch, and what happened.
-    private mutating func line(_ time: Timestamp, _ epoch: UInt64, _ words: [String]) {
-        self.text += "\(Self.clock(time)) epoch=\(epoch) \(words.joined(separator: " "))\n"
+    private static func shown(_ id: AppID) -> String {
+        let text = id.description
+        return text.isEmpty ? "-" : text
     }
 
-    private static func shown(_ id: AppID) -> String { id.isAnonymous ? "-" : id.name }
+    private func clock(_ time: Timestamp) -> String { Self.clock(time - self.origin) }
 
     /// Seconds with as many digits as say it all: three or six.
-    static func clock(_ time: Timestamp) -> String {
+    static func clock(_ time: TimeSpan) -> String {
         let (seconds, rest) = time.microseconds.quotientAndRemainder(dividingBy: 1_000_000)
         let digits = String(rest.magnitude)
         let padded = String(repeating: "0", count: max(0, 6 - digits.count)) + digits
         let sign = time.microseconds < 0 && seconds == 0 ? "-" : ""
         return "\(sign)\(seconds).\(padded.hasSuffix("000") ? String(padded.dropLast(3)) : padded)"
+    }
+}
+
+extension DecisionLog.Entry: CustomStringConvertible {
+    /// The entry as a line of the log, without its end: the time in seconds, the epoch, and what happened.
+    package var description: String {
+        var text = "\(DecisionLog.clock(self.time)) epoch=\(self.epoch) \(self.kind.rawValue) \(self.app)"
+        for word in self.words { text += word.isNamed ? " \(word.name)=\(word.value)" : " \(word.value)" }
+        return text
     }
 }

@@ -4,48 +4,122 @@ package import Motion
 /// What happens, when: a text file of timed inputs that runs through the real core in virtual time.
 package struct Scenario: Equatable, Sendable {
     package struct Step: Equatable, Sendable {
-        /// Since the scenario began. Never decreases.
+        /// Since the scenario began; when the input arrives. Never decreases.
         package var time: TimeSpan
         package var event: Event
+        /// Part of the same input as the step before.
+        package var isJoined: Bool
 
-        package init(_ time: TimeSpan, _ event: Event) {
+        package init(_ time: TimeSpan, _ event: Event, isJoined: Bool = false) {
             self.time = time
             self.event = event
+            self.isJoined = isJoined
         }
     }
 
     package enum Event: Equatable, Sendable {
-        /// An app comes. What it is granted is policy's to say.
+        /// An app comes.
         case app(AppID, state: AppState, proof: IdentityProof)
         case detector(AppID, DetectorFacts)
         case removeDetector(AppID, String)
+        /// The sensor of a detector comes or goes.
+        case available(AppID, String, Bool)
         case state(AppID, AppState)
         case activity(AppID, BackgroundMode, isRunning: Bool)
         case assertion(AppID, isHeld: Bool)
+        /// What an app is granted, whatever policy says.
+        case grants(AppID, WordSet<BackgroundMode>)
+        case proof(AppID, IdentityProof)
+        /// Whether it is proven as well as it was before.
+        case proven(AppID, Bool)
+        /// When the user last had to do with it; `nil`: never.
+        case used(AppID, TimeSpan?)
         case locked(Bool)
         case power(Power)
         /// The wall clock, in minutes of the week.
         case clock(Int)
-        /// A detector fires. Its condition stays true for `lasting`.
-        case hit(AppID, String, peak: Double, lasting: TimeSpan)
+        /// A detector fires. Its condition stays true for `lasting`. The sample came with the hit, unless its time is said.
+        case hit(
+            AppID, String, peak: Double, lasting: TimeSpan = .zero, sample: TimeSpan? = nil, isClipped: Bool = false)
         /// An app answers an event; without an epoch the last one it got.
         case answer(AppID, Answer, epoch: UInt64?)
         /// An app leaves the bus and is forgotten.
         case leave(AppID)
+        /// A file of the policy that is in force from now on; `nil`: the built-in policy is. Several are joined.
+        case policy(File?)
+        /// In a recording: there are no more hits up to this sample time.
+        case motion(TimeSpan)
+        /// In a recording: when a detector's condition was last true; `nil`: never.
+        case lastTrue(AppID, String, TimeSpan?)
         /// Nothing happens, but time passes until here.
         case end
     }
 
-    package var steps: [Step]
+    /// A policy file as it was read.
+    package struct File: Equatable, Sendable {
+        /// Without the directory.
+        package var name: String
+        /// A user's own, which can only restrict.
+        package var isUser: Bool
+        /// Its lines, without what ends them.
+        package var lines: [String]
 
-    package init(_ steps: [Step] = []) {
-        self.steps = steps
+        package init(name: String, isUser: Bool, lines: [String]) {
+            self.name = name
+            self.isUser = isUser
+            self.lines = lines
+        }
+
+        /// - Parameter path: Directories in front of the name do not count.
+        package init(path: String, isUser: Bool, bytes: [UInt8]) {
+            let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[path.utf8.index(after: $0)...] }
+            self.name = String(name ?? path[...])
+            self.isUser = isUser
+            var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            if lines.last?.isEmpty == true { lines.removeLast() }
+            self.lines = lines.map { String(decoding: $0, as: UTF8.self) }
+        }
+
+        package var bytes: [UInt8] { Array(self.lines.map { $0 + "\n" }.joined().utf8) }
     }
 
-    /// The first line of every scenario.
+    package var steps: [Step]
+    /// Written down by a broker: sample time passes as it says, and nothing else is assumed.
+    package var isRecording: Bool
+
+    package init(_ steps: [Step] = [], isRecording: Bool = false) {
+        self.steps = steps
+        self.isRecording = isRecording
+    }
+
+    /// The first line of a scenario that somebody wrote.
     static let header = "# jostle scenario 1"
+    /// The first line of a recording.
+    static let recordingHeader = "# jostle scenario 2"
     /// Longer than any scenario, and far from where times overflow.
     static let longest = TimeSpan.seconds(86_400 * 366)
+}
+
+extension Scenario.Event {
+    /// What an input is about: only steps that share it can be one.
+    enum Subject: Equatable {
+        case app(AppID)
+        case device
+        case motion
+        case policy
+    }
+
+    var subject: Subject? {
+        switch self {
+        case .app(let id, _, _), .state(let id, _), .activity(let id, _, _), .assertion(let id, _), .grants(let id, _),
+            .proof(let id, _), .proven(let id, _), .used(let id, _):
+            .app(id)
+        case .locked, .power, .clock: .device
+        case .hit: .motion
+        case .policy: .policy
+        case .detector, .removeDetector, .available, .answer, .leave, .motion, .lastTrue, .end: nil
+        }
+    }
 }
 
 /// What is wrong with a scenario, and where.

@@ -5,24 +5,44 @@ extension Scenario {
     /// Reads a scenario.
     package init(parsing text: String) throws(ScenarioProblem) {
         var steps: [Step] = []
-        var last = TimeSpan.zero
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+        var isRecording = false
+        for (index, line) in text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+            let line = Substring(line)
             if index == 0 {
-                guard line == Self.header else {
+                guard line == Self.header || line == Self.recordingHeader else {
                     throw ScenarioProblem(line: 1, column: 1, message: "expected '\(Self.header)'")
                 }
+                isRecording = line == Self.recordingHeader
                 continue
             }
-            var reader = LineReader(line, number: index + 1)
-            guard let time = try reader.time() else { continue }
-            guard time.value >= last else {
-                throw reader.problem(time.column, "time goes back, from \(last.microseconds) us")
+            if line.utf8.first == UInt8(ascii: "|") {
+                try Self.addLine(line, number: index + 1, to: &steps)
+                continue
             }
-            last = time.value
-            steps.append(Step(time.value, try reader.event()))
+            var reader = LineReader(line, number: index + 1, isRecording: isRecording)
+            guard let time = try reader.time(after: steps.last?.time) else { continue }
+            let event = try reader.event()
             try reader.end()
+            if time.isJoined, event.subject == nil || event.subject != steps.last?.event.subject {
+                throw reader.problem(time.column, "it cannot be one input with the line before")
+            }
+            steps.append(Step(time.value, event, isJoined: time.isJoined))
         }
-        self.init(steps)
+        self.init(steps, isRecording: isRecording)
+    }
+
+    /// Takes in a line of a policy file.
+    private static func addLine(_ line: Substring, number: Int, to steps: inout [Step]) throws(ScenarioProblem) {
+        guard let last = steps.last, case .policy(.some(var file)) = last.event else {
+            throw ScenarioProblem(line: number, column: 1, message: "only what follows 'policy FILE' begins with '|'")
+        }
+        // Bytes: a mark behind the bar would be one character with it.
+        let text = line.utf8.dropFirst()
+        guard text.isEmpty || text.first == 0x20 else {
+            throw ScenarioProblem(line: number, column: 2, message: "expected a space")
+        }
+        file.lines.append(String(Substring(text.dropFirst())))
+        steps[steps.count - 1].event = .policy(file)
     }
 }
 
@@ -34,11 +54,13 @@ private struct LineReader {
     }
 
     private let number: Int
+    private let isRecording: Bool
     private let length: Int
     private var tokens: ArraySlice<Token> = []
 
-    init(_ line: Substring, number: Int) {
+    init(_ line: Substring, number: Int, isRecording: Bool) {
         self.number = number
+        self.isRecording = isRecording
         self.length = line.utf8.count
         var tokens: [Token] = []
         var word: [UInt8] = []
@@ -62,11 +84,20 @@ private struct LineReader {
         ScenarioProblem(line: self.number, column: column, message: message)
     }
 
-    /// The time at the start of the line; `nil` for a line that says nothing.
-    mutating func time() throws(ScenarioProblem) -> (value: TimeSpan, column: Int)? {
-        guard let token = self.tokens.first else { return nil }
-        self.tokens.removeFirst()
-        return (try self.span(token), token.column)
+    /// The time at the start of the line, or that of the line it belongs to; `nil` for a line that says nothing.
+    mutating func time(
+        after last: TimeSpan?
+    ) throws(ScenarioProblem) -> (value: TimeSpan, column: Int, isJoined: Bool)? {
+        guard let token = self.tokens.popFirst() else { return nil }
+        if token.text == "&" {
+            guard let last else { throw self.problem(token.column, "there is no line before") }
+            return (last, token.column, true)
+        }
+        let time = try self.span(token)
+        if let last, time < last {
+            throw self.problem(token.column, "time goes back, from \(last.microseconds) us")
+        }
+        return (time, token.column, false)
     }
 
     func end() throws(ScenarioProblem) {
@@ -90,13 +121,34 @@ private struct LineReader {
         }
     }
 
-    private func span(_ token: Token) throws(ScenarioProblem) -> TimeSpan {
+    private func span(
+        _ token: Token, from first: TimeSpan = .zero
+    ) throws(ScenarioProblem) -> TimeSpan {
         let quantity = try self.quantity(token, "a time such as 1.5s")
         let isTime = quantity.dimension == .time || (quantity.dimension == .none && quantity.value == 0)
-        guard isTime, let span = TimeSpan(seconds: quantity.value), span >= .zero, span <= Scenario.longest else {
+        guard isTime, let span = TimeSpan(seconds: quantity.value), span >= first, span <= Scenario.longest else {
             throw self.problem(token.column, "expected a time such as 1.5s, found '\(printable(token.text))'")
         }
         return span
+    }
+
+    /// A sample time, which may lie before the recording began.
+    private func sampleTime(_ token: Token) throws(ScenarioProblem) -> TimeSpan {
+        try self.span(token, from: TimeSpan(microseconds: -Scenario.longest.microseconds))
+    }
+
+    /// A point in time, or `never`.
+    private mutating func timeOrNever() throws(ScenarioProblem) -> TimeSpan? {
+        let token = try self.next("a time, or never")
+        return token.text == "never" ? nil : try self.sampleTime(token)
+    }
+
+    /// What a detector measured. Only a broker can have seen what is no number.
+    private func measured(_ token: Token, _ what: String) throws(ScenarioProblem) -> Quantity {
+        if self.isRecording, ["inf", "-inf", "nan"].contains(token.text), let value = Double(token.text) {
+            return Quantity(value, .none)
+        }
+        return try self.quantity(token, what)
     }
 
     private func word<W: Word>(_ token: Token, _ what: String, _: W.Type = W.self) throws(ScenarioProblem) -> W {
@@ -117,7 +169,38 @@ private struct LineReader {
         return token.text == yes
     }
 
-    private mutating func app() throws(ScenarioProblem) -> AppID { AppID(try self.next("an app id").text) }
+    /// An app id; `-3` is the third client without a name.
+    private mutating func app() throws(ScenarioProblem) -> AppID {
+        let text = try self.next("an app id").text
+        guard text.utf8.first == UInt8(ascii: "-"), let number = UInt32(text.dropFirst()), number > 0 else {
+            return AppID(text)
+        }
+        return .anonymous(number)
+    }
+
+    /// A name, in which `%20` is a space.
+    private mutating func name(_ what: String) throws(ScenarioProblem) -> String {
+        try self.name(try self.next(what))
+    }
+
+    private func name(_ token: Token) throws(ScenarioProblem) -> String {
+        guard token.text.utf8.contains(UInt8(ascii: "%")) else { return token.text }
+        var bytes: [UInt8] = []
+        var rest = Array(token.text.utf8)[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            let digits = String(decoding: rest.prefix(2), as: UTF8.self)
+            guard rest.count >= 2, digits.allSatisfy(\.isHexDigit), let value = UInt8(digits, radix: 16) else {
+                throw self.problem(token.column, "expected two digits behind '%', as in '%25'")
+            }
+            bytes.append(value)
+            rest.removeFirst(2)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
 
     /// The `key=value` words that are left.
     private mutating func options(_ keys: [String]) throws(ScenarioProblem) -> [String: Token] {
@@ -141,9 +224,11 @@ private struct LineReader {
     // MARK: Events
 
     static let verbs = [
-        "app", "detector", "remove", "state", "activity", "assertion", "locked", "power", "clock", "hit", "consume",
-        "pass", "leave", "end",
+        "app", "detector", "remove", "available", "state", "activity", "assertion", "grants", "proof", "proven", "used",
+        "locked", "power", "clock", "hit", "consume", "pass", "leave", "policy", "end",
     ]
+    /// What only a broker can write down.
+    static let verbsOfRecordings = ["motion", "true"]
 
     mutating func event() throws(ScenarioProblem) -> Scenario.Event {
         let verb = try self.next("what happens")
@@ -157,7 +242,10 @@ private struct LineReader {
             if let token = options["proof"] { proof = try self.word(token, "proof") }
             return .app(id, state: state, proof: proof)
         case "detector": return try self.detector()
-        case "remove": return .removeDetector(try self.app(), try self.next("a detector").text)
+        case "remove": return .removeDetector(try self.app(), try self.name("a detector"))
+        case "available":
+            let id = try self.app()
+            return .available(id, try self.name("a detector"), try self.choice("word", "yes", "no"))
         case "state":
             let id = try self.app()
             return .state(id, try self.word(try self.next("a state"), "state"))
@@ -168,6 +256,16 @@ private struct LineReader {
         case "assertion":
             let id = try self.app()
             return .assertion(id, isHeld: try self.choice("word", "begin", "end"))
+        case "grants": return .grants(try self.app(), try self.modes())
+        case "proof":
+            let id = try self.app()
+            return .proof(id, try self.word(try self.next("a proof"), "proof"))
+        case "proven":
+            let id = try self.app()
+            return .proven(id, try self.choice("word", "yes", "no"))
+        case "used":
+            let id = try self.app()
+            return .used(id, try self.timeOrNever())
         case "locked": return .locked(try self.choice("word", "yes", "no"))
         case "power": return .power(try self.power())
         case "clock": return .clock(try self.clock())
@@ -179,39 +277,74 @@ private struct LineReader {
             if let epoch, number == nil { throw self.problem(epoch.column, "expected a whole number") }
             return .answer(id, verb.text == "consume" ? .consume : .pass, epoch: number)
         case "leave": return .leave(try self.app())
+        case "policy": return .policy(try self.policyFile())
+        case "motion" where self.isRecording: return .motion(try self.sampleTime(try self.next("a sample time")))
+        case "true" where self.isRecording:
+            let id = try self.app()
+            return .lastTrue(id, try self.name("a detector"), try self.timeOrNever())
         case "end": return .end
-        default: throw self.unknown(verb, "event", Self.verbs)
+        default: throw self.unknown(verb, "event", Self.verbs + (self.isRecording ? Self.verbsOfRecordings : []))
         }
     }
 
     private mutating func detector() throws(ScenarioProblem) -> Scenario.Event {
         let id = try self.app()
-        var facts = DetectorFacts(name: try self.next("a detector").text)
-        for (key, value) in try self.options(["preset", "threshold", "rest", "starts-resting"]) {
-            switch key {
-            case "preset": facts.preset = value.text
-            case "rest": facts.rest = try self.span(value)
-            case "starts-resting":
-                guard value.text == "yes" || value.text == "no" else {
-                    throw self.unknown(value, "word", ["yes", "no"])
-                }
-                facts.startsResting = value.text == "yes"
-            default:
-                let quantity = try self.quantity(value, "a threshold such as 2.7g")
-                facts.threshold = quantity.value
-                facts.dimension = quantity.dimension
-            }
+        var facts = DetectorFacts(name: try self.name("a detector"))
+        let options = try self.options(["preset", "threshold", "measures", "rest", "starts-resting", "available"])
+        if let value = options["preset"] { facts.preset = try self.name(value) }
+        if let value = options["threshold"] {
+            let quantity = try self.measured(value, "a threshold such as 2.7g")
+            facts.threshold = quantity.value
+            facts.dimension = quantity.dimension
         }
+        if let value = options["measures"] {
+            let dimensions = Dimension.allCases
+            guard let index = dimensions.map(Scenario.Event.name(of:)).firstIndex(of: value.text) else {
+                throw self.unknown(value, "measure", dimensions.map(Scenario.Event.name(of:)))
+            }
+            facts.dimension = dimensions[index]
+        }
+        if let value = options["rest"] { facts.rest = try self.span(value) }
+        if let value = options["starts-resting"] { facts.startsResting = try self.flag(value) }
+        if let value = options["available"] { facts.isAvailable = try self.flag(value) }
         return .detector(id, facts)
+    }
+
+    private func flag(_ token: Token) throws(ScenarioProblem) -> Bool {
+        guard token.text == "yes" || token.text == "no" else { throw self.unknown(token, "word", ["yes", "no"]) }
+        return token.text == "yes"
+    }
+
+    /// Modes, or none of them.
+    private mutating func modes() throws(ScenarioProblem) -> WordSet<BackgroundMode> {
+        if self.tokens.count == 1, self.tokens.first?.text == "none" {
+            self.tokens = []
+            return .none
+        }
+        var modes = WordSet<BackgroundMode>.none
+        repeat { modes.insert(try self.word(try self.next("a mode, or none"), "mode")) } while !self.tokens.isEmpty
+        return modes
+    }
+
+    private mutating func policyFile() throws(ScenarioProblem) -> Scenario.File? {
+        guard let token = self.tokens.popFirst() else { return nil }
+        let name = try self.name(token)
+        guard let layer = self.tokens.popFirst() else { return Scenario.File(name: name, isUser: false, lines: []) }
+        guard layer.text == "user" else { throw self.unknown(layer, "word", ["user"]) }
+        return Scenario.File(name: name, isUser: true, lines: [])
     }
 
     private mutating func hit() throws(ScenarioProblem) -> Scenario.Event {
         let id = try self.app()
-        let name = try self.next("a detector").text
-        let peak = try self.quantity(try self.next("a peak such as 2.7g"), "a peak such as 2.7g")
+        let name = try self.name("a detector")
+        let peak = try self.measured(try self.next("a peak such as 2.7g"), "a peak such as 2.7g")
+        let options = try self.options(self.isRecording ? ["for", "clipped", "sample"] : ["for", "clipped"])
         var lasting = TimeSpan.zero
-        if let token = try self.options(["for"])["for"] { lasting = try self.span(token) }
-        return .hit(id, name, peak: peak.value, lasting: lasting)
+        var sample: TimeSpan?
+        if let token = options["for"] { lasting = try self.span(token) }
+        if let token = options["sample"] { sample = try self.sampleTime(token) }
+        let isClipped = if let token = options["clipped"] { try self.flag(token) } else { false }
+        return .hit(id, name, peak: peak.value, lasting: lasting, sample: sample, isClipped: isClipped)
     }
 
     private mutating func power() throws(ScenarioProblem) -> Power {
@@ -222,7 +355,7 @@ private struct LineReader {
         }
         guard let charge = self.tokens.popFirst() else { return .battery(nil) }
         let quantity = try self.quantity(charge, "a charge such as 15%")
-        guard quantity.dimension == .share, (0...1).contains(quantity.value) else {
+        guard quantity.dimension == .share || quantity.dimension == .none, (0...1).contains(quantity.value) else {
             throw self.problem(charge.column, "expected a charge such as 15%, found '\(printable(charge.text))'")
         }
         return .battery(quantity.value)

@@ -4,8 +4,7 @@ import Motion
 extension Scenario: CustomStringConvertible {
     /// The scenario as a file. Reading it gives the same scenario.
     package var description: String {
-        ([Self.header] + self.steps.map { "\(Self.text($0.time)) \(Self.text($0.event))" })
-            .map { $0 + "\n" }.joined()
+        (self.isRecording ? Self.recordingHeader : Self.header) + "\n" + self.steps.map(\.description).joined()
     }
 
     /// In whole microseconds where milliseconds would not do.
@@ -14,37 +13,104 @@ extension Scenario: CustomStringConvertible {
         return rest == 0 ? "\(milliseconds)ms" : "\(span.microseconds)us"
     }
 
-    private static func text(_ event: Event) -> String {
-        switch event {
-        case .app(let id, let state, let proof): return "app \(id) state=\(state.name) proof=\(proof.name)"
-        case .detector(let id, let facts):
-            var words = ["detector \(id) \(facts.name)"]
-            if !facts.preset.isEmpty { words.append("preset=\(facts.preset)") }
-            if let threshold = facts.threshold {
-                words.append("threshold=\(threshold)\(facts.dimension.canonicalUnit)")
+    /// A name as one word: what would end it, and the sign of that itself, stand as `%` and two digits.
+    package static func word(_ name: String) -> String {
+        guard name.utf8.contains(where: isEscaped) else { return name }
+        var bytes: [UInt8] = []
+        for byte in name.utf8 {
+            if self.isEscaped(byte) {
+                let digits = Array("0123456789ABCDEF".utf8)
+                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            } else {
+                bytes.append(byte)
             }
-            words.append("rest=\(self.text(facts.rest))")
-            if facts.startsResting { words.append("starts-resting=yes") }
-            return words.joined(separator: " ")
-        case .removeDetector(let id, let name): return "remove \(id) \(name)"
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func isEscaped(_ byte: UInt8) -> Bool { byte <= 0x20 || byte == 0x7F || byte == UInt8(ascii: "%") }
+}
+
+extension Scenario.Step: CustomStringConvertible {
+    /// The step as it stands in a file, with the end of its line.
+    package var description: String {
+        var text = "\(self.isJoined ? "&" : Scenario.text(self.time)) \(self.event)\n"
+        if case .policy(.some(let file)) = self.event {
+            for line in file.lines { text += line.isEmpty ? "|\n" : "| \(line)\n" }
+        }
+        return text
+    }
+}
+
+extension Scenario.Event: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .app(let id, let state, let proof): return "app \(id) state=\(state.name) proof=\(proof.name)"
+        case .detector(let id, let facts): return "detector \(id) \(Self.text(facts))"
+        case .removeDetector(let id, let name): return "remove \(id) \(Scenario.word(name))"
+        case .available(let id, let name, let isAvailable):
+            return "available \(id) \(Scenario.word(name)) \(Self.yesOrNo(isAvailable))"
         case .state(let id, let state): return "state \(id) \(state.name)"
         case .activity(let id, let mode, let isRunning):
             return "activity \(id) \(mode.name) \(isRunning ? "begin" : "end")"
         case .assertion(let id, let isHeld): return "assertion \(id) \(isHeld ? "begin" : "end")"
-        case .locked(let isLocked): return "locked \(isLocked ? "yes" : "no")"
+        case .grants(let id, let modes):
+            return (["grants \(id)"] + (modes.isEmpty ? ["none"] : modes.elements.map(\.name))).joined(separator: " ")
+        case .proof(let id, let proof): return "proof \(id) \(proof.name)"
+        case .proven(let id, let isProven): return "proven \(id) \(Self.yesOrNo(isProven))"
+        case .used(let id, let time): return "used \(id) \(time.map { Scenario.text($0) } ?? "never")"
+        case .locked(let isLocked): return "locked \(Self.yesOrNo(isLocked))"
         case .power(.ac): return "power ac"
         case .power(.battery(.none)): return "power battery"
-        case .power(.battery(.some(let charge))): return "power battery \(charge * 100)%"
+        case .power(.battery(.some(let charge))): return "power battery \(Self.text(charge: charge))"
         case .clock(let minute):
             func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
             let day = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"][min(6, max(0, minute / 1_440))]
             return "clock \(day) \(two(minute % 1_440 / 60)):\(two(minute % 60))"
-        case .hit(let id, let name, let peak, let lasting):
-            return "hit \(id) \(name) \(peak)" + (lasting == .zero ? "" : " for=\(self.text(lasting))")
+        case .hit(let id, let name, let peak, let lasting, let sample, let isClipped):
+            return "hit \(id) \(Scenario.word(name)) \(peak)"
+                + (lasting == .zero ? "" : " for=\(Scenario.text(lasting))")
+                + (isClipped ? " clipped=yes" : "") + (sample.map { " sample=\(Scenario.text($0))" } ?? "")
         case .answer(let id, let answer, let epoch):
             return "\(answer.rawValue) \(id)" + (epoch.map { " epoch=\($0)" } ?? "")
         case .leave(let id): return "leave \(id)"
+        case .policy(.none): return "policy"
+        case .policy(.some(let file)): return "policy \(Scenario.word(file.name))" + (file.isUser ? " user" : "")
+        case .motion(let time): return "motion \(Scenario.text(time))"
+        case .lastTrue(let id, let name, let time):
+            return "true \(id) \(Scenario.word(name)) \(time.map { Scenario.text($0) } ?? "never")"
         case .end: return "end"
         }
     }
+
+    private static func text(_ facts: DetectorFacts) -> String {
+        var words = [Scenario.word(facts.name)]
+        if !facts.preset.isEmpty { words.append("preset=\(Scenario.word(facts.preset))") }
+        // What a reader takes it to measure: a share has no unit of its own.
+        var said = Dimension.acceleration
+        if let threshold = facts.threshold {
+            // Infinity is no number, and stands alone.
+            let hasUnit = threshold.isFinite && !facts.dimension.canonicalUnit.isEmpty
+            words.append("threshold=\(threshold)\(hasUnit ? facts.dimension.canonicalUnit : "")")
+            said = hasUnit ? facts.dimension : .none
+        }
+        if facts.dimension != said { words.append("measures=\(self.name(of: facts.dimension))") }
+        words.append("rest=\(Scenario.text(facts.rest))")
+        if facts.startsResting { words.append("starts-resting=yes") }
+        if !facts.isAvailable { words.append("available=no") }
+        return words.joined(separator: " ")
+    }
+
+    /// A dimension as one word.
+    static func name(of dimension: Dimension) -> String {
+        String(dimension.rawValue.map { $0 == " " ? "-" : $0 })
+    }
+
+    /// In percent, as people think of it, where that reads back as the same number.
+    private static func text(charge: Double) -> String {
+        let percent = "\(charge * 100)%"
+        return (try? Quantity.parse(percent))?.value == charge ? percent : "\(charge)"
+    }
+
+    private static func yesOrNo(_ flag: Bool) -> String { flag ? "yes" : "no" }
 }
