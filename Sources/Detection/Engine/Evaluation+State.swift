@@ -1,12 +1,10 @@
 extension Evaluation {
-    /// The operations that remember something. An undefined value leaves what they remember as it is.
+    /// A look of an operation that remembers something. An undefined value leaves what it remembers as it is.
     static func remembering(
-        _ node: Instruction, _ slots: borrowing MutableSpan<Double>, _ state: inout MutableSpan<Double>, _ now: Double,
-        _ elapsed: Double
+        _ node: Instruction, _ value: Double, _ b: Double, _ c: Double, _ state: inout MutableSpan<Double>,
+        _ now: Double, _ elapsed: Double
     ) -> Double {
         let base = Int(node.state)
-        if node.operation == .strength { return state[base] }
-        let value = slots[Int(node.a)]
         if value.isNaN { return .nan }
         switch node.operation {
         case .smooth:
@@ -34,19 +32,18 @@ extension Evaluation {
             if state[base].isNaN { state[base] = now }
             return now - state[base] >= node.p ? 1 : 0
         case .sequence:
-            let isTrue = slots[Int(node.b)] > 0 && now - state[base] <= node.p
+            let isTrue = b > 0 && now - state[base] <= node.p
             if value > 0 { state[base] = now }
             return isTrue ? 1 : 0
         case .reversals:
-            _ = ReversalRun.take(
-                &state, at: base, value, slots[Int(node.b)], slots[Int(node.c)], over: node.p, now: now)
+            _ = ReversalRun.take(&state, at: base, value, b, c, over: node.p, now: now)
             return ReversalRun.count(state, at: base, within: node.q, now: now)
         case .shake:
-            return self.shake(node, value, slots[Int(node.b)], slots[Int(node.c)], &state, base, now)
+            return self.shake(node, value, b, c, &state, base, now)
         case .tilted:
-            return self.tilted(node, value, slots[Int(node.b)], &state, base, now)
+            return self.tilted(node, value, b, &state, base, now)
         case .orientation:
-            return self.orientation(node, value, slots[Int(node.b)], slots[Int(node.c)], &state, base)
+            return self.orientation(node, value, b, c, &state, base)
         case .channel, .constant, .add, .subtract, .multiply, .divide, .negate, .absolute, .minimum, .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .strength:
             return .nan

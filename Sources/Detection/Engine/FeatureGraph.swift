@@ -6,8 +6,14 @@ struct FeatureGraph {
         var instruction: Instruction
     }
 
-    /// The channels first, then one that is undefined, then one for each node.
-    var slots: [Double]
+    /// A column of a block's looks for each slot: the channels first, then one that is undefined, then the nodes.
+    private(set) var columns: [Double] = []
+    /// Looks of a block at most, the length of a column.
+    private(set) var stride = 0
+    /// The look of the block whose values `value` tells.
+    var look = 0
+    /// Slots so far, free ones too.
+    private var slots: Int
     /// Never empty: the unique span of an empty array costs more than that of any other.
     var state: [Double] = [.nan]
     private(set) var program: [Instruction] = []
@@ -22,7 +28,33 @@ struct FeatureGraph {
 
     init(channels: Int) {
         self.fixed = channels + 1
-        self.slots = [Double](repeating: 0, count: channels) + [.nan]
+        self.slots = channels + 1
+        self.layOut()
+    }
+
+    /// The present look's value of a slot.
+    func value(_ slot: Int32) -> Double { self.columns[Int(slot) * self.stride + self.look] }
+
+    /// Gives the slots columns so long that all of them stay in the nearest cache, as far as that is possible.
+    private mutating func layOut() {
+        var stride = 64
+        while stride > Evaluation.Looks.scalarCount, stride * self.slots > 4_096 { stride /= 2 }
+        guard stride != self.stride else {
+            let missing = self.slots * stride + Evaluation.Looks.scalarCount - self.columns.count
+            self.columns.append(contentsOf: repeatElement(.nan, count: max(0, missing)))
+            return
+        }
+        self.stride = stride
+        self.look = 0
+        self.columns = [Double](repeating: .nan, count: self.slots * stride + Evaluation.Looks.scalarCount)
+        for case let node? in self.nodes { self.fillColumn(of: node.instruction) }
+    }
+
+    /// A constant's column is filled once; any other has no value yet.
+    private mutating func fillColumn(of instruction: Instruction) {
+        let first = Int(instruction.destination) * self.stride
+        let value = instruction.operation == .constant ? instruction.p : .nan
+        for place in first..<first + self.stride { self.columns[place] = value }
     }
 
     /// Adds what is missing of a formula; `channels` are the slots of its channel names. Returns the slot of each node.
@@ -56,6 +88,7 @@ struct FeatureGraph {
             }
             self.nodes[index] = nil
             self.known[node.key] = nil
+            if node.key.operation == .strength { self.setStrength(of: node.key.a, to: -1) }
             self.freeSlots.append(slot)
             let size = node.key.operation.stateSize
             if size > 0 {
@@ -66,6 +99,38 @@ struct FeatureGraph {
         }
         guard isSmaller else { return }
         self.program.removeAll { self.nodes[Int($0.destination) - self.fixed] == nil }
+    }
+
+    /// Lets a block take its looks; their values come into the channels' columns.
+    mutating func fill(
+        _ block: inout LookBlock, _ clock: inout LookClock, _ times: Span<Int64>, _ values: Span<Double>, width: Int,
+        to end: Int, origin: Int64
+    ) {
+        let stride = self.stride
+        block.fill(
+            &clock, &self.columns, stride: stride, times, values, width: width, to: end, origin: origin)
+    }
+
+    /// Fills the nodes' columns for a block.
+    mutating func run(_ block: borrowing LookBlock) {
+        Self.run(self.program, &self.columns, self.stride, &self.state, block)
+    }
+
+    private static func run(
+        _ program: borrowing [Instruction], _ columns: inout [Double], _ stride: Int, _ state: inout [Double],
+        _ block: borrowing LookBlock
+    ) {
+        var columns = columns.mutableSpan
+        var state = state.mutableSpan
+        Evaluation.run(
+            program.span, &columns, stride: stride, &state, times: block.times.span.extracting(first: block.count),
+            before: block.before)
+    }
+
+    /// At how many of a block's looks a slot has no value.
+    func undefined(_ slot: Int32, looks: Int) -> Int {
+        let first = Int(slot) * self.stride
+        return self.columns[first..<first + looks].reduce(0) { $0 + ($1.isNaN ? 1 : 0) }
     }
 
     /// Forgets what filters and windows hold.
@@ -80,29 +145,28 @@ struct FeatureGraph {
         if let free = self.freeSlots.popLast() {
             slot = free
         } else {
-            slot = Int32(self.slots.count)
-            self.slots.append(.nan)
+            slot = Int32(self.slots)
+            self.slots += 1
             self.nodes.append(nil)
+            self.layOut()
         }
-        self.slots[Int(slot)] = key.operation == .constant ? key.p : .nan
         let instruction = Instruction(
             operation: key.operation, destination: slot, a: key.a, b: key.b, c: key.c, state: self.statePlace(for: key),
             p: key.p, q: key.q, r: key.r, s: key.s)
         Evaluation.reset([instruction], &self.state, keepsRest: false)
         self.nodes[Int(slot) - self.fixed] = Node(key: key, uses: 1, instruction: instruction)
         self.known[key] = slot
-        // Operands were inserted before, so they stand before it in the program. A constant needs no instruction.
-        if key.operation != .constant { self.program.append(instruction) }
+        self.fillColumn(of: instruction)
+        // Operands were inserted before, so they stand before it in the program.
+        switch key.operation {
+        case .constant: break
+        case .strength: self.setStrength(of: key.a, to: slot)
+        default: self.program.append(instruction)
+        }
         return slot
     }
 
     private mutating func statePlace(for key: FormulaNode) -> Int32 {
-        if key.operation == .strength {
-            // It reads what the node before it found.
-            guard let source = self.nodes[Int(key.a) - self.fixed] else { return 0 }
-            return source.instruction.state
-                + (source.key.operation == .orientation ? 0 : Int32(ReversalRun.strength))
-        }
         let size = key.operation.stateSize
         guard size > 0 else { return 0 }
         self.stateful += 1
@@ -110,5 +174,13 @@ struct FeatureGraph {
         let place = Int32(self.state.count)
         self.state.append(contentsOf: repeatElement(.nan, count: size))
         return place
+    }
+
+    /// Lets a node fill the column of the one that tells its strength, look by look, before it goes on.
+    private mutating func setStrength(of slot: Int32, to strength: Int32) {
+        self.nodes[Int(slot) - self.fixed]?.instruction.strength = strength
+        for index in self.program.indices where self.program[index].destination == slot {
+            self.program[index].strength = strength
+        }
     }
 }

@@ -62,7 +62,7 @@ extension Lane {
         if condition.isDirect {
             let atom = condition.atoms[0]
             table = self.table(slot: slots[Int(atom.node)], sign: atom.sign, purpose)
-            let now = atom.sign * self.graph.slots[Int(slots[Int(atom.node)])]
+            let now = atom.sign * self.graph.value(slots[Int(atom.node)])
             value = now.isNaN ? -.infinity : now
             entry.key = atom.key
         } else {
@@ -97,7 +97,7 @@ extension Lane {
 
     private func presentQuantity(of id: UInt32, _ around: borrowing Surroundings) -> Double {
         let use = self.formulas[Int(around.records[Int(id)].formula)]
-        return self.graph.slots[Int(use.slots[Int(use.formula.quantity)])]
+        return self.graph.value(use.slots[Int(use.formula.quantity)])
     }
 
     // MARK: Formulas
@@ -299,7 +299,7 @@ extension Lane {
             self.atomSeats.append(.none)
         }
         self.knownAtoms[key] = index
-        let value = key.sign * self.graph.slots[Int(key.slot)]
+        let value = key.sign * self.graph.value(key.slot)
         self.tables[table].add(
             ThresholdTable.Entry(id: UInt32(index), key: key.key), value: value.isNaN ? -.infinity : value,
             seats: &self.atomSeats)

@@ -76,23 +76,9 @@ struct Lane {
         var purpose: ThresholdTable.Purpose
     }
 
-    /// When the lane looks.
-    struct Clock {
-        let every: Int64
-        /// The time of the first sample that the next look or bucket may begin with.
-        var nextDue = Int64.min
-        /// Negative before the first look after a start or a gap.
-        var lastLook: Int64 = -1
-
-        /// The first time after `time` at which a bucket of the grid begins.
-        func boundary(after time: Int64, origin: Int64) -> Int64 {
-            guard self.every > 0 else { return .min }
-            return origin + ((time - origin) / self.every + 1) * self.every
-        }
-    }
-
     let decimation: Decimation
-    var clock: Clock
+    var clock: LookClock
+    private var block = LookBlock()
     /// The look that waits to be finished: its row, or -1; and the look before it.
     var stop = -1
     private var beforeStop: Int64 = 0
@@ -149,7 +135,7 @@ struct Lane {
     }
 
     init(every: Int64, decimation: Decimation, channels: Int) {
-        self.clock = Clock(every: every)
+        self.clock = LookClock(every: every)
         self.decimation = decimation
         self.bucket = [Double](repeating: 0, count: channels)
         self.graph = FeatureGraph(channels: channels)
@@ -165,52 +151,86 @@ struct Lane {
 
     // MARK: Samples
 
-    /// Looks at the rows from `first` on as long as nothing follows from them; returns the row that something may follow
-    /// from, whose look `finish` ends, or `end`.
-    ///
-    /// Quiet looks of different lanes do not touch each other, so each lane runs ahead by itself.
-    mutating func advance(
-        _ times: Span<Int64>, _ values: Span<Double>, from first: Int, to end: Int, origin: Int64
-    ) -> Int {
-        // Until then quiet looks are quiet altogether: no rest ends, nothing repeats, nobody waits.
-        let busy = !self.pending.isEmpty || !self.partial.isEmpty || self.activeQuantities > 0
-        let quietUntil = busy ? Int64.min : self.wheel.nextEnd
-        self.stop = Self.advance(
-            self.graph.program, self.gates, &self.graph.slots, &self.graph.state, &self.clock, &self.beforeStop, times,
-            values, width: self.bucket.count, rows: first..<end, origin: origin, quietUntil: quietUntil,
-            longest: self.shortestRest)
-        return self.stop
+    /// Begins with the rows from `first` on; `advance` looks at them.
+    mutating func start(at first: Int) {
+        self.block.nextRow = first
+        self.block.count = 0
+        self.block.next = 0
     }
 
-    private static func advance(
-        _ program: borrowing [Instruction], _ gates: borrowing [Gate], _ slots: inout [Double], _ state: inout [Double],
-        _ clock: inout Clock, _ before: inout Int64, _ times: Span<Int64>, _ values: Span<Double>, width: Int,
-        rows: Range<Int>, origin: Int64, quietUntil: Int64, longest: Int64
+    /// Looks at the rows up to `end` as long as nothing follows from them; returns the row that something may follow
+    /// from, whose look `finish` ends, or `end`.
+    ///
+    /// Quiet looks of different lanes do not touch each other, so each lane runs ahead by itself. Features are computed
+    /// for a block of looks: nothing that follows from a look changes them.
+    mutating func advance(
+        _ times: Span<Int64>, _ values: Span<Double>, to end: Int, origin: Int64, _ undefined: inout UInt64
     ) -> Int {
-        let program = program.span
-        let gates = gates.span
-        var slots = slots.mutableSpan
-        var state = state.mutableSpan
-        for row in rows {
-            let time = times[row]
-            guard time >= clock.nextDue else { continue }
-            if clock.every > 0 { clock.nextDue = clock.boundary(after: time, origin: origin) }
-            // SAFETY: the caller has seen to it that there is a value for each channel of each row; channels have slots.
-            let start = row &* width
-            for channel in 0..<width { slots[unchecked: channel] = values[unchecked: start &+ channel] }
-            before = clock.lastLook
-            let elapsed = before >= 0 ? time - before : 0
-            Evaluation.run(program, &slots, &state, now: time, elapsed: elapsed)
-            clock.lastLook = time
-            guard time < quietUntil, elapsed < longest else { return row }
-            for index in 0..<gates.count {
-                // SAFETY: the index is below the count, and each gate's slot was given out by the graph.
-                let value = gates[unchecked: index].sign * slots[unchecked: Int(gates[unchecked: index].slot)]
-                // Written so that an undefined value leaves the bounds.
-                guard value <= gates[unchecked: index].upper, value > gates[unchecked: index].lower else { return row }
+        while true {
+            if self.block.next == self.block.count {
+                guard self.block.nextRow < end else {
+                    self.stop = end
+                    return end
+                }
+                self.graph.fill(
+                    &self.block, &self.clock, times, values, width: self.bucket.count, to: end, origin: origin)
+                guard self.block.count > 0 else { continue }
+                self.graph.run(self.block)
+                for slot in self.partial { undefined &+= UInt64(self.graph.undefined(slot, looks: self.block.count)) }
             }
+            let look = self.quietEnd()
+            self.block.next = look
+            if look < self.block.count {
+                self.block.next += 1
+                self.graph.look = look
+                self.clock.lastLook = self.block.times[look]
+                self.beforeStop = look > 0 ? self.block.times[look - 1] : self.block.before
+                self.stop = self.block.rows[look]
+                return self.stop
+            }
+            if look > 0 { self.clock.lastLook = self.block.times[look - 1] }
         }
-        return rows.upperBound
+    }
+
+    /// The first look of the block, from the next on, that is not quiet; the block's count when all are.
+    private func quietEnd() -> Int {
+        let next = self.block.next
+        // Until then quiet looks are quiet altogether: no rest ends, nothing repeats, nobody waits.
+        guard self.pending.isEmpty, self.activeQuantities == 0 else { return next }
+        var end = self.block.count
+        let quietUntil = self.wheel.nextEnd
+        if self.block.times[end - 1] >= quietUntil {
+            end = next
+            while self.block.times[end] < quietUntil { end += 1 }
+        }
+        if self.block.longestStep >= self.shortestRest { end = min(end, self.block.firstStep(of: self.shortestRest)) }
+        guard next < end else { return next }
+        return Self.firstLeft(
+            self.gates, self.graph.columns, stride: self.graph.stride, from: next, to: end)
+    }
+
+    /// The first of some looks at which a value leaves its gate's bounds, or `end`.
+    private static func firstLeft(
+        _ gates: borrowing [Gate], _ columns: borrowing [Double], stride: Int, from first: Int, to end: Int
+    ) -> Int {
+        let gates = gates.span
+        let columns = columns.span
+        // In a shake the very next look leaves some gate.
+        for index in 0..<gates.count {
+            // SAFETY: the index is below the count, and each gate's slot was given out by the graph.
+            let value =
+                gates[unchecked: index].sign
+                * columns[unchecked: Int(gates[unchecked: index].slot) &* stride &+ first]
+            // Written so that an undefined value leaves the bounds.
+            guard value <= gates[unchecked: index].upper, value > gates[unchecked: index].lower else { return first }
+        }
+        var end = end
+        for index in 0..<gates.count where first + 1 < end {
+            end = Evaluation.firstOutside(
+                columns, Int(gates[unchecked: index].slot) &* stride, sign: gates[unchecked: index].sign,
+                lower: gates[unchecked: index].lower, upper: gates[unchecked: index].upper, from: first + 1, to: end)
+        }
+        return end
     }
 
     /// Ends the look that `advance` stopped at.
@@ -247,7 +267,8 @@ struct Lane {
         self.clock.nextDue = .min
         let times: InlineArray<1, Int64> = [end]
         let values = self.bucket
-        let row = self.advance(times.span, values.span, from: 0, to: 1, origin: end)
+        self.start(at: 0)
+        let row = self.advance(times.span, values.span, to: 1, origin: end, &around.undefined)
         self.clock.nextDue = end
         if row == 0 { self.finish(at: end, &around) }
         self.stop = -1
@@ -270,7 +291,6 @@ struct Lane {
     /// Draws the consequences of a look whose features are computed.
     private mutating func finish(at time: Int64, before: Int64, _ around: inout Surroundings) {
         let previous = before >= 0 ? before : time
-        for slot in self.partial where self.graph.slots[Int(slot)].isNaN { around.undefined &+= 1 }
         for index in self.quantities.indices where self.quantities[index].peaks.users > 0 {
             self.quantities[index].peaks.look(self.quantity(index))
         }
@@ -284,32 +304,16 @@ struct Lane {
         if repeats {
             for index in self.gates.indices { self.repeatTrue(gate: index, at: time, previous: previous, &around) }
         }
-        var next = Self.firstCrossed(self.gates, self.graph.slots, from: 0)
-        while next < self.gates.count {
-            let value = self.gates[next].sign * self.graph.slots[Int(self.gates[next].slot)]
-            self.move(gate: next, to: value.isNaN ? -.infinity : value, at: time, previous: previous, &around)
-            next = Self.firstCrossed(self.gates, self.graph.slots, from: next + 1)
+        for index in self.gates.indices {
+            let value = self.gates[index].sign * self.graph.value(self.gates[index].slot)
+            // Written so that an undefined value leaves the bounds.
+            if value <= self.gates[index].upper, value > self.gates[index].lower { continue }
+            self.move(gate: index, to: value.isNaN ? -.infinity : value, at: time, previous: previous, &around)
         }
         if !self.dirty.isEmpty { self.settleCompounds(at: time, previous: previous, &around) }
         if repeats { self.repeatCompounds(at: time, previous: previous, &around) }
         if !self.due.isEmpty { self.endRests(at: time, &around) }
         if !self.pending.isEmpty { self.admitPending(at: time, &around) }
-    }
-
-    /// The first gate, from an index on, whose value has left the bounds within which nothing changes.
-    private static func firstCrossed(_ gates: borrowing [Gate], _ slots: borrowing [Double], from first: Int) -> Int {
-        let gates = gates.span
-        let slots = slots.span
-        var index = first
-        while index < gates.count {
-            // SAFETY: the index is below the count, and each gate's slot was given out by the graph.
-            let gate = gates[unchecked: index]
-            let value = gate.sign * slots[unchecked: Int(gate.slot)]
-            // Written so that an undefined value leaves the bounds.
-            guard value <= gate.upper, value > gate.lower else { return index }
-            index += 1
-        }
-        return index
     }
 
     private mutating func move(
@@ -339,7 +343,7 @@ struct Lane {
         gate index: Int, at time: Int64, previous: Int64, _ around: inout Surroundings
     ) {
         let gate = self.gates[index]
-        let value = gate.sign * self.graph.slots[Int(gate.slot)]
+        let value = gate.sign * self.graph.value(gate.slot)
         let table = Int(gate.table)
         guard self.tables[table].purpose == .restarting, self.tables[table].hasTrue,
             self.tables[table].shortestRest <= time - previous
@@ -405,7 +409,7 @@ struct Lane {
     /// The quantity's present value, signed so that more is larger; the least of all when undefined.
     func quantity(_ index: Int) -> Double {
         let quantity = self.quantities[index]
-        let value = quantity.sign * self.graph.slots[Int(quantity.slot)]
+        let value = quantity.sign * self.graph.value(quantity.slot)
         return value.isNaN ? -.infinity : value
     }
 
