@@ -51,7 +51,7 @@ extension Arbiter {
             if answer != nil {
                 var seen = LimitsSeen()
                 if let reason = self.limits(app, held.rule.terms, nil, at: held.hit.time, &seen) {
-                    actions.append(.repeated(candidate.app, held.hit.detector, epoch: epoch, reason))
+                    actions.append(.repeated(candidate.app, held.hit, epoch: epoch, reason))
                     continue
                 }
             }
@@ -68,7 +68,7 @@ extension Arbiter {
         _ held: HeldHit, _ app: AppHandle, _ entry: AppEntry, epoch: UInt64, into actions: inout [ArbiterAction]
     ) {
         let reason = self.deliver(held, to: app, epoch: epoch, generation: self.generation, into: &actions)
-        if !reason.isDelivered { actions.append(.repeated(app, held.hit.detector, epoch: epoch, reason)) }
+        if !reason.isDelivered { actions.append(.repeated(app, held.hit, epoch: epoch, reason)) }
     }
 
     /// The verdict of a candidate.
@@ -79,8 +79,9 @@ extension Arbiter {
         return Verdict(
             epoch: epoch, app: candidate.app, id: self.entry(candidate.app)?.id ?? AppID(""),
             detector: first.detector.name, preset: first.detector.preset, time: first.hit.time,
-            intensity: candidate.rank.intensity, dimension: first.detector.dimension, reason: reason,
-            generation: generation, facts: candidate.facts, device: self.device, rule: first.rule,
+            intensity: candidate.rank.intensity, dimension: first.detector.dimension,
+            threshold: first.detector.threshold, reason: reason, generation: generation, facts: candidate.facts,
+            device: self.device, rule: first.rule,
             limits: candidate.limits, contest: contest, rank: candidate.rank)
     }
 }

@@ -21,7 +21,7 @@ extension Arbiter {
             ? self.groups[group].episode?.outcomes[position]
             : self.groups[group].episode?.outcome(ofLeft: app.id, order: app.order)
         if let known, position < 0 || !known.isDelivered {
-            actions.append(.repeated(detector.app, held.hit.detector, epoch: epoch, known))
+            actions.append(.repeated(detector.app, held.hit, epoch: epoch, known))
             return nil
         }
         switch phase {
@@ -49,12 +49,12 @@ extension Arbiter {
                             candidate, reason, epoch: epoch, generation: self.generation,
                             self.groups[group].contest)))
             } else if reason == .queueFull {
-                actions.append(.repeated(detector.app, held.hit.detector, epoch: epoch, reason))
+                actions.append(.repeated(detector.app, held.hit, epoch: epoch, reason))
             }
         case .owned, .decided:
             if position >= 0 {
                 // In a chain that is not through: its verdict is still to come.
-                actions.append(.repeated(detector.app, held.hit.detector, epoch: epoch, known ?? .outranked))
+                actions.append(.repeated(detector.app, held.hit, epoch: epoch, known ?? .outranked))
                 return nil
             }
             let candidate = self.candidate(held, detector.app, app, limits, in: group)

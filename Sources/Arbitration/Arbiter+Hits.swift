@@ -57,42 +57,66 @@ extension Arbiter {
 
     // MARK: The stages
 
-    /// Takes one hit through S0 to S3; returns the group it has come to, if that has to be settled.
+    /// Takes one hit through the stages; returns the group it has come to, if that has to be settled.
     private mutating func take(_ hit: Hit, into actions: inout [ArbiterAction]) -> Int? {
         guard let detector = self.entry(hit.detector), let app = self.entry(detector.app) else { return nil }
         self.detectors[Int(hit.detector.index)]?.lastHit = hit.time
+        switch self.judge(hit, detector, app) {
+        case .refused(let refusal):
+            self.refuse(hit, detector, app, refusal, into: &actions)
+            return nil
+        case .passed(let passage):
+            self.detectors[Int(hit.detector.index)]?.lastRefusal = nil
+            return self.admit(hit, detector, app, passage, into: &actions)
+        }
+    }
+
+    /// S0 to S3: what they say to a hit, without doing anything about it.
+    func judge(_ hit: Hit, _ detector: DetectorEntry, _ app: AppEntry) -> Judgement {
         let index = self.decidingRule(detector, app.facts, intensity: hit.peak)
         let rule = index.map { self.policy.rules[Int($0)] }
         let terms = rule?.terms ?? DeliveryTerms()
         let isAllowed = (rule?.effect ?? self.policy.otherwise) == .allow
         let group = index.map { Int(self.policy.ruleGroups[Int($0)]) }.flatMap { $0 < 0 ? nil : $0 }
-        func refuse(_ reason: Reason, _ limits: LimitsSeen? = nil) -> Refusal {
-            Refusal(reason: reason, rule: rule, limits: limits, group: group)
+        func refuse(_ reason: Reason, _ limits: LimitsSeen? = nil) -> Judgement {
+            .refused(Refusal(reason: reason, rule: rule, limits: limits, group: group))
         }
-        let refusal: Refusal?
+        if !app.facts.isProvenEnough { return refuse(.mismatch) }
+        if !app.facts.state.canReceive, !isAllowed || !terms.reach(app.facts.state) {
+            return refuse(app.facts.state == .dead ? .dead : .suspended)
+        }
+        if !isAllowed { return refuse(rule == nil ? .noRule : .denied) }
         var seen = LimitsSeen()
-        if !app.facts.isProvenEnough {
-            refusal = refuse(.mismatch)
-        } else if !app.facts.state.canReceive, !isAllowed || !terms.reach(app.facts.state) {
-            refusal = refuse(app.facts.state == .dead ? .dead : .suspended)
-        } else if !isAllowed {
-            refusal = refuse(rule == nil ? .noRule : .denied)
-        } else {
-            let reason = self.limits(app, terms, group, at: hit.time, &seen)
-            refusal = reason.map { refuse($0, seen) }
-        }
-        if let refusal {
-            self.refuse(hit, detector, app, refusal, into: &actions)
+        if let reason = self.limits(app, terms, group, at: hit.time, &seen) { return refuse(reason, seen) }
+        return .passed(Passage(rule: rule ?? Self.defaultRule, group: group, limits: seen))
+    }
+
+    /// S4 and S5 for a hit that passed the others; returns the group it has come to, if that has to be settled.
+    mutating func admit(
+        _ hit: Hit, _ detector: DetectorEntry, _ app: AppEntry, _ passage: Passage,
+        into actions: inout [ArbiterAction]
+    ) -> Int? {
+        let held = HeldHit(
+            hit: hit, order: detector.order, detector: detector.facts, rule: passage.rule, arrival: self.arrivalTime)
+        guard let group = passage.group else {
+            self.deliverAlone(held, detector, app, passage.limits, into: &actions)
             return nil
         }
-        self.detectors[Int(hit.detector.index)]?.lastRefusal = nil
-        let standing = rule ?? Self.defaultRule
-        let held = HeldHit(hit: hit, order: detector.order, detector: detector.facts, rule: standing, arrival: self.arrivalTime)
-        guard let group else {
-            self.deliverAlone(held, detector, app, seen, into: &actions)
-            return nil
-        }
-        return self.join(group, held, detector, app, seen, into: &actions)
+        return self.join(group, held, detector, app, passage.limits, into: &actions)
+    }
+
+    /// What S0 to S3 say to a hit.
+    enum Judgement {
+        case refused(Refusal)
+        case passed(Passage)
+    }
+
+    /// What a hit brings along from S3 to S4.
+    struct Passage {
+        var rule: Rule
+        /// `nil`: it competes with nobody.
+        var group: Int?
+        var limits: LimitsSeen
     }
 
     /// What stands for the policy's default when it allows.
@@ -159,23 +183,30 @@ extension Arbiter {
         {
             last.time = hit.time
             self.detectors[Int(hit.detector.index)]?.lastRefusal = last
-            actions.append(.repeated(detector.app, hit.detector, epoch: last.epoch, refusal.reason))
+            actions.append(.repeated(detector.app, hit, epoch: last.epoch, refusal.reason))
             return
         }
         let epoch = self.nextEpoch()
         self.detectors[Int(hit.detector.index)]?.lastRefusal = DetectorEntry.Refused(
             reason: refusal.reason, rule: refusal.rule, time: hit.time, epoch: epoch)
+        actions.append(.verdict(self.verdict(hit, detector, app, refusal, epoch: epoch)))
+    }
+
+    /// The verdict of a hit that did not come to a group.
+    func verdict(
+        _ hit: Hit, _ detector: DetectorEntry, _ app: AppEntry, _ refusal: Refusal, epoch: UInt64
+    ) -> Verdict {
         var verdict = Verdict(
             epoch: epoch, app: detector.app, id: app.id, detector: detector.facts.name,
             preset: detector.facts.preset, time: hit.time, intensity: hit.peak, dimension: detector.facts.dimension,
-            reason: refusal.reason, generation: self.generation, facts: app.facts, device: self.device,
-            rule: refusal.rule, limits: refusal.limits)
+            threshold: detector.facts.threshold, reason: refusal.reason, generation: self.generation,
+            facts: app.facts, device: self.device, rule: refusal.rule, limits: refusal.limits)
         verdict.alongside = refusal.group.flatMap { self.groups[$0].episode?.epoch }
         switch refusal.reason.stage {
         case .alive, .rule: verdict.nearest = self.nearMiss(detector, app.facts, hit)
         case .identity, .limits, .group, .delivery: break
         }
-        actions.append(.verdict(verdict))
+        return verdict
     }
 
     /// Of the rules that would have allowed a hit, had they matched, the one that lacked least.
@@ -210,8 +241,8 @@ extension Arbiter {
                 Verdict(
                     epoch: epoch, app: detector.app, id: app.id, detector: detector.facts.name,
                     preset: detector.facts.preset, time: held.hit.time, intensity: held.hit.peak,
-                    dimension: detector.facts.dimension, reason: reason, generation: self.generation,
-                    facts: app.facts, device: self.device, rule: held.rule === Self.defaultRule ? nil : held.rule,
-                    limits: seen)))
+                    dimension: detector.facts.dimension, threshold: detector.facts.threshold, reason: reason,
+                    generation: self.generation, facts: app.facts, device: self.device,
+                    rule: held.rule === Self.defaultRule ? nil : held.rule, limits: seen)))
     }
 }

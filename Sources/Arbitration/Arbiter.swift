@@ -73,6 +73,14 @@ package struct Arbiter: Sendable {
         (self.nextMotionDeadline.map { time < $0 } ?? true) && (self.nextArrivalDeadline.map { arrival < $0 } ?? true)
     }
 
+    /// Whether an epoch is still to be decided, for one of its candidates at least.
+    package func isOpen(_ epoch: UInt64) -> Bool {
+        self.chains.contains { $0.epoch == epoch }
+            || self.active.contains {
+                self.groups[$0].episode?.epoch == epoch && self.groups[$0].episode?.isCollecting == true
+            }
+    }
+
     // MARK: What rules see
 
     /// What rules see of an app; `nil` when there is no such app.

@@ -7,7 +7,7 @@ package enum ArbiterAction: Sendable {
     /// A verdict is final: keep it.
     case verdict(Verdict)
     /// A hit that changes nothing: its app has its verdict in this episode already. For the counters.
-    case repeated(AppHandle, DetectorID, epoch: UInt64, Reason)
+    case repeated(AppHandle, Hit, epoch: UInt64, Reason)
 }
 
 /// An event on its way to an app.

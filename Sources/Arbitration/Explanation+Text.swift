@@ -1,24 +1,32 @@
 import Motion
 
 extension Explanation: CustomStringConvertible {
+    package var description: String { self.lines.joined(separator: "\n") }
+
     /// The explanation as people read it, one line for each stage.
-    package var description: String {
+    package var lines: [String] {
         let outcome = self.reason.isDelivered ? "DELIVERED" : "NOT DELIVERED"
         let preset = self.preset.isEmpty ? "" : " (\(self.preset))"
-        var lines = [
+        let lines = [
             "epoch \(self.epoch)  \(self.detector)\(preset)  \(self.intensity)  at \(self.time.microseconds) us"
                 + "  policy \(self.generation)",
             "\(Self.shown(self.app))  \(outcome)  \(self.reason.name)",
         ]
-        for step in self.steps {
+        return lines + self.stepLines + self.otherwiseLine("it would have got it if")
+    }
+
+    /// A line for each stage.
+    package var stepLines: [String] {
+        self.steps.map { step in
             let label = Self.padded(Self.label(step.stage), to: 12)
             let line = "  \(label)  \(Self.padded(step.result.rawValue, to: 4))"
-            lines.append(step.seen.isEmpty ? line : "\(line)  \(step.seen)")
+            return Self.trimmed(step.seen.isEmpty ? line : "\(line)  \(step.seen)")
         }
-        if !self.otherwise.isEmpty {
-            lines.append("  it would have got it if \(self.otherwise.joined(separator: ", or "))")
-        }
-        return lines.map(Self.trimmed).joined(separator: "\n")
+    }
+
+    /// The line that says what would have had to differ, after these words; none when the app got the event.
+    package func otherwiseLine(_ words: String) -> [String] {
+        self.otherwise.isEmpty ? [] : ["  \(words) \(self.otherwise.joined(separator: ", or "))"]
     }
 
     private static func padded(_ text: String, to width: Int) -> String {

@@ -39,7 +39,7 @@ package struct Explanation: Equatable, Sendable {
         self.detector = verdict.detector
         self.preset = verdict.preset
         self.time = verdict.time
-        self.intensity = Self.value(verdict.intensity, verdict.dimension)
+        self.intensity = Self.value(Self.rounded(verdict.intensity), verdict.dimension)
         self.steps = Reason.Stage.allCases.map { stage in
             guard stage <= verdict.reason.stage else { return Step(stage: stage, result: .skipped, seen: "") }
             let isLast = stage == verdict.reason.stage
@@ -52,9 +52,22 @@ package struct Explanation: Equatable, Sendable {
     /// The stage's number and name, as codes begin: `S2 rule`.
     package static func label(_ stage: Reason.Stage) -> String { "S\(stage.rawValue) \(stage.name)" }
 
-    static func value(_ value: Double, _ dimension: Dimension) -> String {
+    package static func value(_ value: Double, _ dimension: Dimension) -> String {
         let unit = dimension.canonicalUnit
         return unit.isEmpty ? "\(value)" : "\(value) \(unit)"
+    }
+
+    /// A measured value with as many digits as people read.
+    private static func rounded(_ value: Double) -> Double {
+        let scaled = (value * 1_000).rounded()
+        return scaled.magnitude < 1e15 ? scaled / 1_000 : value
+    }
+
+    /// The same for an event that is only thought of: how it would be carried is not to be told.
+    package var withoutDelivery: Explanation {
+        var copy = self
+        if self.reason.isDelivered { copy.steps.removeLast() }
+        return copy
     }
 
     // MARK: What a stage saw
@@ -122,14 +135,14 @@ package struct Explanation: Equatable, Sendable {
         let kind = "\(contest.group): \(contest.mode.name)"
         guard contest.mode != .broadcast else { return "\(kind), everybody gets it" }
         let winner = contest.winner.map(Self.shown) ?? "nobody"
-        var text = "\(kind), \(contest.candidates) candidates, "
+        var text = "\(kind), \(contest.candidates == 1 ? "1 candidate" : "\(contest.candidates) candidates"), "
         text += contest.isEager ? "decided as soon as it was certain" : "decided when the window closed"
         if let inherits = contest.inherits { text += ", in place of the owner of \(inherits)" }
         if contest.winner == verdict.id, verdict.reason.isDelivered || verdict.reason == .queueFull {
             guard let next = contest.next, let own = verdict.rank, let other = contest.nextRank,
                 let key = verdict.decidedBy
             else { return "\(text); nobody else" }
-            return "\(text); ahead of \(Self.shown(next)) by \(Self.compared(key, own, other))"
+            return "\(text); ahead of \(Self.shown(next)) by \(Self.compared(key, own, other, verdict.dimension))"
         }
         switch verdict.reason {
         case .late: return "\(text); \(winner) had it before this app's detector fired"
@@ -140,19 +153,22 @@ package struct Explanation: Equatable, Sendable {
         guard let own = verdict.rank, let other = contest.winnerRank, let key = verdict.decidedBy else {
             return "\(text); \(winner) is first"
         }
-        return "\(text); \(winner) is first by \(Self.compared(key, other, own))"
+        return "\(text); \(winner) is first by \(Self.compared(key, other, own, verdict.dimension))"
     }
 
     /// An app as people see it; a client without a name is nobody in particular.
     static func shown(_ id: AppID) -> String { id.isAnonymous ? "a client without a name" : id.name }
 
     /// The two values that a key compared, the higher one first.
-    private static func compared(_ key: Rank.Key, _ winner: Rank, _ other: Rank) -> String {
+    private static func compared(
+        _ key: Rank.Key, _ winner: Rank, _ other: Rank, _ dimension: Dimension
+    ) -> String {
+        func value(_ value: Double) -> String { value.isFinite ? Self.value(value, dimension) : "no threshold" }
         switch key {
         case .selected(.strength):
             return "strength, \(Self.strength(winner)) to \(Self.strength(other))"
-        case .selected(.specificity): return "specificity, \(winner.specificity) to \(other.specificity)"
-        case .selected(.intensity): return "intensity, \(winner.intensity) to \(other.intensity)"
+        case .selected(.specificity): return "specificity, \(value(winner.specificity)) to \(value(other.specificity))"
+        case .selected(.intensity): return "intensity, \(value(winner.intensity)) to \(value(other.intensity))"
         case .selected(.state): return "state, \(winner.state.name) to \(other.state.name)"
         case .selected(.recent): return "recent, used later"
         case .selected(.roundRobin):
@@ -219,7 +235,8 @@ package struct Explanation: Equatable, Sendable {
             return ["its strength were more than \(missing) higher"]
         case .selected(.specificity):
             return ["it asked for more than \(intensity)", "the motion had stayed at or below \(intensity)"]
-        case .selected(.intensity): return ["its detector had seen more than \(winner.intensity)"]
+        case .selected(.intensity):
+            return ["its detector had seen more than \(Self.value(winner.intensity, verdict.dimension))"]
         case .selected(.state): return ["it were \(winner.state.name)"]
         case .selected(.recent): return ["the user had used it later"]
         case .selected(.roundRobin): return ["it had waited longer since it last won"]

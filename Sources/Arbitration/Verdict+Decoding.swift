@@ -19,7 +19,9 @@ extension ByteReader {
         Verdict(
             epoch: try self.number(), app: try self.handle(), id: try self.app(), detector: try self.text(),
             preset: try self.text(), time: try self.time(), intensity: try self.double(),
-            dimension: try self.dimension(), reason: try self.word(), generation: try self.number(),
+            dimension: try self.dimension(),
+            threshold: try self.optional { reader throws(RecordProblem) in try reader.double() },
+            reason: try self.word(), generation: try self.number(),
             facts: try self.appFacts(), device: try self.deviceFacts(),
             rule: try self.optional { reader throws(RecordProblem) in try reader.rule() },
             limits: try self.optional { reader throws(RecordProblem) in try reader.limits() },

@@ -32,6 +32,7 @@ extension ByteWriter {
         self.write(verdict.time)
         self.write(verdict.intensity)
         self.write(verdict.dimension.rawValue)
+        self.write(verdict.threshold) { $0.write($1) }
         self.write(verdict.reason)
         self.write(verdict.generation)
         self.write(verdict.facts)

@@ -13,6 +13,8 @@ package struct Verdict: Equatable, Sendable {
     package var time: Timestamp
     package var intensity: Double
     package var dimension: Dimension
+    /// The constant that the detector's quantity must pass; `nil` when there is not one.
+    package var threshold: Double?
     package var reason: Reason
     /// The policy that decided, counted from 1 at the start of the broker.
     package var generation: UInt64
@@ -38,12 +40,20 @@ package struct Verdict: Equatable, Sendable {
     package var isDelivered: Bool { self.reason.isDelivered }
 
     /// The verdict as its app may see it: which other apps are there is none of its business.
-    package var withoutOthers: Verdict {
+    package var withoutOthers: Verdict { self.naming { $0 == self.id } }
+
+    /// The verdict with the names of those other apps that may be told.
+    package func naming(_ isKnown: (AppID) -> Bool) -> Verdict {
         var copy = self
-        copy.contest = self.contest?.withoutOthers(than: self.id)
-        copy.takenBy = self.takenBy.map { $0 == self.id ? $0 : AppID("another app") }
+        copy.contest = self.contest?.naming { $0 == self.id || isKnown($0) }
+        copy.takenBy = self.takenBy.map { $0 == self.id || isKnown($0) ? $0 : .anotherApp }
         return copy
     }
+}
+
+extension AppID {
+    /// Stands for an app whose name is not to be told. No bus name has a space in it.
+    fileprivate static let anotherApp = AppID("another app")
 }
 
 /// What the quota and the cooldowns looked like when a hit came to them.
@@ -108,15 +118,15 @@ package final class Contest: Sendable {
         self.inherits = inherits
     }
 
-    func withoutOthers(than id: AppID) -> Contest {
-        func hidden(_ name: AppID?, _ rank: Rank?) -> (AppID, Rank)? {
+    func naming(_ isKnown: (AppID) -> Bool) -> Contest {
+        func shown(_ name: AppID?, _ rank: Rank?) -> (AppID, Rank)? {
             guard let name, let rank else { return nil }
-            return (name == id ? name : AppID("another app"), rank)
+            return (isKnown(name) ? name : .anotherApp, rank)
         }
         return Contest(
             group: self.group, mode: self.mode, select: self.select, candidates: self.candidates,
-            decided: self.decided, isEager: self.isEager, winner: hidden(self.winner, self.winnerRank),
-            next: hidden(self.next, self.nextRank), inherits: self.inherits)
+            decided: self.decided, isEager: self.isEager, winner: shown(self.winner, self.winnerRank),
+            next: shown(self.next, self.nextRank), inherits: self.inherits)
     }
 }
 

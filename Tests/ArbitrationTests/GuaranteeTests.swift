@@ -60,7 +60,9 @@ import Testing
     }
 
     /// Random life: motions, apps that come, go, answer and do not, and now and then a new policy.
-    private static func run(seed: UInt64) -> Lab {
+    ///
+    /// - Parameter look: Sees it before each step.
+    static func run(seed: UInt64, look: (Lab) -> Void = { _ in }) -> Lab {
         var generator = SeededGenerator(state: seed)
         let names = (0..<6).map { "app\($0)" }
         var lab = Lab(Self.policy(&generator, groups: 3, apps: names))
@@ -70,6 +72,7 @@ import Testing
         }
         let detectors = lab.detectors.keys.sorted()
         for _ in 0..<300 {
+            look(lab)
             let name = names.randomElement(using: &generator) ?? ""
             switch Int.random(in: 0..<40, using: &generator) {
             case 0..<24:
