@@ -18,12 +18,39 @@ package struct App {
     /// Events it did not get because it does not read.
     package internal(set) var dropped: UInt64 = 0
     package private(set) var lastEvent: Event?
+    /// The user behind the connection.
+    package let user: UInt32
+    /// Which registration this is, counted from 1; no two are the same.
+    package let registration: UInt64
+    package let registered: Timestamp
     private var sequence: UInt64 = 0
+    /// By the number of the reason; empty before the first.
+    private var tallies: [Tally] = []
 
-    init(id: AppID, identity: Identity, facts: AppFacts) {
+    private struct Tally {
+        var count: UInt64 = 0
+        var time = Timestamp.zero
+        var epoch: UInt64 = 0
+    }
+
+    /// How often an app was refused for one reason, and when it last was.
+    package struct Denial: Equatable, Sendable {
+        package var reason: Reason
+        package var count: UInt64
+        /// The time of the last hit that was refused.
+        package var time: Timestamp
+        package var epoch: UInt64
+    }
+
+    init(
+        id: AppID, identity: Identity, facts: AppFacts, user: UInt32, registration: UInt64, at arrival: Timestamp
+    ) {
         self.id = id
         self.identity = identity
         self.facts = facts
+        self.user = user
+        self.registration = registration
+        self.registered = arrival
     }
 
     package var state: String { self.facts.state.name }
@@ -40,11 +67,23 @@ package struct App {
     }
 
     /// Takes in a reason for which it got no event, or none more.
-    mutating func count(_ reason: Reason) {
+    mutating func count(_ reason: Reason, epoch: UInt64, at time: Timestamp) {
+        guard !reason.isDelivered else { return }
         switch reason.stage {
         case .identity, .alive, .rule, .limits, .group: self.denied &+= 1
-        case .delivery: if !reason.isDelivered { self.dropped &+= 1 }
+        case .delivery: self.dropped &+= 1
         }
+        if self.tallies.isEmpty { self.tallies = Array(repeating: Tally(), count: Reason.allCases.count) }
+        let index = Int(reason.rawValue)
+        self.tallies[index] = Tally(count: self.tallies[index].count &+ 1, time: time, epoch: epoch)
+    }
+
+    /// Why it got no event, the latest first.
+    package var denials: [Denial] {
+        zip(Reason.allCases, self.tallies).compactMap { reason, tally in
+            tally.count == 0
+                ? nil : Denial(reason: reason, count: tally.count, time: tally.time, epoch: tally.epoch)
+        }.sorted { ($0.time, $0.epoch) > ($1.time, $1.epoch) }
     }
 }
 

@@ -150,7 +150,7 @@ extension BrokerCore {
         }
     }
 
-    private static func lastTrue(
+    static func lastTrue(
         _ detector: DetectorID, _ streams: [SensorStream], _ owners: [DetectorOwner?]
     ) -> Timestamp? {
         let index = Int(detector.index)
@@ -164,11 +164,19 @@ extension BrokerCore {
         for decision in self.decisions {
             switch decision {
             case .deliver(let delivery): self.deliver(delivery, &actions)
-            case .verdict(let verdict): self.apps[Int(verdict.app.index)]?.count(verdict.reason)
-            case .repeated(let app, _, _, let reason): self.apps[Int(app.index)]?.count(reason)
+            case .verdict(let verdict): self.keep(verdict)
+            case .repeated(let app, let hit, let epoch, let reason):
+                self.apps[Int(app.index)]?.count(reason, epoch: epoch, at: hit.time)
             }
         }
         self.decisions.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func keep(_ verdict: Verdict) {
+        let index = Int(verdict.app.index)
+        guard let app = self.apps[index] else { return }
+        self.apps[index]?.count(verdict.reason, epoch: verdict.epoch, at: verdict.time)
+        self.recent.keep(VerdictRecord(verdict: verdict, user: app.user, registration: app.registration))
     }
 
     private mutating func deliver(_ delivery: Delivery, _ actions: inout [BrokerAction]) {
@@ -179,7 +187,8 @@ extension BrokerCore {
             guard let owner = self.owners[Int(delivery.hit.detector.index)] else { return }
             let stream = self.index(of: owner.sensor)
             let isSimulated = stream.flatMap { self.streams[$0].description?.isSimulated } ?? false
-            guard let event = self.apps[index]?.take(delivery, isSimulated) else { return }
+            guard let event = self.apps[index]?.take(delivery, isSimulated), let app = self.apps[index] else { return }
+            self.recent.keep(event, of: app)
             actions.append(.deliver(ClientID(delivery.app.index), event))
         case .store, .wake:
             // Apps are here as long as they are connected, and then they can receive.

@@ -19,6 +19,9 @@ package struct BrokerCore {
     private(set) var owners: [DetectorOwner?] = []
     private var freeDetectors: [UInt32] = []
     private var appCount = 0
+    private var registrations: UInt64 = 0
+    /// What was decided lately.
+    var recent: RecentVerdicts
     private var detectorCount = 0
     /// Counts the clients without a name, which have no other name in logs.
     private var anonymous: UInt32 = 0
@@ -43,14 +46,16 @@ package struct BrokerCore {
         batchLatency: TimeSpan = .zero
     ) {
         self.limits = limits
+        self.recent = RecentVerdicts(limits)
         self.batchLatency = batchLatency
         self.arbiter = Arbiter(policy: policy, epoch: epoch)
     }
 
     // MARK: Apps
 
+    /// - Parameter user: The user behind the client, who may see what is decided about it.
     package mutating func register(
-        _ client: ClientID, _ app: AppID, _ identity: Identity, at arrival: Timestamp,
+        _ client: ClientID, _ app: AppID, _ identity: Identity, user: UInt32 = 0, at arrival: Timestamp,
         _ actions: inout [BrokerAction]
     ) throws(Refusal) {
         let index = Int(client.index)
@@ -68,7 +73,9 @@ package struct BrokerCore {
         let facts = AppFacts(
             state: .foreground, proof: identity == .name ? .name : .uid,
             grants: self.arbiter.policy.settings(for: app).grants, lastUsed: arrival)
-        self.apps[index] = App(id: app, identity: identity, facts: facts)
+        self.registrations &+= 1
+        self.apps[index] = App(
+            id: app, identity: identity, facts: facts, user: user, registration: self.registrations, at: arrival)
         self.tell(.app(client.handle, app, facts), at: arrival)
         self.appCount += 1
         self.perform(&actions)

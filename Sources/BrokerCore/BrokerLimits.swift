@@ -13,6 +13,12 @@ package struct BrokerLimits: Equatable, Sendable {
     /// Longest time for which motion is silenced at once, in µs.
     package var mute: Int64 = 10_000_000
 
+    /// Verdicts that are kept to be explained, and the memory they may take.
+    package var verdicts: Int = 4_096
+    package var verdictBytes: Int = 2_097_152
+    /// Verdicts or detectors in one answer.
+    package var answerRows: Int = 32
+
     package init() {}
 
     /// Names as the bus shows them.
@@ -26,6 +32,9 @@ package struct BrokerLimits: Equatable, Sendable {
             "options-per-detector": UInt64(self.optionsPerDetector),
             "option-bytes": UInt64(self.optionBytes),
             "mute": UInt64(self.mute),
+            "verdicts": UInt64(self.verdicts),
+            "verdict-bytes": UInt64(self.verdictBytes),
+            "answer-rows": UInt64(self.answerRows),
         ]
         return own.merging(DetectionLimits.table) { own, _ in own }
     }

@@ -46,6 +46,14 @@ package struct OptionReader {
         }
     }
 
+    package func text(_ key: String) throws(BusError) -> String? {
+        switch self.options[key] {
+        case nil: return nil
+        case .string(let value): return value
+        case .some(let other): throw self.wrongType(key, "a text 's'", other)
+        }
+    }
+
     private func wrongType(_ key: String, _ expected: String, _ found: Value) -> BusError {
         .invalidConfiguration("\(self.subject): \(key) is \(expected), not a \(found.typeName)")
     }

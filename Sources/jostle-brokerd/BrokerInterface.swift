@@ -7,7 +7,7 @@ import Protocol
 /// `org.jostle.Broker1`: registration, and what there is to see.
 enum BrokerInterface {
     /// What this broker can do that another version might not.
-    static let features = ["broadcast", "exclusive", "mute", "ordered", "pause", "policy", "presets"]
+    static let features = ["broadcast", "exclusive", "explain", "mute", "ordered", "pause", "policy", "presets"]
 
     static let table = Interface<BrokerService>(
         InterfaceName.broker,
@@ -23,13 +23,25 @@ enum BrokerInterface {
             },
             Method(
                 later: "ListApps", out: ["apps"],
-                as: [Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64>].self
+                as: [Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64, UInt64>].self
             ) { (service: BrokerService, call: MethodCall) throws(BusError) in
                 service.listApps(call)
             },
             Method("DescribePresets", out: ["presets"]) {
                 (_: BrokerService, _: MethodCall) throws(BusError) -> [Structure<String, [String: Value]>] in
                 PresetCatalogue.all.map { Structure($0.name, $0.options) }
+            },
+            Method(
+                later: "Explain", in: ["event", "options"], out: ["verdicts"], as: [[String: Value]].self
+            ) {
+                (service: BrokerService, call: MethodCall, event: UInt64, options: [String: Value]) throws(BusError)
+                in
+                try service.explain(event, options, call)
+            },
+            Method(later: "WhyNot", in: ["app", "options"], out: ["answer"], as: [String: Value].self) {
+                (service: BrokerService, call: MethodCall, app: String, options: [String: Value]) throws(BusError)
+                in
+                try service.whyNot(app, options, call)
             },
             Method("Mute", in: ["duration"]) {
                 (service: BrokerService, _: MethodCall, duration: UInt64) throws(BusError) in

@@ -86,6 +86,9 @@ final class BrokerService {
         return try body(&self.core, self.arrival(), &self.actions)
     }
 
+    /// Asks the core, as things are now.
+    func now<R>(_ body: (BrokerCore, Timestamp) -> R) -> R { body(self.core, self.arrival()) }
+
     /// A timer only while something waits for time alone; it is let run and set anew rather than moved with every sample,
     /// unless something falls due before it.
     private func setTimer() {
@@ -193,7 +196,9 @@ final class BrokerService {
         }
         do throws(Refusal) {
             try self.input { (core, now, actions) throws(Refusal) in
-                try core.register(client.id, client.app, client.app.isAnonymous ? .uid : .name, at: now, &actions)
+                try core.register(
+                    client.id, client.app, client.app.isAnonymous ? .uid : .name, user: client.uid ?? 0, at: now,
+                    &actions)
             }
         } catch {
             return self.leave(client, BusError(error))
@@ -209,6 +214,20 @@ final class BrokerService {
         self.bus.export(object)
         self.log.debug("\(client.app.isAnonymous ? client.uniqueName : client.app.name) registered")
         self.answerRegistrations(of: client)
+    }
+
+    /// The app of a connection; `nil` while it is not completely registered.
+    func registered(_ uniqueName: String) -> Client? {
+        self.clients[uniqueName].flatMap { $0.object == nil ? nil : $0 }
+    }
+
+    /// The connection of an app that is here.
+    func client(_ app: AppReference) -> Client? {
+        self.clients.values.first { client in
+            guard client.object != nil, let own = client.appState else { return false }
+            return app.registration.map { $0 == own.registration }
+                ?? (own.id == app.id && (app.user.map { $0 == own.user } ?? true))
+        }
     }
 
     private func answerRegistrations(of client: Client) {
@@ -288,11 +307,11 @@ final class BrokerService {
             guard let self, let uid else { return call.fail(.accessDenied("the bus does not know your user")) }
             let visible = self.clients.values.filter { $0.object != nil && (uid == 0 || $0.uid == uid) }
             let rows = visible.sorted { ($0.app, $0.uniqueName) < ($1.app, $1.uniqueName) }.compactMap {
-                client -> Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64>? in
+                client -> Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64, UInt64>? in
                 guard let object = client.object, let app = self.core.app(client.id) else { return nil }
                 return Structure(
                     object.path, client.app.name, app.state, UInt32(clamping: app.detectors.count), app.hits,
-                    app.delivered, app.dropped)
+                    app.delivered, app.denied, app.dropped)
             }
             call.reply(rows)
         }

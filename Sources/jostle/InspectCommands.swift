@@ -72,6 +72,7 @@ struct Inspection {
         var detectors: UInt32
         var hits: UInt64
         var delivered: UInt64
+        var denied: UInt64
         var dropped: UInt64
 
         var json: String {
@@ -82,27 +83,30 @@ struct Inspection {
             line.add("detectors", self.detectors)
             line.add("hits", self.hits)
             line.add("delivered", self.delivered)
+            line.add("denied", self.denied)
             line.add("dropped", self.dropped)
             return line.text
         }
     }
 
     private func listApps(_ service: Service) throws(CommandFailure) -> [AppRow] {
-        typealias Row = Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64>
+        typealias Row = Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64, UInt64>
         let rows = try service.read(try service.call(Path.broker, InterfaceName.broker, "ListApps"), [Row].self)
         return rows.map {
             let row = $0.fields
             return AppRow(
-                path: row.0, id: row.1, state: row.2, detectors: row.3, hits: row.4, delivered: row.5, dropped: row.6)
+                path: row.0, id: row.1, state: row.2, detectors: row.3, hits: row.4, delivered: row.5, denied: row.6,
+                dropped: row.7)
         }
     }
 
     private func table(of apps: [AppRow]) -> Table {
-        var table = Table(["APP", "STATE", "DETECTORS", "HITS", "DELIVERED", "DROPPED"], right: [2, 3, 4, 5])
+        var table = Table(
+            ["APP", "STATE", "DETECTORS", "HITS", "DELIVERED", "DENIED", "DROPPED"], right: [2, 3, 4, 5, 6])
         for app in apps {
             table.add([
                 app.id.isEmpty ? "(no name)" : app.id, app.state, "\(app.detectors)", "\(app.hits)",
-                "\(app.delivered)", "\(app.dropped)",
+                "\(app.delivered)", "\(app.denied)", "\(app.dropped)",
             ])
         }
         return table
@@ -114,8 +118,7 @@ struct Inspection {
         let service = try Service.broker(on: self.bus, self.loop)
         let broker = try service.properties(Path.broker, InterfaceName.broker)
         let apps = try self.listApps(service)
-        let sensors: [[String: Value]] =
-            if case .array(_, let rows) = broker["Sensors"] { rows.map(\.asOptions) } else { [] }
+        let sensors = broker.rows("Sensors")
         if self.isJSON {
             for sensor in sensors {
                 var line = JSONLine()
@@ -181,17 +184,5 @@ struct Inspection {
         } else {
             preset.page(self.terminal).forEach { self.terminal.print($0) }
         }
-    }
-}
-
-extension Value {
-    /// An `a{sv}` as a dictionary; anything else is empty.
-    fileprivate var asOptions: [String: Value] {
-        guard case .dictionary(_, _, let entries) = self else { return [:] }
-        var options: [String: Value] = [:]
-        for entry in entries {
-            if case .string(let key) = entry.key, case .variant(let value) = entry.value { options[key] = value }
-        }
-        return options
     }
 }

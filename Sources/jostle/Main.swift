@@ -37,6 +37,8 @@ struct Main {
         static let report = CommandOption.value("report", "FILE", "write the curves as a page")
         static let policy = CommandOption.value(
             "policy", "PATH", "a policy directory or file (default: what the broker reads)", repeats: true)
+        static let onlyApp = CommandOption.value("app", "ID", "only this app")
+        static let sequence = CommandOption.flag("sequence", "the number is the app's own number of the event")
         static let explain = CommandOption.flag("explain", "print every stage of every verdict instead")
         static let strict = CommandOption.flag("strict", "take warnings for errors")
         static let frequency = CommandOption.value("freq", "HZ", "how often to and fro (default: 3Hz)")
@@ -54,6 +56,14 @@ struct Main {
             CommandSyntax("status", "show sensors, apps, detectors and counters", options: [Option.json]),
             CommandSyntax("sensors", "show the sensors of the reader", options: [Option.json]),
             CommandSyntax("apps", "show the apps that are registered", options: [Option.json]),
+            CommandSyntax(
+                "explain", "show why apps got an event or not, stage by stage",
+                options: [Option.onlyApp, Option.sequence, Option.json],
+                arguments: [CommandArgument("EPOCH|last", "the epoch of the event (default: last)", .optional)]),
+            CommandSyntax(
+                "why-not", "show what would happen to an app's detectors now, and since when it got nothing",
+                options: [Option.json],
+                arguments: [CommandArgument("APP", "an app id, or the unique name of a client without one")]),
             CommandSyntax(
                 "presets", "show the presets, or one of them with its options", options: [Option.json],
                 arguments: [CommandArgument("NAME", "the preset to show", .optional)]),
@@ -159,6 +169,24 @@ struct Main {
         case "status": try inspection.status()
         case "sensors": try inspection.sensors()
         case "apps": try inspection.apps()
+        case "explain":
+            let word = arguments.positionals.first ?? "last"
+            guard let event = word == "last" ? 0 : UInt64(word), event > 0 || word == "last" else {
+                throw UsageProblem("explain: give an epoch or 'last', not '\(printable(word))'")
+            }
+            let (app, isSequence) = (arguments.value(of: Option.onlyApp), arguments.has(Option.sequence))
+            if isSequence, event == 0 || app == nil {
+                throw UsageProblem("explain: with --sequence give a number, and the app that it is of with --app")
+            }
+            try ExplainCommand(
+                event: event, app: app, isSequence: isSequence, bus: bus, isJSON: arguments.has(Option.json),
+                terminal: terminal, loop: loop
+            ).run()
+        case "why-not":
+            try WhyNotCommand(
+                app: arguments.positionals[0], bus: bus, isJSON: arguments.has(Option.json), terminal: terminal,
+                loop: loop
+            ).run()
         case "presets": try inspection.presets(arguments.positionals.first)
         case "watch":
             let count = try arguments.value(of: Option.count, expected: "a number of events") {

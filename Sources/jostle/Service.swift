@@ -83,4 +83,33 @@ extension [String: Value] {
     func number(_ key: String) -> Double { if case .double(let number) = self[key] { number } else { 0 } }
     func count(_ key: String) -> UInt64 { if case .uint64(let count) = self[key] { count } else { 0 } }
     func flag(_ key: String) -> Bool { self[key] == .boolean(true) }
+
+    /// An `as`.
+    func lines(_ key: String) -> [String] {
+        self.array(key).compactMap { if case .string(let line) = $0 { line } else { nil } }
+    }
+
+    /// An `aa{sv}`.
+    func rows(_ key: String) -> [[String: Value]] { self.array(key).map(\.asOptions) }
+
+    /// An array of structures.
+    func structures(_ key: String) -> [[Value]] {
+        self.array(key).compactMap { if case .structure(let fields) = $0 { fields } else { nil } }
+    }
+
+    private func array(_ key: String) -> [Value] {
+        if case .array(_, let values) = self[key] { values } else { [] }
+    }
+}
+
+extension Value {
+    /// An `a{sv}` as a dictionary; anything else is empty.
+    fileprivate var asOptions: [String: Value] {
+        guard case .dictionary(_, _, let entries) = self else { return [:] }
+        var options: [String: Value] = [:]
+        for entry in entries {
+            if case .string(let key) = entry.key, case .variant(let value) = entry.value { options[key] = value }
+        }
+        return options
+    }
 }

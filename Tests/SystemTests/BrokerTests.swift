@@ -97,7 +97,7 @@ extension EndToEnd {
             _ = try app.nextEvent()
             let list = try stage.busctl(
                 "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps")
-            #expect(list.stdout.hasPrefix("a(ossuttt) 1 \"\(Stage.Object.broker)/apps/_3a1_2e"))
+            #expect(list.stdout.hasPrefix("a(ossutttt) 1 \"\(Stage.Object.broker)/apps/_3a1_2e"))
             let path = String(try #require(list.stdout.split(separator: "\"").dropFirst().first))
             #expect(try stage.property("Identity", at: path) == "s \"uid\"")
             #expect(try stage.property("AppId", at: path) == "s \"\"")

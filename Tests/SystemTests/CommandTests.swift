@@ -30,6 +30,8 @@ extension EndToEnd {
             Case("status", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("apps", "--json", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("pause", status: 3, "the broker (org.jostle.Broker1) is not running"),
+            Case("explain", status: 3, "the broker (org.jostle.Broker1) is not running"),
+            Case("why-not", "org.example.App", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("watch", "shake", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("on", "shake", "--", "true", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("sensors", status: 3, "the sensor reader (org.jostle.Sensors1) is not running"),
@@ -57,6 +59,20 @@ extension EndToEnd {
             Case("watch", "--bus", "nonsense:", "shake", status: 2, "Unknown address type"),
             Case("demo", "fast", status: 2, "unexpected argument 'fast'"),
             Case("presets", "shak", status: 2, "there is no preset 'shak', did you mean 'shake'?"),
+            Case("explain", "0", status: 2, "give an epoch or 'last', not '0'"),
+            Case("explain", "lst", status: 2, "give an epoch or 'last', not 'lst'"),
+            Case("explain", "5", "--sequence", status: 2, "the app that it is of with --app"),
+            Case("explain", "--sequence", "--app", "org.example.A", status: 2, "with --sequence give a number"),
+            Case("explain", "last", "--app", "nodot", status: 2, "'nodot' is no app id"),
+            Case("explain", status: 1, "nothing has been decided yet"),
+            Case(
+                "explain", "42", status: 1,
+                "epoch 42 is not kept any more; if 42 is an app's own number, say --sequence"),
+            Case("explain", "18446744073709551615", status: 1, "there was no epoch 18446744073709551615 yet"),
+            Case("explain", "--app", "org.example.A", status: 1, "nothing has been decided yet for this app"),
+            Case("why-not", status: 2, "argument APP is missing"),
+            Case("why-not", "nodot", status: 2, "'nodot' is no app id"),
+            Case("why-not", "org.example.A", status: 1, "org.example.A is not registered"),
             Case("watch", status: 2, "give a preset, or a condition with --when"),
             Case("watch", "shake.planer", status: 2, "did you mean 'shake.planar'?"),
             Case("watch", "shake.planar,treshold=2g", status: 2, "did you mean 'threshold'?"),
@@ -143,7 +159,7 @@ extension EndToEnd {
             }
             let status = try stage.jostle("status").stdout
             #expect(status.contains("accelerometer  10 Hz"))
-            #expect(status.contains("org.example.App  foreground          1     0          0        0"))
+            #expect(status.contains("org.example.App  foreground          1     0          0       0        0"))
             #expect(try app.terminate() == .exited(0))
         }
 

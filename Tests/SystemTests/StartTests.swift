@@ -105,7 +105,7 @@ extension EndToEnd {
                     try stage.busctl(
                         "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps"
                     )
-                    .stdout == "a(ossuttt) 0\n")
+                    .stdout == "a(ossutttt) 0\n")
             }
             func status(_ field: String) throws -> [String] {
                 try [stage.reader, stage.broker].map { program in

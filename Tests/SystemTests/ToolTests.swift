@@ -46,7 +46,7 @@ extension EndToEnd {
                 "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps")
             #expect(
                 apps.stdout
-                    == "a(ossuttt) 1 \"\(Stage.Object.app(self.app))\" \"\(self.app)\" \"foreground\" 1 1 1 0\n")
+                    == "a(ossutttt) 1 \"\(Stage.Object.app(self.app))\" \"\(self.app)\" \"foreground\" 1 1 1 0 0\n")
             let sensors = try stage.busctl(
                 "--json=short", "call", "org.jostle.Sensors1", Stage.Object.sensors, "org.jostle.Sensors1",
                 "ListSensors")
@@ -97,7 +97,7 @@ extension EndToEnd {
             #expect(
                 call.stdout == """
                     ([(objectpath '\(Stage.Object.app(self.app))', '\(self.app)', 'foreground', uint32 1, uint64 1, \
-                    uint64 1, uint64 0)],)
+                    uint64 1, uint64 0, uint64 0)],)
 
                     """)
             // The state of a sensor is everybody's; that it stops is told to all. By its unique name, because GLib drops

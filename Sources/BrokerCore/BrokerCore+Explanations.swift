@@ -1,0 +1,96 @@
+package import Arbitration
+import Detection
+package import Motion
+
+extension BrokerCore {
+    // MARK: Explain
+
+    /// The verdicts that are asked for, as far as they are kept here. What is older may be kept elsewhere.
+    package func find(_ query: VerdictQuery) -> [VerdictRecord] { self.recent.find(query) }
+
+    /// Verdicts of one epoch as whoever asks may see them, those who got the event first.
+    package func show(_ records: [VerdictRecord], for query: VerdictQuery) -> [Verdict] {
+        let visible = records.filter { query.concerns($0) }
+        let (served, others) = (
+            visible.filter { $0.verdict.isDelivered }, visible.filter { !$0.verdict.isDelivered }
+        )
+        return (served + others).prefix(self.limits.answerRows).map { self.show($0, to: query.viewer) }
+    }
+
+    /// A verdict with the names of those other apps that its reader may know.
+    private func show(_ record: VerdictRecord, to viewer: Viewer) -> Verdict {
+        switch viewer {
+        case .app: return record.verdict.withoutOthers
+        case .user(0): return record.verdict
+        case .user(let user):
+            return record.verdict.naming { id in
+                if self.recent.find(AppReference(id, user: user), epoch: record.verdict.epoch) != nil { return true }
+                // In an order that is not through it has no verdict yet.
+                return self.apps.contains { $0?.user == user && $0?.id == id }
+            }
+        }
+    }
+
+    /// Why there is nothing to tell, for people.
+    package func absence(of query: VerdictQuery) -> String {
+        switch query.event {
+        case .last: return "nothing has been decided yet" + (query.app == nil ? "" : " for this app")
+        case .sequence(let sequence):
+            return "the event with the app's own number \(sequence) was not sent, or is not kept any more"
+        case .epoch(let epoch):
+            if epoch > self.arbiter.lastEpoch { return "there was no epoch \(epoch) yet" }
+            if self.arbiter.isOpen(epoch) { return "epoch \(epoch) is not decided yet" }
+            guard let oldest = self.recent.oldest else { return "epoch \(epoch) is not kept any more" }
+            if epoch < oldest { return "epoch \(epoch) is not kept any more; the oldest is \(oldest)" }
+            return "epoch \(epoch) has no verdict" + (query.app == nil ? " that you may see" : " for this app")
+        }
+    }
+
+    // MARK: Why not
+
+    /// What would happen to an app's detectors now, and what became of it lately.
+    ///
+    /// - Parameters:
+    ///   - detector: Only this one.
+    ///   - peak: How strong the motion would be; `nil`: just enough for each detector.
+    package func whyNot(
+        _ client: ClientID, detector: String? = nil, peak: Double? = nil, for viewer: Viewer, at now: Timestamp
+    ) -> WhyNot? {
+        guard let app = self.app(client) else { return nil }
+        let chosen = app.detectors.values.filter { detector == nil || $0.request.name == detector }
+            .sorted { $0.request.name < $1.request.name }
+        let outlooks = chosen.prefix(self.limits.answerRows).map { installed in
+            DetectorOutlook(
+                name: installed.request.name, preset: installed.effective.preset ?? "",
+                threshold: installed.effective.threshold, dimension: installed.effective.dimension,
+                isAvailable: self.stream(named: installed.sensor)?.description != nil, sensor: installed.sensor,
+                prospect: self.prospect(installed, app, peak, viewer, at: now))
+        }
+        return WhyNot(
+            app: app, now: now, mutedUntil: self.mutedUntil, detectors: outlooks, detectorCount: chosen.count)
+    }
+
+    private func prospect(
+        _ installed: InstalledDetector, _ app: App, _ peak: Double?, _ viewer: Viewer, at now: Timestamp
+    ) -> DetectorOutlook.Prospect {
+        let (streams, owners) = (self.streams, self.owners)
+        let prospect = self.arbiter.rehearse(
+            installed.id, peak: peak ?? installed.effective.threshold?.nextUp ?? 0, at: now,
+            lastTrue: { Self.lastTrue($0, streams, owners) })
+        let own = app.reference
+        switch prospect {
+        case nil: return .unknown
+        case .verdict(let verdict):
+            return .verdict(
+                self.show(VerdictRecord(verdict: verdict, user: app.user, registration: app.registration), to: viewer))
+        case .more(let epoch): return .more(epoch: epoch)
+        case .counted(let epoch, let reason):
+            return .counted(
+                epoch: epoch, reason, self.recent.find(own, epoch: epoch).map { self.show($0, to: viewer) })
+        }
+    }
+}
+
+extension App {
+    package var reference: AppReference { AppReference(self.id, user: self.user, registration: self.registration) }
+}

@@ -1,0 +1,68 @@
+import Arbitration
+import Motion
+
+/// The last verdicts, for whoever asks why, and which of an app's events belongs to which.
+///
+/// Bounded by number and by bytes; the oldest go first.
+struct RecentVerdicts {
+    private var records = Ring<VerdictRecord>()
+    private var events = Ring<Sent>()
+    private var bytes = 0
+    private let limits: BrokerLimits
+
+    /// An event that went out, by the app's own number.
+    private struct Sent {
+        var app: AppID
+        var user: UInt32
+        var registration: UInt64
+        var sequence: UInt64
+        var epoch: UInt64
+    }
+
+    init(_ limits: BrokerLimits) {
+        self.limits = limits
+    }
+
+    mutating func keep(_ record: VerdictRecord) {
+        self.records.append(record)
+        self.bytes += record.bytes
+        while self.records.count > self.limits.verdicts || self.bytes > self.limits.verdictBytes {
+            guard let oldest = self.records.removeFirst() else { break }
+            self.bytes -= oldest.bytes
+        }
+    }
+
+    mutating func keep(_ event: Event, of app: App) {
+        self.events.append(
+            Sent(
+                app: app.id, user: app.user, registration: app.registration, sequence: event.sequence,
+                epoch: event.epoch))
+        if self.events.count > self.limits.verdicts { self.events.removeFirst() }
+    }
+
+    /// All that is asked for; they are of one epoch.
+    func find(_ query: VerdictQuery) -> [VerdictRecord] {
+        guard let epoch = self.epoch(of: query) else { return [] }
+        return self.records.all { $0.verdict.epoch == epoch && query.concerns($0) }
+    }
+
+    func find(_ app: AppReference, epoch: UInt64) -> VerdictRecord? {
+        self.records.newest { $0.verdict.epoch == epoch && app.isMeant(by: $0) }
+    }
+
+    /// The epoch that is asked for; `nil` when that cannot be told any more.
+    func epoch(of query: VerdictQuery) -> UInt64? {
+        switch query.event {
+        case .last: return self.records.newest { query.concerns($0) }?.verdict.epoch
+        case .epoch(let epoch): return epoch
+        case .sequence(let sequence):
+            guard let app = query.app else { return nil }
+            return self.events.newest {
+                $0.sequence == sequence && app.isMeant($0.app, $0.user, $0.registration)
+            }?.epoch
+        }
+    }
+
+    /// The oldest epoch of which there is a verdict.
+    var oldest: UInt64? { self.records[0]?.verdict.epoch }
+}

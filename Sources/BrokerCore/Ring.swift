@@ -1,0 +1,53 @@
+/// A queue that keeps its storage: what was longest in it goes first.
+struct Ring<Element> {
+    private var slots: [Element?] = []
+    private var first = 0
+    private(set) var count = 0
+
+    private func slot(_ index: Int) -> Int { (self.first + index) % self.slots.count }
+
+    /// From the oldest, 0, to the newest.
+    subscript(index: Int) -> Element? { index < self.count ? self.slots[self.slot(index)] : nil }
+
+    /// From the newest to the oldest.
+    func newest(where fits: (Element) -> Bool) -> Element? {
+        for index in (0..<self.count).reversed() {
+            if let element = self[index], fits(element) { return element }
+        }
+        return nil
+    }
+
+    /// From the oldest to the newest.
+    func all(where fits: (Element) -> Bool) -> [Element] {
+        var found: [Element] = []
+        for index in 0..<self.count {
+            if let element = self[index], fits(element) { found.append(element) }
+        }
+        return found
+    }
+
+    mutating func append(_ element: Element) {
+        if self.count == self.slots.count { self.grow() }
+        self.slots[self.slot(self.count)] = element
+        self.count += 1
+    }
+
+    @discardableResult
+    mutating func removeFirst() -> Element? {
+        guard self.count > 0 else { return nil }
+        let element = self.slots[self.first]
+        self.slots[self.first] = nil
+        self.first = self.slot(1)
+        self.count -= 1
+        return element
+    }
+
+    private mutating func grow() {
+        var slots: [Element?] = []
+        slots.reserveCapacity(max(16, 2 * self.count))
+        for index in 0..<self.count { slots.append(self[index]) }
+        while slots.count < slots.capacity { slots.append(nil) }
+        self.slots = slots
+        self.first = 0
+    }
+}

@@ -1,0 +1,98 @@
+package import Arbitration
+package import Motion
+
+/// A verdict as it is kept: with what says later whose it is.
+package struct VerdictRecord: Sendable {
+    package var verdict: Verdict
+    /// The user of the app.
+    package var user: UInt32
+    /// Which registration of an app it was, counted from 1 at the start of the broker. A client without a name has no
+    /// other sign.
+    package var registration: UInt64
+
+    package init(verdict: Verdict, user: UInt32, registration: UInt64) {
+        self.verdict = verdict
+        self.user = user
+        self.registration = registration
+    }
+
+    /// What it takes to keep it, about.
+    var bytes: Int {
+        let verdict = self.verdict
+        var bytes = MemoryLayout<VerdictRecord?>.stride
+        bytes += verdict.id.name.utf8.count + verdict.detector.utf8.count + verdict.preset.utf8.count
+        // The candidates share it.
+        if let contest = verdict.contest { bytes += Self.contestBytes / max(1, contest.candidates) }
+        return bytes
+    }
+
+    private static let contestBytes = 512
+
+    func isVisible(to viewer: Viewer) -> Bool {
+        switch viewer {
+        case .app(let app): app.isMeant(by: self)
+        case .user(0): true
+        case .user(let user): self.user == user
+        }
+    }
+}
+
+/// An app that a question is about.
+package struct AppReference: Sendable {
+    package var id: AppID
+    /// The user it belongs to; `nil`: whichever.
+    package var user: UInt32?
+    /// Its registration, if it is here at present.
+    package var registration: UInt64?
+
+    package init(_ id: AppID, user: UInt32? = nil, registration: UInt64? = nil) {
+        self.id = id
+        self.user = user
+        self.registration = registration
+    }
+
+    /// Also before it registered anew, unless it has no name to be known by.
+    func isMeant(by record: VerdictRecord) -> Bool {
+        self.isMeant(record.verdict.id, record.user, record.registration)
+    }
+
+    func isMeant(_ id: AppID, _ user: UInt32, _ registration: UInt64) -> Bool {
+        if registration == self.registration { return true }
+        return !id.isAnonymous && id == self.id && (self.user.map { $0 == user } ?? true)
+    }
+}
+
+/// Who asks, as far as it decides what they may see.
+package enum Viewer: Sendable {
+    /// A registered app: it sees itself, and of others only that they are there.
+    case app(AppReference)
+    /// A program that is no app here: it sees the apps of its user, and root sees all.
+    case user(UInt32)
+}
+
+/// Which verdicts are asked for.
+package struct VerdictQuery: Sendable {
+    package enum Event: Equatable, Sendable {
+        /// The newest.
+        case last
+        case epoch(UInt64)
+        /// An app's own number of an event.
+        case sequence(UInt64)
+    }
+
+    package var event: Event
+    /// Only this app's.
+    package var app: AppReference?
+    package var viewer: Viewer
+
+    package init(_ event: Event, of app: AppReference? = nil, for viewer: Viewer) {
+        self.event = event
+        self.app = app
+        self.viewer = viewer
+    }
+
+    /// Whether a verdict is of an app that is meant and that may be seen.
+    package func concerns(_ record: VerdictRecord) -> Bool {
+        record.isVisible(to: self.viewer) && (self.app.map { $0.isMeant(by: record) } ?? true)
+    }
+}

@@ -1,0 +1,73 @@
+import Arbitration
+import Motion
+
+extension WhyNot {
+    /// The answer as people read it, line by line.
+    package var lines: [String] {
+        let facts = self.app.facts
+        let name = self.app.id.isAnonymous ? "a client without a name" : self.app.id.name
+        var lines = ["\(name)  \(facts.state.name), registered \(Self.ago(self.now - self.app.registered))"]
+        if let event = self.app.lastEvent {
+            lines.append("  its last event came \(Self.ago(self.silence)), epoch \(event.epoch)")
+        } else {
+            lines.append("  it has had no event since it registered")
+        }
+        for denial in self.app.denials {
+            let times = denial.count == 1 ? "once" : "\(denial.count) times"
+            lines.append(
+                "  \(denial.reason.name) \(times), last \(Self.ago(self.now - denial.time)), epoch \(denial.epoch)")
+        }
+        if self.app.dropped > 0 { lines.append("  it was too slow for \(self.app.dropped) events") }
+        if self.mutedUntil > self.now {
+            lines.append("  motion is muted for another \(Self.length(self.mutedUntil - self.now))")
+        }
+        if self.detectors.isEmpty { lines.append("  it has no detector") }
+        for detector in self.detectors { lines += detector.lines.map { "  \($0)" } }
+        let more = self.detectorCount - self.detectors.count
+        if more > 0 { lines.append("  and \(more) more detectors") }
+        return lines
+    }
+
+    private static func ago(_ span: TimeSpan) -> String { "\(self.length(span)) ago" }
+
+    /// A length of time as people say it: the unit that leaves a number from 1 to some hundred.
+    static func length(_ span: TimeSpan) -> String {
+        let milliseconds = max(0, span.microseconds) / 1_000
+        switch milliseconds {
+        case ..<1_000: return "\(milliseconds) ms"
+        case ..<120_000: return "\(milliseconds / 1_000).\(milliseconds / 100 % 10) s"
+        case ..<7_200_000: return "\(milliseconds / 60_000) min"
+        default: return "\(milliseconds / 3_600_000) h"
+        }
+    }
+}
+
+extension DetectorOutlook {
+    /// The answer as people read it, line by line.
+    package var lines: [String] {
+        var title = self.name
+        if !self.preset.isEmpty, self.preset != self.name { title += " (\(self.preset))" }
+        if let threshold = self.threshold { title += " above \(Explanation.value(threshold, self.dimension))" }
+        guard self.isAvailable else {
+            return ["\(title): it cannot fire, there is no \(self.sensor)"]
+        }
+        switch self.prospect {
+        case .verdict(let verdict):
+            let explanation = Explanation(verdict).withoutDelivery
+            let answer =
+                verdict.isDelivered ? "it would get the event" : "it would get no event, \(verdict.reason.name)"
+            return ["\(title): if it fired now and nothing else did, \(answer)"] + explanation.stepLines
+                + explanation.otherwiseLine("it would get it if")
+        case .more(let epoch):
+            return ["\(title): if it fired now, it would get one more event of epoch \(epoch), which is not over"]
+        case .counted(let epoch, let reason, let verdict):
+            let start = "\(title): if it fired now, that would count to epoch \(epoch), which is not over:"
+            guard let explanation = verdict.map({ Explanation($0) }) else {
+                return ["\(start) the app is still to be asked there"]
+            }
+            return ["\(start) \(reason.name)"] + explanation.stepLines
+                + explanation.otherwiseLine("it would have got it if")
+        case .unknown: return ["\(title): nobody can tell"]
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import Arbitration
+import BrokerCore
+import DBus
+import Motion
+import Protocol
+
+extension BrokerService {
+    // MARK: Explain
+
+    /// Answers with the verdicts of one epoch, as far as the caller may see them.
+    func explain(_ number: UInt64, _ options: [String: Value], _ call: MethodCall) throws(BusError) {
+        let reader = try OptionReader(options, of: "Explain", known: ["app", "sequence"])
+        let word = try reader.text("app")
+        let isSequence = try reader.flag("sequence") ?? false
+        self.answer(call) { (service, viewer) throws(BusError) in
+            let app = try word.map { word throws(BusError) in try service.app(word, for: viewer) } ?? viewer.itself
+            guard app != nil || !isSequence else {
+                throw .invalidArguments("Explain: with 'sequence', 'app' says whose number it is")
+            }
+            let event: VerdictQuery.Event = number == 0 ? .last : isSequence ? .sequence(number) : .epoch(number)
+            let query = VerdictQuery(event, of: app, for: viewer)
+            service.find(query) { [weak service] records in
+                guard let service else { return }
+                let verdicts = service.core.show(records, for: query)
+                if verdicts.isEmpty { return call.fail(.notFound(service.core.absence(of: query))) }
+                call.reply(verdicts.map(\.options))
+            }
+        }
+    }
+
+    /// Hands the verdicts that are asked for to `then`; not always at once, because those that are not kept in memory any
+    /// more may have to be read from elsewhere.
+    private func find(_ query: VerdictQuery, then: @escaping ([VerdictRecord]) -> Void) {
+        then(self.core.find(query))
+    }
+
+    // MARK: Why not
+
+    /// Answers what would happen to an app's detectors now.
+    func whyNot(_ word: String, _ options: [String: Value], _ call: MethodCall) throws(BusError) {
+        let reader = try OptionReader(options, of: "WhyNot", known: ["detector", "peak"])
+        let detector = try reader.text("detector")
+        let peak = try reader.number("peak")
+        if let peak, !peak.isFinite { throw .invalidConfiguration("WhyNot: peak is a finite number") }
+        self.answer(call) { (service, viewer) throws(BusError) in
+            guard let app = word.isEmpty ? viewer.itself : try service.app(word, for: viewer) else {
+                throw .invalidArguments("WhyNot: say which app; you are none")
+            }
+            guard let client = service.client(app) else { throw service.isGone(app, viewer) }
+            if let detector, client.appState?.detectors[detector] == nil {
+                throw .notFound("there is no detector '\(printable(detector))'")
+            }
+            let answer = service.now { core, now in
+                core.whyNot(client.id, detector: detector, peak: peak, for: viewer, at: now)
+            }
+            guard let answer else { throw .notFound("the app is gone") }
+            call.reply(answer.options)
+        }
+    }
+
+    private func isGone(_ app: AppReference, _ viewer: Viewer) -> BusError {
+        let last = self.core.find(VerdictQuery(.last, of: app, for: viewer)).last?.verdict
+        let story = last.map { "; the last that became of it: \($0.reason.name) in epoch \($0.epoch)" } ?? ""
+        return .notFound("\(app.id.name) is not registered\(story)")
+    }
+
+    // MARK: Who asks, and about whom
+
+    /// Lets `body` answer a call when it is known who asks; an error it throws is the answer.
+    private func answer(
+        _ call: MethodCall, _ body: @escaping (BrokerService, Viewer) throws(BusError) -> Void
+    ) {
+        func run(_ service: BrokerService, _ viewer: Viewer) {
+            do throws(BusError) {
+                try body(service, viewer)
+            } catch {
+                call.fail(error)
+            }
+        }
+        if let app = self.registered(call.sender)?.appState { return run(self, .app(app.reference)) }
+        self.uid(of: call.sender) { [weak self] uid in
+            guard let self, let uid else { return call.fail(.accessDenied("the bus does not know your user")) }
+            run(self, .user(uid))
+        }
+    }
+
+    /// The app that a word means: an app id, or the unique name of a client without one.
+    private func app(_ word: String, for viewer: Viewer) throws(BusError) -> AppReference {
+        guard BusNames.isValid(word) else {
+            throw .invalidConfiguration("'\(printable(word))' is no app id and no unique name")
+        }
+        let client = word.hasPrefix(":") ? self.registered(word) : self.client(AppReference(AppID(word)))
+        let found = client?.appState?.reference
+        switch viewer {
+        case .app(let own):
+            let isItself = found?.registration == own.registration || (found == nil && own.id == AppID(word))
+            guard isItself else { throw .accessDenied("an app can ask about itself only") }
+            return own
+        case .user(let user):
+            if let found, user == 0 || found.user == user { return found }
+            if word.hasPrefix(":") { throw .notFound("\(word) is not registered") }
+            return AppReference(AppID(word), user: user == 0 ? nil : user)
+        }
+    }
+}
+
+extension Viewer {
+    /// The app that asks about itself; `nil` for a program that is none.
+    fileprivate var itself: AppReference? {
+        switch self {
+        case .app(let app): app
+        case .user: nil
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import Arbitration
+import BrokerCore
+import DBus
+import Motion
+
+extension Verdict {
+    /// The verdict as `Explain` shows it.
+    var options: [String: Value] {
+        let explanation = Explanation(self)
+        var options = self.explained(explanation)
+        options["app"] = .string(self.id.name)
+        options["epoch"] = .uint64(self.epoch)
+        options["detector"] = .string(self.detector)
+        options["preset"] = .string(self.preset)
+        options["time"] = .uint64(self.time.wire)
+        options["intensity"] = .double(self.intensity)
+        options["unit"] = .string(self.dimension.canonicalUnit)
+        options["policy-generation"] = .uint64(self.generation)
+        options["text"] = .lines(explanation.lines)
+        return options
+    }
+
+    /// What the stages saw, and what decided.
+    fileprivate func explained(_ explanation: Explanation) -> [String: Value] {
+        var options: [String: Value] = [
+            "reason": .string(self.reason.name),
+            "delivered": .boolean(self.isDelivered),
+            "stages": .array(
+                of: "(sss)",
+                explanation.steps.map {
+                    .structure([
+                        .string(Explanation.label($0.stage)), .string($0.result.rawValue), .string($0.seen),
+                    ])
+                }),
+            "otherwise": .lines(explanation.otherwise),
+        ]
+        if let rule = self.rule, !rule.name.isEmpty {
+            options["rule"] = .string(rule.name)
+            options["rule-at"] = .string(rule.place.lineDescription)
+        }
+        if let contest = self.contest {
+            options["group"] = .string(contest.group)
+            options["mode"] = .string(contest.mode.name)
+            options["candidates"] = .uint32(UInt32(clamping: contest.candidates))
+            if let winner = contest.winner { options["winner"] = .string(winner.name) }
+            if let key = self.decidedBy { options["decided-by"] = .string(key.name) }
+        }
+        return options
+    }
+}
+
+extension WhyNot {
+    /// The answer as it travels.
+    var options: [String: Value] {
+        [
+            "app": .string(self.app.id.name),
+            "state": .string(self.app.state),
+            "registered": .uint64(self.app.registered.wire),
+            "last-event": .uint64(self.app.lastEvent?.time.wire ?? 0),
+            "last-epoch": .uint64(self.app.lastEvent?.epoch ?? 0),
+            "silence": .uint64((Timestamp.zero + self.silence).wire),
+            "muted-until": .uint64(self.mutedUntil.wire),
+            "denials": .array(
+                of: "(sttt)",
+                self.app.denials.map {
+                    .structure([
+                        .string($0.reason.name), .uint64($0.count), .uint64($0.time.wire), .uint64($0.epoch),
+                    ])
+                }),
+            "detector-count": .uint32(UInt32(clamping: self.detectorCount)),
+            "detectors": .array(of: "a{sv}", self.detectors.map { .options($0.options) }),
+            "text": .lines(self.lines),
+        ]
+    }
+}
+
+extension DetectorOutlook {
+    fileprivate var options: [String: Value] {
+        var options: [String: Value] = [:]
+        switch self.prospect {
+        case .verdict(let verdict): options = verdict.explained(Explanation(verdict).withoutDelivery)
+        case .more(let epoch):
+            options["reason"] = .string(Reason.sent.name)
+            options["epoch"] = .uint64(epoch)
+        case .counted(let epoch, let reason, let verdict):
+            options = verdict.map { $0.explained(Explanation($0)) } ?? [:]
+            options["reason"] = .string(reason.name)
+            options["epoch"] = .uint64(epoch)
+        case .unknown: break
+        }
+        options["detector"] = .string(self.name)
+        options["preset"] = .string(self.preset)
+        if let threshold = self.threshold { options["threshold"] = .double(threshold) }
+        options["unit"] = .string(self.dimension.canonicalUnit)
+        options["available"] = .boolean(self.isAvailable)
+        options["delivered"] = .boolean(self.isHeard)
+        return options
+    }
+}
+
+extension Value {
+    /// An `as`.
+    fileprivate static func lines(_ lines: [String]) -> Value { .array(of: "s", lines.map { .string($0) }) }
+}

@@ -1,0 +1,234 @@
+import Arbitration
+import BrokerCore
+import Motion
+import Testing
+
+/// What was decided can be asked about, by whom it concerns and as long as it is kept.
+@Suite struct ExplanationTests {
+    /// Two apps of two users in one group, after a hard shake that the stricter one got.
+    private func decided(_ limits: BrokerLimits = BrokerLimits()) throws -> (Bench, gentle: ClientID, hard: ClientID) {
+        var bench = Bench(policy: Bench.contest(.exclusive), limits: limits)
+        let (gentle, hard) = (ClientID(0), ClientID(1))
+        try bench.core.register(gentle, AppID("org.example.Gentle"), .name, user: 1_000, at: bench.now, &bench.actions)
+        try bench.core.register(hard, AppID("org.example.Hard"), .name, user: 1_001, at: bench.now, &bench.actions)
+        _ = try bench.add(gentle, Bench.planar("gentle", 2))
+        _ = try bench.add(hard, Bench.planar("hard", 3.5))
+        bench.answerClaim()
+        bench.feed([0, 4.5])
+        return (bench, gentle, hard)
+    }
+
+    /// The apps and reasons that an answer shows.
+    private func answer(_ core: BrokerCore, _ query: VerdictQuery) -> [String] {
+        core.show(core.find(query), for: query).map { "\($0.id.name) \($0.reason.name)" }
+    }
+
+    private func viewer(_ core: BrokerCore, _ client: ClientID) throws -> Viewer {
+        .app(try #require(core.app(client)).reference)
+    }
+
+    private static let both = ["org.example.Hard S5.sent", "org.example.Gentle S4.outranked"]
+
+    @Test func whoSeesWhat() throws {
+        let (bench, gentle, hard) = try self.decided()
+        let core = bench.core
+        let epoch = try #require(bench.events.first?.1.epoch)
+        let (asGentle, asHard) = (try self.viewer(core, gentle), try self.viewer(core, hard))
+        for event in [VerdictQuery.Event.last, .epoch(epoch)] {
+            #expect(self.answer(core, VerdictQuery(event, for: .user(0))) == Self.both)
+            #expect(self.answer(core, VerdictQuery(event, for: .user(1_000))) == [Self.both[1]])
+            #expect(self.answer(core, VerdictQuery(event, for: .user(1_001))) == [Self.both[0]])
+            #expect(self.answer(core, VerdictQuery(event, for: .user(1_002))) == [])
+            #expect(self.answer(core, VerdictQuery(event, for: asGentle)) == [Self.both[1]])
+            #expect(self.answer(core, VerdictQuery(event, for: asHard)) == [Self.both[0]])
+            let other = AppReference(AppID("org.example.Hard"))
+            #expect(self.answer(core, VerdictQuery(event, of: other, for: .user(0))) == [Self.both[0]])
+            #expect(self.answer(core, VerdictQuery(event, of: other, for: .user(1_000))) == [])
+        }
+    }
+
+    /// Names of other apps are for root, and for their user.
+    @Test func whoIsNamed() throws {
+        let (bench, gentle, _) = try self.decided()
+        let core = bench.core
+        func winner(_ viewer: Viewer) -> String? {
+            let query = VerdictQuery(.last, of: AppReference(AppID("org.example.Gentle")), for: viewer)
+            return core.show(core.find(query), for: query).first?.contest?.winner?.name
+        }
+        #expect(winner(.user(0)) == "org.example.Hard")
+        #expect(winner(.user(1_000)) == "another app")
+        #expect(winner(try self.viewer(core, gentle)) == "another app")
+
+        var same = Bench(policy: Bench.contest(.exclusive))
+        for (index, name) in ["org.example.Gentle", "org.example.Hard"].enumerated() {
+            let client = ClientID(UInt32(index))
+            try same.core.register(client, AppID(name), .name, user: 1_000, at: same.now, &same.actions)
+            _ = try same.add(client, Bench.planar("d", index == 0 ? 2 : 3.5))
+        }
+        same.answerClaim()
+        same.feed([0, 4.5])
+        let query = VerdictQuery(.last, of: AppReference(AppID("org.example.Gentle")), for: .user(1_000))
+        #expect(same.core.show(same.core.find(query), for: query).first?.contest?.winner?.name == "org.example.Hard")
+    }
+
+    /// An app that came back asks about what it did before; a client without a name has nothing to be known by.
+    @Test func whoCameBack() throws {
+        for (name, sees) in [("org.example.App", true), ("", false)] {
+            var bench = Bench(policy: Policy(otherwise: .deny))
+            let client = ClientID(3)
+            func register(_ bench: inout Bench) throws {
+                try bench.core.register(
+                    client, AppID(name), name.isEmpty ? .uid : .name, user: 7, at: bench.now, &bench.actions)
+                _ = try bench.add(client, Bench.planar("d", 2))
+            }
+            try register(&bench)
+            bench.answerClaim()
+            bench.feed([0, 3])
+            bench.core.leave(client, at: bench.now, &bench.actions)
+            try register(&bench)
+            let own = try #require(bench.core.app(client)).reference
+            let query = VerdictQuery(.last, of: own, for: .app(own))
+            #expect(self.answer(bench.core, query).isEmpty != sees)
+            // Its user may know.
+            #expect(self.answer(bench.core, VerdictQuery(.last, for: .user(7))) == ["\(name) S2.no-rule"])
+        }
+    }
+
+    @Test func anAppsOwnNumberLeadsToTheEpoch() throws {
+        var (bench, _, hard) = try self.decided()
+        let still = [Double](repeating: 0, count: 15)
+        bench.feed(still + [4.6])
+        let events = bench.events
+        try #require(events.count == 2)
+        let own = try #require(bench.core.app(hard)).reference
+        for (_, event) in events {
+            let query = VerdictQuery(.sequence(event.sequence), of: own, for: .app(own))
+            #expect(bench.core.find(query).map(\.verdict.epoch) == [event.epoch])
+        }
+        #expect(bench.core.find(VerdictQuery(.sequence(3), of: own, for: .app(own))).isEmpty)
+    }
+
+    @Test func theOldestGoFirst() throws {
+        var limits = BrokerLimits()
+        limits.verdicts = 3
+        var (bench, _, _) = try self.decided(limits)
+        var epochs: [UInt64] = []
+        let still = [Double](repeating: 0, count: 15)
+        for _ in 0..<4 {
+            bench.feed(still + [2.5] + still)
+            epochs.append(try #require(bench.events.last?.1.epoch))
+        }
+        let core = bench.core
+        func isKept(_ epoch: UInt64) -> Bool { !core.find(VerdictQuery(.epoch(epoch), for: .user(0))).isEmpty }
+        #expect(epochs.map(isKept) == [false, true, true, true])
+        let gone = VerdictQuery(.epoch(epochs[0]), for: .user(0))
+        #expect(bench.core.absence(of: gone) == "epoch \(epochs[0]) is not kept any more; the oldest is \(epochs[1])")
+        let unknown = VerdictQuery(.epoch(epochs[3] + 1), for: .user(0))
+        #expect(bench.core.absence(of: unknown) == "there was no epoch \(epochs[3] + 1) yet")
+    }
+
+    /// Whatever is thrown at it, no more is held than is allowed, and what is left is the newest.
+    @Test(arguments: [1_000, 2_000, 20_000])
+    func bytesAreBounded(_ bytes: Int) throws {
+        var limits = BrokerLimits()
+        limits.verdictBytes = bytes
+        var bench = Bench(policy: Policy(otherwise: .allow), limits: limits)
+        let client = try bench.register(0, "org.example." + String(repeating: "x", count: 200))
+        _ = try bench.add(client, Bench.planar(String(repeating: "d", count: 100), 2, rest: "0s"))
+        bench.answerClaim()
+        bench.feed([Double](repeating: 3, count: 100))
+        let newest = try #require(bench.events.last?.1.epoch)
+        let kept = (0..<100).reversed().prefix { back in
+            !bench.core.find(VerdictQuery(.epoch(newest - UInt64(99 - back)), for: .user(0))).isEmpty
+        }.count
+        #expect(kept * 300 <= bytes)
+        #expect(kept >= bytes / 2_000)
+    }
+
+    @Test func anOrderThatIsNotThroughIsSaidToBeOpen() throws {
+        var bench = Bench(policy: Bench.contest(.ordered))
+        let client = try bench.register(0, "org.example.App")
+        _ = try bench.add(client, Bench.planar("d", 2))
+        bench.answerClaim()
+        bench.feed([0, 3])
+        let epoch = try #require(bench.events.first?.1.epoch)
+        let query = VerdictQuery(.epoch(epoch), for: .user(0))
+        #expect(bench.core.find(query).isEmpty)
+        #expect(bench.core.absence(of: query) == "epoch \(epoch) is not decided yet")
+        try bench.core.answer(client, epoch: epoch, .consume, at: bench.now, &bench.actions)
+        #expect(self.answer(bench.core, query) == ["org.example.App S5.taken"])
+    }
+
+    // MARK: Why not
+
+    private func lines(_ core: BrokerCore, _ client: ClientID, at now: Timestamp, peak: Double? = nil) throws
+        -> [String]
+    {
+        try #require(core.whyNot(client, peak: peak, for: .user(0), at: now)).lines
+    }
+
+    @Test func whatWouldHappenNow() throws {
+        var (bench, gentle, hard) = try self.decided()
+        // The motion is not over.
+        var said = try self.lines(bench.core, gentle, at: bench.now)
+        #expect(said[0] == "org.example.Gentle  foreground, registered 200 ms ago")
+        #expect(said[1] == "  it has had no event since it registered")
+        #expect(said[2].hasPrefix("  S4.outranked once, last 0 ms ago, epoch "))
+        #expect(said[3].hasPrefix("  gentle (shake.planar) above 2.0 g: if it fired now, that would count to epoch "))
+        #expect(said[3].hasSuffix("which is not over: S4.outranked"))
+        #expect(said.last?.contains("it would have got it if it asked for more than 3.5 g") == true)
+        said = try self.lines(bench.core, hard, at: bench.now)
+        #expect(said.last?.contains("it would get one more event of epoch ") == true)
+        bench.feed([Double](repeating: 0, count: 15))
+        said = try self.lines(bench.core, gentle, at: bench.now)
+        #expect(said[3].hasSuffix("if it fired now and nothing else did, it would get the event"))
+        #expect(said.last?.contains("S4 group") == true)
+        #expect(bench.core.app(gentle)?.hits == 1)
+    }
+
+    @Test func whatCannotHappenNow() throws {
+        var bench = Bench(policy: Policy(otherwise: .deny))
+        let client = try bench.register(0, "org.example.App")
+        #expect(try self.lines(bench.core, client, at: bench.now).last == "  it has no detector")
+        _ = try bench.add(client, Bench.planar("d", 2))
+        try bench.core.mute(for: .seconds(2), at: bench.now)
+        var said = try self.lines(bench.core, client, at: bench.now)
+        #expect(said.contains("  motion is muted for another 2.0 s"))
+        #expect(said.contains { $0.hasSuffix("it would get no event, S2.no-rule") })
+        bench.core.sensorsLost(at: bench.now, &bench.actions)
+        said = try self.lines(bench.core, client, at: bench.now)
+        #expect(said.last == "  d (shake.planar) above 2.0 g: it cannot fire, there is no accelerometer")
+        #expect(bench.core.whyNot(ClientID(9), for: .user(0), at: bench.now) == nil)
+    }
+
+    @Test func howStrongTheMotionWouldBe() throws {
+        var conditions = Conditions()
+        conditions.intensity = IntensityCondition(dimension: .acceleration, ranges: RangeSet(4.0..<Double.infinity))
+        let strong = Rule(
+            name: "strong", place: Place(file: "t.conf", line: 4), conditions: conditions, effect: .allow)
+        var bench = Bench(policy: Policy(rules: [strong]))
+        let client = try bench.register(0, "org.example.App")
+        _ = try bench.add(client, Bench.planar("d", 2))
+        #expect(try self.lines(bench.core, client, at: bench.now).last?.contains("it lacks WhenIntensity") == true)
+        let heard = try #require(bench.core.whyNot(client, peak: 5, for: .user(0), at: bench.now))
+        #expect(heard.detectors.map(\.isHeard) == [true])
+    }
+
+    @Test func anAnswerHasItsLimit() throws {
+        var limits = BrokerLimits()
+        limits.answerRows = 2
+        var bench = Bench(policy: Bench.contest(.broadcast), limits: limits)
+        for index in 0..<4 {
+            let client = try bench.register(UInt32(index), "org.example.App\(index)")
+            for number in 0..<3 { _ = try bench.add(client, Bench.planar("d\(number)", 2)) }
+        }
+        bench.answerClaim()
+        bench.feed([0, 3])
+        #expect(self.answer(bench.core, VerdictQuery(.last, for: .user(0))).count == 2)
+        let why = try #require(bench.core.whyNot(ClientID(1), for: .user(0), at: bench.now))
+        #expect(why.detectors.map(\.name) == ["d0", "d1"])
+        #expect(why.lines.last == "  and 1 more detectors")
+        let one = try #require(bench.core.whyNot(ClientID(1), detector: "d2", for: .user(0), at: bench.now))
+        #expect(one.detectors.map(\.name) == ["d2"])
+    }
+}

@@ -1,0 +1,197 @@
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Why an app got its event or not, asked by the clients that people have.
+    @Suite(.serialized) struct Explanations {
+        private static let gentle = "org.example.Gentle"
+        private static let hard = "org.example.Hard"
+        private static let root = ["org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1"]
+        private static let rule =
+            "policies/examples/02-most-specific/policy.conf:14 [Rule any-shake] Priority=0 says allow"
+
+        /// The two apps of the example after a hard shake, which one of them got.
+        private func decided() throws -> (stage: Stage, apps: [BackgroundProgram], epoch: String) {
+            let stage = try Stage(broker: false)
+            try stage.startBroker("--policy", Programs.source("policies/examples/02-most-specific"))
+            let gentle = try stage.watch("shake.planar,threshold=2.3g,name=gentle", "--app", Self.gentle)
+            let hard = try stage.watch("shake.planar,threshold=3.5g,name=hard", "--app", Self.hard)
+            #expect(try stage.jostle("shake", "--peak", "4.5g", "--for", "500ms").status == 0)
+            let epoch = try #require(field("epoch", of: try hard.nextEvent()))
+            // Until then a further hit would count to it.
+            try stage.until("the motion is over") {
+                try stage.jostle("why-not", Self.gentle).stdout.contains("it would get the event")
+            }
+            return (stage, [gentle, hard], epoch)
+        }
+
+        private func call(_ stage: Stage, _ member: String, _ arguments: String...) throws -> Tool.Result {
+            try stage.busctl(["--json=pretty", "call"] + Self.root + [member] + arguments)
+        }
+
+        @Test func busctlIsEnough() throws {
+            let (stage, apps, epoch) = try self.decided()
+            for arguments in [[epoch, "0"], ["0", "0"], [epoch, "1", "app", "s", Self.gentle]] {
+                let answer = try stage.busctl(
+                    ["--json=pretty", "call"] + Self.root + ["Explain", "ta{sv}"] + arguments)
+                #expect(answer.status == 0, "\(answer.stderr)")
+                let lines = answer.stdout.split(separator: "\n").map { $0.drop { $0 == "\t" } }
+                #expect(lines.contains("\"org.example.Gentle  NOT DELIVERED  S4.outranked\","))
+                #expect(lines.contains { $0.hasPrefix("\"  S2 rule       pass  ") && $0.hasSuffix("\(Self.rule)\",") })
+                #expect(lines.contains { $0.contains("first by specificity, 3.5 g to 2.3 g") })
+                #expect(
+                    lines.contains {
+                        $0.hasPrefix("\"  it would have got it if it asked for more than 3.5 g, or the motion")
+                    })
+                let isAlone = arguments.count > 2
+                #expect(lines.contains("\"org.example.Hard  DELIVERED  S5.sent\",") != isAlone)
+            }
+            // An app's own number.
+            let own = try self.call(
+                stage, "Explain", "ta{sv}", "1", "2", "app", "s", Self.hard, "sequence", "b", "true")
+            #expect(own.stdout.contains("\"data\" : \(epoch)"))
+            let why = try self.call(stage, "WhyNot", "sa{sv}", Self.gentle, "1", "peak", "d", "3.0")
+            #expect(why.stdout.contains("\"  it has had no event since it registered\""), "\(why.stdout)")
+            #expect(why.stdout.contains("S4.outranked once, last "))
+            #expect(why.stdout.contains("if it fired now and nothing else did, it would get the event"))
+            for app in apps { #expect(try app.terminate() == .exited(0)) }
+            // What is gone can still be asked about; what would happen to it cannot.
+            #expect(try self.call(stage, "Explain", "ta{sv}", epoch, "0").status == 0)
+            let gone = try self.call(stage, "WhyNot", "sa{sv}", Self.gentle, "0")
+            #expect(
+                gone.stderr.contains("is not registered; the last that became of it: S4.outranked in epoch \(epoch)"))
+        }
+
+        @Test func gdbusReadsIt() throws {
+            let (stage, apps, epoch) = try self.decided()
+            func call(_ member: String, _ arguments: String...) throws -> String {
+                try stage.run(
+                    [
+                        "gdbus", "call", "--session", "--dest", "org.jostle.Broker1", "--object-path",
+                        Stage.Object.broker, "--method", "org.jostle.Broker1.\(member)",
+                    ] + arguments
+                ).stdout
+            }
+            let answer = try call("Explain", epoch, "{}")
+            #expect(answer.contains("'reason': <'S4.outranked'>"), "\(answer)")
+            #expect(answer.contains("'winner': <'\(Self.hard)'>"))
+            #expect(answer.contains("'decided-by': <'specificity'>"))
+            #expect(answer.contains("'candidates': <uint32 2>"))
+            #expect(answer.contains("'delivered': <true>"))
+            #expect(answer.contains("'otherwise': <['it asked for more than 3.5 g', "))
+            let why = try call("WhyNot", Self.hard, "{'detector': <'hard'>}")
+            #expect(why.contains("'last-epoch': <uint64 \(epoch)>"), "\(why)")
+            #expect(why.contains("'available': <true>"))
+            for app in apps { #expect(try app.terminate() == .exited(0)) }
+        }
+
+        /// An app asks about itself, and others have no names for it.
+        @Test func anAppSeesItselfAlone() throws {
+            let stage = try Stage(broker: false)
+            try stage.startBroker("--policy", Programs.source("policies/examples/02-most-specific"))
+            let broker = "org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1"
+            let object = "org.jostle.Broker1 \(Stage.Object.app(Self.gentle)) org.jostle.Broker1.App"
+            let planar = "{'preset':V('s','shake.planar'),'threshold':V('s','2.3g')}"
+            let script = try stage.startScript(
+                "app own \(Self.gentle)", "app call \(broker) Register sa{sv} ['\(Self.gentle)',{}]",
+                "app call \(object) AddDetectors a(sa{sv}) [[['mine',\(planar)]]]", "app hear", "app await 1",
+                "app call \(broker) Explain ta{sv} [0,{}]", "app call \(broker) WhyNot sa{sv} ['',{}]",
+                "app call \(broker) Explain ta{sv} [0,{'app':V('s','\(Self.hard)')}]",
+                "app call \(broker) WhyNot sa{sv} ['\(Self.hard)',{}]",
+                "other call \(broker) Explain ta{sv} [0,{}]")
+            _ = try script.waitForLine { $0.hasPrefix("app ok") && $0.contains("effective-rate") }
+            let hard = try stage.watch("shake.planar,threshold=3.5g,name=hard", "--app", Self.hard)
+            #expect(try stage.jostle("shake", "--peak", "4.5g", "--for", "500ms").status == 0)
+            _ = try hard.nextEvent()
+            // Go on.
+            let go = try stage.run([
+                "dbus-send", "--session", "--type=signal", "--dest=\(Self.gentle)", "/", "org.example.Test.Go",
+            ])
+            #expect(go.status == 0)
+            _ = try script.waitForLine { $0.hasPrefix("staying") }
+            let answers = script.output.split(separator: "\n").map(String.init).suffix(6)
+            try #require(answers.count == 6)
+            let lines = Array(answers)
+            for answer in lines[0...1] {
+                #expect(answer.hasPrefix("app ok"), "\(answer)")
+                #expect(answer.contains("another app is first by specificity, 3.5 g to 2.3 g"))
+                #expect(!answer.contains(Self.hard))
+            }
+            for answer in lines[2...3] {
+                #expect(
+                    answer.hasPrefix(
+                        "app error org.freedesktop.DBus.Error.AccessDenied: an app can ask about itself only"),
+                    "\(answer)")
+            }
+            // A program that is no app is of the same user.
+            #expect(lines[4].contains("\"\(Self.hard)\"") && lines[4].contains("\"\(Self.gentle)\""), "\(lines[4])")
+            #expect(try hard.terminate() == .exited(0))
+        }
+
+        // MARK: The commands
+
+        @Test func explainTellsPeople() throws {
+            let (stage, apps, epoch) = try self.decided()
+            let all = try stage.jostle("explain")
+            #expect(all.status == 0 && all.stderr.isEmpty)
+            #expect(try stage.jostle("explain", epoch) == all)
+            #expect(try stage.jostle("explain", "last") == all)
+            let blocks = all.stdout.split(separator: "\n", omittingEmptySubsequences: false)
+            #expect(blocks.filter { $0.hasPrefix("epoch \(epoch)  ") }.count == 2)
+            #expect(all.stdout.utf8.allSatisfy { $0 < 0x80 && $0 != 0x1B }, "no drawing, nothing but text")
+
+            let one = try stage.jostle("explain", epoch, "--app", Self.gentle).stdout
+            let lines = one.split(separator: "\n").map(String.init)
+            try #require(lines.count == 9, "\(one)")
+            #expect(lines[1] == "\(Self.gentle)  NOT DELIVERED  S4.outranked")
+            #expect(lines[4].hasSuffix(Self.rule))
+            #expect(lines[6].hasPrefix("  S4 group      no    shake: exclusive, 2 candidates, "))
+            #expect(lines[7] == "  S5 delivery   -")
+            #expect(try stage.jostle("explain", "1", "--sequence", "--app", Self.hard).stdout.contains("S5.sent"))
+
+            let why = try stage.jostle("why-not", Self.hard)
+            #expect(why.status == 0)
+            #expect(why.stdout.hasPrefix("\(Self.hard)  foreground, registered "))
+            #expect(why.stdout.contains("  its last event came ") && why.stdout.contains(", epoch \(epoch)\n"))
+            for app in apps { #expect(try app.terminate() == .exited(0)) }
+        }
+
+        @Test func explainTellsMachines() throws {
+            let (stage, apps, epoch) = try self.decided()
+            let explained = try stage.jostle("explain", "--json").stdout
+            let why = try stage.jostle("why-not", Self.gentle, "--json").stdout
+            for app in apps { #expect(try app.terminate() == .exited(0)) }
+            let code = """
+                import json, sys
+                hard, gentle = map(json.loads, sys.argv[1].splitlines())
+                assert hard["app"] == "org.example.Hard" and hard["delivered"] and hard["otherwise"] == []
+                assert gentle["reason"] == "S4.outranked" and gentle["winner"] == hard["app"]
+                assert gentle["decided_by"] == "specificity" and gentle["rule"] == "any-shake"
+                assert gentle["rule_at"].endswith("policy.conf:14") and gentle["candidates"] == 2
+                assert [s["result"] for s in gentle["stages"]] == ["pass"] * 4 + ["no", "-"]
+                assert hard["epoch"] == gentle["epoch"] == int(sys.argv[3])
+                app, detector = map(json.loads, sys.argv[2].splitlines())
+                assert app["last_epoch"] == 0 and app["silence_us"] > 0
+                assert [d["reason"] for d in app["denials"]] == ["S4.outranked"]
+                assert app["denials"][0]["epoch"] == hard["epoch"] and app["denials"][0]["count"] == 1
+                assert detector["detector"] == "gentle" and detector["delivered"] and detector["threshold"] == 2.3
+                assert len(detector["stages"]) == 5
+                """
+            let check = try stage.run(["python3", "-c", code, explained, why, epoch])
+            #expect(check == Tool.Result(status: 0, stdout: "", stderr: ""), "\(explained)\(why)")
+        }
+
+        /// Also a sensor that is not there is an answer.
+        @Test func whatCannotFireSaysSo() throws {
+            let stage = try Stage(source: nil)
+            let app = try stage.watch("shake.planar,threshold=2g,name=d", "--app", Self.gentle)
+            let why = try stage.jostle("why-not", Self.gentle).stdout
+            #expect(
+                why.hasSuffix("  d (shake.planar) above 2.0 g: it cannot fire, there is no accelerometer\n"), "\(why)")
+            let unique = try stage.uniqueName(Self.gentle)
+            #expect(try stage.jostle("why-not", unique).stdout.hasPrefix("\(Self.gentle)  foreground"))
+            #expect(try app.terminate() == .exited(0))
+        }
+    }
+}
