@@ -12,7 +12,7 @@ SHARE = $(PREFIX)/share
 
 DAEMONS = jostle-sensord jostle-brokerd
 PROGRAMS = jostle $(DAEMONS)
-PACKAGES = pkg-config libdbus-1-dev libinih-dev dbus dbus-broker systemd libglib2.0-bin python3-dbus-fast libxml2-utils
+PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev dbus dbus-broker systemd libglib2.0-bin python3-dbus-fast libxml2-utils
 INSTALL = install -D -m 644
 
 .PHONY: help deps build test lint lint-format lint-imports lint-foundation lint-dbus lint-policy demo bench install clean fuzz

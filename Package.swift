@@ -69,6 +69,7 @@ let package = Package(
         // C at the edge.
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
         .systemLibrary(name: "CInih", pkgConfig: "inih", providers: [.apt(["libinih-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .target(name: "CLinux"),
 
         // The pure core.
@@ -83,6 +84,7 @@ let package = Package(
 
         // The shell.
         shell("PolicyFiles", ["Arbitration", "Motion", "CInih"]),
+        shell("Journal", ["Arbitration", "Motion", "CSQLite"]),
         shell("EventLoop", ["CLinux"]),
         shell("DBus", ["CDBus", "EventLoop"]),
         shell("Protocol", ["Motion", "DBus"]),
@@ -133,6 +135,7 @@ let package = Package(
         tests("DetectionTests", ["Detection", "Motion"]),
         tests("ReplayTests", ["Replay", "Traces", "Detection", "Motion"]),
         tests("ArbitrationTests", ["Arbitration", "Motion"]),
+        tests("JournalTests", ["Journal", "Arbitration", "Motion", "TestSupport"]),
         tests("PolicyFilesTests", ["PolicyFiles", "Arbitration", "Motion"]),
         tests("ScenariosTests", ["Scenarios", "PolicyFiles", "Arbitration", "Motion"]),
         tests("SensorCoreTests", ["SensorCore", "Motion"]),

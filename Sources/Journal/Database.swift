@@ -1,0 +1,101 @@
+import CSQLite
+
+/// An open SQLite file, closed with its owner. Belongs to one thread.
+@safe
+struct Database: ~Copyable {
+    private let handle: OpaquePointer
+
+    /// How long to wait for somebody who looks at the file with another program, in ms.
+    private static let patience: Int32 = 250
+
+    /// Opens a file and makes it if it is not there. The corresponding C function is `sqlite3_open_v2`.
+    init(_ path: String) throws(StoreError) {
+        var handle: OpaquePointer?
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+        // SAFETY: the path is NUL-terminated for the call; a handle comes back also from most failures.
+        let result = unsafe sqlite3_open_v2(path, &handle, flags, nil)
+        guard result == SQLITE_OK, let handle = unsafe handle else {
+            let message = unsafe handle.map { unsafe Self.message(of: $0) } ?? "no memory"
+            unsafe sqlite3_close_v2(handle)
+            throw StoreError(result, message, while: "open \(path)")
+        }
+        unsafe self.handle = handle
+        // SAFETY: the handle is open.
+        unsafe sqlite3_busy_timeout(handle, Self.patience)
+    }
+
+    deinit {
+        // A statement that still lives keeps the file until it goes.
+        // SAFETY: the handle is ours, and nobody has closed it.
+        unsafe sqlite3_close_v2(self.handle)
+    }
+
+    /// Whether closing the file leaves its `-wal` as it is.
+    ///
+    /// The corresponding C function is `sqlite3_file_control` with `SQLITE_FCNTL_PERSIST_WAL`.
+    borrowing func keepWAL(_ isKept: Bool) {
+        var flag: Int32 = isKept ? 1 : 0
+        // SAFETY: the handle is open, and the pointer is valid for the call.
+        _ = unsafe sqlite3_file_control(self.handle, "main", SQLITE_FCNTL_PERSIST_WAL, &flag)
+    }
+
+    private static func message(of handle: OpaquePointer) -> String {
+        // SAFETY: a NUL-terminated text, copied before anything else is done with the handle.
+        unsafe sqlite3_errmsg(handle).map { unsafe String(cString: $0) } ?? ""
+    }
+
+    /// What to throw for a result of this file.
+    borrowing func error(_ result: Int32, while action: String) -> StoreError {
+        // SAFETY: the handle is open.
+        StoreError(result, unsafe Self.message(of: self.handle), while: action)
+    }
+
+    /// Runs one statement or several, and forgets what they answer.
+    borrowing func execute(_ text: String) throws(StoreError) {
+        // SAFETY: the text is NUL-terminated for the call.
+        let result = unsafe sqlite3_exec(self.handle, text, nil, nil, nil)
+        guard result == SQLITE_OK else { throw self.error(result, while: Self.shortened(text)) }
+    }
+
+    /// Prepares a statement. The corresponding C function is `sqlite3_prepare_v3`.
+    borrowing func prepare(_ text: String) throws(StoreError) -> Statement {
+        var statement: OpaquePointer?
+        // SAFETY: the text is NUL-terminated for the call, which keeps a copy.
+        let result = unsafe sqlite3_prepare_v3(
+            self.handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard result == SQLITE_OK, let statement = unsafe statement else {
+            throw self.error(result, while: Self.shortened(text))
+        }
+        return unsafe Statement(adopting: statement, Self.shortened(text))
+    }
+
+    /// The number that a question is answered with; `nil` when there is no answer.
+    borrowing func number(_ question: String) throws(StoreError) -> Int64? {
+        let statement = try self.prepare(question)
+        return try statement.step() ? statement.optionalNumber(0) : nil
+    }
+
+    /// The text that a question is answered with.
+    borrowing func text(_ question: String) throws(StoreError) -> String? {
+        let statement = try self.prepare(question)
+        return try statement.step() ? statement.text(0) : nil
+    }
+
+    /// Does something whole or not at all.
+    borrowing func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+        try self.execute("BEGIN IMMEDIATE")
+        do {
+            let result = try body()
+            try self.execute("COMMIT")
+            return result
+        } catch {
+            // Some failures have rolled it back already.
+            try? self.execute("ROLLBACK")
+            throw error
+        }
+    }
+
+    private static func shortened(_ text: String) -> String {
+        String(text.prefix { $0 != "(" && $0 != "\n" }.prefix(60))
+    }
+}

@@ -1,0 +1,64 @@
+package import Arbitration
+package import Motion
+
+/// Something to be kept in the journal.
+package enum JournalEntry: Sendable {
+    /// Why an app got an event or did not.
+    case verdict(Verdict)
+    /// What an app was sent.
+    case event(JournalEvent)
+
+    /// Whether policy wants it on the disk before the power can fail.
+    var isPersistent: Bool {
+        switch self {
+        case .verdict(let verdict): verdict.isDelivered && verdict.rule?.terms.durability == .persistent
+        case .event: false
+        }
+    }
+}
+
+/// An event as it went out.
+package struct JournalEvent: Equatable, Sendable {
+    package var app: AppID
+    /// The app's own number for it.
+    package var sequence: UInt64
+    package var epoch: UInt64
+    package var generation: UInt64
+    package var time: Timestamp
+    package var detector: String
+    package var peak: Double
+    package var isSimulated: Bool
+    /// False when it was left out because the app does not read.
+    package var isSent: Bool
+
+    package init(
+        app: AppID, sequence: UInt64, epoch: UInt64, generation: UInt64, time: Timestamp, detector: String,
+        peak: Double,
+        isSimulated: Bool, isSent: Bool
+    ) {
+        self.app = app
+        self.sequence = sequence
+        self.epoch = epoch
+        self.generation = generation
+        self.time = time
+        self.detector = detector
+        self.peak = peak
+        self.isSimulated = isSimulated
+        self.isSent = isSent
+    }
+}
+
+/// A policy that came into force, as verdicts name it by its generation.
+package struct JournalPolicy: Equatable, Sendable {
+    package var generation: UInt64
+    /// None: the built-in policy.
+    package var files: [String]
+    /// Since when, in µs of the wall clock.
+    package var since: Int64
+
+    package init(generation: UInt64, files: [String], since: Int64) {
+        self.generation = generation
+        self.files = files
+        self.since = since
+    }
+}

@@ -1,0 +1,221 @@
+import Arbitration
+import Motion
+
+/// The durable record of events and verdicts: `journal.db`, bounded by age and size.
+struct JournalStore: ~Copyable {
+    var file: StoreFile
+    private let limits: StoreLimits
+    private let run: Int64
+    private let insertVerdict: Statement
+    private let insertEvent: Statement
+    /// The policies of this run that stand in the file.
+    private var written: Set<UInt64> = []
+    private var sinceTrim = 0
+
+    static let kind = StoreFile.Kind(
+        applicationID: 0x4A73_7402,
+        migrations: [
+            StoreFile.firstMigration,
+            """
+            CREATE TABLE run (
+                id INTEGER PRIMARY KEY, started INTEGER NOT NULL, boot TEXT NOT NULL, version TEXT NOT NULL) STRICT;
+            CREATE TABLE policy (
+                run INTEGER NOT NULL, generation INTEGER NOT NULL, since INTEGER NOT NULL, files TEXT NOT NULL,
+                PRIMARY KEY (run, generation)) STRICT, WITHOUT ROWID;
+            CREATE TABLE verdict (
+                id INTEGER PRIMARY KEY, run INTEGER NOT NULL, epoch INTEGER NOT NULL, app TEXT NOT NULL,
+                detector TEXT NOT NULL, preset TEXT NOT NULL, time INTEGER NOT NULL, wall INTEGER NOT NULL,
+                intensity REAL NOT NULL, reason TEXT NOT NULL, delivered INTEGER NOT NULL, generation INTEGER NOT NULL,
+                rule TEXT, place TEXT, detail BLOB NOT NULL) STRICT;
+            CREATE INDEX verdict_epoch ON verdict (epoch);
+            CREATE INDEX verdict_app ON verdict (app);
+            CREATE INDEX verdict_wall ON verdict (wall);
+            CREATE TABLE event (
+                id INTEGER PRIMARY KEY, run INTEGER NOT NULL, epoch INTEGER NOT NULL, app TEXT NOT NULL,
+                sequence INTEGER NOT NULL, detector TEXT NOT NULL, time INTEGER NOT NULL, wall INTEGER NOT NULL,
+                peak REAL NOT NULL, generation INTEGER NOT NULL, simulated INTEGER NOT NULL, sent INTEGER NOT NULL
+                ) STRICT;
+            CREATE INDEX event_epoch ON event (epoch);
+            CREATE INDEX event_app ON event (app);
+            """,
+        ], isDurable: false)
+
+    init(
+        _ file: consuming StoreFile, _ limits: StoreLimits, _ run: StoreRun
+    ) throws(StoreError) {
+        let number = try Self.number(of: run, in: file.database)
+        let insertVerdict = try file.database.prepare(
+            """
+            INSERT INTO verdict (run, epoch, app, detector, preset, time, wall, intensity, reason, delivered, generation, \
+            rule, place, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+        let insertEvent = try file.database.prepare(
+            """
+            INSERT INTO event (run, epoch, app, sequence, detector, time, wall, peak, generation, simulated, sent) \
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+        try Self.removeOld(limits.journalAge, before: run.started, from: file.database)
+        self.limits = limits
+        self.run = number
+        self.insertVerdict = insertVerdict
+        self.insertEvent = insertEvent
+        self.file = file
+    }
+
+    /// The number of our run, which may have had this file open before.
+    private static func number(of run: StoreRun, in database: borrowing Database) throws(StoreError) -> Int64 {
+        let known = try database.prepare("SELECT id FROM run WHERE started = ? AND boot = ?")
+        try known.bind(1, run.started)
+        try known.bind(2, run.boot)
+        if try known.step() { return known.number(0) }
+        known.reset()
+        let insert = try database.prepare("INSERT INTO run (started, boot, version) VALUES (?, ?, ?) RETURNING id")
+        try insert.bind(1, run.started)
+        try insert.bind(2, run.boot)
+        try insert.bind(3, run.version)
+        guard try insert.step() else { throw StoreError(.broken, "a run has no number") }
+        let number = insert.number(0)
+        try insert.run()
+        return number
+    }
+
+    // MARK: In
+
+    /// Keeps all of it or nothing.
+    mutating func append(_ rows: ArraySlice<JournalRow>, policies: [UInt64: JournalPolicy]) throws(StoreError) {
+        let isPersistent = rows.contains { $0.entry.isPersistent }
+        if isPersistent { try self.file.database.execute("PRAGMA synchronous = FULL") }
+        var added: Set<UInt64> = []
+        do {
+            try self.file.database.transaction { () throws(StoreError) in
+                for row in rows {
+                    switch row.entry {
+                    case .event(let event): try self.insert(event, row.wall)
+                    case .verdict(let verdict):
+                        let generation = verdict.generation
+                        if !self.written.contains(generation), added.insert(generation).inserted {
+                            try self.insert(
+                                policies[generation]
+                                    ?? JournalPolicy(generation: generation, files: [], since: row.wall))
+                        }
+                        try self.insert(verdict, row.wall)
+                    }
+                }
+            }
+        } catch {
+            if isPersistent { try? self.file.database.execute("PRAGMA synchronous = NORMAL") }
+            throw error
+        }
+        if isPersistent { try self.file.database.execute("PRAGMA synchronous = NORMAL") }
+        self.written.formUnion(added)
+        self.sinceTrim += rows.count
+    }
+
+    private borrowing func insert(_ verdict: Verdict, _ wall: Int64) throws(StoreError) {
+        try self.insertVerdict.bind(1, self.run)
+        try self.insertVerdict.bind(2, verdict.epoch)
+        try self.insertVerdict.bind(3, verdict.id.name)
+        try self.insertVerdict.bind(4, verdict.detector)
+        try self.insertVerdict.bind(5, verdict.preset)
+        try self.insertVerdict.bind(6, verdict.time.microseconds)
+        try self.insertVerdict.bind(7, wall)
+        // SQLite takes what is no number for nothing at all.
+        try self.insertVerdict.bind(8, verdict.intensity.isNaN ? 0 : verdict.intensity)
+        try self.insertVerdict.bind(9, verdict.reason.name)
+        try self.insertVerdict.bind(10, verdict.isDelivered)
+        try self.insertVerdict.bind(11, verdict.generation)
+        try self.insertVerdict.bind(12, verdict.rule?.name)
+        try self.insertVerdict.bind(13, verdict.rule?.place.lineDescription)
+        try self.insertVerdict.bind(14, verdict.encoded)
+        try self.insertVerdict.run()
+    }
+
+    private borrowing func insert(_ event: JournalEvent, _ wall: Int64) throws(StoreError) {
+        try self.insertEvent.bind(1, self.run)
+        try self.insertEvent.bind(2, event.epoch)
+        try self.insertEvent.bind(3, event.app.name)
+        try self.insertEvent.bind(4, event.sequence)
+        try self.insertEvent.bind(5, event.detector)
+        try self.insertEvent.bind(6, event.time.microseconds)
+        try self.insertEvent.bind(7, wall)
+        try self.insertEvent.bind(8, event.peak.isNaN ? 0 : event.peak)
+        try self.insertEvent.bind(9, event.generation)
+        try self.insertEvent.bind(10, event.isSimulated)
+        try self.insertEvent.bind(11, event.isSent)
+        try self.insertEvent.run()
+    }
+
+    private borrowing func insert(_ policy: JournalPolicy) throws(StoreError) {
+        let insert = try self.file.database.prepare(
+            "INSERT OR IGNORE INTO policy (run, generation, since, files) VALUES (?, ?, ?, ?)")
+        try insert.bind(1, self.run)
+        try insert.bind(2, policy.generation)
+        try insert.bind(3, policy.since)
+        try insert.bind(4, policy.files.joined(separator: "\n"))
+        try insert.run()
+    }
+
+    /// Writes something that changes nothing, to see whether that is possible.
+    borrowing func probe() throws(StoreError) { try self.file.probe() }
+
+    // MARK: Bounds
+
+    /// Does what is to be done now and then after a commit: makes room, and puts things in their place.
+    mutating func tidy(at wall: Int64) throws(StoreError) {
+        if self.sinceTrim >= Self.trimEvery {
+            self.sinceTrim = 0
+            try Self.removeOld(self.limits.journalAge, before: wall, from: self.file.database)
+            try self.removeExcess()
+        }
+        try self.file.checkpointIfDue(limit: self.limits.journalBytes)
+    }
+
+    private static let trimEvery = 1_024
+
+    /// Removes what is too old at `wall`.
+    private static func removeOld(
+        _ age: TimeSpan, before wall: Int64, from database: borrowing Database
+    ) throws(StoreError) {
+        let cut = wall.subtractingReportingOverflow(age.microseconds)
+        guard !cut.overflow else { return }
+        for table in ["verdict", "event"] {
+            // The oldest stand first, so that nothing is read but what goes. A clock that was set back and forth may keep
+            // some a little longer.
+            try database.execute(
+                """
+                DELETE FROM \(table) WHERE id < coalesce((SELECT id FROM \(table) WHERE wall >= \(cut.partialValue) \
+                ORDER BY id LIMIT 1), 9223372036854775807)
+                """)
+        }
+    }
+
+    /// Removes the oldest until the file is as small as it may be, and gives the room back.
+    private borrowing func removeExcess() throws(StoreError) {
+        try self.removeExcess(from: self.file.database)
+    }
+
+    private borrowing func removeExcess(from database: borrowing Database) throws(StoreError) {
+        let page = try database.number("PRAGMA page_size") ?? 4_096
+        let most = self.limits.journalBytes / page
+        while true {
+            let pages = try database.number("PRAGMA page_count") ?? 0
+            let used = pages - (try database.number("PRAGMA freelist_count") ?? 0)
+            guard used > most - most / 8 else { break }
+            var hasMore = false
+            for table in ["verdict", "event"] {
+                let first = try database.number("SELECT min(id) FROM \(table)")
+                let last = try database.number("SELECT max(id) FROM \(table)")
+                guard let first, let last else { continue }
+                hasMore = true
+                try database.execute("DELETE FROM \(table) WHERE id <= \(first + (last - first) / 16)")
+            }
+            guard hasMore else { break }
+        }
+        try database.execute(
+            """
+            DELETE FROM policy WHERE run < coalesce((SELECT run FROM verdict ORDER BY id LIMIT 1), \(self.run));
+            DELETE FROM run WHERE id < coalesce((SELECT run FROM verdict ORDER BY id LIMIT 1), \(self.run));
+            """)
+        if try database.number("PRAGMA page_count") ?? 0 > most { try database.execute("PRAGMA incremental_vacuum") }
+    }
+}

@@ -1,0 +1,181 @@
+import Glibc
+package import Motion
+
+/// What is kept on the disk, and the one thread that writes it.
+///
+/// Everything here belongs to the loop's thread and returns at once, whatever the disk does. What the writer has to say
+/// is fetched with `takeNews` after it called `notify`.
+///
+/// Deliberately not `Sendable`: it belongs to the loop's thread.
+package final class Store {
+    private let shared: Monitor<StoreQueue>
+    private let limits: StoreLimits
+    private let notify: @Sendable () -> Void
+    private var waiting: [UInt64: (Result<JournalAnswer, JournalFailure>) -> Void] = [:]
+    private var lastQuestion: UInt64 = 0
+    /// The last epoch of which the writer need not be told yet.
+    private var quietUntil: UInt64 = .max
+
+    /// Starts the writer, which makes the directory and what goes into it.
+    ///
+    /// - Parameter notify: Called from the writer's thread, or from within a call: there is something for `takeNews`.
+    package init(
+        in directory: String, run: StoreRun, limits: StoreLimits = StoreLimits(),
+        notify: @escaping @Sendable () -> Void
+    ) {
+        self.limits = limits
+        self.notify = notify
+        self.shared = Monitor(StoreQueue(epochFloor: UInt64(max(0, run.started))))
+        let writer = StoreWriter.Launch(
+            directory: directory, run: run, limits: limits, shared: self.shared, notify: notify)
+        if !writer.start() {
+            self.shared.withLock { queue in
+                queue.news.append(.failed("cannot start the thread that writes"))
+                queue.isOver = true
+            }
+            notify()
+        }
+    }
+
+    // MARK: Epochs
+
+    /// The epochs to begin with; `nil` when the disk does not answer in time, and then they come with the news.
+    ///
+    /// The one call that waits, for the start of a program.
+    package func firstEpochs(within patience: TimeSpan) -> EpochBlock? {
+        let deadline = Monitor<StoreQueue>.now() + patience.microseconds
+        let block: EpochBlock? = self.shared.wait { queue in
+            if let block = queue.firstEpochs {
+                queue.firstEpochs = nil
+                return .done(block)
+            }
+            if queue.isFailing || queue.isOver || Monitor<StoreQueue>.now() >= deadline { return .done(nil) }
+            return .wait(until: deadline)
+        }
+        if let block { self.expect(block.end) }
+        return block
+    }
+
+    private func expect(_ end: UInt64) { self.quietUntil = end - min(end, self.limits.epochBlock / 2) }
+
+    /// Takes note of how far epochs have come. More are reserved long before they run out.
+    package func useEpochs(upTo last: UInt64) {
+        guard last >= self.quietUntil else { return }
+        self.quietUntil = .max
+        let end = last.addingReportingOverflow(self.limits.epochBlock)
+        self.shared.change { queue in
+            queue.wantedEpochs = end.overflow ? .max : end.partialValue
+            return ((), true)
+        }
+    }
+
+    // MARK: Rows
+
+    /// Has something kept. When there is no room it is left out, and counted.
+    package func keep(_ entry: JournalEntry, at wall: Int64) {
+        let isBad = self.shared.change { queue in
+            guard queue.outstanding < self.limits.waitingRows else {
+                queue.dropped &+= 1
+                let isNews = !queue.hasOverflowed
+                queue.hasOverflowed = true
+                if isNews { queue.news.append(.failed("rows are left out: the disk is too slow for them")) }
+                return (isNews, false)
+            }
+            if queue.rows.isEmpty { queue.lingerUntil = Monitor<StoreQueue>.now() + self.limits.linger.microseconds }
+            queue.rows.append(JournalRow(entry: entry, wall: wall))
+            queue.outstanding += 1
+            let isUrgent = entry.isPersistent || queue.rows.count == self.limits.waitingRows / 8
+            if isUrgent { queue.isUrgent = true }
+            return (false, isUrgent || queue.isIdle)
+        }
+        if isBad { self.notify() }
+    }
+
+    /// A policy came into force; verdicts will name its generation.
+    package func keep(_ policy: JournalPolicy) {
+        self.shared.withLock { $0.policies.append(policy) }
+    }
+
+    // MARK: Questions
+
+    /// Asks for stored verdicts. The answer comes in some `takeNews`, together with all that was kept before.
+    package func ask(
+        _ query: JournalQuery, then: @escaping (Result<JournalAnswer, JournalFailure>) -> Void
+    ) {
+        self.lastQuestion &+= 1
+        let number = self.lastQuestion
+        self.waiting[number] = then
+        let isAsked = self.shared.change { queue in
+            guard queue.questions.count < Self.mostQuestions, !queue.isOver else { return (false, false) }
+            queue.questions.append((number, query))
+            return (true, true)
+        }
+        guard !isAsked else { return }
+        self.shared.withLock {
+            $0.news.append(
+                .answer(number, .failure(JournalFailure(description: "too many questions wait for the disk"))))
+        }
+        self.notify()
+    }
+
+    private static let mostQuestions = 64
+
+    // MARK: News
+
+    /// What people or the broker are to know.
+    package enum News: Sendable {
+        /// More epochs are reserved; these are the first ones.
+        case epochs(EpochBlock)
+        /// A file is broken, and stands beside as FILE.broken.
+        case setAside(String)
+        case failed(String)
+        case recovered
+    }
+
+    /// Fetches what the writer has to say, and runs the answers to questions.
+    package func takeNews() -> [News] {
+        var told: [News] = []
+        for news in self.shared.withLock({ queue in queue.takeNews() }) {
+            switch news {
+            case .answer(let number, let result): self.waiting.removeValue(forKey: number)?(result)
+            case .epochs(let block):
+                self.expect(block.end)
+                told.append(.epochs(block))
+            case .extended(let end): self.expect(end)
+            case .setAside(let why): told.append(.setAside(why))
+            case .failed(let why): told.append(.failed(why))
+            case .recovered: told.append(.recovered)
+            }
+        }
+        return told
+    }
+
+    package var health: StoreHealth {
+        self.shared.withLock { $0.isFailing || $0.hasOverflowed || $0.isOver ? .degraded : .ok }
+    }
+
+    /// Rows that are in the journal, and rows that were left out.
+    package var counts: (written: UInt64, dropped: UInt64) { self.shared.withLock { ($0.written, $0.dropped) } }
+
+    /// Has the writer write what there is and end; does not wait longer than that.
+    package func close(within patience: TimeSpan) {
+        let deadline = Monitor<StoreQueue>.now() + patience.microseconds
+        self.shared.change { queue in
+            queue.isStopping = true
+            return ((), true)
+        }
+        self.shared.wait { queue in
+            queue.isOver || Monitor<StoreQueue>.now() >= deadline ? .done(()) : .wait(until: deadline)
+        }
+    }
+
+    deinit { self.close(within: .zero) }
+}
+
+@available(*, unavailable)
+extension Store: Sendable {}
+
+/// Why a question has no answer.
+package struct JournalFailure: Swift.Error, Equatable, Sendable, CustomStringConvertible {
+    package let description: String
+}

@@ -1,0 +1,43 @@
+package import Motion
+
+/// How much is kept, and for how long.
+package struct StoreLimits: Equatable, Sendable {
+    /// The journal's file; what stands beside it until the next checkpoint comes on top.
+    package var journalBytes: Int64 = 64 << 20
+    package var journalAge = TimeSpan.seconds(30 * 86_400)
+    /// Rows that wait to be written. What does not find room is left out, and counted.
+    package var waitingRows = 4_096
+    /// How long to wait for more rows, so that they are written together.
+    package var linger = TimeSpan.milliseconds(10)
+    /// How long after a failure to try again.
+    package var retry = TimeSpan.seconds(1)
+    /// How many epochs to reserve at a time: as many as the wall clock counts microseconds while a broker starts, so that
+    /// it stays ahead of all that were given out.
+    package var epochBlock: UInt64 = 65_536
+
+    package init() {}
+}
+
+/// One life of the broker, as the journal tells them apart.
+package struct StoreRun: Equatable, Sendable {
+    /// In µs of the wall clock.
+    package var started: Int64
+    /// Which boot of the system it belongs to.
+    package var boot: String
+    package var version: String
+
+    package init(started: Int64, boot: String, version: String) {
+        self.started = started
+        self.boot = boot
+        self.version = version
+    }
+}
+
+/// Whether what must last is on the disk.
+package enum StoreHealth: String, Sendable {
+    case ok
+    /// The disk is full or fails, or is too slow. Delivery goes on; it mends by itself.
+    case degraded
+    /// Nothing is kept, as was asked for.
+    case off
+}

@@ -1,0 +1,36 @@
+import CSQLite
+import Glibc
+
+/// Why the disk did not do what it was asked for.
+struct StoreError: Swift.Error, Equatable, Sendable, CustomStringConvertible {
+    enum Code: Equatable, Sendable {
+        /// What is in the file is not what was written to it: to be set aside.
+        case broken
+        /// It may go well later: the disk is full or fails, or somebody else holds the file.
+        case unavailable
+    }
+
+    let code: Code
+    /// What was being done, and what was said to it.
+    let description: String
+
+    init(_ code: Code, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+
+    /// What SQLite's result code means to us.
+    init(_ result: Int32, _ message: String, while action: String) {
+        let primary = result & 0xFF
+        let isBroken = primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB
+        self.init(isBroken ? .broken : .unavailable, "\(action): \(message) (\(result))")
+    }
+
+    /// What `errno` tells of a system call on a file. To be made before anything else can change `errno`.
+    static func system(_ action: String) -> StoreError {
+        let code = errno
+        // SAFETY: strerror never returns NULL, and the text is copied before another call can replace it.
+        let text = unsafe strerror(code).map { unsafe String(cString: $0) } ?? ""
+        return StoreError(.unavailable, "\(action): \(text)")
+    }
+}

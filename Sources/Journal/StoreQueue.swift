@@ -1,0 +1,59 @@
+/// A row that waits to be written.
+struct JournalRow: Sendable {
+    let entry: JournalEntry
+    /// When it was made, in µs of the wall clock.
+    let wall: Int64
+}
+
+/// What the loop's thread and the writer hand to each other.
+struct StoreQueue: Sendable {
+    // To the writer.
+    var rows: [JournalRow] = []
+    /// Rows that are not written yet: these, and those that the writer has taken.
+    var outstanding = 0
+    /// Until when to wait for more rows.
+    var lingerUntil: Int64 = 0
+    /// True: not to wait for more.
+    var isUrgent = false
+    var policies: [JournalPolicy] = []
+    var questions: [(UInt64, JournalQuery)] = []
+    /// Where the first epochs must not begin before; `nil` when they are reserved.
+    var epochFloor: UInt64?
+    /// How far epochs are to be reserved.
+    var wantedEpochs: UInt64?
+    var isStopping = false
+
+    // From the writer.
+    /// True: it waits for a change, and somebody has to tell it.
+    var isIdle = false
+    /// Reserved, and not fetched yet.
+    var firstEpochs: EpochBlock?
+    var news: [Item] = []
+    var isFailing = false
+    /// Rows were left out since everything was written last.
+    var hasOverflowed = false
+    var written: UInt64 = 0
+    var dropped: UInt64 = 0
+    /// The writer has ended.
+    var isOver = false
+
+    enum Item: Sendable {
+        case answer(UInt64, Result<JournalAnswer, JournalFailure>)
+        case epochs(EpochBlock)
+        case extended(UInt64)
+        case setAside(String)
+        case failed(String)
+        case recovered
+    }
+
+    init(epochFloor: UInt64) { self.epochFloor = epochFloor }
+
+    mutating func takeNews() -> [Item] {
+        if let block = self.firstEpochs {
+            self.firstEpochs = nil
+            self.news.append(.epochs(block))
+        }
+        defer { self.news = [] }
+        return self.news
+    }
+}

@@ -1,0 +1,164 @@
+import Arbitration
+import Journal
+import Motion
+import TestSupport
+import Testing
+
+/// What is kept, and how it is found again.
+@Suite struct JournalTests {
+    @Test func whatIsKeptIsFoundAgain() throws {
+        let place = try Directory()
+        let given = verdicts(20)
+        #expect(given.count == 40)
+        do {
+            let keeper = Keeper(place)
+            keeper.store.keep(JournalPolicy(generation: 1, files: ["/etc/a.conf", "/etc/b.conf"], since: 7))
+            keeper.keep(given)
+            // Asked at once, and answered with all that came before.
+            #expect(try keeper.ask(JournalQuery()).verdicts.map(\.verdict) == given)
+            #expect(keeper.store.counts.written == 40 && keeper.store.counts.dropped == 0)
+            #expect(keeper.store.health == .ok)
+            keeper.close()
+        }
+        // A clean end leaves nothing beside the files.
+        #expect(!place.has("journal.db-wal") && !place.has("state.db-wal"))
+
+        let keeper = Keeper(place, started: 900_000_000)
+        keeper.store.keep(JournalPolicy(generation: 1, files: ["/etc/other.conf"], since: 900_000_001))
+        let later = verdicts(1, after: 1_000)
+        try keeper.keepAndWait(later, from: 901_000_000)
+        let all = try keeper.ask(JournalQuery())
+        #expect(all.verdicts.map(\.verdict) == given + later && all.unreadable == 0)
+        for (stored, verdict) in zip(all.verdicts, given) {
+            #expect(Explanation(stored.verdict) == Explanation(verdict))
+            #expect(stored.policy == JournalPolicy(generation: 1, files: ["/etc/a.conf", "/etc/b.conf"], since: 7))
+            #expect(stored.started == 1_000_000 && stored.boot == "boot")
+        }
+        #expect(all.verdicts.last?.policy.files == ["/etc/other.conf"])
+
+        let hard = AppID("org.example.Hard")
+        #expect(try keeper.ask(JournalQuery(epoch: 3)).verdicts.map(\.verdict) == given.filter { $0.epoch == 3 })
+        #expect(
+            try keeper.ask(JournalQuery(epoch: 3, app: hard)).verdicts.map(\.verdict)
+                == given.filter { $0.epoch == 3 && $0.id == hard })
+        #expect(
+            try keeper.ask(JournalQuery(app: hard, limit: 2)).verdicts.map(\.verdict.epoch)
+                == [given.last?.epoch, later.first?.epoch])
+        #expect(try keeper.ask(JournalQuery(epoch: 999)).verdicts.isEmpty)
+        // Two seconds of the wall clock, both ends included.
+        #expect(
+            try keeper.ask(JournalQuery(since: 4_000_000, until: 6_000_000)).verdicts.map(\.wall)
+                == [4_000_000, 5_000_000, 6_000_000])
+        // All of it, a part at a time.
+        var found: [Verdict] = []
+        var last: Int64?
+        while true {
+            let part = try keeper.ask(JournalQuery(after: last, keeping: .oldest, limit: 7))
+            guard let next = part.last else { break }
+            found += part.verdicts.map(\.verdict)
+            last = next
+        }
+        #expect(found == given + later)
+    }
+
+    @Test func othersCanReadItWithSQL() throws {
+        let place = try Directory()
+        let keeper = Keeper(place)
+        keeper.store.keep(
+            .event(
+                JournalEvent(
+                    app: AppID("org.example.Hard"), sequence: 1, epoch: 1, generation: 1, time: .zero, detector: "d1",
+                    peak: 3, isSimulated: true, isSent: true)), at: 1)
+        try keeper.keepAndWait(verdicts(1))
+        let rows = try place.sql(
+            "journal.db",
+            "SELECT epoch, app, detector, preset, time, wall, reason, delivered, rule, place FROM verdict ORDER BY app")
+        #expect(
+            rows == """
+                1|org.example.Gentle|d0|shake|0|2000000|S4.outranked|0|any|/etc/jostle/policy.d/10-a.conf:5
+                1|org.example.Hard|d1|shake|0|3000000|S5.sent|1|any|/etc/jostle/policy.d/10-a.conf:5
+
+                """)
+        #expect(
+            try place.sql("journal.db", "SELECT app, sequence, epoch, peak, simulated, sent FROM event")
+                == "org.example.Hard|1|1|3.0|1|1\n")
+        // For nobody else.
+        #expect(
+            try Tool.run(["stat", "-c%a", place.path, place.file("journal.db"), place.file("journal.db-wal")]).stdout
+                == "700\n600\n600\n")
+    }
+
+    @Test func theOldestGoWhenItIsFull() throws {
+        let place = try Directory()
+        var limits = Keeper.quick
+        limits.journalBytes = 1 << 20
+        limits.waitingRows = 100_000
+        let keeper = Keeper(place, limits: limits)
+        let given = verdicts(4_000)
+        try keeper.keepAndWait(given)
+        let kept = try keeper.ask(JournalQuery()).verdicts.map(\.verdict)
+        #expect(kept.count > 500 && kept.count < given.count)
+        #expect(kept == Array(given.suffix(kept.count)))
+        keeper.close()
+        #expect(try place.size("journal.db") <= 1 << 20)
+    }
+
+    @Test func theOldGoByThemselves() throws {
+        let place = try Directory()
+        var limits = Keeper.quick
+        limits.journalAge = .seconds(60)
+        let given = verdicts(50)
+        do {
+            let keeper = Keeper(place, limits: limits)
+            try keeper.keepAndWait(given)
+            keeper.close()
+        }
+        // The last one was made at 101 s.
+        let keeper = Keeper(place, started: 121_000_000, limits: limits)
+        let kept = try keeper.ask(JournalQuery()).verdicts
+        #expect(kept.map(\.verdict) == Array(given.suffix(41)) && kept.first?.wall == 61_000_000)
+    }
+
+    @Test func whatFindsNoRoomIsLeftOutAndCounted() throws {
+        let place = try Directory()
+        // No directory can be made where a file is.
+        let parent = String(place.path.dropLast(2))
+        #expect(try Tool.run(["touch", parent]).status == 0)
+        var limits = Keeper.quick
+        limits.waitingRows = 16
+        let keeper = Keeper(place, limits: limits)
+        #expect(keeper.store.firstEpochs(within: .seconds(20)) == nil)
+        try keeper.until("trouble") { keeper.store.health == .degraded }
+        let given = verdicts(20)
+        keeper.keep(given)
+        #expect(keeper.store.counts.dropped == 24 && keeper.store.counts.written == 0)
+        #expect(throws: JournalFailure.self) { try keeper.ask(JournalQuery()) }
+        #expect(keeper.news.filter { $0.hasPrefix("failed") }.count <= 2)
+
+        #expect(try Tool.run(["rm", parent]).status == 0)
+        try keeper.until("recovery") { keeper.store.health == .ok }
+        try keeper.until("rows") { keeper.store.counts.written == 16 }
+        #expect(try keeper.ask(JournalQuery()).verdicts.map(\.verdict) == Array(given.prefix(16)))
+        #expect(keeper.news.contains { $0.hasPrefix("epochs") })
+        #expect(keeper.news.contains("recovered"))
+    }
+
+    @Test func somebodyElseMayHoldIt() throws {
+        let place = try Directory()
+        let keeper = Keeper(place)
+        try keeper.keepAndWait(verdicts(1))
+        let holder = try BackgroundProgram(tool: [
+            "python3", "-uc",
+            "import signal,sqlite3,sys;c=sqlite3.connect(sys.argv[1]);c.execute('BEGIN IMMEDIATE');print('held');signal.pause()",
+            place.file("journal.db"),
+        ])
+        _ = try holder.waitForLine { $0 == "held" }
+        keeper.keep(verdicts(1, after: 1))
+        try keeper.until("trouble") { keeper.store.health == .degraded }
+        // What is there can be read.
+        #expect(try keeper.ask(JournalQuery()).verdicts.count == 2)
+        _ = try holder.terminate()
+        try keeper.until("recovery") { keeper.store.health == .ok && keeper.store.counts.written == 4 }
+        #expect(keeper.store.counts.dropped == 0)
+    }
+}

@@ -1,0 +1,138 @@
+import Arbitration
+import Foundation
+import Journal
+import Motion
+import TestSupport
+import Testing
+
+/// A directory of a test's own, gone with it.
+final class Directory {
+    let path: String
+    private let parent: String
+
+    init() throws {
+        var template = Array("/tmp/jostle-state-XXXXXX".utf8CString)
+        try #require(mkdtemp(&template) != nil)
+        self.parent = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        // Not there yet, and neither is what it is in.
+        self.path = "\(self.parent)/a/b"
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: self.parent) }
+
+    func file(_ name: String) -> String { "\(self.path)/\(name)" }
+    func has(_ name: String) -> Bool { FileManager.default.fileExists(atPath: self.file(name)) }
+
+    func size(_ name: String) throws -> Int {
+        try #require(FileManager.default.attributesOfItem(atPath: self.file(name))[.size] as? Int)
+    }
+
+    func bytes(_ name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: self.file(name))) }
+    func write(_ data: Data, to name: String) throws { try data.write(to: URL(fileURLWithPath: self.file(name))) }
+    func remove(_ name: String) throws { try FileManager.default.removeItem(atPath: self.file(name)) }
+
+    /// Has another program do something to a file.
+    func python(_ script: String, on name: String) throws {
+        let result = try Tool.run([
+            "python3", "-c", "import sqlite3,sys;c=sqlite3.connect(sys.argv[1])\n\(script)", self.file(name),
+        ])
+        try #require(result.status == 0, "\(result.stderr)")
+    }
+
+    /// What another program reads in a file.
+    func sql(_ name: String, _ statement: String) throws -> String {
+        let script = """
+            import sqlite3, sys
+            for row in sqlite3.connect('file:%s?mode=ro' % sys.argv[1], uri=True).execute(sys.argv[2]):
+                print(*row, sep='|')
+            """
+        let result = try Tool.run(["python3", "-c", script, self.file(name), statement])
+        try #require(result.status == 0, "\(result.stderr)")
+        return result.stdout
+    }
+}
+
+/// A store and its news, as a loop would fetch them.
+final class Keeper {
+    let store: Store
+    private let bell: DispatchSemaphore
+    private(set) var news: [String] = []
+
+    /// - Parameter started: The wall clock at the start, in µs.
+    init(_ place: Directory, started: Int64 = 1_000_000, limits: StoreLimits = Keeper.quick) {
+        let bell = DispatchSemaphore(value: 0)
+        self.bell = bell
+        let run = StoreRun(started: started, boot: "boot", version: "test")
+        self.store = Store(in: place.path, run: run, limits: limits) { bell.signal() }
+    }
+
+    /// No waiting for more rows, and a short one before another try.
+    static var quick: StoreLimits {
+        var limits = StoreLimits()
+        limits.linger = .zero
+        limits.retry = .milliseconds(20)
+        return limits
+    }
+
+    /// Fetches news until it is so.
+    func until(_ what: String, _ isSo: () -> Bool) throws {
+        let deadline = DispatchTime.now() + 20
+        while true {
+            for news in self.store.takeNews() { self.news.append("\(news)") }
+            if isSo() { return }
+            guard self.bell.wait(timeout: min(deadline, .now() + 0.02)) == .success || .now() < deadline else {
+                throw Failure("\(what): not within 20 s; news: \(self.news)")
+            }
+        }
+    }
+
+    func ask(_ query: JournalQuery) throws -> JournalAnswer {
+        var answer: Result<JournalAnswer, JournalFailure>?
+        self.store.ask(query) { answer = $0 }
+        try self.until("an answer") { answer != nil }
+        return try #require(answer).get()
+    }
+
+    func epochs() throws -> EpochBlock { try #require(self.store.firstEpochs(within: .seconds(20))) }
+
+    /// Keeps verdicts one second apart.
+    func keep(_ verdicts: [Verdict], from wall: Int64 = 2_000_000) {
+        for (index, verdict) in verdicts.enumerated() {
+            self.store.keep(.verdict(verdict), at: wall + Int64(index) * 1_000_000)
+        }
+    }
+
+    func keepAndWait(_ verdicts: [Verdict], from wall: Int64 = 2_000_000) throws {
+        let before = self.store.counts.written
+        self.keep(verdicts, from: wall)
+        try self.until("\(verdicts.count) rows") { self.store.counts.written >= before + UInt64(verdicts.count) }
+    }
+
+    func close() { self.store.close(within: .seconds(20)) }
+}
+
+/// Verdicts of real contests: two apps, of which the one with the higher threshold gets each motion.
+func verdicts(_ motions: Int, after epoch: UInt64 = 0) -> [Verdict] {
+    var group = GroupConfiguration(name: "shake", place: Place(file: "/etc/jostle/policy.d/10-a.conf", line: 1))
+    group.mode = .exclusive
+    group.select = [.specificity]
+    let rule = Rule(
+        name: "any", place: Place(file: "/etc/jostle/policy.d/10-a.conf", line: 5), effect: .allow, note: "why not",
+        group: "shake")
+    var arbiter = Arbiter(policy: Policy(groups: [group], rules: [rule]), epoch: epoch)
+    var actions: [ArbiterAction] = []
+    func tell(_ input: ArbiterInput, at time: Timestamp) { arbiter.take(input, at: time, into: &actions) }
+    for (index, name) in ["org.example.Gentle", "org.example.Hard"].enumerated() {
+        let app = AppHandle(UInt32(index))
+        let facts = DetectorFacts(name: "d\(index)", preset: "shake", threshold: 1.5 + Double(index), rest: .zero)
+        tell(.app(app, AppID(name), AppFacts()), at: .zero)
+        tell(.detector(DetectorID(UInt32(index)), app, facts), at: .zero)
+    }
+    for motion in 0..<motions {
+        let time = Timestamp(microseconds: Int64(motion) * 2_000_000)
+        tell(.hits((0..<2).map { Hit(detector: DetectorID($0), time: time, peak: 3) }), at: time)
+    }
+    let end = Timestamp(microseconds: .max / 2)
+    tell(.motion(end), at: end)
+    return actions.compactMap { if case .verdict(let verdict) = $0 { verdict } else { nil } }
+}
