@@ -128,11 +128,14 @@ let package = Package(
             ],
             linkerSettings: [withoutRuntime]),
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: [.define("_GNU_SOURCE")]),
+        .target(
+            name: "DetectionModel", dependencies: ["Detection", "Motion"], path: "Tests/DetectionModel",
+            swiftSettings: strict),
         .target(name: "TestSupport", dependencies: ["CTestSupport"], path: "Tests/TestSupport", swiftSettings: audited),
 
         tests("MotionTests", ["Motion"]),
         tests("TracesTests", ["Traces", "Motion"]),
-        tests("DetectionTests", ["Detection", "Motion"]),
+        tests("DetectionTests", ["Detection", "DetectionModel", "Motion"]),
         tests("ReplayTests", ["Replay", "Traces", "Detection", "Motion"]),
         tests("ArbitrationTests", ["Arbitration", "Motion"]),
         tests("JournalTests", ["Journal", "Arbitration", "Motion", "TestSupport"]),

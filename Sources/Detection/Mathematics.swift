@@ -1,7 +1,7 @@
 /// The few functions that the standard library leaves to the C library.
 ///
 /// Written here so that the same samples give the same bits on every machine.
-enum Mathematics {
+package enum Mathematics {
     /// The arc tangents of 0, 1/8, …, 1.
     private static let eighths: [Double] = [
         0, 0.12435499454676144, 0.24497866312686414, 0.35877067027057225, 0.4636476090008061, 0.5585993153435624,
@@ -9,10 +9,12 @@ enum Mathematics {
     ]
 
     /// The angle of the point (x, y) in radians, from -π to π; 0 for the origin.
-    static func arctangent(_ y: Double, _ x: Double) -> Double {
+    package static func arctangent(_ y: Double, _ x: Double) -> Double {
+        // The larger and the smaller of two do not pass on what is undefined.
+        guard !y.isNaN, !x.isNaN else { return .nan }
         let (ax, ay) = (x.magnitude, y.magnitude)
         let larger = max(ax, ay)
-        guard larger > 0 else { return y.isNaN || x.isNaN ? .nan : 0 }
+        guard larger > 0 else { return 0 }
         guard larger < .infinity else { return .nan }
         var angle = self.arctangent(ofUnit: min(ax, ay) / larger)
         if ay > ax { angle = .pi / 2 - angle }
@@ -21,7 +23,7 @@ enum Mathematics {
     }
 
     /// The arc cosine of `cosine` in radians; what rounding put beyond ±1 counts as ±1.
-    static func arccosine(_ cosine: Double) -> Double {
+    package static func arccosine(_ cosine: Double) -> Double {
         let bounded = max(-1, min(1, cosine))
         return self.arctangent((1 - bounded * bounded).squareRoot(), bounded)
     }
@@ -42,7 +44,7 @@ enum Mathematics {
     }
 
     /// 1 - exp(-ratio): how far a filter goes towards its input in `ratio` time constants.
-    static func approach(_ ratio: Double) -> Double {
+    package static func approach(_ ratio: Double) -> Double {
         guard ratio > 0 else { return 0 }
         guard ratio < 40 else { return 1 }
         var small = ratio

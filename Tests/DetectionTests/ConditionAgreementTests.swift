@@ -104,6 +104,10 @@ import Testing
             return (last.z - before.z) / (Double(last.time - before.time) / 1_000_000) > 10
         },
         Case(text: "x / (y - y) > 1 or z > 1g") { _ in false },
+        Case(text: "max(abs(x / (y - y)), abs(z / 1g)) > 1") { _ in false },
+        Case(text: "atan2(x / (y - y), z / 1g) > 0deg") { _ in false },
+        Case(text: "not (z > 0g then x / (y - y) > 1 within 1s)") { _ in false },
+        Case(text: "reversals(x, y, y / (y - y) * 1g, over: 1g, within: 1s) < 1") { _ in false },
         Case(text: "sqrt(x * y) > 0.5g or z < 0g") { looks in
             guard let last = looks.last, last.x * last.y >= 0 else { return false }
             return (last.x * last.y).squareRoot() > 0.5 || last.z < 0

@@ -161,6 +161,7 @@ import Testing
         #expect(Mathematics.arctangent(1, 0) == .pi / 2)
         #expect(Mathematics.arctangent(0, -1) == .pi)
         #expect(Mathematics.arctangent(.infinity, 1).isNaN)
+        #expect(Mathematics.arctangent(.nan, 1).isNaN && Mathematics.arctangent(1, .nan).isNaN)
         #expect(Mathematics.approach(0) == 0)
         #expect(Mathematics.approach(1e9) == 1)
     }

@@ -5,7 +5,7 @@ extension Evaluation {
         _ now: Double, _ elapsed: Double
     ) -> Double {
         let base = Int(node.state)
-        if value.isNaN { return .nan }
+        if value.isNaN || b.isNaN || c.isNaN { return .nan }
         switch node.operation {
         case .smooth:
             return self.smooth(value, node.p, &state, base, elapsed)

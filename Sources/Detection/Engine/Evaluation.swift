@@ -94,7 +94,7 @@ enum Evaluation {
             columns[unchecked: to &+ look] = self.remembering(
                 node, columns[unchecked: a &+ look], columns[unchecked: b &+ look], columns[unchecked: c &+ look],
                 &state, Double(time), previous >= 0 ? Double(time - previous) : 0)
-            if node.strength >= 0 { columns[unchecked: strength &+ look] = state[found] }
+            if node.strength >= 0 { columns[unchecked: strength &+ look] = state[found].isNaN ? 0 : state[found] }
             previous = time
         }
     }
