@@ -51,7 +51,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 /// `make fuzz` sets this: the fuzz targets need a main of the fuzzer's, so they are no part of an ordinary build.
 let isFuzzing = Context.environment["JOSTLE_FUZZ"] != nil
 let fuzzTargets: [Target] =
-    isFuzzing ? [shell("Fuzz", ["Arbitration", "DBus", "Detection", "Motion", "Traces"])] : []
+    isFuzzing ? [shell("Fuzz", ["FuzzTargets"])] : []
 let fuzzProducts: [Product] = isFuzzing ? [.library(name: "JostleFuzz", type: .static, targets: ["Fuzz"])] : []
 
 let package = Package(
@@ -131,6 +131,12 @@ let package = Package(
         .target(
             name: "DetectionModel", dependencies: ["Detection", "Motion"], path: "Tests/DetectionModel",
             swiftSettings: strict),
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                "Arbitration", "DBus", "Detection", "DetectionModel", "Motion", "PolicyFiles", "Scenarios", "Traces",
+            ],
+            path: "Tests/FuzzTargets", swiftSettings: strict),
         .target(name: "TestSupport", dependencies: ["CTestSupport"], path: "Tests/TestSupport", swiftSettings: audited),
 
         tests("MotionTests", ["Motion"]),
@@ -150,6 +156,7 @@ let package = Package(
         tests("TestSupportTests", ["TestSupport", "CTestSupport"]),
         tests("BusPolicyTests", ["TestSupport"]),
         tests("BaselineTests", ["TestSupport"]),
+        tests("FuzzTests", ["FuzzTargets", "DetectionModel"]),
         tests("BenchTests", ["jostle-bench", "TestSupport"]),
         tests("SystemTests", ["jostle", "BrokerCore", "JostleClient", "Motion", "TestSupport", "Traces"]),
     ] + fuzzTargets

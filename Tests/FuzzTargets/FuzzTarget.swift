@@ -1,0 +1,144 @@
+import Arbitration
+import DBus
+import Detection
+import Motion
+import PolicyFiles
+import Scenarios
+import Traces
+
+/// What reads bytes that others wrote, each as one function of bytes. The fuzzer and the tests feed them.
+package enum FuzzTarget: String, CaseIterable, Sendable {
+    /// Trace files, cut into chunks.
+    case trace
+    /// Scripts of made motion.
+    case script
+    /// Whole D-Bus messages, as a peer could send them.
+    case message
+    /// Detector options and conditions, as text.
+    case detector
+    /// Conditions that mostly read: bytes steer a grammar.
+    case program
+    /// Policy files, the user's behind a separator.
+    case policy
+    /// Scenarios, with a policy before the separator or without.
+    case scenario
+    /// Verdicts as a disk may give them back.
+    case verdict
+
+    /// Stands between two parts of an input.
+    package static let separator: UInt8 = 0x1D
+
+    /// Reads the bytes. Whatever they are, this returns: what is wrong with us, or nothing.
+    package func run(_ bytes: [UInt8]) -> String? {
+        switch self {
+        case .trace: Self.trace(bytes)
+        case .script: Self.script(bytes)
+        case .message:
+            Message.readAnything(bytes)
+            return nil
+        case .detector: Self.detector(bytes)
+        case .program: return ProgramTarget.run(bytes)
+        case .policy: return Self.policy(bytes)
+        case .scenario: return Self.scenario(bytes)
+        case .verdict: return Self.verdict(bytes)
+        }
+        return nil
+    }
+
+    private static func trace(_ bytes: [UInt8]) {
+        var reader = TraceReader()
+        // The first byte says how the rest is cut.
+        let chunk = max(1, Int(bytes.first ?? 64))
+        var start = min(1, bytes.count)
+        do {
+            while start < bytes.count {
+                let end = min(bytes.count, start + chunk)
+                try reader.feed(bytes.span.extracting(start..<end))
+                reader.removeRows()
+                start = end
+            }
+            try reader.finish()
+        } catch {
+            _ = "\(error)"
+        }
+    }
+
+    private static func script(_ bytes: [UInt8]) {
+        let text = String(decoding: bytes, as: UTF8.self)
+        do {
+            var motion = try SyntheticMotion(script: text)
+            for step in 0..<50 { _ = motion.sample(at: TimeSpan(microseconds: Int64(step) * 77_777)) }
+            try motion.inject(text, at: .seconds(1))
+            _ = motion.sample(at: .seconds(2))
+        } catch {
+            _ = "\(error)"
+        }
+    }
+
+    /// Lines of `key=value`; `when` and `preset` among the keys.
+    private static func detector(_ bytes: [UInt8]) {
+        var options: [String: OptionValue] = [:]
+        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n").prefix(32) {
+            let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let value = parts.count > 1 ? String(parts[1]) : ""
+            options[String(parts[0])] = UInt64(value).map { .count($0) } ?? .text(value)
+        }
+        do {
+            let detector = try DetectorCompiler.compile(DetectorRequest(name: "fuzz", options: options), for: nil)
+            var engine = DetectionEngine(channels: ["x", "y", "z"])
+            engine.add(detector, as: DetectorID(0), at: .zero)
+            var hits: [Hit] = []
+            var block = SampleBlock(channels: 3)
+            for step in 0..<100 {
+                let value = Double((step &* 7919) % 100) / 20 - 2.5
+                block.append(Timestamp(microseconds: Int64(step) * 33_333), [value, -value, 1])
+            }
+            engine.process(times: block.times.span, values: block.values.span, hits: &hits)
+        } catch {
+            _ = "\(error)"
+        }
+    }
+
+    /// The parts before and behind the separator.
+    private static func halves(_ bytes: [UInt8]) -> (first: [UInt8], second: [UInt8])? {
+        guard let index = bytes.firstIndex(of: self.separator) else { return nil }
+        return (Array(bytes[..<index]), Array(bytes[(index + 1)...]))
+    }
+
+    private static func policy(_ bytes: [UInt8]) -> String? {
+        var files = [PolicyFile(name: "system.conf", bytes: bytes)]
+        if let (system, user) = self.halves(bytes) {
+            files = [
+                PolicyFile(name: "system.conf", bytes: system),
+                PolicyFile(name: "user.conf", layer: .user, bytes: user),
+            ]
+        }
+        let reading = PolicyReader.read(files)
+        let findings = PolicyLinter.check(reading)
+        _ = findings.map { "\($0)" }
+        // Of users' sections, the text says whose they are only to people.
+        guard reading.policy != nil, files.count == 1 else { return nil }
+        let shown = PolicyText.show(reading)
+        let again = PolicyReader.read([PolicyFile(name: "shown.conf", shown)])
+        return again.policy == nil ? "what is shown does not read: \(again.errors.first.map { "\($0)" } ?? "")" : nil
+    }
+
+    private static func scenario(_ bytes: [UInt8]) -> String? {
+        let (policyBytes, scenarioBytes) = self.halves(bytes) ?? ([], bytes)
+        let reading = PolicyReader.read([PolicyFile(name: "policy.conf", bytes: policyBytes)])
+        guard let scenario = try? Scenario(parsing: String(decoding: scenarioBytes, as: UTF8.self)) else { return nil }
+        _ = ScenarioRunner.run(scenario, policy: reading.policy ?? .builtIn)
+        let again = try? Scenario(parsing: scenario.description)
+        return again == scenario ? nil : "what is written does not read as the same scenario"
+    }
+
+    /// The sum over the bytes is put right, or no input would come any further.
+    private static func verdict(_ bytes: [UInt8]) -> String? {
+        let sum = Verdict.sum(over: bytes[...])
+        let head = [Verdict.encodingVersion] + (0..<4).map { UInt8(truncatingIfNeeded: sum >> ($0 * 8)) }
+        guard let verdict = try? Verdict(encoded: head + bytes) else { return nil }
+        _ = Explanation(verdict).description
+        _ = Explanation(verdict.withoutOthers).description
+        return nil
+    }
+}
