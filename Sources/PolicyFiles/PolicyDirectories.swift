@@ -10,6 +10,14 @@ package enum PolicyDirectories {
     /// Where policy is installed: the distribution's directory, then the administrator's.
     package static let system = ["/usr/share/jostle/policy.d", "/etc/jostle/policy.d"]
 
+    /// Where a user adds rules of their own, which can only restrict.
+    package static func user(_ environment: (String) -> String?) -> String? {
+        // The variables are to be ignored when they hold no absolute path.
+        let given = environment("XDG_CONFIG_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let home = environment("HOME").flatMap { $0.hasPrefix("/") ? "\($0)/.config" : nil }
+        return (given ?? home).map { "\($0)/jostle/policy.d" }
+    }
+
     /// How files are named in messages.
     package enum Naming: Sendable {
         case path

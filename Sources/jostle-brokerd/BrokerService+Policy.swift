@@ -8,15 +8,15 @@ import Protocol
 extension BrokerService {
     /// The policy to begin with. Files with an error in them leave the built-in one: motion goes on.
     static func firstPolicy(of source: PolicySource, _ log: Log) -> (policy: Policy, files: [String]) {
-        let reading = source.read()
+        let (reading, files) = source.read()
         self.report(reading.findings, log)
         guard let policy = reading.policy else {
             log.error("the policy files are refused; the built-in policy is in force")
             return (.builtIn, [])
         }
         // Without files there is nothing to tell.
-        if !reading.files.isEmpty { log.info(Self.inForce(reading.files, 1)) }
-        return (policy, reading.files)
+        if !files.isEmpty { log.info(Self.inForce(files, 1)) }
+        return (policy, files)
     }
 
     private static func inForce(_ files: [String], _ generation: UInt64) -> String {
@@ -51,7 +51,7 @@ extension BrokerService {
 
     /// Puts what the policy files say now in force, whole; with an error in them, the old policy stays.
     private func readPolicy() throws(BusError) {
-        let reading = self.policySource.read()
+        let (reading, files) = self.policySource.read()
         Self.report(reading.findings, self.log)
         guard let policy = reading.policy else {
             self.log.error("the policy files are refused; policy \(self.core.policyGeneration) stays in force")
@@ -61,9 +61,9 @@ extension BrokerService {
             throw .invalidPolicy("\(first)\(more)")
         }
         try? self.input { (core, now, actions) throws(Refusal) in core.swap(policy, at: now, &actions) }
-        self.policyFiles = reading.files
+        self.policyFiles = files
         self.object?.changed("PolicyGeneration", of: BrokerInterface.table)
         self.object?.changed("PolicyFiles", of: BrokerInterface.table)
-        self.log.info(Self.inForce(reading.files, self.core.policyGeneration))
+        self.log.info(Self.inForce(files, self.core.policyGeneration))
     }
 }

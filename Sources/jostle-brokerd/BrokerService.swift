@@ -4,6 +4,7 @@ import DaemonSupport
 import EventLoop
 import Glibc
 import Motion
+import PolicyFiles
 import Protocol
 
 /// The shell of the broker: decodes what comes from the bus, calls the core, performs its actions.

@@ -28,7 +28,7 @@ struct Main {
             let sensorBus = try self.sensorBus(arguments, daemon)
             let service = BrokerService(
                 on: daemon.loop, bus: daemon.bus, sensorBus: sensorBus,
-                policy: PolicySource(arguments.values(of: self.policyOption)),
+                policy: PolicySource(arguments.values(of: self.policyOption), environment: environmentValue),
                 batchLatency: try self.latency(arguments), log: daemon.log)
             if sensorBus !== daemon.bus { try service.sensors.open() }
             let code = try daemon.run(

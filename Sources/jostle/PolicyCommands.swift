@@ -5,43 +5,19 @@ import Motion
 import PolicyFiles
 import Scenarios
 
-/// The files of a policy: those of directories, or single ones.
-struct PolicySource {
-    private(set) var files: [PolicyFile] = []
-    private(set) var findings: [Finding] = []
-
+extension PolicySource {
     /// - Parameter paths: directories and files; nothing: what the broker would read.
     init(_ paths: [String], naming: PolicyDirectories.Naming = .path) throws(CommandFailure) {
-        guard !paths.isEmpty else {
-            (self.files, self.findings) = PolicyDirectories.load(
-                system: PolicyDirectories.system, user: Self.userDirectory, naming: naming)
-            return
-        }
         var directories: [String] = []
+        var files: [PolicyFile] = []
         for path in paths {
             if isDirectory(path) {
                 directories.append(path)
             } else {
-                self.files.append(PolicyFile(name: path, bytes: try contents(of: path)))
+                files.append(PolicyFile(name: path, bytes: try contents(of: path)))
             }
         }
-        let (files, findings) = PolicyDirectories.load(system: directories, naming: naming)
-        self.files += files
-        self.findings += findings
-    }
-
-    /// Where a user adds rules of their own, which can only restrict.
-    private static var userDirectory: String? {
-        let base = environmentValue("XDG_CONFIG_HOME") ?? environmentValue("HOME").map { "\($0)/.config" }
-        return base.map { "\($0)/jostle/policy.d" }
-    }
-
-    /// What is wrong with the files, and the policy if nothing grave is.
-    func read() -> PolicyReading {
-        var reading = PolicyReader.read(self.files)
-        reading.findings = (self.findings + reading.findings).inReadingOrder()
-        if !reading.errors.isEmpty { reading.policy = nil }
-        return reading
+        self.init(directories, files: files, naming: naming, environment: environmentValue)
     }
 }
 
@@ -54,7 +30,7 @@ struct PolicyCheckCommand {
     let terminal: Terminal
 
     func run() throws(CommandFailure) {
-        let findings = PolicyLinter.check(try PolicySource(self.paths).read())
+        let findings = PolicyLinter.check(try PolicySource(self.paths).read().reading)
         for finding in findings { self.terminal.print(self.isJSON ? finding.json : "\(finding)") }
         let errors = findings.filter { $0.severity == .error }.count
         let warnings = findings.filter { $0.severity == .warning }.count
@@ -70,7 +46,7 @@ struct PolicyShowCommand {
     let terminal: Terminal
 
     func run() throws(CommandFailure) {
-        let reading = try PolicySource(self.paths).read()
+        let reading = try PolicySource(self.paths).read().reading
         if let first = reading.errors.first { throw CommandFailure(.no, "\(first)") }
         PolicyText.show(reading).split(separator: "\n", omittingEmptySubsequences: false).dropLast().forEach {
             self.terminal.print(String($0))
@@ -95,7 +71,7 @@ struct ScenarioCommand {
             throw .usage("\(self.path):\(error)")
         }
         // File names without directories: the log is the same wherever the files are.
-        let reading = try PolicySource(self.policies, naming: .fileName).read()
+        let reading = try PolicySource(self.policies, naming: .fileName).read().reading
         guard let policy = reading.policy else {
             throw .usage(reading.errors.first.map { "\($0)" } ?? "the policy cannot be read")
         }

@@ -56,6 +56,32 @@ private struct Scratch: ~Copyable {
         #expect(files.map(\.layer) == [.system, .system, .user])
     }
 
+    /// Without a file of the system the built-in policy stands in; with one, nothing does.
+    @Test func theBuiltInPolicyStandsInForTheSystems() throws {
+        let scratch = try Scratch()
+        let source = PolicySource(["\(scratch.path)/usr"], naming: .fileName, environment: { _ in nil })
+        let empty = source.read()
+        #expect(empty.files == [] && empty.reading.policy?.rules.count == Policy.builtIn.rules.count)
+        try scratch.write("usr/10-a.conf", "[Rule mine]\nThen=allow\n")
+        let one = source.read()
+        #expect(one.files == ["10-a.conf"])
+        #expect(one.reading.policy?.rules.map(\.name) == ["mine"])
+        try scratch.write("usr/20-b.conf", "[Rule broken]\nThen=perhaps\n")
+        #expect(source.read().reading.policy == nil)
+    }
+
+    /// The user's own directory is where the environment says, if that is an absolute path.
+    @Test(
+        arguments: [
+            (["XDG_CONFIG_HOME": "/x", "HOME": "/h"], "/x/jostle/policy.d"),
+            (["XDG_CONFIG_HOME": "relative", "HOME": "/h"], "/h/.config/jostle/policy.d"),
+            (["HOME": "/h"], "/h/.config/jostle/policy.d"),
+            (["HOME": "h"], nil), ([:], nil),
+        ] as [([String: String], String?)])
+    func theUsersDirectoryComesFromTheEnvironment(_ variables: [String: String], _ directory: String?) {
+        #expect(PolicyDirectories.user { variables[$0] } == directory)
+    }
+
     @Test func whatCannotBeReadIsSaid() throws {
         let scratch = try Scratch()
         mkdir("\(scratch.path)/etc/10-a.conf", 0o755)
