@@ -89,7 +89,7 @@ extension Connection {
     /// Runs the loop until `isDone`.
     private func run(until isDone: () -> Bool) throws(BusError) {
         do throws(SystemError) {
-            while !isDone() { _ = try self.loop.runOnce(timeout: nil) }
+            try self.loop.run(until: isDone)
         } catch {
             throw .failed("\(error)")
         }

@@ -98,6 +98,11 @@ package final class EventLoop {
         self.isStopping = false
     }
 
+    /// Runs rounds until a condition holds, which is asked before each.
+    package func run(until isDone: () -> Bool) throws(SystemError) {
+        while !isDone() { _ = try self.runOnce(timeout: nil) }
+    }
+
     /// Ends `run()` after the present round.
     package func stop() {
         self.isStopping = true

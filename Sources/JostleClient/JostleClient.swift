@@ -164,7 +164,7 @@ public final class JostleClient {
 
     private func wait(until isDone: () -> Bool) throws(BusError) {
         do throws(SystemError) {
-            while !isDone() { _ = try self.loop.runOnce(timeout: nil) }
+            try self.loop.run(until: isDone)
         } catch {
             throw .failed("\(error)")
         }

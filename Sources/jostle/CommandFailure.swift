@@ -1,5 +1,6 @@
 import DBus
 import DaemonSupport
+import EventLoop
 import JostleClient
 
 /// Why a command ends without having done what it was asked to: one line for people, a code for scripts.
@@ -42,5 +43,16 @@ struct CommandFailure: Swift.Error {
             case .failed: .no
             }
         self.init(code, "\(error)")
+    }
+}
+
+extension EventLoop {
+    /// Runs until a condition holds.
+    func wait(until isDone: () -> Bool) throws(CommandFailure) {
+        do throws(SystemError) {
+            try self.run(until: isDone)
+        } catch {
+            throw CommandFailure(.no, "\(error)")
+        }
     }
 }

@@ -65,7 +65,7 @@ struct RecordCommand {
         stopOnSignals(self.loop) { isDone = true }
         _ = try service.call(
             object, InterfaceName.sensor, "Claim", SensorPace(rate: self.rate).options)
-        try self.loop.run(until: { isDone })
+        try self.loop.wait { isDone }
         if let failure { throw failure }
         complain(
             "\(tally.rows) samples of the \(sensor.name) in \(self.path == "-" ? "standard output" : self.path)"
@@ -123,14 +123,4 @@ final class SampleReader {
 
     private let names: NameWatch
     private var owner: String?
-}
-
-extension EventLoop {
-    func run(until isDone: () -> Bool) throws(CommandFailure) {
-        do throws(SystemError) {
-            while !isDone() { _ = try self.runOnce(timeout: nil) }
-        } catch {
-            throw CommandFailure(.no, "\(error)")
-        }
-    }
 }

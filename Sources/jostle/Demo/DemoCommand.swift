@@ -33,12 +33,12 @@ final class DemoCommand {
         for app in DemoStory.apps {
             try self.stage.startSubscriber(app) { [self] in self.heard($0, from: app) }
         }
-        try self.loop.run(until: { self.watching.count == DemoStory.apps.count || self.isDone })
+        try self.loop.wait(until: { self.watching.count == DemoStory.apps.count || self.isDone })
         if let failure { throw failure }
         try self.watchSensor()
         // Half a second of rest to look at, then the shakes.
         self.loop.once(after: 500_000) { [self] in self.shake(DemoStory.shakes[...]) }
-        try self.loop.run(until: { self.isDone })
+        try self.loop.wait(until: { self.isDone })
         if let failure { throw failure }
         self.report()
         let differences = self.story.differences

@@ -29,7 +29,7 @@ final class DemoStage {
             ["--session", "--nofork", "--nopidfile", "--print-address=1", "--address=unix:path=\(path)"], output: .pipe,
             errorOutput: .null)
         try self.read(daemon) { address = address ?? $0 }
-        try self.loop.run(until: { address != nil || self.children.contains { $0.ending != nil } })
+        try self.loop.wait(until: { address != nil || self.children.contains { $0.ending != nil } })
         guard let address else {
             throw CommandFailure(.no, "the private bus did not start: is dbus-daemon installed?")
         }
@@ -57,7 +57,7 @@ final class DemoStage {
                 program, path, ["--bus", address, "--exit-with-bus", "--log-level", "warning"] + arguments)
             _ = names.follow(name) { owner in if owner != nil { owned.insert(name) } }
         }
-        try self.loop.run(until: { owned.count == 2 || self.children.contains { $0.ending != nil } })
+        try self.loop.wait(until: { owned.count == 2 || self.children.contains { $0.ending != nil } })
         guard owned.count == 2 else { throw CommandFailure(.no, "a daemon ended before it was ready") }
     }
 
