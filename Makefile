@@ -51,7 +51,7 @@ test:
 lint: lint-format lint-imports lint-foundation lint-dbus lint-policy
 
 lint-format:
-	$(SWIFT) format lint --strict -r Sources Tests Package.swift
+	$(SWIFT) format lint --strict -r Sources Tests docs/examples Package.swift
 
 lint-imports:
 	$(SWIFT) build --build-tests --explicit-target-dependency-import-check error

@@ -56,16 +56,6 @@ package struct Message: ~Copyable {
     }
 
     /// Compares without making a `String`, for the hot path.
-    package func isSignal(_ interface: StaticString, _ member: StaticString) -> Bool {
-        // SAFETY: static strings are NUL-terminated and valid; `raw` is live.
-        unsafe interface.withCString { interface in
-            unsafe member.withCString { member in
-                unsafe dbus_message_is_signal(self.raw, interface, member) != 0
-            }
-        }
-    }
-
-    /// Compares without making a `String`, for the hot path.
     package func isFrom(_ uniqueName: String) -> Bool {
         // SAFETY: `raw` is live. Said in words, because the silent conversion to a C string makes an array.
         unsafe uniqueName.withCString { unsafe dbus_message_has_sender(self.raw, $0) != 0 }

@@ -4,19 +4,13 @@ package protocol Choices {
     mutating func pick(_ count: Int) -> Int
 }
 
-/// Decisions from a seed: SplitMix64, the same on every machine.
+/// Decisions from a seed.
 package struct SeededChoices: Choices {
-    private var state: UInt64
+    private var random: SeededRandom
 
-    package init(seed: UInt64) { self.state = seed }
+    package init(seed: UInt64) { self.random = SeededRandom(seed: seed) }
 
-    package mutating func pick(_ count: Int) -> Int {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var word = self.state
-        word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
-        return Int((word ^ (word >> 31)) % UInt64(max(1, count)))
-    }
+    package mutating func pick(_ count: Int) -> Int { Int(self.random.next() % UInt64(max(1, count))) }
 }
 
 /// Decisions from bytes that a fuzzer chose. When they are used up, each decision is the first one.

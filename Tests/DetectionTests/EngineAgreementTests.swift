@@ -1,3 +1,4 @@
+import DetectionModel
 import Motion
 import Testing
 

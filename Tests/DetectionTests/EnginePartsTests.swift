@@ -1,3 +1,4 @@
+import DetectionModel
 import Foundation
 import Motion
 import Testing

@@ -1,3 +1,4 @@
+import DetectionModel
 import Motion
 
 /// Motion for tests: gravity along z, noise, and bursts of shaking along changing axes.
