@@ -21,6 +21,7 @@ package struct WordSet<Element: Word>: Hashable, Sendable {
     package static var all: Self { Self(Element.allCases) }
 
     package var isEmpty: Bool { self.bits == 0 }
+    package var isAll: Bool { self == .all }
     /// In the order of the list.
     package var elements: [Element] { Element.allCases.filter { self.contains($0) } }
 

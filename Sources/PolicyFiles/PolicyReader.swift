@@ -5,6 +5,8 @@ import Motion
 package struct PolicyReading: Sendable {
     /// `nil` when there is an error: a broken policy is refused as a whole.
     package var policy: Policy?
+    /// Whether anybody but the user said anything.
+    var hasSystemFiles: Bool
     /// What was found while reading, in reading order.
     package var findings: [Finding]
     /// The sections as all files together make them, in the order of files and lines.
@@ -13,6 +15,14 @@ package struct PolicyReading: Sendable {
     var sectionOf: [Place: Int]
 
     package var errors: [Finding] { self.findings.filter { $0.severity == .error } }
+
+    /// The policy that a broker goes by: where there are no files but users' own, the built-in policy stands behind them.
+    package var inForce: Policy? {
+        guard !self.hasSystemFiles, let policy = self.policy else { return self.policy }
+        return Policy(
+            otherwise: Policy.builtIn.otherwise, groups: Policy.builtIn.groups,
+            rules: policy.rules + Policy.builtIn.rules, apps: policy.apps, everyApp: policy.everyApp)
+    }
 }
 
 /// Makes a policy of the bytes of its files.
@@ -38,7 +48,7 @@ package struct PolicyReader {
                 reader.merge(document)
             }
         }
-        return reader.build()
+        return reader.build(hasSystemFiles: files.contains { $0.layer == .system })
     }
 
     // MARK: Merging
@@ -155,7 +165,7 @@ package struct PolicyReader {
 
     // MARK: Building
 
-    private mutating func build() -> PolicyReading {
+    private mutating func build(hasSystemFiles: Bool) -> PolicyReading {
         var draft = PolicyDraft()
         var groups: [GroupConfiguration] = []
         var rules: [RuleDraft] = []
@@ -197,8 +207,8 @@ package struct PolicyReader {
                     terms: draft.terms)
             }, apps: apps, everyApp: everyApp)
         return PolicyReading(
-            policy: findings.contains { $0.severity == .error } ? nil : policy, findings: findings,
-            sections: self.sections, sectionOf: sectionOf)
+            policy: findings.contains { $0.severity == .error } ? nil : policy, hasSystemFiles: hasSystemFiles,
+            findings: findings, sections: self.sections, sectionOf: sectionOf)
     }
 
     private mutating func apply<Target>(

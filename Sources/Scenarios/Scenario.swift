@@ -92,6 +92,15 @@ package struct Scenario: Equatable, Sendable {
         self.isRecording = isRecording
     }
 
+    /// What can happen, as the second word of a line.
+    package static let verbs: [String] = [
+        "app", "detector", "remove", "available", "state", "activity", "assertion", "grants", "proof", "proven", "used",
+        "locked", "power", "clock", "hit", "consume", "pass", "leave", "policy", "end",
+    ]
+    /// What only a broker can write down.
+    /// What can happen, as the second word of a line.
+    package static let verbsOfRecordings = ["motion", "true"]
+
     /// The first line of a scenario that somebody wrote.
     static let header = "# jostle scenario 1"
     /// The first line of a recording.

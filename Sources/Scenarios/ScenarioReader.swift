@@ -223,13 +223,6 @@ private struct LineReader {
 
     // MARK: Events
 
-    static let verbs = [
-        "app", "detector", "remove", "available", "state", "activity", "assertion", "grants", "proof", "proven", "used",
-        "locked", "power", "clock", "hit", "consume", "pass", "leave", "policy", "end",
-    ]
-    /// What only a broker can write down.
-    static let verbsOfRecordings = ["motion", "true"]
-
     mutating func event() throws(ScenarioProblem) -> Scenario.Event {
         let verb = try self.next("what happens")
         switch verb.text {
@@ -283,7 +276,8 @@ private struct LineReader {
             let id = try self.app()
             return .lastTrue(id, try self.name("a detector"), try self.timeOrNever())
         case "end": return .end
-        default: throw self.unknown(verb, "event", Self.verbs + (self.isRecording ? Self.verbsOfRecordings : []))
+        default:
+            throw self.unknown(verb, "event", Scenario.verbs + (self.isRecording ? Scenario.verbsOfRecordings : []))
         }
     }
 

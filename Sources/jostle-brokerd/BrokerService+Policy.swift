@@ -4,18 +4,19 @@ import DBus
 import DaemonSupport
 import PolicyFiles
 import Protocol
+import Scenarios
 
 extension BrokerService {
     /// The policy to begin with. Files with an error in them leave the built-in one: motion goes on.
-    static func firstPolicy(of source: PolicySource, _ log: Log) -> (policy: Policy, files: [String]) {
+    static func firstPolicy(of source: PolicySource, _ log: Log) -> (policy: Policy, files: [PolicyFile]) {
         let (reading, files) = source.read()
         self.report(reading.findings, log)
-        guard let policy = reading.policy else {
+        guard let policy = reading.inForce else {
             log.error("the policy files are refused; the built-in policy is in force")
             return (.builtIn, [])
         }
         // Without files there is nothing to tell.
-        if !files.isEmpty { log.info(Self.inForce(files, 1)) }
+        if !files.isEmpty { log.info(Self.inForce(files.map(\.name), 1)) }
         return (policy, files)
     }
 
@@ -53,17 +54,25 @@ extension BrokerService {
     private func readPolicy() throws(BusError) {
         let (reading, files) = self.policySource.read()
         Self.report(reading.findings, self.log)
-        guard let policy = reading.policy else {
+        guard let policy = reading.inForce else {
             self.log.error("the policy files are refused; policy \(self.core.policyGeneration) stays in force")
             let errors = reading.errors
             guard let first = errors.first else { throw .invalidPolicy("the policy cannot be read") }
             let more = errors.count == 1 ? "" : " (and \(errors.count - 1) more)"
             throw .invalidPolicy("\(first)\(more)")
         }
-        try? self.input { (core, now, actions) throws(Refusal) in core.swap(policy, at: now, &actions) }
-        self.policyFiles = files
+        let recorded = self.core.isRecording ? files.map(\.recorded) : []
+        try? self.input { (core, now, actions) throws(Refusal) in
+            core.swap(policy, from: recorded, at: now, &actions)
+        }
+        self.policyFiles = files.map(\.name)
         self.object?.changed("PolicyGeneration", of: BrokerInterface.table)
         self.object?.changed("PolicyFiles", of: BrokerInterface.table)
-        self.log.info(Self.inForce(files, self.core.policyGeneration))
+        self.log.info(Self.inForce(self.policyFiles, self.core.policyGeneration))
     }
+}
+
+extension PolicyFile {
+    /// As a recording holds it.
+    var recorded: Scenario.File { Scenario.File(path: self.name, isUser: self.layer == .user, bytes: self.bytes) }
 }

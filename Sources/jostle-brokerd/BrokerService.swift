@@ -31,22 +31,28 @@ final class BrokerService {
     private var timer: EventLoop.TimerID?
     /// When the timer runs, while it does.
     private var timerSet: Timestamp?
+    /// Where what happens is written down, while somebody asked for it.
+    private let record: BrokerRecord
 
     init(
         on loop: EventLoop, bus: Connection, sensorBus: Connection, policy source: PolicySource, batchLatency: TimeSpan,
-        log: Log
+        record: BrokerRecord, log: Log
     ) {
         self.loop = loop
         self.bus = bus
         self.log = log
+        self.record = record
         self.names = NameWatch(on: bus)
         self.sender = PacedSender(on: bus)
         let (policy, files) = Self.firstPolicy(of: source, log)
         self.policySource = source
-        self.policyFiles = files
+        self.policyFiles = files.map(\.name)
         // Epochs survive a lost disk because the wall clock is ahead of all that were given out.
         self.core = BrokerCore(
             policy: policy, epoch: UInt64(max(0, Clock.wallClock())), batchLatency: batchLatency)
+        self.core.record(
+            inputs: record.wantsInputs, decisions: record.wantsDecisions, files: files.map(\.recorded),
+            at: self.arrival())
         self.link = SensorLink(self, on: sensorBus)
         let object = ExportedObject(Path.broker, [(BrokerInterface.table, self)])
         bus.export(object)
@@ -83,6 +89,7 @@ final class BrokerService {
         defer {
             self.performActions()
             self.setTimer()
+            if self.core.isRecording { self.record.write(&self.core) }
         }
         return try body(&self.core, self.arrival(), &self.actions)
     }

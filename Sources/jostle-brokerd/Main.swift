@@ -16,9 +16,13 @@ struct Main {
     private static let policyOption = CommandOption.value(
         "policy", "DIR",
         "read policy files here and nowhere else; a later directory overrides an earlier one", repeats: true)
+    private static let recordOption = CommandOption.value(
+        "record-inputs", "FILE", "write a scenario of everything that the broker decides by, for 'jostle scenario'")
+    private static let decisionsOption = CommandOption.value(
+        "decision-log", "FILE", "write what is decided, as 'jostle scenario' prints it")
     private static let syntax = CommandSyntax(
         "jostle-brokerd", "Evaluates the detectors of all apps and gives each its events.",
-        options: [policyOption, sensorBusOption, latencyOption] + Daemon.options)
+        options: [policyOption, sensorBusOption, latencyOption, recordOption, decisionsOption] + Daemon.options)
 
     static func main() {
         do {
@@ -26,13 +30,17 @@ struct Main {
             let arguments = self.syntax.parseOrExit()
             let daemon = try Daemon(self.syntax.name, owning: BusName.broker, arguments)
             let sensorBus = try self.sensorBus(arguments, daemon)
+            let record = try BrokerRecord(
+                inputs: arguments.value(of: self.recordOption), decisions: arguments.value(of: self.decisionsOption),
+                on: daemon.loop, daemon.log)
             let service = BrokerService(
                 on: daemon.loop, bus: daemon.bus, sensorBus: sensorBus,
                 policy: PolicySource(arguments.values(of: self.policyOption), environment: environmentValue),
-                batchLatency: try self.latency(arguments), log: daemon.log)
+                batchLatency: try self.latency(arguments), record: record, log: daemon.log)
             if sensorBus !== daemon.bus { try service.sensors.open() }
             let code = try daemon.run(
                 ready: { service.busReady() }, lost: { service.busLost() }, reload: { service.reload() })
+            record.flush()
             code.exit()
         } catch let problem as UsageProblem {
             self.syntax.exit(with: problem)

@@ -97,7 +97,7 @@ struct Main {
                 ]),
             CommandSyntax(
                 "scenario", "run timed inputs through a policy in virtual time and print what is decided",
-                options: [Option.policy, Option.explain],
+                options: [Option.policy, Option.explain, Option.json],
                 arguments: [CommandArgument("FILE", "the scenario; '-' is standard input")]),
             CommandSyntax(
                 "replay", "run detectors over recorded traces, without a bus and without waiting",
@@ -229,7 +229,7 @@ struct Main {
         case "scenario":
             try ScenarioCommand(
                 path: arguments.positionals[0], policies: arguments.values(of: Option.policy),
-                explains: arguments.has(Option.explain), terminal: terminal
+                explains: arguments.has(Option.explain), isJSON: arguments.has(Option.json), terminal: terminal
             ).run()
         case "tune": try self.tune(arguments, terminal)
         case "shake":

@@ -1,9 +1,7 @@
 import Arbitration
 import DaemonSupport
 import EventLoop
-import Motion
 import PolicyFiles
-import Scenarios
 
 extension PolicySource {
     /// - Parameter paths: directories and files; nothing: what the broker would read.
@@ -18,6 +16,13 @@ extension PolicySource {
             }
         }
         self.init(directories, files: files, naming: naming, environment: environmentValue)
+    }
+
+    /// The policy that a broker would go by.
+    func policy() throws(CommandFailure) -> Policy {
+        let (reading, _) = self.read()
+        if let policy = reading.inForce { return policy }
+        throw .usage(reading.errors.first.map { "\($0)" } ?? "the policy cannot be read")
     }
 }
 
@@ -50,37 +55,6 @@ struct PolicyShowCommand {
         if let first = reading.errors.first { throw CommandFailure(.no, "\(first)") }
         PolicyText.show(reading).split(separator: "\n", omittingEmptySubsequences: false).dropLast().forEach {
             self.terminal.print(String($0))
-        }
-    }
-}
-
-/// `jostle scenario`: runs a scenario through the arbiter in virtual time and prints its decision log.
-struct ScenarioCommand {
-    var path: String
-    var policies: [String]
-    /// Print what was seen at every stage instead of the log.
-    var explains: Bool
-    let terminal: Terminal
-
-    func run() throws(CommandFailure) {
-        let text = String(decoding: try contents(of: self.path), as: UTF8.self)
-        let scenario: Scenario
-        do throws(ScenarioProblem) {
-            scenario = try Scenario(parsing: text)
-        } catch {
-            throw .usage("\(self.path):\(error)")
-        }
-        // File names without directories: the log is the same wherever the files are.
-        let reading = try PolicySource(self.policies, naming: .fileName).read().reading
-        guard let policy = reading.policy else {
-            throw .usage(reading.errors.first.map { "\($0)" } ?? "the policy cannot be read")
-        }
-        let outcome = ScenarioRunner.run(scenario, policy: policy)
-        let result =
-            self.explains
-            ? outcome.verdicts.map { "\(Explanation($0))" }.joined(separator: "\n\n") : outcome.log
-        result.split(separator: "\n", omittingEmptySubsequences: false).forEach { line in
-            if !line.isEmpty || self.explains { self.terminal.print(String(line)) }
         }
     }
 }

@@ -61,13 +61,13 @@ private struct Scratch: ~Copyable {
         let scratch = try Scratch()
         let source = PolicySource(["\(scratch.path)/usr"], naming: .fileName, environment: { _ in nil })
         let empty = source.read()
-        #expect(empty.files == [] && empty.reading.policy?.rules.count == Policy.builtIn.rules.count)
+        #expect(empty.files.isEmpty && empty.reading.inForce?.rules.count == Policy.builtIn.rules.count)
         try scratch.write("usr/10-a.conf", "[Rule mine]\nThen=allow\n")
         let one = source.read()
-        #expect(one.files == ["10-a.conf"])
-        #expect(one.reading.policy?.rules.map(\.name) == ["mine"])
+        #expect(one.files.map(\.name) == ["10-a.conf"])
+        #expect(one.reading.inForce?.rules.map(\.name) == ["mine"])
         try scratch.write("usr/20-b.conf", "[Rule broken]\nThen=perhaps\n")
-        #expect(source.read().reading.policy == nil)
+        #expect(source.read().reading.inForce == nil)
     }
 
     /// The user's own directory is where the environment says, if that is an absolute path.

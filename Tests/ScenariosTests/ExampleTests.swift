@@ -100,6 +100,13 @@ private let names: [String] = {
         #expect(policy.everyApp == Policy.builtIn.everyApp)
     }
 
+    @Test func theDocumentationHasAllThatCanHappen() throws {
+        let text = try contents(of: root + "docs/policy.md")
+        for verb in Scenario.verbs + Scenario.verbsOfRecordings {
+            #expect(text.contains("`\(verb) ") || text.contains("`\(verb)`"), "\(verb)")
+        }
+    }
+
     /// The tables of docs/policy.md are those of the code.
     @Test func theDocumentationHasAllKeysAndChecks() throws {
         let path = root + "docs/policy.md"

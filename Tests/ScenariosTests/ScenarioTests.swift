@@ -13,6 +13,16 @@ import Testing
         ("# jostle scenario 1\n1s hit org.a", "2:13"), ("# jostle scenario 1\n1s end now", "2:8"),
         ("# jostle scenario 1\n1s power battery 150%", "2:18"), ("# jostle scenario 1\n1s clock Mon 24:00", "2:14"),
         ("# jostle scenario 1\n1s pass org.a epoch=-1", "2:21"), ("# jostle scenario 1\n1e300s end", "2:1"),
+        ("# jostle scenario 1\n& end", "2:1"), ("# jostle scenario 1\n0s app A\n& end", "3:1"),
+        ("# jostle scenario 1\n0s app A\n& state B dead", "3:1"),
+        ("# jostle scenario 1\n0s locked yes\n& hit A a 1", "3:1"),
+        ("# jostle scenario 1\n0s end\n| x", "3:1"), ("# jostle scenario 1\n0s policy a\n|x", "3:2"),
+        ("# jostle scenario 1\n0s policy a usr", "2:13"), ("# jostle scenario 1\n0s remove A a%2", "2:13"),
+        ("# jostle scenario 1\n0s motion 1s", "2:4"), ("# jostle scenario 1\n0s hit A a inf", "2:12"),
+        ("# jostle scenario 1\n0s hit A a 1 sample=0s", "2:14"), ("# jostle scenario 2\n0s true A a soon", "2:13"),
+        ("# jostle scenario 1\n0s grants A audio radio", "2:19"),
+        ("# jostle scenario 1\n0s detector A a measures=luck", "2:26"),
+        ("# jostle scenario 3\n", "1:1"),
     ])
     func whatIsWrongHasAPlace(_ text: String, _ place: String) {
         #expect {
@@ -39,7 +49,18 @@ import Testing
             Scenario.Step(.seconds(2), .clock(10_079)), Scenario.Step(.seconds(2), .answer(id, .consume, epoch: 7)),
             Scenario.Step(.seconds(2), .answer(id, .pass, epoch: nil)),
             Scenario.Step(.seconds(3), .removeDetector(id, "d")), Scenario.Step(.seconds(3), .leave(id)),
-            Scenario.Step(.seconds(9), .end),
+            Scenario.Step(.seconds(4), .app(.anonymous(3), state: .dead, proof: .uid)),
+            Scenario.Step(.seconds(4), .grants(.anonymous(3), .none), isJoined: true),
+            Scenario.Step(.seconds(4), .used(.anonymous(3), nil), isJoined: true),
+            Scenario.Step(.seconds(4), .grants(id, WordSet([.audio, .push]))),
+            Scenario.Step(.seconds(4), .proof(id, .flatpak)), Scenario.Step(.seconds(4), .proven(id, false)),
+            Scenario.Step(.seconds(4), .used(id, .seconds(3))),
+            Scenario.Step(.seconds(4), .available(id, "a%\n b", true)),
+            Scenario.Step(.seconds(4), .power(.battery(0.29))),
+            Scenario.Step(
+                .seconds(5), .policy(Scenario.File(name: "a.conf", isUser: true, lines: ["[Policy]", "", " x |"]))),
+            Scenario.Step(.seconds(5), .policy(Scenario.File(name: "b", isUser: false, lines: [])), isJoined: true),
+            Scenario.Step(.seconds(5), .policy(nil)), Scenario.Step(.seconds(9), .end),
         ])
         #expect(try Scenario(parsing: "\(scenario)") == scenario)
     }

@@ -11,8 +11,8 @@ Each step is one argument. PEER is a connection with a name of the test's choosi
     PEER await N        returns when N more of them have arrived
     stay                prints "staying" and goes on until the bus goes
 
-BODY is a Python list, in which V(signature, value) is a variant, and nan and inf are what they are. Bodies are printed as
-JSON. "-" as an interface is none.
+BODY is a Python list, in which V(signature, value) is a variant, nan and inf are what they are, and heard is the body of the
+last signal that the peer heard. Bodies are printed as JSON. "-" as an interface is none.
 """
 
 import asyncio
@@ -30,9 +30,9 @@ def printed(body):
     return json.dumps(body, default=lambda variant: variant.value)
 
 
-def message(words, kind):
+def message(words, kind, heard):
     destination, path, interface, member = words[:4]
-    signature, body = (words[4], eval(words[5], NAMES)) if len(words) > 4 else ("", [])
+    signature, body = (words[4], eval(words[5], NAMES | {"heard": heard})) if len(words) > 4 else ("", [])
     flags = MessageFlag.NONE if kind is MessageType.METHOD_CALL else MessageFlag.NO_AUTOSTART
     return Message(destination, path, None if interface == "-" else interface, member, message_type=kind, flags=flags,
                    signature=signature, body=body)
@@ -43,7 +43,7 @@ class Peer:
 
     def __init__(self, name, bus):
         self.name, self.bus = name, bus
-        self.calls, self.heard = set(), None
+        self.calls, self.heard, self.last = set(), None, None
         bus.add_message_handler(self.arrived)
 
     def arrived(self, message):
@@ -55,16 +55,17 @@ class Peer:
         elif (self.heard is not None and message.message_type is MessageType.SIGNAL
               and message.sender != "org.freedesktop.DBus"):
             print(self.name, "heard", message.sender, message.member, printed(message.body), flush=True)
+            self.last = message.body
             self.heard.release()
 
     async def perform(self, verb, words):
         if verb == "call":
-            call = message(words, MessageType.METHOD_CALL)
+            call = message(words, MessageType.METHOD_CALL, self.last)
             call.serial = self.bus.next_serial()
             self.calls.add(call.serial)
             await self.bus.call(call)
         elif verb == "send":
-            await self.bus.send(message(words, MessageType.SIGNAL))
+            await self.bus.send(message(words, MessageType.SIGNAL, self.last))
             # The bus works in order: with this answer, the signal has been delivered.
             await self.bus.call(Message("org.freedesktop.DBus", "/", "org.freedesktop.DBus", "GetId"))
         elif verb == "own":

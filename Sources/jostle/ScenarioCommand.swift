@@ -1,0 +1,62 @@
+import Arbitration
+import DaemonSupport
+import Motion
+import PolicyFiles
+import Scenarios
+
+/// `jostle scenario`: runs a scenario through the arbiter in virtual time and prints its decision log.
+struct ScenarioCommand {
+    var path: String
+    var policies: [String]
+    /// Print what was seen at every stage instead of the log.
+    var explains: Bool
+    var isJSON: Bool
+    let terminal: Terminal
+
+    func run() throws(CommandFailure) {
+        let text = String(decoding: try contents(of: self.path), as: UTF8.self)
+        let scenario: Scenario
+        do throws(ScenarioProblem) {
+            scenario = try Scenario(parsing: text)
+        } catch {
+            throw .usage("\(self.path):\(error)")
+        }
+        // A recording has its own policies with it.
+        let isGiven = !self.policies.isEmpty || !scenario.isRecording
+        // File names without directories, as in recordings.
+        let policy = isGiven ? try PolicySource(self.policies, naming: .fileName).policy() : nil
+        var problem: String?
+        let outcome = ScenarioRunner.run(scenario, policy: policy) { files in
+            let reading = PolicyReader.read(
+                files.map { PolicyFile(name: $0.name, layer: $0.isUser ? .user : .system, bytes: $0.bytes) })
+            if let error = reading.errors.first, problem == nil { problem = "\(error)" }
+            return reading.inForce
+        }
+        if let problem { throw .usage("\(self.path): a policy in it cannot be read: \(problem)") }
+        if self.explains {
+            outcome.verdicts.map { "\(Explanation($0))" }.joined(separator: "\n\n")
+                .split(separator: "\n", omittingEmptySubsequences: false).forEach { self.terminal.print(String($0)) }
+        } else {
+            for entry in outcome.entries { self.terminal.print(self.isJSON ? entry.json : "\(entry)") }
+        }
+    }
+}
+
+extension DecisionLog.Entry {
+    /// The entry as an object: what a name stands for in the text, and numbers as numbers.
+    var json: String {
+        var line = JSONLine()
+        line.add("time", self.time.seconds)
+        line.add("epoch", self.epoch)
+        line.add("what", self.kind.rawValue)
+        line.add("app", self.app)
+        for word in self.words {
+            switch word.name {
+            case "peak", "answer-by", "until": line.add(word.name, Double(word.value) ?? .nan)
+            case "inherits", "policy": line.add(word.name, UInt64(word.value) ?? 0)
+            default: line.add(word.name, word.value)
+            }
+        }
+        return line.text
+    }
+}
