@@ -113,36 +113,25 @@ struct RuleRegion: Equatable, Sendable {
                 rest.modes = own.intersection(modes)
             }
         }
-        if let intensity = other.intensity {
-            let own = rest.intensity ?? Self.everyIntensity
-            let outside = own.subtracting(intensity)
-            if !outside.isEmpty {
-                var part = rest
-                part.intensity = outside
-                parts.append(part)
-                rest.intensity = own.intersection(intensity)
-            }
-        }
-        if let times = other.times {
-            let own = rest.times ?? RangeSet(0..<DeviceFacts.minutesOfWeek)
-            let outside = own.subtracting(times)
-            if !outside.isEmpty {
-                var part = rest
-                part.times = outside
-                parts.append(part)
-                rest.times = own.intersection(times)
-            }
-        }
-        if let power = other.power {
-            let own = rest.power ?? Self.everyPower
-            let outside = own.subtracting(power)
-            if !outside.isEmpty {
-                var part = rest
-                part.power = outside
-                parts.append(part)
-            }
-        }
+        Self.cut(\.intensity, of: other, everything: Self.everyIntensity, &rest, &parts)
+        Self.cut(\.times, of: other, everything: RangeSet(0..<DeviceFacts.minutesOfWeek), &rest, &parts)
+        Self.cut(\.power, of: other, everything: Self.everyPower, &rest, &parts)
         return parts
+    }
+
+    /// Cuts one thing down to what another region has of it, and adds what lies outside.
+    private static func cut<Bound>(
+        _ thing: WritableKeyPath<RuleRegion, RangeSet<Bound>?>, of other: RuleRegion, everything: RangeSet<Bound>,
+        _ rest: inout RuleRegion, _ parts: inout [RuleRegion]
+    ) {
+        guard let ranges = other[keyPath: thing] else { return }
+        let own = rest[keyPath: thing] ?? everything
+        let outside = own.subtracting(ranges)
+        guard !outside.isEmpty else { return }
+        var part = rest
+        part[keyPath: thing] = outside
+        parts.append(part)
+        rest[keyPath: thing] = own.intersection(ranges)
     }
 
     func isCovered(by other: RuleRegion) -> Bool { self.isEmpty || self.subtracting(other).isEmpty }

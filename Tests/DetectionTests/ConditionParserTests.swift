@@ -1,4 +1,5 @@
 import DetectionModel
+import Glibc
 import Motion
 import Testing
 
@@ -96,6 +97,38 @@ import Testing
         } catch {
             #expect(error.code == .limitExceeded(limit), "\(error)")
         }
+    }
+
+    /// What is long to read but within every limit, and what crosses one late.
+    static let costly: [String] = [
+        "x > 0g" + String(repeating: "+0g", count: 1_360),
+        "x > 1g" + String(repeating: " and x > 1g", count: 120),
+        String(repeating: "not ", count: 30) + "(" + (0..<60).map { "x>\($0)g" }.joined(separator: " or ") + ")",
+        (1...32).map { "mean(x,\($0)s)>1g" }.joined(separator: " and "),
+        "x" + (0..<230).map { "+x*\($0)" }.joined() + ">1g",
+        String(repeating: "abs(", count: 31) + "x" + String(repeating: ")", count: 31) + ">1g",
+        "x > 1g" + String(repeating: " ", count: 16_000), String(repeating: "é", count: 2_000),
+        "hypot(" + String(repeating: "x+", count: 2_000),
+        "norm(user) > 1g " + String(repeating: "or norm(user) > 1g ", count: 200),
+        String(repeating: "(", count: 31) + "x>1g" + String(repeating: " or y>1g)", count: 31),
+    ]
+
+    /// The bar is 5 ms; a build without optimisation has five times as long.
+    @Test(arguments: hostile.map(\.1) + costly)
+    func anyProgramIsAnsweredSoon(_ text: String) {
+        func spent() -> Double {
+            var time = timespec()
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+        }
+        let sensor = SensorDescription(
+            name: "accelerometer", channels: ["x", "y", "z"], unit: "g", range: 4, rates: [50], source: "test",
+            isSimulated: true)
+        let began = spent()
+        _ = try? DetectorCompiler.compile(
+            DetectorRequest(name: "d", options: ["when": .text(text), "every": .text("10ms")]), for: sensor)
+        let seconds = spent() - began
+        #expect(seconds < 0.025, "\(seconds) s for \(text.prefix(40))")
     }
 
     /// No text traps the compiler, and what compiles runs.

@@ -199,7 +199,7 @@ struct ConditionParser {
         guard case .symbol(let symbol) = self.token.content, [">", ">=", "<", "<="].contains(symbol) else {
             return left
         }
-        let leftText = self.text(start, self.lastEnd)
+        let leftEnd = self.lastEnd
         let first = try self.scalar(left, from: start)
         let place = self.token.offset
         try self.advance()
@@ -209,7 +209,7 @@ struct ConditionParser {
         guard first.kind == second.kind else {
             throw ConditionProblem(
                 offset,
-                "'\(symbol)' compares values of one kind; `\(leftText)` is \(first.kind.described), "
+                "'\(symbol)' compares values of one kind; `\(self.text(start, leftEnd))` is \(first.kind.described), "
                     + "`\(self.text(offset, self.lastEnd))` is \(second.kind.described)")
         }
         if case .symbol(let next) = self.token.content, [">", ">=", "<", "<="].contains(next) {
@@ -223,7 +223,7 @@ struct ConditionParser {
         var left = try self.product()
         while self.token.content == .symbol("+") || self.token.content == .symbol("-") {
             let subtracts = self.token.content == .symbol("-")
-            let leftText = self.text(start, self.lastEnd)
+            let leftEnd = self.lastEnd
             let first = try self.scalar(left, from: start)
             let place = self.token.offset
             try self.advance()
@@ -233,7 +233,7 @@ struct ConditionParser {
             guard first.kind == second.kind else {
                 throw ConditionProblem(
                     offset,
-                    "'\(subtracts ? "-" : "+")' takes values of one kind; `\(leftText)` is \(first.kind.described), "
+                    "'\(subtracts ? "-" : "+")' takes values of one kind; `\(self.text(start, leftEnd))` is \(first.kind.described), "
                         + "`\(self.text(offset, self.lastEnd))` is \(second.kind.described)")
             }
             left = .scalar(try self.builder.sum(first, second, subtracts: subtracts, at: place))
