@@ -50,6 +50,9 @@ package enum Check: String, CaseIterable, Sendable {
     case weakIdentity = "W050"
     case unlimited = "W051"
     case neverDelivered = "W060"
+    case clockChange = "W070"
+    case exception = "I012"
+    case coverage = "I061"
     case undecided = "I062"
 
     package var severity: Severity {
@@ -91,6 +94,9 @@ package enum Check: String, CaseIterable, Sendable {
         case .weakIdentity: "a strong rule for whoever takes a name first"
         case .unlimited: "apps without a quota"
         case .neverDelivered: "a detector that no rule ever delivers for"
+        case .clockChange: "a time that begins or ends while clocks change"
+        case .exception: "a rule that is the exception of a wider one only because it stands first"
+        case .coverage: "what an installed app hears"
         case .undecided: "a rule that was too much work to check"
         }
     }

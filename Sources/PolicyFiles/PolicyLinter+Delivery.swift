@@ -5,6 +5,7 @@ extension PolicyLinter {
     mutating func checkDelivery() {
         var keeps: Rule?
         for rule in self.policy.rules {
+            self.checkTimes(rule)
             if rule.effect == .deny {
                 self.checkIdle(rule, ["Strength", "Deliver", "Reliability", "Durability", "Lifespan"], "which denies")
                 continue
@@ -28,6 +29,22 @@ extension PolicyLinter {
                 .withoutEffect, at: section.place(of: key), "\(key) does nothing in \(Self.named(rule)), \(why)",
                 advice: "remove it")
         }
+    }
+
+    /// On two Sundays a year the hour from two to three is left out, or comes twice.
+    private mutating func checkTimes(_ rule: Rule) {
+        guard let times = rule.conditions.times else { return }
+        let change = (6 * 1_440 + 120)...(6 * 1_440 + 180)
+        let isInside = times.ranges.contains { range in
+            let ends = [range.lowerBound, range.upperBound]
+            return ends.contains { $0 > change.lowerBound && $0 < change.upperBound }
+                || ends.allSatisfy { change.contains($0) }
+        }
+        guard isInside else { return }
+        self.find(
+            .clockChange, at: self.place(of: "WhenTime", at: rule.place),
+            "\(Self.named(rule)) begins or ends on Sunday between 02:00 and 03:00, which clocks leave out in spring and "
+                + "repeat in autumn", advice: "choose another hour, or leave Sunday out")
     }
 
     private mutating func checkTerms(_ rule: Rule) {
@@ -78,6 +95,7 @@ extension PolicyLinter {
         }
         for app in installed {
             for detector in app.detectors { self.checkServed(app, detector) }
+            self.tellCoverage(app)
         }
         for group in self.policy.groups where group.mode == .exclusive && group.select.first == .strength {
             if group.aging == nil { self.checkDominated(group, installed) }
@@ -89,6 +107,34 @@ extension PolicyLinter {
         self.find(
             .notInstalled, at: place, "the app '\(printable(id))' is not installed",
             advice: near.map { "did you mean '\($0)'?" } ?? "install it, or remove what is said about it")
+    }
+
+    /// What an app hears, for those who look whether it is what they meant.
+    private mutating func tellCoverage(_ app: InstalledApp) {
+        guard !app.detectors.isEmpty else { return }
+        let place =
+            self.reading.sections.first { $0.kind == "App" && $0.argument?.text == app.id.name }?.place
+            ?? self.policy.rules.first?.place ?? Place(file: "", line: 1)
+        let presets = Set(app.detectors.map(\.preset)).subtracting([""]).sorted()
+        for table in PolicyCoverage(of: self.policy, apps: [app.id], presets: presets).tables {
+            for (column, names) in table.columns.enumerated() {
+                let heard = names.filter { name in
+                    name != PolicyCoverage.ownCondition || app.detectors.contains { $0.preset.isEmpty }
+                }
+                if heard.isEmpty { continue }
+                let heardWhen = table.rows.filter { $0.cells[column].text != "no" }.map { row in
+                    let words = PolicyCoverage.words(of: row.situation)
+                    let with = row.situation.right == .nothing ? "" : " with \(words.right)"
+                    let how = row.cells[column].text
+                    return words.state + with + (how == "yes" ? "" : " (\(how))")
+                }
+                self.find(
+                    .coverage, at: place,
+                    "\(app.id) hears \(heard.joined(separator: ", ")) "
+                        + (heardWhen.isEmpty ? "nowhere" : "when it is \(heardWhen.joined(separator: "; "))"),
+                    advice: "see it all with 'jostle policy coverage'")
+            }
+        }
     }
 
     private mutating func checkServed(_ app: InstalledApp, _ detector: DetectorFacts) {

@@ -15,6 +15,7 @@ extension PolicyLinter {
                 advice: "name apps or presets in more rules, or allow more work")
             return
         }
+        self.checkExceptions(index, regions)
     }
 
     /// What the rules before one leave of it.
@@ -68,6 +69,31 @@ extension PolicyLinter {
                 "\(Self.named(rule)) and \(Self.named(other)) in \(other.place.lineDescription) contradict each other "
                     + "with the same Priority, and the one that stands first decides",
                 advice: "give one of them a higher Priority")
+        }
+    }
+
+    /// Rules whose next rule takes in all they match and says something else: only their order makes them exceptions.
+    private mutating func checkExceptions(_ index: RuleIndex, _ regions: [RuleRegion]) {
+        var exceptions: [Int: [Int]] = [:]
+        for (position, rule) in index.rules.enumerated() {
+            guard self.budget > 0 else { return }
+            guard let app = RuleIndex.witnesses(of: rule.conditions.apps, beside: []).first,
+                let preset = RuleIndex.witnesses(of: rule.conditions.presets, beside: []).first
+            else { continue }
+            let next = index.next(after: position, app: app, preset: preset, &self.budget)
+            guard let next, self.contradicts(rule, index.rules[next]),
+                self.covers(rule, index.rules[next], regions[position], regions[next])
+            else { continue }
+            exceptions[next, default: []].append(position)
+        }
+        for (wider, narrow) in exceptions {
+            guard let first = narrow.first else { continue }
+            let (rule, other) = (index.rules[wider], index.rules[first])
+            let more = narrow.count > 1 ? " and \(narrow.count - 1) more" : ""
+            self.find(
+                .exception, at: rule.place,
+                "\(Self.named(other)) in \(other.place.lineDescription)\(more) is an exception of \(Self.named(rule)) "
+                    + "only because it stands first", advice: "give it a higher Priority, if files may come between")
         }
     }
 

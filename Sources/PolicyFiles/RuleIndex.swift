@@ -58,6 +58,28 @@ struct RuleIndex {
         }
     }
 
+    /// The first rule after one that matches; each rule looked at costs one of `budget`.
+    func next(after position: Int, app: String, preset: String, _ budget: inout Int) -> Int? {
+        var found: Int?
+        for list in [self.byApp[app] ?? [], self.byPreset[preset] ?? [], self.general] {
+            // Sorted, so that what stands before need not be passed over one by one.
+            var (low, high) = (0, list.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if list[middle] <= position { low = middle + 1 } else { high = middle }
+            }
+            while low < list.count, found.map({ list[low] < $0 }) ?? true, budget > 0 {
+                budget -= 1
+                if self.matches(list[low], app: app, preset: preset) {
+                    found = list[low]
+                    break
+                }
+                low += 1
+            }
+        }
+        return found
+    }
+
     /// Whether a rule is for a name of an app and of a preset.
     func matches(_ index: Int, app: String, preset: String) -> Bool {
         let conditions = self.rules[index].conditions

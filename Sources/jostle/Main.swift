@@ -14,6 +14,9 @@ struct Main {
             "sensor-bus", "BUS", "the sensor reader's bus, if it is another one")
         static let json = CommandOption.flag("json", "one JSON object a line, for machines")
         static let app = CommandOption.value("app", "ID", "register under this app id, a bus name to own")
+        static let ofApp = CommandOption.value(
+            "app", "ID", "of this app (default: those that the policy names, and any other)", repeats: true)
+        static let markdown = CommandOption.flag("markdown", "a table for a page")
         static let when = CommandOption.value("when", "CONDITION", "a condition instead of a preset")
         static let every = CommandOption.value("every", "TIME", "with --when: the time between looks")
         static let rest = CommandOption.value("rest", "TIME", "with --when: the time without another hit")
@@ -91,6 +94,12 @@ struct Main {
                         ]),
                     CommandSyntax(
                         "show", "show the policy as all files together make it",
+                        arguments: [
+                            CommandArgument("PATH", "files and directories (default: what the broker reads)", .list)
+                        ]),
+                    CommandSyntax(
+                        "coverage", "show which app hears what in which state",
+                        options: [Option.ofApp, Option.json, Option.markdown],
                         arguments: [
                             CommandArgument("PATH", "files and directories (default: what the broker reads)", .list)
                         ]),
@@ -224,6 +233,11 @@ struct Main {
             try PolicyCheckCommand(
                 paths: arguments.positionals, isStrict: arguments.has(Option.strict),
                 isJSON: arguments.has(Option.json), terminal: terminal
+            ).run()
+        case "policy" where arguments.command.last == "coverage":
+            try PolicyCoverageCommand(
+                paths: arguments.positionals, apps: arguments.values(of: Option.ofApp),
+                isJSON: arguments.has(Option.json), isMarkdown: arguments.has(Option.markdown), terminal: terminal
             ).run()
         case "policy": try PolicyShowCommand(paths: arguments.positionals, terminal: terminal).run()
         case "scenario":

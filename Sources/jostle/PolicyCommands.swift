@@ -1,6 +1,8 @@
 import Arbitration
 import DaemonSupport
+import Detection
 import EventLoop
+import Motion
 import PolicyFiles
 
 extension PolicySource {
@@ -55,6 +57,53 @@ struct PolicyShowCommand {
         if let first = reading.errors.first { throw CommandFailure(.no, "\(first)") }
         PolicyText.show(reading).split(separator: "\n", omittingEmptySubsequences: false).dropLast().forEach {
             self.terminal.print(String($0))
+        }
+    }
+}
+
+/// `jostle policy coverage`: what becomes of every app's hits in every state.
+struct PolicyCoverageCommand {
+    var paths: [String]
+    var apps: [String]
+    var isJSON: Bool
+    var isMarkdown: Bool
+    let terminal: Terminal
+
+    func run() throws(CommandFailure) {
+        let policy = try PolicySource(self.paths).policy()
+        let coverage = PolicyCoverage(
+            of: policy, apps: self.apps.map { AppID($0) }, presets: PresetCatalogue.all.map(\.name))
+        if self.isJSON {
+            for table in coverage.tables { for line in table.json { self.terminal.print(line) } }
+            return
+        }
+        let text = self.isMarkdown ? coverage.markdown : coverage.text(width: min(80, self.terminal.width))
+        text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().forEach {
+            self.terminal.print(String($0))
+        }
+    }
+}
+
+extension PolicyCoverage.Table {
+    /// One object for each cell.
+    fileprivate var json: [String] {
+        self.rows.flatMap { row in
+            zip(self.columns, row.cells).map { presets, cell in
+                var line = JSONLine()
+                line.add("apps", self.apps)
+                line.add("state", row.situation.state.name)
+                if let isLocked = row.situation.isLocked {
+                    line.add("locked", isLocked)
+                } else {
+                    line.addNull("locked")
+                }
+                line.add("right", row.situation.right.name)
+                line.add("presets", presets)
+                line.add("outcome", cell.text)
+                line.add("outcomes", cell.words)
+                line.add("rules", cell.rules)
+                return line.text
+            }
         }
     }
 }

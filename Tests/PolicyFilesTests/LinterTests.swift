@@ -70,6 +70,12 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
         ),
         ("[Rule a]\nThen=allow\nWhenApp=x\nDeliver=wake", "W050 1:1"),
         ("[Rule a]\nThen=allow\nWhenApp=x\nDeliver=wake", "W051 1:1"),
+        // Times.
+        ("[Rule a]\nThen=allow\nWhenTime=02:30-06:00", "W070 3:10"),
+        ("[Rule a]\nThen=allow\nWhenTime=Sat,Sun/22:00-02:15", "W070 3:10"),
+        ("[Rule a]\nThen=allow\nWhenTime=Sun/02:00-03:00", "W070 3:10"),
+        // Exceptions.
+        ("[Rule a]\nThen=deny\nWhenApp=x\nWhenState=foreground\n[Rule b]\nThen=allow", "I012 5:1"),
     ])
     func finds(_ text: String, _ expected: String) {
         #expect(lint(text).contains(expected), "\(PolicyLinter.check(read(text)))")
@@ -86,7 +92,8 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
             + "Then=allow\nWhenTime=Sun/05:00-13:00",
         "[Rule a]\nThen=deny\nWhenApp=a*\nWhenPreset=p\n[Rule b]\nPriority=-1\nThen=allow\nWhenApp=a*\nWhenPreset=q",
         "[Rule a]\nThen=allow\nWhenState=foreground\n[Rule b]\nThen=deny\nWhenState=background",
-        "[Rule a]\nThen=deny\nWhenApp=x\nWhenState=foreground\n[Rule b]\nThen=allow",
+        "[Rule a]\nThen=deny\nWhenApp=x\nWhenState=foreground\n[Rule b]\nPriority=-1\nThen=allow",
+        "[Rule a]\nThen=allow\nWhenTime=02:00-06:00 Mon..Sat/02:30-06:00 Sun/23:00-03:00",
         "[Group g]\nMode=exclusive\nSelect=strength recent\n[Rule a]\nThen=allow\nGroup=g",
         "[Group g]\nMode=ordered\nSelect=strength recent\n[Rule a]\nThen=allow\nWhenApp=a b c\nGroup=g",
     ])
@@ -119,8 +126,24 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
         }
         let found = lint(
             policy, [app("Tracks", "shake", 1.2), app("Dice", "shake", 2.2), app("Music", "tilt", 1)])
-        #expect(found == ["W030 1:1", "W031 1:1", "W005 4:1", "W060 12:1"])
-        #expect(lint(policy, [app("Tracks", "shake", 2.2), app("Dice", "shake", 1.2)]) == ["W030 1:1", "W005 4:1"])
+        #expect(found == ["W030 1:1", "W031 1:1", "W005 4:1", "I061 6:1", "I061 6:1", "I061 6:1", "W060 12:1"])
+        #expect(
+            lint(policy, [app("Tracks", "shake", 2.2), app("Dice", "shake", 1.2)])
+                == ["W030 1:1", "W005 4:1", "I061 6:1", "I061 6:1"])
+    }
+
+    @Test func whatAnInstalledAppHearsIsTold() {
+        let policy =
+            "[App a]\nGrants=audio\n[Rule f]\nWhenState=foreground\nThen=allow\n"
+            + "[Rule b]\nWhenState=background\nWhenPreset=shake\nWhenActivity=*\nWhenIntensity=>2g\nThen=allow"
+        let detectors = ["shake", "tilt", ""].map { DetectorFacts(name: "d", preset: $0) }
+        let found = PolicyLinter.check(
+            read(policy), installed: [PolicyLinter.InstalledApp(AppID("a"), detectors: detectors)])
+        #expect(
+            found.filter { $0.check == .coverage }.map(\.message) == [
+                "a hears shake when it is foreground; background with audio at work (by intensity)",
+                "a hears tilt, a condition of its own when it is foreground",
+            ])
     }
 
     @Test func whatWouldTakeTooLongIsSaid() {
