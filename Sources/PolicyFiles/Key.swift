@@ -44,6 +44,20 @@ enum ValueType: String, Sendable, CaseIterable {
     case hours = "hours"
     case power = "power"
 
+    /// The units that its numbers may have; empty where there are none.
+    var units: String {
+        switch self {
+        case .time: "us, ms, s, min, h"
+        case .bytes: "KiB, MiB"
+        case .quota: "events / time"
+        case .aging: "strength / denials"
+        case .ranges: "those of what is measured: g, m/s2, deg, …"
+        case .hours: "local time"
+        case .power: "%"
+        case .flag, .word, .words, .text, .name, .names, .number: ""
+        }
+    }
+
     /// A list goes on where the same key stands again; an empty value begins it anew.
     var isList: Bool {
         switch self {

@@ -26,11 +26,15 @@ package enum PolicyText {
         for section in Schema.sections {
             let header = section.argument.isEmpty ? section.name : "\(section.name) \(section.argument)"
             lines += [
-                "### `[\(header)]`", "", section.help, "", "| key | value | default | meaning |", "|---|---|---|---|",
+                "### `[\(header)]`", "", section.help, "", "| key | value | unit | default | example | meaning |",
+                "|---|---|---|---|---|---|",
             ]
             for key in section.keys {
                 let standard = key.standard.isEmpty ? "–" : "`\(key.standard)`"
-                lines.append("| `\(key.name)` | \(key.type.rawValue) | \(standard) | \(key.help) |")
+                let units = key.type.units.isEmpty ? "–" : key.type.units
+                let example = Schema.examples[section.name]?[key.name] ?? ""
+                lines.append(
+                    "| `\(key.name)` | \(key.type.rawValue) | \(units) | \(standard) | `\(example)` | \(key.help) |")
             }
             lines.append("")
         }

@@ -23,6 +23,27 @@ import Testing
         try self.checkDefaults(Schema.rule, RuleDraft(name: "r", place: place))
     }
 
+    /// Every key has an example, which can be read and is not the default.
+    private func checkExamples<Target: Equatable>(_ section: String, _ keys: [Key<Target>], _ fresh: Target) throws {
+        let examples = try #require(Schema.examples[section])
+        #expect(Set(examples.keys) == Set(keys.map(\.name)), "\(section)")
+        for key in keys {
+            let text = PlacedText(text: examples[key.name] ?? "", place: Place(file: "example", line: 1))
+            var target = fresh
+            try key.set(&target, key.type.isList ? text.words : [text])
+            #expect(target != fresh, "\(section) \(key.name)")
+        }
+    }
+
+    @Test func everyKeyHasAnExample() throws {
+        let place = Place(file: "a", line: 1)
+        try self.checkExamples("Policy", Schema.policy, PolicyDraft())
+        try self.checkExamples("Group", Schema.group, GroupConfiguration(name: "g", place: place))
+        try self.checkExamples("App", Schema.app, AppSettings())
+        try self.checkExamples("Rule", Schema.rule, RuleDraft(name: "r", place: place))
+        #expect(Set(Schema.examples.keys) == Set(Schema.sections.map(\.name)))
+    }
+
     @Test func everyLimitForUsersCanBeMadeSmaller() throws {
         var loose = AppSettings()
         loose.quota = Quota(count: 60, period: .seconds(60), burst: 60)

@@ -154,6 +154,25 @@ extension EndToEnd {
             #expect(checked.status == 0, "\(checked.stderr)")
         }
 
+        @Test func coverageIsShownInThreeWays() throws {
+            let policies = Programs.source("policies")
+            func jostle(_ words: String...) throws -> Tool.Result {
+                try Tool.run([Programs.path(of: "jostle"), "policy", "coverage"] + words)
+            }
+            let text = try jostle(policies, "--app", "org.example.One")
+            #expect(text.status == 0, "\(text.stderr)")
+            #expect(text.stdout.hasPrefix("org.example.One\nthe app is  and has       other detectors  system.shake\n"))
+            let page = try jostle(policies, "--markdown")
+            #expect(page.stdout.contains("\n| background | an assertion | yes | no |\n"), "\(page.stdout)")
+            let json = try jostle(policies, "--json")
+            let cell =
+                "{\"apps\":[\"any other app\"],\"state\":\"background\",\"locked\":null,\"right\":\"an assertion\","
+                + "\"presets\":[\"system.shake\"],\"outcome\":\"no\",\"outcomes\":[\"no\"],"
+                + "\"rules\":[\"system-shake \(policies)/10-default.conf:11\"]}"
+            #expect(json.stdout.contains(cell), "\(json.stdout)")
+            #expect(try jostle("/nowhere").status == 2)
+        }
+
         /// A disk that is full ends the recording, not the broker.
         @Test func aFullDiskEndsTheRecording() throws {
             let stage = try Stage(broker: false)

@@ -1,0 +1,24 @@
+extension Schema {
+    /// What each key may look like, by section: for the documentation.
+    static let examples: [String: [String: String]] = [
+        "Policy": ["Default": "allow"],
+        "Group": [
+            "Mode": "exclusive", "Select": "specificity strength", "CommitWindow": "350ms", "EagerCommit": "no",
+            "Quiet": "800ms", "Cooldown": "2s", "Sticky": "yes", "Lease": "30s", "Hysteresis": "10",
+            "AckTimeout": "250ms", "OrderBudget": "1s", "Aging": "5/10 max 60",
+        ],
+        "App": [
+            "Grants": "audio location", "Quota": "30/1min burst 5", "Cooldown": "500ms", "QueueBytes": "64KiB",
+            "Grace": "5s", "AssertionBudget": "175s", "AssertionsPerHour": "4", "Renewal": "yes", "WakeQuota": "6/1h",
+            "MayReportForeground": "yes",
+        ],
+        "Rule": [
+            "Priority": "100", "WhenApp": "org.example.* !org.example.Game", "WhenPreset": "shake*",
+            "WhenState": "foreground background", "WhenLocked": "no", "WhenGrant": "audio !voip", "WhenActivity": "*",
+            "WhenAssertion": "yes", "WhenIdentity": "unit flatpak", "WhenIntensity": ">=2.5g",
+            "WhenTime": "Mon..Fri/08:00-18:00", "WhenPower": "battery<20%", "Then": "allow",
+            "Reason": "belongs to the foreground app", "Group": "shake", "Strength": "50", "Deliver": "wake",
+            "Reliability": "ack", "Durability": "persistent", "Lifespan": "30s",
+        ],
+    ]
+}
