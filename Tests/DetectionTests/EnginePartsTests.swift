@@ -11,7 +11,9 @@ import Testing
     func theWheelEndsEachRestOnce(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var wheel = RestWheel()
-        var seats = [Seat](repeating: .none, count: 200)
+        for first in stride(from: 0, to: 200, by: 4) {
+            #expect(wheel.allocate(4, for: 0, from: first) == first)
+        }
         var running: [UInt32: Int64] = [:]
         var now: Int64 = 0
         for _ in 0..<1_500 {
@@ -28,7 +30,7 @@ import Testing
             if wheel.count == 0 {
                 wheel.pass(to: now)
             } else if isWorthIt {
-                wheel.end(at: now, &seats, due: &due)
+                wheel.end(at: now, due: &due)
             }
             let expected = running.filter { $0.value <= now }.keys.sorted()
             #expect(due.sorted() == expected, "seed \(seed)")
@@ -36,9 +38,8 @@ import Testing
             #expect(wheel.count == running.count)
             for _ in 0..<Int.random(in: 0...4, using: &random) {
                 let id = UInt32.random(in: 0..<200, using: &random)
-                if running[id] != nil {
-                    guard random.chance(0.3) else { continue }
-                    wheel.disarm(Int32(id), &seats)
+                if running[id] != nil, random.chance(0.2) {
+                    wheel.disarm(Int32(id))
                     running[id] = nil
                     continue
                 }
@@ -46,9 +47,9 @@ import Testing
                     random.chance(0.7)
                     ? Int64.random(in: 0...3_000_000, using: &random)
                     : Int64.random(in: 0...86_400_000_000, using: &random)
-                seats[Int(id)].deadline = now + rest
-                wheel.arm(id, &seats)
-                running[id] = now + rest
+                // The earlier of two ends counts.
+                wheel.arm(Int32(id), at: now + rest)
+                running[id] = min(running[id] ?? .max, now + rest)
             }
         }
     }
@@ -56,7 +57,9 @@ import Testing
     @Test(arguments: Array(UInt64(1)...6))
     func theTableCrossesWhatLiesBetween(seed: UInt64) {
         var random = SeededRandom(seed: seed)
-        var table = ThresholdTable(.watching)
+        var table = ThresholdTable(.watching, number: 0)
+        var wheel = RestWheel()
+        var hits = HitCollector()
         var seats = [Seat](repeating: .none, count: 1_500)
         var keys: [UInt32: Double] = [:]
         var value = -Double.infinity
@@ -65,19 +68,24 @@ import Testing
             for _ in 0..<(step == 0 ? 600 : random.chance(0.2) ? 10 : 0) {
                 let id = UInt32.random(in: 0..<1_500, using: &random)
                 if keys.removeValue(forKey: id) != nil {
-                    table.remove(at: seats[Int(id)].place, seats: &seats)
+                    table.remove(at: seats[Int(id)].place, seats: &seats, wheel: &wheel)
                     peaks[id] = nil
                 } else {
                     let key = Double(Int.random(in: 0...60, using: &random)) / 10
                     keys[id] = key
-                    table.add(ThresholdTable.Entry(id: id, key: key), value: value, seats: &seats)
+                    table.add(
+                        ThresholdTable.Entry(id: id, key: key), value: value, seats: &seats, wheel: &wheel)
                     // An entry added while it is true shares the peak of those of its key; left out here.
                 }
             }
             let next = random.chance(0.05) ? -Double.infinity : random.uniform(-1...7)
             var crossed: [UInt32] = []
             let quiet = next <= table.upper && next > table.lower
-            if !quiet { table.move(to: next, now: Int64(step), previous: Int64(step) - 1, crossed: &crossed) }
+            if !quiet {
+                table.move(
+                    to: next, peak: next, now: Int64(step), previous: Int64(step) - 1, hits: &hits, crossed: &crossed,
+                    wheel: &wheel)
+            }
             let expected = keys.filter { ($0.value < value) != ($0.value < next) }.keys.sorted()
             #expect(crossed.sorted() == expected, "seed \(seed) step \(step)")
             var agrees = true

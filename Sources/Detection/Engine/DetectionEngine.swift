@@ -149,13 +149,14 @@ package struct DetectionEngine {
         let seat = self.around.seats[index]
         guard seat.table >= 0 else { return Status(isTrue: false) }
         let lane = Int(record.lane)
-        let isTrue = self.lanes[lane].tables[Int(seat.table)].isTrue(seat.key)
-        let stamp = self.lanes[lane].tables[Int(seat.table)].stamp(at: seat.place)
+        let table = Int(seat.table)
+        let isTrue = self.lanes[lane].tables[table].isTrue(seat.key)
+        let stamp = self.lanes[lane].tables[table].stamp(at: seat.place)
         let last = isTrue ? self.lanes[lane].clock.lastLook : stamp == ThresholdTable.never ? nil : stamp
         let ends =
             switch record.restMode {
-            case .leading: seat.deadline == .min ? nil : seat.deadline
-            case .restarting: last.map { $0 + seat.rest }
+            case .leading: self.lanes[lane].tables[table].deadline(at: seat.place)
+            case .restarting: last.map { $0 + self.lanes[lane].tables[table].rest(at: seat.place) }
             case .none: Int64?.none
             }
         return Status(
@@ -238,13 +239,13 @@ package struct DetectionEngine {
 
     /// True when every time is later than the one before, by no more than `longest`.
     private static func areSteps(_ times: Span<Int64>, _ first: Int, _ end: Int, longest: Int64) -> Bool {
-        var wrong = 0
+        var sign: Int64 = 0
         // SAFETY: the caller counts whole rows only. Wrapped round, a step is never short: the first time is accepted.
         for row in first &+ 1..<max(end, first &+ 1) {
-            let step = UInt64(bitPattern: times[unchecked: row] &- times[unchecked: row &- 1] &- 1)
-            wrong |= step < UInt64(longest) ? 0 : 1
+            let step = times[unchecked: row] &- times[unchecked: row &- 1]
+            sign |= (step &- 1) | (longest &- step)
         }
-        return wrong == 0
+        return sign >= 0
     }
 
     /// True when all values lie between the limits, which none that is not finite does.

@@ -13,20 +13,12 @@ struct DetectorRecord {
     static let none = DetectorRecord()
 }
 
-/// What a look reads of a table's entry, together so that it costs one cache line.
+/// Where a detector, or a comparison of a condition, stands in a threshold table.
 struct Seat {
     var key = 0.0
-    var rest: Int64 = 0
-    /// When the rest that runs, or ran last, ends.
-    var deadline = Int64.min
-    /// The table that holds the entry, and its place there; -1 while it waits for its first look.
+    /// -1 while it waits for its first look.
     var table: Int32 = -1
     var place: Int32 = -1
-    /// Neighbours in the wheel; -1 at the ends.
-    var next: Int32 = -1
-    var previous: Int32 = -1
-    /// The wheel's slot; -1 while no rest runs.
-    var slot: Int32 = -1
 
     static let none = Seat()
 }

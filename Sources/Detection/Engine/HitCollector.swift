@@ -6,6 +6,7 @@ struct HitCollector {
     /// A bit for each word of `bits` that is not zero.
     private var summary: [UInt64] = []
     private var peaks: [Double] = []
+    /// Not zero when there are hits.
     private var count = 0
 
     /// Makes room for ids below `limit`.
@@ -25,50 +26,63 @@ struct HitCollector {
         self.count += 1
     }
 
-    /// Adds several hits with one peak.
-    mutating func add(_ ids: borrowing [UInt32], peak: Double) {
-        Self.mark(ids, peak, &self.bits, &self.summary, &self.peaks)
-        self.count += ids.count
+    /// Adds those of 64 ids from `start` on whose bit is set, with one peak.
+    mutating func add(_ chosen: UInt64, of ids: borrowing [UInt32], at start: Int, peak: Double) {
+        Self.mark(chosen, ids, start, peak, &self.bits, &self.summary, &self.peaks)
+        self.count += 1
     }
 
     private static func mark(
-        _ ids: borrowing [UInt32], _ peak: Double, _ bits: inout [UInt64], _ summary: inout [UInt64],
-        _ peaks: inout [Double]
+        _ chosen: UInt64, _ ids: borrowing [UInt32], _ start: Int, _ peak: Double, _ bits: inout [UInt64],
+        _ summary: inout [UInt64], _ peaks: inout [Double]
     ) {
-        let ids = ids.span
+        let ids = ids.span.extracting(start..<start + 64)
         var bits = bits.mutableSpan
         var summary = summary.mutableSpan
         var peaks = peaks.mutableSpan
-        for place in ids.indices {
-            let index = Int(ids[place])
-            bits[index >> 6] |= 1 << UInt64(index & 63)
-            summary[index >> 12] |= 1 << UInt64((index >> 6) & 63)
-            peaks[index] = peak
+        var left = chosen
+        while left != 0 {
+            // SAFETY: there are 64 ids from `start` on, and `reserve` has made room for each id that was given out.
+            let index = Int(ids[unchecked: left.trailingZeroBitCount])
+            left &= left &- 1
+            bits[unchecked: index >> 6] |= 1 << UInt64(truncatingIfNeeded: index & 63)
+            summary[unchecked: index >> 12] |= 1 << UInt64(truncatingIfNeeded: (index >> 6) & 63)
+            peaks[unchecked: index] = peak
         }
     }
 
     /// Appends the collected hits and forgets them.
     mutating func flush(at time: Int64, into hits: inout [Hit]) {
         guard self.count > 0 else { return }
-        for high in self.summary.indices {
+        self.count = 0
+        for high in self.summary.indices where self.summary[high] != 0 {
             var words = self.summary[high]
-            guard words != 0 else { continue }
             self.summary[high] = 0
             while words != 0 {
                 let word = high << 6 | words.trailingZeroBitCount
                 words &= words - 1
-                var ids = self.bits[word]
+                let ids = self.bits[word]
                 self.bits[word] = 0
-                while ids != 0 {
-                    let index = word << 6 | ids.trailingZeroBitCount
-                    ids &= ids - 1
-                    hits.append(
-                        Hit(
-                            detector: DetectorID(UInt32(index)), time: Timestamp(microseconds: time),
-                            peak: self.peaks[index]))
-                }
+                Self.append(ids, word << 6, self.peaks, time, &hits)
             }
         }
-        self.count = 0
+    }
+
+    private static func append(
+        _ ids: UInt64, _ first: Int, _ peaks: borrowing [Double], _ time: Int64, _ hits: inout [Hit]
+    ) {
+        let peaks = peaks.span.extracting(first..<first + 64)
+        hits.append(addingCapacity: ids.nonzeroBitCount) { span in
+            var left = ids
+            while left != 0 {
+                let bit = left.trailingZeroBitCount
+                left &= left &- 1
+                // SAFETY: there are peaks for whole words of ids.
+                span.append(
+                    Hit(
+                        detector: DetectorID(UInt32(truncatingIfNeeded: first &+ bit)),
+                        time: Timestamp(microseconds: time), peak: peaks[unchecked: bit]))
+            }
+        }
     }
 }

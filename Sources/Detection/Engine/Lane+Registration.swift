@@ -15,10 +15,9 @@ extension Lane {
         around.records[Int(id)].formula = formula
         around.records[Int(id)].restMode = detector.restMode
         around.seats[Int(id)] = .none
-        around.seats[Int(id)].rest = detector.restMode == .none ? 0 : detector.rest.microseconds
         self.pending.append(
             Pending(
-                id: id, condition: condition,
+                id: id, condition: condition, rest: detector.restMode == .none ? 0 : detector.rest.microseconds,
                 registration: detector.startsResting && detector.restMode != .none
                     ? max(0, min(registration.microseconds, .max / 2)) : nil))
         self.detectors += 1
@@ -28,11 +27,10 @@ extension Lane {
     mutating func remove(_ id: UInt32, _ around: inout Surroundings) {
         let record = around.records[Int(id)]
         let seat = around.seats[Int(id)]
-        self.wheel.disarm(Int32(id), &around.seats)
         if seat.table < 0 {
             self.pending.removeAll { $0.id == id }
         } else {
-            self.tables[Int(seat.table)].remove(at: seat.place, seats: &around.seats)
+            self.tables[Int(seat.table)].remove(at: seat.place, seats: &around.seats, wheel: &self.wheel)
             if record.compound >= 0 {
                 self.leave(compound: Int(record.compound))
             } else {
@@ -58,7 +56,7 @@ extension Lane {
         let purpose: ThresholdTable.Purpose = around.records[index].restMode == .restarting ? .restarting : .leading
         let table: Int
         let value: Double
-        var entry = ThresholdTable.Entry(id: pending.id, key: 0.5, rest: around.seats[index].rest)
+        var entry = ThresholdTable.Entry(id: pending.id, key: 0.5, rest: pending.rest)
         if condition.isDirect {
             let atom = condition.atoms[0]
             table = self.table(slot: slots[Int(atom.node)], sign: atom.sign, purpose)
@@ -78,18 +76,16 @@ extension Lane {
             if purpose == .restarting {
                 entry.stamp = registration
             } else if registration + entry.rest > time {
-                entry.isResting = true
-                around.seats[index].deadline = registration + entry.rest
-                self.wheel.arm(pending.id, &around.seats)
+                entry.deadline = registration + entry.rest
             }
         }
-        self.tables[table].add(entry, value: value, seats: &around.seats)
+        self.tables[table].add(entry, value: value, seats: &around.seats, wheel: &self.wheel)
         self.refreshGate(ofTable: table)
-        guard self.tables[table].isTrue(entry.key), !entry.isResting else { return }
+        guard self.tables[table].isTrue(entry.key), entry.deadline == nil else { return }
         let peak = self.presentQuantity(of: pending.id, around)
         if purpose == .leading {
-            self.tables[table].setResting(true, at: around.seats[index].place)
-            self.fire(pending.id, peak: peak, at: time, &around)
+            around.hits.add(pending.id, peak: peak)
+            self.tables[table].beginRest(at: around.seats[index].place, time, &self.wheel)
         } else if entry.stamp == ThresholdTable.never || time - entry.stamp >= entry.rest {
             around.hits.add(pending.id, peak: peak)
         }
@@ -136,11 +132,11 @@ extension Lane {
 
     private mutating func newTable(_ purpose: ThresholdTable.Purpose, sign: Double, compound: Int = -1) -> Int {
         if let free = self.freeTables.popLast() {
-            self.tables[Int(free)] = ThresholdTable(purpose)
+            self.tables[Int(free)] = ThresholdTable(purpose, number: Int(free))
             self.owners[Int(free)] = (sign, Int32(compound))
             return Int(free)
         }
-        self.tables.append(ThresholdTable(purpose))
+        self.tables.append(ThresholdTable(purpose, number: self.tables.count))
         self.owners.append((sign, Int32(compound)))
         return self.tables.count - 1
     }
@@ -183,7 +179,12 @@ extension Lane {
         }
         self.gates.removeAll { $0.table == Int32(table) }
         for (key, known) in self.knownTables where known == Int32(table) { self.knownTables[key] = nil }
-        self.tables[table] = ThresholdTable(.leading)
+        self.drop(table: table)
+    }
+
+    private mutating func drop(table: Int) {
+        self.tables[table].dissolve(&self.wheel)
+        self.tables[table] = ThresholdTable(.leading, number: table)
         self.freeTables.append(Int32(table))
     }
 
@@ -234,8 +235,7 @@ extension Lane {
     private mutating func leave(compound index: Int) {
         for table in [self.compounds[index].leading, self.compounds[index].restarting]
         where table >= 0 && self.tables[Int(table)].count == 0 {
-            self.tables[Int(table)] = ThresholdTable(.leading)
-            self.freeTables.append(table)
+            self.drop(table: Int(table))
             if self.compounds[index].leading == table { self.compounds[index].leading = -1 }
             if self.compounds[index].restarting == table { self.compounds[index].restarting = -1 }
         }
@@ -302,7 +302,7 @@ extension Lane {
         let value = key.sign * self.graph.value(key.slot)
         self.tables[table].add(
             ThresholdTable.Entry(id: UInt32(index), key: key.key), value: value.isNaN ? -.infinity : value,
-            seats: &self.atomSeats)
+            seats: &self.atomSeats, wheel: &self.wheel)
         self.refreshGate(ofTable: table)
         self.atoms[Int(index)].isTrue = self.tables[table].isTrue(key.key)
         return index
@@ -337,7 +337,7 @@ extension Lane {
         self.atoms[atom].uses -= 1
         guard self.atoms[atom].uses == 0 else { return }
         let table = Int(self.atoms[atom].table)
-        self.tables[table].remove(at: self.atomSeats[atom].place, seats: &self.atomSeats)
+        self.tables[table].remove(at: self.atomSeats[atom].place, seats: &self.atomSeats, wheel: &self.wheel)
         self.knownAtoms[self.atoms[atom].key] = nil
         self.freeAtoms.append(Int32(atom))
         self.tidy(table: table)

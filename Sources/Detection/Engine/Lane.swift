@@ -131,6 +131,7 @@ struct Lane {
     struct Pending {
         var id: UInt32
         var condition: Condition
+        var rest: Int64
         var registration: Int64?
     }
 
@@ -295,7 +296,7 @@ struct Lane {
             self.quantities[index].peaks.look(self.quantity(index))
         }
         if self.wheel.count > 0 {
-            if self.wheel.nextEnd <= time { self.wheel.end(at: time, &around.seats, due: &self.due) }
+            if self.wheel.nextEnd <= time { self.wheel.end(at: time, due: &self.due) }
         } else {
             self.wheel.pass(to: time)
         }
@@ -323,19 +324,12 @@ struct Lane {
         let table = Int(gate.table)
         let rises = value > self.tables[table].value
         if !self.crossed.isEmpty { self.crossed.removeAll(keepingCapacity: true) }
-        self.tables[table].move(to: value, now: time, previous: previous, crossed: &self.crossed)
+        self.tables[table].move(
+            to: value, peak: gate.sign * value, now: time, previous: previous, hits: &around.hits,
+            crossed: &self.crossed, wheel: &self.wheel)
         self.gates[index].lower = self.tables[table].lower
         self.gates[index].upper = self.tables[table].upper
-        guard !self.crossed.isEmpty else { return }
-        switch self.tables[table].purpose {
-        case .watching:
-            for atom in self.crossed { self.turn(Int(atom), rises) }
-        case .leading:
-            around.hits.add(self.crossed, peak: gate.sign * value)
-            self.wheel.arm(self.crossed, firedAt: time, &around.seats)
-        case .restarting:
-            around.hits.add(self.crossed, peak: gate.sign * value)
-        }
+        for atom in self.crossed { self.turn(Int(atom), rises) }
     }
 
     /// Hits of restarting detectors that stay true over a pause as long as their rest.
@@ -374,24 +368,12 @@ struct Lane {
 
     private mutating func endRests(at time: Int64, _ around: inout Surroundings) {
         self.crossed.removeAll(keepingCapacity: true)
-        for id in self.due {
-            let seat = around.seats[Int(id)]
-            if self.tables[Int(seat.table)].isTrue(seat.key) {
-                around.hits.add(id, peak: self.peak(of: seat))
-                self.crossed.append(id)
-            } else {
-                self.tables[Int(seat.table)].setResting(false, at: seat.place)
-            }
+        for due in self.due {
+            let (table, word) = self.wheel.place(of: due)
+            self.tables[table].endRests(inWord: word, at: time, repeated: &self.crossed, wheel: &self.wheel)
         }
         self.due.removeAll(keepingCapacity: true)
-        self.wheel.arm(self.crossed, firedAt: time, &around.seats)
-    }
-
-    /// A hit of one leading detector, which rests from now on.
-    mutating func fire(_ id: UInt32, peak: Double, at time: Int64, _ around: inout Surroundings) {
-        around.hits.add(id, peak: peak)
-        around.seats[Int(id)].deadline = time + around.seats[Int(id)].rest
-        self.wheel.arm(id, &around.seats)
+        for id in self.crossed { around.hits.add(id, peak: self.peak(of: around.seats[Int(id)])) }
     }
 
     /// The extreme of a detector's quantity since its condition became true.
@@ -455,18 +437,16 @@ struct Lane {
             self.activeQuantities -= 1
         }
         let peak = self.quantities[history].sign * quantity
-        self.crossed.removeAll(keepingCapacity: true)
+        let value: Double = isTrue ? 1 : 0
         if compound.leading >= 0 {
             self.tables[Int(compound.leading)].move(
-                to: isTrue ? 1 : 0, now: time, previous: previous, crossed: &self.crossed)
-            around.hits.add(self.crossed, peak: peak)
-            self.wheel.arm(self.crossed, firedAt: time, &around.seats)
-            self.crossed.removeAll(keepingCapacity: true)
+                to: value, peak: peak, now: time, previous: previous, hits: &around.hits, crossed: &self.crossed,
+                wheel: &self.wheel)
         }
         if compound.restarting >= 0 {
             self.tables[Int(compound.restarting)].move(
-                to: isTrue ? 1 : 0, now: time, previous: previous, crossed: &self.crossed)
-            around.hits.add(self.crossed, peak: peak)
+                to: value, peak: peak, now: time, previous: previous, hits: &around.hits, crossed: &self.crossed,
+                wheel: &self.wheel)
         }
     }
 

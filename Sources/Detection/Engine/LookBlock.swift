@@ -56,7 +56,8 @@ struct LookBlock {
         var look = 0
         let every = clock.every
         var nextDue = clock.nextDue
-        var last = clock.lastLook
+        // Before the first look of all there is no step.
+        var last = clock.lastLook >= 0 ? clock.lastLook : .max / 2
         var longest: Int64 = 0
         // SAFETY, here and below: the caller has seen to it that there is a value for each channel of each row; channels
         // have the first columns, and a column has `stride` places, which are no more than `most`.
@@ -70,7 +71,7 @@ struct LookBlock {
                 }
                 lookTimes[unchecked: look] = time
                 lookRows[unchecked: look] = row
-                if last >= 0 { longest = max(longest, time - last) }
+                longest = max(longest, time &- last)
                 last = time
                 look &+= 1
             }

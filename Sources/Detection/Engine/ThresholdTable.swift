@@ -15,19 +15,27 @@ struct ThresholdTable {
 
     static let capacity = 256
     private static let words = capacity / 64
+    private static let pivotsByChunk = capacity / 16
     /// The stamp of an entry that has never been true.
     static let never = Int64.min
 
     let purpose: Purpose
+    /// What the rest wheel tells of this table's words: whose they are.
+    private let number: Int32
     // One entry's numbers stand at the same place of each column; a chunk owns `capacity` places.
     private var keys: [Double] = []
+    private var pivots: [Double] = []
     private var ids: [UInt32] = []
     /// When the entry was last true, as far as it is not now.
     private var stamps: [Int64] = []
     private var rests: [Int64] = []
+    /// When the rest of a leading entry that runs, or ran last, ends.
+    private var deadlines: [Int64] = []
     private var resting: [UInt64] = []
     private var counts: [Int] = []
     private var shortest: [Int64] = []
+    /// The first of a chunk's words in the wheel.
+    private var firstWords: [Int32] = []
     private var free: [Int32] = []
     /// The chunks in the order of their keys; none is empty.
     private var order: [Int32] = []
@@ -48,20 +56,25 @@ struct ThresholdTable {
         var offset: Int
     }
 
-    init(_ purpose: Purpose) {
+    init(_ purpose: Purpose, number: Int) {
         self.purpose = purpose
+        self.number = Int32(number)
     }
 
     var hasTrue: Bool { self.cursor.chunk > 0 || self.cursor.offset > 0 }
 
     // MARK: Moving
 
-    /// Moves the value, and appends to `crossed` the entries that became true and may fire, or that a watcher must know.
+    /// Moves the value. Detectors that became true and may fire are hits with the peak `peak`; crossed comparisons are
+    /// appended to `crossed`.
     ///
     /// `previous` is the time of the look before, at which entries that fall now were last true.
-    mutating func move(to value: Double, now: Int64, previous: Int64, crossed: inout [UInt32]) {
+    mutating func move(
+        to value: Double, peak: Double, now: Int64, previous: Int64, hits: inout HitCollector,
+        crossed: inout [UInt32], wheel: inout RestWheel
+    ) {
         if value > self.value {
-            self.rise(to: value, now: now, &crossed)
+            self.rise(to: value, peak, now, &hits, &crossed, &wheel)
         } else {
             self.fall(to: value, previous: previous, &crossed)
         }
@@ -69,13 +82,26 @@ struct ThresholdTable {
         self.updateBounds()
     }
 
-    private mutating func rise(to value: Double, now: Int64, _ crossed: inout [UInt32]) {
+    private mutating func rise(
+        to value: Double, _ peak: Double, _ now: Int64, _ hits: inout HitCollector, _ crossed: inout [UInt32],
+        _ wheel: inout RestWheel
+    ) {
         self.ladder.rise(from: self.value, to: value)
         while self.cursor.chunk < self.order.count {
             let chunk = Int(self.order[self.cursor.chunk])
             let (start, count) = (chunk * Self.capacity, self.counts[chunk])
-            let end = self.place(of: value, start: start, from: self.cursor.offset, to: count)
-            self.risen(chunk, self.cursor.offset, end, now, &crossed)
+            let from = self.cursor.offset
+            let end = self.place(of: value, in: chunk)
+            if from < end {
+                switch self.purpose {
+                case .watching: crossed.append(contentsOf: self.ids[start + from..<start + end])
+                case .restarting:
+                    for place in start + from..<start + end where self.isRested(place, at: now) {
+                        hits.add(self.ids[place], peak: peak)
+                    }
+                case .leading: self.wake(chunk, from, end, peak, now, &hits, &wheel)
+                }
+            }
             guard end == count else {
                 self.cursor.offset = end
                 return
@@ -84,33 +110,91 @@ struct ThresholdTable {
         }
     }
 
-    private mutating func risen(_ chunk: Int, _ from: Int, _ to: Int, _ now: Int64, _ crossed: inout [UInt32]) {
-        guard from < to else { return }
-        let start = chunk * Self.capacity
-        switch self.purpose {
-        case .watching:
-            for place in start + from..<start + to { crossed.append(self.ids[place]) }
-        case .restarting:
-            for place in start + from..<start + to where self.isRested(place, at: now) {
-                crossed.append(self.ids[place])
+    /// Hits of the entries that rose and do not rest, 64 at a time: during a rest, crossing back and forth costs next to
+    /// nothing.
+    private mutating func wake(
+        _ chunk: Int, _ from: Int, _ to: Int, _ peak: Double, _ now: Int64, _ hits: inout HitCollector,
+        _ wheel: inout RestWheel
+    ) {
+        var word = from / 64
+        while word * 64 < to {
+            let low = max(from - word * 64, 0)
+            let high = min(to - word * 64, 64)
+            let mask = (high == 64 ? ~0 : (UInt64(1) << UInt64(high)) - 1) & (~0 << UInt64(low))
+            let index = chunk * Self.words + word
+            let awake = mask & ~self.resting[index]
+            if awake != 0 {
+                self.resting[index] |= awake
+                hits.add(awake, of: self.ids, at: index * 64, peak: peak)
+                let end = Self.begin(awake, at: index * 64, self.rests, &self.deadlines, now)
+                wheel.arm(self.firstWords[chunk] + Int32(word), at: end)
             }
-        case .leading:
-            // 64 entries at a time: during a rest, crossing back and forth costs next to nothing.
-            var word = from / 64
-            while word * 64 < to {
-                let low = max(from - word * 64, 0)
-                let high = min(to - word * 64, 64)
-                let mask = (high == 64 ? ~0 : (UInt64(1) << UInt64(high)) - 1) & (~0 << UInt64(low))
-                let index = chunk * Self.words + word
-                var awake = mask & ~self.resting[index]
-                self.resting[index] |= mask
-                while awake != 0 {
-                    crossed.append(self.ids[start + word * 64 + awake.trailingZeroBitCount])
-                    awake &= awake - 1
-                }
-                word += 1
+            word += 1
+        }
+    }
+
+    /// Begins the rests of a word's entries; returns when the first of them ends.
+    private static func begin(
+        _ bits: UInt64, at start: Int, _ rests: borrowing [Int64], _ deadlines: inout [Int64], _ now: Int64
+    ) -> Int64 {
+        let rests = rests.span.extracting(start..<start + 64)
+        var deadlines = deadlines.mutableSpan
+        precondition(deadlines.count >= start + 64)
+        var first = Int64.max
+        var left = bits
+        while left != 0 {
+            // SAFETY: a word has 64 places, which both columns have.
+            let place = left.trailingZeroBitCount
+            left &= left &- 1
+            // Even the shortest rest ends at a later look.
+            let end = now &+ max(1, rests[unchecked: place])
+            deadlines[unchecked: start &+ place] = end
+            first = min(first, end)
+        }
+        return first
+    }
+
+    /// Ends the rests of a word that are over, and begins those of its entries that are true anew: these are appended to
+    /// `repeated`.
+    mutating func endRests(inWord word: Int, at now: Int64, repeated: inout [UInt32], wheel: inout RestWheel) {
+        let chunk = word / Self.words
+        let start = word * 64
+        let (ended, next) = Self.ended(self.resting[word], at: start, self.deadlines, now)
+        var end = next
+        var again: UInt64 = 0
+        var left = ended
+        while left != 0 {
+            let bit = left.trailingZeroBitCount
+            left &= left - 1
+            guard self.isTrue(self.keys[start + bit]) else { continue }
+            again |= 1 << UInt64(bit)
+            repeated.append(self.ids[start + bit])
+        }
+        self.resting[word] &= ~ended | again
+        if again != 0 { end = min(end, Self.begin(again, at: start, self.rests, &self.deadlines, now)) }
+        if end < .max { wheel.arm(self.firstWords[chunk] + Int32(word % Self.words), at: end) }
+    }
+
+    /// The entries of a word whose rest is over, and when the next of the others ends.
+    private static func ended(
+        _ bits: UInt64, at start: Int, _ deadlines: borrowing [Int64], _ now: Int64
+    ) -> (UInt64, Int64) {
+        let deadlines = deadlines.span.extracting(start..<start + 64)
+        var ended: UInt64 = 0
+        var next = Int64.max
+        var left = bits
+        while left != 0 {
+            // SAFETY: a word has 64 places.
+            let place = left.trailingZeroBitCount
+            left &= left &- 1
+            let end = deadlines[unchecked: place]
+            if end <= now {
+                ended |= 1 << UInt64(truncatingIfNeeded: place)
+            } else {
+                next = min(next, end)
             }
         }
+        return (ended, next)
     }
 
     private mutating func fall(to value: Double, previous: Int64, _ crossed: inout [UInt32]) {
@@ -123,11 +207,10 @@ struct ThresholdTable {
             }
             let chunk = Int(self.order[self.cursor.chunk])
             let start = chunk * Self.capacity
-            let end = self.place(of: value, start: start, from: 0, to: self.cursor.offset)
-            Self.fill(&self.stamps, start + end..<start + self.cursor.offset, previous)
-            if self.purpose == .watching {
-                for place in start + end..<start + self.cursor.offset { crossed.append(self.ids[place]) }
-            }
+            let from = self.cursor.offset
+            let end = self.place(of: value, in: chunk)
+            Self.fill(&self.stamps, start + end..<start + from, previous)
+            if self.purpose == .watching { crossed.append(contentsOf: self.ids[start + end..<start + from]) }
             self.cursor.offset = end
             if end == self.counts[chunk] { self.cursor = Cursor(chunk: self.cursor.chunk + 1, offset: 0) }
             if end > 0 { return }
@@ -141,21 +224,34 @@ struct ThresholdTable {
         for place in places { stamps[unchecked: place] = time }
     }
 
-    /// The first entry of a chunk, between two offsets, whose key is not below `value`.
+    /// The first entry of a chunk whose key is not below `value`.
     ///
-    /// Without branches on the keys, which a shake makes unpredictable.
-    private func place(of value: Double, start: Int, from: Int, to: Int) -> Int {
-        guard from < to else { return from }
-        let keys = self.keys.span.extracting(start + from..<start + to)
-        var base = 0
-        var count = keys.count
-        while count > 1 {
-            let half = count / 2
-            // SAFETY: base + count never exceeds the span's count.
-            base = keys[unchecked: base + half - 1] < value ? base + half : base
-            count -= half
+    /// Without branches on the keys, which a shake makes unpredictable, and without waiting for one to choose the next:
+    /// the last of every sixteen tells the sixteen. Behind the entries the keys are infinite.
+    private func place(of value: Double, in chunk: Int) -> Int {
+        let block = Self.below(value, self.pivots, chunk * Self.pivotsByChunk)
+        guard block < Self.pivotsByChunk else { return Self.capacity }
+        return block * 16 + Self.below(value, self.keys, chunk * Self.capacity + block * 16)
+    }
+
+    /// How many of sixteen keys are below a value.
+    private static func below(_ value: Double, _ keys: borrowing [Double], _ start: Int) -> Int {
+        let bytes = keys.span.extracting(start..<start + 16).bytes
+        var count = SIMD4<Double>.zero
+        for index in 0..<4 {
+            // SAFETY: four times four keys.
+            let four = bytes.unsafeLoadUnaligned(
+                fromUncheckedByteOffset: index &* MemoryLayout<SIMD4<Double>>.stride, as: SIMD4<Double>.self)
+            count += SIMD4<Double>.zero.replacing(with: 1, where: four .< value)
         }
-        return from + base + (keys[unchecked: base] < value ? 1 : 0)
+        return Int(count.sum())
+    }
+
+    /// Keeps the last key of every sixteen beside the others.
+    private mutating func refreshPivots(_ chunk: Int) {
+        for index in 0..<Self.pivotsByChunk {
+            self.pivots[chunk * Self.pivotsByChunk + index] = self.keys[chunk * Self.capacity + index * 16 + 15]
+        }
     }
 
     private func isRested(_ place: Int, at now: Int64) -> Bool {
@@ -201,9 +297,21 @@ struct ThresholdTable {
     /// The largest value since entries of that key became true.
     func peak(of key: Double) -> Double { self.ladder.peak(of: key) ?? self.value }
 
-    mutating func setResting(_ isResting: Bool, at place: Int32) {
-        let (word, bit) = (Int(place) / 64, UInt64(1) << UInt64(Int(place) % 64))
-        if isResting { self.resting[word] |= bit } else { self.resting[word] &= ~bit }
+    /// When the rest of a leading entry ends, or ended last; `nil` before any.
+    func deadline(at place: Int32) -> Int64? {
+        let deadline = self.deadlines[Int(place)]
+        return deadline == Self.never ? nil : deadline
+    }
+
+    func rest(at place: Int32) -> Int64 { self.rests[Int(place)] }
+
+    /// Begins the rest of an entry that fires by itself.
+    mutating func beginRest(at place: Int32, _ now: Int64, _ wheel: inout RestWheel) {
+        let word = Int(place) / 64
+        let bit = UInt64(1) << UInt64(Int(place) % 64)
+        self.resting[word] |= bit
+        let end = Self.begin(bit, at: word * 64, self.rests, &self.deadlines, now)
+        wheel.arm(self.firstWords[word / Self.words] + Int32(word % Self.words), at: end)
     }
 
     // MARK: Adding and removing
@@ -214,20 +322,21 @@ struct ThresholdTable {
         var key: Double
         var rest: Int64 = 0
         var stamp = ThresholdTable.never
-        var isResting = false
+        /// When a rest ends that runs already.
+        var deadline: Int64?
     }
 
     /// Adds an entry at the present value, and keeps the places in `seats` right.
     ///
     /// The caller asks `isTrue` and sees to what follows: an added entry has not been crossed.
-    mutating func add(_ entry: Entry, value: Double, seats: inout [Seat]) {
+    mutating func add(_ entry: Entry, value: Double, seats: inout [Seat], wheel: inout RestWheel) {
         var index = self.chunkIndex(for: entry)
         if self.order.isEmpty {
-            self.order.append(self.newChunk())
+            self.order.append(self.newChunk(&wheel))
             index = 0
         }
         if self.counts[Int(self.order[index])] == Self.capacity {
-            self.split(index, &seats)
+            self.split(index, &seats, &wheel)
             if self.isBefore(self.firstEntry(index + 1), entry) { index += 1 }
         }
         let chunk = Int(self.order[index])
@@ -244,23 +353,30 @@ struct ThresholdTable {
         self.ids[place] = entry.id
         self.stamps[place] = entry.stamp
         self.rests[place] = entry.rest
-        self.setResting(entry.isResting, at: Int32(place))
+        self.deadlines[place] = entry.deadline ?? Self.never
+        self.setResting(entry.deadline != nil, at: place)
         seats[Int(entry.id)].place = Int32(place)
         self.counts[chunk] += 1
         self.count += 1
+        self.refreshPivots(chunk)
+        self.rearm(chunk, from: place - start, &wheel)
         self.shortest[chunk] = min(self.shortest[chunk], entry.rest)
         self.shortestRest = min(self.shortestRest, entry.rest)
         self.settle(at: value)
     }
 
     /// Removes the entry at a place.
-    mutating func remove(at position: Int32, seats: inout [Seat]) {
+    mutating func remove(at position: Int32, seats: inout [Seat], wheel: inout RestWheel) {
         let chunk = Int(position) / Self.capacity
         let start = chunk * Self.capacity
         for place in Int(position) + 1..<max(Int(position) + 1, start + self.counts[chunk]) {
             self.copy(place, place - 1, &seats)
         }
         self.counts[chunk] -= 1
+        self.keys[start + self.counts[chunk]] = .infinity
+        self.refreshPivots(chunk)
+        self.setResting(false, at: start + self.counts[chunk])
+        self.rearm(chunk, from: Int(position) - start, &wheel)
         self.count -= 1
         if self.counts[chunk] == 0 {
             self.order.removeAll { $0 == Int32(chunk) }
@@ -270,6 +386,27 @@ struct ThresholdTable {
         }
         self.shortestRest = self.order.map { self.shortest[Int($0)] }.min() ?? .max
         self.settle(at: self.value)
+    }
+
+    /// Gives the wheel its words back, when nothing is left.
+    func dissolve(_ wheel: inout RestWheel) {
+        for word in self.firstWords { wheel.release(word, Self.words) }
+    }
+
+    private mutating func setResting(_ isResting: Bool, at place: Int) {
+        let (word, bit) = (place / 64, UInt64(1) << UInt64(place % 64))
+        if isResting { self.resting[word] |= bit } else { self.resting[word] &= ~bit }
+    }
+
+    /// Arms the words of a chunk whose entries were moved. A word that is armed too early only finds nothing.
+    private func rearm(_ chunk: Int, from offset: Int, _ wheel: inout RestWheel) {
+        guard self.purpose == .leading else { return }
+        for word in offset / 64..<Self.words {
+            let index = chunk * Self.words + word
+            guard self.resting[index] != 0 else { continue }
+            let end = Self.ended(self.resting[index], at: index * 64, self.deadlines, .min).1
+            wheel.arm(self.firstWords[chunk] + Int32(word), at: end)
+        }
     }
 
     private mutating func settle(at value: Double) {
@@ -287,7 +424,7 @@ struct ThresholdTable {
         var offset = 0
         if low < self.order.count {
             let chunk = Int(self.order[low])
-            offset = self.place(of: value, start: chunk * Self.capacity, from: 0, to: self.counts[chunk])
+            offset = self.place(of: value, in: chunk)
         }
         self.cursor = Cursor(chunk: low, offset: offset)
         if self.hasTrue, self.ladder.top == nil { self.ladder.rise(from: -.infinity, to: value) }
@@ -314,19 +451,24 @@ struct ThresholdTable {
         return max(0, low - 1)
     }
 
-    private mutating func newChunk() -> Int32 {
+    private mutating func newChunk(_ wheel: inout RestWheel) -> Int32 {
         let chunk: Int32
         if let known = self.free.popLast() {
             chunk = known
         } else {
             chunk = Int32(self.counts.count)
-            self.keys.append(contentsOf: repeatElement(0, count: Self.capacity))
+            self.keys.append(contentsOf: repeatElement(.infinity, count: Self.capacity))
+            self.pivots.append(contentsOf: repeatElement(.infinity, count: Self.pivotsByChunk))
             self.ids.append(contentsOf: repeatElement(0, count: Self.capacity))
             self.stamps.append(contentsOf: repeatElement(Self.never, count: Self.capacity))
             self.rests.append(contentsOf: repeatElement(0, count: Self.capacity))
+            self.deadlines.append(contentsOf: repeatElement(Self.never, count: Self.capacity))
             self.resting.append(contentsOf: repeatElement(0, count: Self.words))
             self.counts.append(0)
             self.shortest.append(.max)
+            if self.purpose == .leading {
+                self.firstWords.append(wheel.allocate(Self.words, for: self.number, from: Int(chunk) * Self.words))
+            }
         }
         self.counts[Int(chunk)] = 0
         self.shortest[Int(chunk)] = .max
@@ -334,9 +476,9 @@ struct ThresholdTable {
     }
 
     /// Moves the upper half of a full chunk into a new one behind it.
-    private mutating func split(_ index: Int, _ seats: inout [Seat]) {
+    private mutating func split(_ index: Int, _ seats: inout [Seat], _ wheel: inout RestWheel) {
         let chunk = Int(self.order[index])
-        let new = self.newChunk()
+        let new = self.newChunk(&wheel)
         self.order.insert(new, at: index + 1)
         let half = Self.capacity / 2
         for offset in half..<Self.capacity {
@@ -345,6 +487,11 @@ struct ThresholdTable {
         self.counts[chunk] = half
         self.counts[Int(new)] = Self.capacity - half
         self.shortest[Int(new)] = self.shortest[chunk]
+        for offset in half..<Self.capacity { self.keys[chunk * Self.capacity + offset] = .infinity }
+        self.refreshPivots(chunk)
+        self.refreshPivots(Int(new))
+        for word in half / 64..<Self.words { self.resting[chunk * Self.words + word] = 0 }
+        self.rearm(Int(new), from: 0, &wheel)
     }
 
     private mutating func copy(_ from: Int, _ to: Int, _ seats: inout [Seat]) {
@@ -352,7 +499,8 @@ struct ThresholdTable {
         self.ids[to] = self.ids[from]
         self.stamps[to] = self.stamps[from]
         self.rests[to] = self.rests[from]
-        self.setResting(self.resting[from / 64] & (UInt64(1) << UInt64(from % 64)) != 0, at: Int32(to))
+        self.deadlines[to] = self.deadlines[from]
+        self.setResting(self.resting[from / 64] & (UInt64(1) << UInt64(from % 64)) != 0, at: to)
         seats[Int(self.ids[to])].place = Int32(to)
     }
 }
