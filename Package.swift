@@ -109,7 +109,12 @@ let package = Package(
             ]
         ),
 
-        program("jostle-bench", ["Detection", "Motion", "TestSupport", "DaemonSupport", "DBus", "EventLoop"]),
+        program(
+            "jostle-bench",
+            [
+                "Detection", "Arbitration", "PolicyFiles", "Motion", "TestSupport", "DaemonSupport", "DBus",
+                "EventLoop",
+            ]),
 
         // How an app uses the client library; run by the tests.
         .executableTarget(
@@ -158,6 +163,7 @@ let package = Package(
         tests("BaselineTests", ["TestSupport"]),
         tests("FuzzTests", ["FuzzTargets", "DetectionModel"]),
         tests("BenchTests", ["jostle-bench", "TestSupport"]),
-        tests("SystemTests", ["jostle", "BrokerCore", "JostleClient", "Motion", "TestSupport", "Traces"]),
+        tests(
+            "SystemTests", ["jostle", "Arbitration", "BrokerCore", "JostleClient", "Motion", "TestSupport", "Traces"]),
     ] + fuzzTargets
 )

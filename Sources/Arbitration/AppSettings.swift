@@ -29,12 +29,13 @@ package struct AppSettings: Hashable, Sendable {
     package var cooldown = TimeSpan.zero
     /// How much may be kept for it: stored, or sent and not acknowledged.
     package var queueBytes = 256 * 1_024
-    /// How long it may go on after it left the foreground.
+    /// How long it may go on in the background when nothing keeps it going any more.
     package var grace = TimeSpan.zero
+    /// How long assertions may keep it going, from when it left the foreground.
     package var assertionBudget = TimeSpan.seconds(31)
     /// `nil`: as many as it likes.
     package var assertionsPerHour: Int?
-    /// Whether an assertion can be begun anew while one is running.
+    /// Whether an assertion that is begun in the background has a budget of its own.
     package var allowsRenewal = false
     package var wakeQuota: Quota?
     package var mayReportForeground = false

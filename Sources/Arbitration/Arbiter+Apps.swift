@@ -4,18 +4,31 @@ extension Arbiter {
     // MARK: Apps
 
     /// Adds an app. The handle must be free.
-    mutating func add(_ app: AppHandle, _ id: AppID, _ facts: AppFacts) {
+    mutating func add(
+        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, into actions: inout [ArbiterAction]
+    ) {
         precondition(app.index < Self.mostHandles, "app handles are small numbers, used again when free")
         while self.apps.count <= app.index { self.apps.append(nil) }
         self.lastOrder &+= 1
-        var entry = AppEntry(id: id, order: self.lastOrder, facts: facts, settings: self.policy.settings(for: id))
+        let settings = self.settings(for: id, declared: entrance.declared)
+        let facts = AppFacts(
+            state: .dead, proof: entrance.proof, isProvenEnough: entrance.isProvenEnough, grants: settings.grants)
+        var entry = AppEntry(
+            id: id, order: self.lastOrder, declared: entrance.declared, facts: facts, settings: settings)
         if !id.isAnonymous, let ledger = self.retired.removeValue(forKey: id) { entry.ledger = ledger }
         self.apps[Int(app.index)] = entry
+        self.lives[app] = AppLife(at: self.arrivalTime)
+        if let state = entrance.told { self.lives.tell(app, state) }
+        self.place(app, .came, into: &actions)
     }
 
     /// Forgets an app and its detectors. What it used of its quota is kept for when it comes back.
     mutating func remove(_ app: AppHandle, into actions: inout [ArbiterAction]) {
         guard let entry = self.entry(app) else { return }
+        let now = self.now
+        let effects = self.lives[app]?.move(to: .gone, .left, at: now, entry.settings) ?? []
+        for effect in effects where !effect.isOwnDoing { actions.append(.life(app, effect)) }
+        self.lives.forget(app)
         self.apps[Int(app.index)]?.facts.state = .dead
         self.withdraw(app, isGone: true, into: &actions)
         for index in self.detectors.indices where self.detectors[index]?.app == app {
@@ -23,7 +36,9 @@ extension Arbiter {
         }
         for index in self.groups.indices { self.groups[index].forget(app, entry) }
         self.apps[Int(app.index)] = nil
-        if !entry.id.isAnonymous, !entry.ledger.isSpent(at: self.motionTime, entry.settings) {
+        if !entry.id.isAnonymous,
+            !entry.ledger.isSpent(at: self.motionTime, arrival: self.arrivalTime, entry.settings)
+        {
             self.retire(entry)
         }
         self.factsChanged(into: &actions)
@@ -32,18 +47,12 @@ extension Arbiter {
     private mutating func retire(_ entry: AppEntry) {
         if self.retired.count >= Self.mostRetired {
             let now = self.motionTime
-            let policy = self.policy
-            self.retired = self.retired.filter { !$0.value.isSpent(at: now, policy.settings(for: $0.key)) }
+            let (policy, arrival) = (self.policy, self.arrivalTime)
+            self.retired = self.retired.filter {
+                !$0.value.isSpent(at: now, arrival: arrival, policy.settings(for: $0.key))
+            }
         }
         self.retired[entry.id] = entry.ledger
-    }
-
-    /// Takes in what has changed about an app.
-    mutating func update(_ app: AppHandle, _ facts: AppFacts, into actions: inout [ArbiterAction]) {
-        guard let old = self.entry(app)?.facts, old != facts else { return }
-        self.apps[Int(app.index)]?.facts = facts
-        if !facts.state.canReceive, old.state != facts.state { self.withdraw(app, isGone: false, into: &actions) }
-        self.factsChanged(into: &actions)
     }
 
     // MARK: Detectors
@@ -91,7 +100,7 @@ extension Arbiter {
     // MARK: Leaving
 
     /// Takes an app that cannot receive any more out of what is open.
-    private mutating func withdraw(_ app: AppHandle, isGone: Bool, into actions: inout [ArbiterAction]) {
+    mutating func withdraw(_ app: AppHandle, isGone: Bool, into actions: inout [ArbiterAction]) {
         let state = self.entry(app)?.facts.state ?? .dead
         self.dropHits(of: app, into: &actions) { !isGone && $0.rule.terms.reach(state) }
         for group in self.active {

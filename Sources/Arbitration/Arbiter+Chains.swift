@@ -3,14 +3,27 @@ import Motion
 extension Arbiter {
     // MARK: Arrival time
 
-    /// Takes in an input's arrival stamp. Whoever had an event and did not answer by now has passed it on.
+    /// Takes in an input's arrival stamp, and runs what fell due by then: in the order of time, lives before answers.
+    ///
+    /// Whoever had an event and did not answer has passed it on.
     mutating func arrive(_ arrival: Timestamp, into actions: inout [ArbiterAction]) {
         self.arrivalTime = max(self.arrivalTime, arrival)
-        while let due = self.chains.indices.min(by: { a, b in
-            (self.chains[a].answerBy, self.chains[a].epoch) < (self.chains[b].answerBy, self.chains[b].epoch)
-        }), self.chains[due].answerBy <= self.arrivalTime {
-            self.pass(due, .silent, into: &actions)
+        var hasLived = false
+        while true {
+            let chain = self.chains.indices.min { a, b in
+                (self.chains[a].answerBy, self.chains[a].epoch) < (self.chains[b].answerBy, self.chains[b].epoch)
+            }
+            let answerBy = chain.map { self.chains[$0].answerBy } ?? Timestamp(microseconds: .max)
+            if let life = self.lives.due(by: self.arrivalTime), life.time <= answerBy {
+                self.live(life.app, at: life.time, into: &actions) { $0.pass(to: $2, $1) }
+                hasLived = true
+            } else if let chain, answerBy <= self.arrivalTime {
+                self.pass(chain, .silent, into: &actions)
+            } else {
+                break
+            }
         }
+        if hasLived { self.factsChanged(into: &actions) }
     }
 
     // MARK: Ordered

@@ -21,6 +21,7 @@ package struct Arbiter: Sendable {
     package internal(set) var lastEpoch: UInt64
 
     var apps: [AppEntry?] = []
+    var lives = Lives()
     var detectors: [DetectorEntry?] = []
     /// By the index of the group in the policy.
     var groups: [GroupState]
@@ -61,7 +62,7 @@ package struct Arbiter: Sendable {
 
     /// The next arrival time at which something happens without an input.
     package var nextArrivalDeadline: Timestamp? {
-        var earliest: Timestamp?
+        var earliest = self.lives.nextDeadline
         for index in self.chains.indices {
             earliest = min(earliest ?? self.chains[index].answerBy, self.chains[index].answerBy)
         }
@@ -90,8 +91,9 @@ package struct Arbiter: Sendable {
     package func keptBytes(of app: AppHandle) -> Int { self.entry(app)?.queue.bytes ?? 0 }
 
     mutating func update(_ device: DeviceFacts, into actions: inout [ArbiterAction]) {
+        let isLockTurned = device.isLocked != self.device.isLocked
         self.device = device
-        self.factsChanged(into: &actions)
+        if isLockTurned { self.placeAll(.lock, into: &actions) } else { self.factsChanged(into: &actions) }
     }
 
     /// Who could still fire may be another now.
@@ -142,16 +144,18 @@ package struct Arbiter: Sendable {
             return group
         }
         self.active = self.groups.indices.filter { self.groups[$0].episode != nil }
-        for index in self.apps.indices {
-            guard let id = self.apps[index]?.id else { continue }
-            self.apps[index]?.settings = policy.settings(for: id)
-        }
         for index in self.detectors.indices {
             guard let detector = self.detectors[index], let app = self.entry(detector.app) else { continue }
             let found = self.rules(for: app.id, detector.facts)
             self.detectors[index]?.rules = found.rules
             self.detectors[index]?.groups = found.groups
             for group in found.groups { self.groups[Int(group)].order = .stale }
+        }
+        for (app, entry) in self.appsInOrder {
+            let settings = self.settings(for: entry.id, declared: entry.declared)
+            self.apps[Int(app.index)]?.settings = settings
+            self.apps[Int(app.index)]?.facts.grants = settings.grants
+            self.live(app, into: &actions) { $0.review(at: $2, $1) }
         }
         self.factsChanged(into: &actions)
     }

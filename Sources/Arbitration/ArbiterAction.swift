@@ -8,6 +8,12 @@ package enum ArbiterAction: Sendable {
     case verdict(Verdict)
     /// A hit that changes nothing: its app has its verdict in this episode already. For the counters.
     case repeated(AppHandle, Hit, epoch: UInt64, Reason)
+    /// Something followed in the life of an app.
+    case life(AppHandle, LifeEffect)
+    /// What comes of an app's wish for an assertion, and how long that lasts if anything of its budget is used yet.
+    case assertion(AppHandle, AssertionRequest, LifeRefusal?, remaining: TimeSpan?)
+    /// What comes of an app's wish to work in a mode.
+    case activity(AppHandle, BackgroundMode, LifeRefusal?)
 }
 
 /// An event on its way to an app.

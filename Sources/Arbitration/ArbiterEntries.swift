@@ -5,7 +5,10 @@ struct AppEntry: Sendable {
     let id: AppID
     /// Rises with each registration: the last word in every comparison.
     let order: UInt64
+    /// The modes that its app file asks for.
+    let declared: WordSet<BackgroundMode>
     var facts: AppFacts
+    /// What policy gives it, as far as it asks for it.
     var settings: AppSettings
     var ledger = Ledger()
     var queue = KeptEvents()
@@ -15,12 +18,13 @@ struct AppEntry: Sendable {
 struct Ledger: Sendable {
     var events = TokenBucket()
     var wakes = TokenBucket()
+    var assertions = HourlyCount()
     /// The sample time of the last event.
     var lastEvent: Timestamp?
 
     /// Whether it says no more than an empty one would.
-    func isSpent(at now: Timestamp, _ settings: AppSettings) -> Bool {
-        self.events.isFull(at: now) && self.wakes.isFull(at: now)
+    func isSpent(at now: Timestamp, arrival: Timestamp, _ settings: AppSettings) -> Bool {
+        self.events.isFull(at: now) && self.wakes.isFull(at: now) && self.assertions.isSpent(at: arrival)
             && (self.lastEvent.map { $0 + settings.cooldown <= now } ?? true)
     }
 }

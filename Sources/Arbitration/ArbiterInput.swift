@@ -6,9 +6,19 @@ package import Motion
 /// same answers to `LastTrue`, give the same actions.
 package enum ArbiterInput: Sendable {
     /// An app came. The handle must be free.
-    case app(AppHandle, AppID, AppFacts)
-    /// Something about an app has changed.
-    case facts(AppHandle, AppFacts)
+    case app(AppHandle, AppID, AppEntrance)
+    /// A single app is said to be in a state, whatever else is the case; `nil`: no more.
+    case told(AppHandle, AppState?)
+    /// What is said of the foreground.
+    case foreground(ForegroundReport)
+    /// The system goes to sleep, or is back. Budgets stand still in between.
+    case sleep(Bool)
+    /// An app asks for an assertion. The answer is an action.
+    case beginAssertion(AppHandle, AssertionRequest)
+    case endAssertion(AppHandle, AssertionID)
+    /// An app begins to work in a mode. The answer is an action.
+    case beginActivity(AppHandle, ActivityID, BackgroundMode)
+    case endActivity(AppHandle, ActivityID)
     /// An app left. What it used of its quota is kept for when it comes back.
     case leave(AppHandle)
     /// A detector is at work for an app, from now on or in place of the one with the same handle.
@@ -41,8 +51,14 @@ extension Arbiter {
     ) {
         self.arrive(arrival, into: &actions)
         switch input {
-        case .app(let app, let id, let facts): self.add(app, id, facts)
-        case .facts(let app, let facts): self.update(app, facts, into: &actions)
+        case .app(let app, let id, let entrance): self.add(app, id, entrance, into: &actions)
+        case .told(let app, let state): self.tell(app, state, into: &actions)
+        case .foreground(let report): self.report(report, into: &actions)
+        case .sleep(let begins): self.sleep(begins)
+        case .beginAssertion(let app, let request): self.begin(request, of: app, into: &actions)
+        case .endAssertion(let app, let id): self.live(app, into: &actions) { $0.end(id, at: $2, $1) }
+        case .beginActivity(let app, let id, let mode): self.begin(id, mode, of: app, into: &actions)
+        case .endActivity(let app, let id): self.live(app, into: &actions) { $0.end(id, at: $2, $1) }
         case .leave(let app): self.remove(app, into: &actions)
         case .detector(let detector, let app, let facts): self.add(detector, to: app, facts, at: arrival)
         case .removeDetector(let detector): self.remove(detector, into: &actions)

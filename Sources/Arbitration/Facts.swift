@@ -9,6 +9,27 @@ package struct AppHandle: Hashable, Comparable, Sendable {
     package static func < (a: AppHandle, b: AppHandle) -> Bool { a.index < b.index }
 }
 
+/// What is known of an app when it comes.
+package struct AppEntrance: Equatable, Sendable {
+    package var proof: IdentityProof
+    /// False when the app was once proven better than it is now.
+    package var isProvenEnough: Bool
+    /// The modes that its app file asks for.
+    package var declared: WordSet<BackgroundMode>
+    /// The state that it is said to be in, whatever else is the case.
+    package var told: AppState?
+
+    package init(
+        proof: IdentityProof = .name, isProvenEnough: Bool = true, declared: WordSet<BackgroundMode> = .all,
+        told: AppState? = nil
+    ) {
+        self.proof = proof
+        self.isProvenEnough = isProvenEnough
+        self.declared = declared
+        self.told = told
+    }
+}
+
 /// What rules see of an app.
 package struct AppFacts: Equatable, Sendable {
     package var state: AppState

@@ -5,9 +5,8 @@ package import Motion
 /// One connected app: what it registered and what became of it.
 package struct App {
     package let id: AppID
-    package let identity: Identity
-    /// What rules see of it.
-    package internal(set) var facts: AppFacts
+    /// How well it is proven who it is.
+    package let proof: IdentityProof
     package internal(set) var detectors: [String: InstalledDetector] = [:]
     /// Looks that its detectors' rests let through.
     package internal(set) var hits: UInt64 = 0
@@ -42,18 +41,13 @@ package struct App {
         package var epoch: UInt64
     }
 
-    init(
-        id: AppID, identity: Identity, facts: AppFacts, user: UInt32, registration: UInt64, at arrival: Timestamp
-    ) {
+    init(id: AppID, proof: IdentityProof, user: UInt32, registration: UInt64, at arrival: Timestamp) {
         self.id = id
-        self.identity = identity
-        self.facts = facts
+        self.proof = proof
         self.user = user
         self.registration = registration
         self.registered = arrival
     }
-
-    package var state: String { self.facts.state.name }
 
     /// Makes the app's next event. Numbers count what was due, so that a receiver sees what it missed.
     mutating func take(_ delivery: Delivery, _ isSimulated: Bool) -> Event {

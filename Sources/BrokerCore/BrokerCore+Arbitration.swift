@@ -17,14 +17,6 @@ extension BrokerCore {
     ) {
         self.recording?.files = files
         self.tell(.policy(policy), at: arrival)
-        for index in self.apps.indices {
-            guard let app = self.apps[index] else { continue }
-            let grants = policy.settings(for: app.id).grants
-            guard app.facts.grants != grants else { continue }
-            self.apps[index]?.facts.grants = grants
-            guard let facts = self.apps[index]?.facts else { continue }
-            self.tell(.facts(AppHandle(UInt32(truncatingIfNeeded: index)), facts), at: arrival)
-        }
         self.perform(&actions)
     }
 
@@ -167,6 +159,8 @@ extension BrokerCore {
             case .verdict(let verdict): self.keep(verdict)
             case .repeated(let app, let hit, let epoch, let reason):
                 self.apps[Int(app.index)]?.count(reason, epoch: epoch, at: hit.time)
+            case .life(let app, let effect): actions.append(.life(ClientID(app.index), effect))
+            case .assertion, .activity: break
             }
         }
         self.decisions.removeAll(keepingCapacity: true)

@@ -1,3 +1,4 @@
+import Arbitration
 package import Motion
 
 /// What an input answers to its sender.
@@ -14,8 +15,8 @@ extension BrokerCore {
     ) -> BrokerAnswer {
         do throws(Refusal) {
             switch input {
-            case .register(let client, let app, let identity):
-                try self.register(client, app, identity, at: arrival, &actions)
+            case .register(let client, let app, let entrance):
+                try self.register(client, app, entrance, at: arrival, &actions)
             case .leave(let client):
                 self.leave(client, at: arrival, &actions)
             case .addDetectors(let client, let requests):
@@ -41,6 +42,22 @@ extension BrokerCore {
                 try self.answer(client, epoch: epoch, answer, at: arrival, &actions)
             case .policy(let policy):
                 self.swap(policy, at: arrival, &actions)
+            case .foreground(let report):
+                self.report(report, at: arrival, &actions)
+            case .tell(let client, let state):
+                try self.tell(client, state, at: arrival, &actions)
+            case .locked(let isLocked):
+                self.lock(isLocked, at: arrival, &actions)
+            case .sleep(let begins):
+                self.sleep(begins, at: arrival, &actions)
+            case .beginAssertion(let client, let request):
+                try self.begin(request, of: client, at: arrival, &actions)
+            case .endAssertion(let client, let id):
+                self.end(id, of: client, at: arrival, &actions)
+            case .beginActivity(let client, let id, let mode):
+                try self.begin(id, mode, of: client, at: arrival, &actions)
+            case .endActivity(let client, let id):
+                self.end(id, of: client, at: arrival, &actions)
             case .tick:
                 self.tick(at: arrival, &actions)
             case .outcome(let client, let delivered):

@@ -55,7 +55,7 @@ package struct BrokerCore {
 
     /// - Parameter user: The user behind the client, who may see what is decided about it.
     package mutating func register(
-        _ client: ClientID, _ app: AppID, _ identity: Identity, user: UInt32 = 0, at arrival: Timestamp,
+        _ client: ClientID, _ app: AppID, _ entrance: AppEntrance, user: UInt32 = 0, at arrival: Timestamp,
         _ actions: inout [BrokerAction]
     ) throws(Refusal) {
         let index = Int(client.index)
@@ -69,14 +69,10 @@ package struct BrokerCore {
             self.anonymous &+= 1
             app = .anonymous(self.anonymous)
         }
-        // Until somebody reports a foreground app every one counts as it, so that nothing is deaf by default.
-        let facts = AppFacts(
-            state: .foreground, proof: identity == .name ? .name : .uid,
-            grants: self.arbiter.policy.settings(for: app).grants, lastUsed: arrival)
         self.registrations &+= 1
         self.apps[index] = App(
-            id: app, identity: identity, facts: facts, user: user, registration: self.registrations, at: arrival)
-        self.tell(.app(client.handle, app, facts), at: arrival)
+            id: app, proof: entrance.proof, user: user, registration: self.registrations, at: arrival)
+        self.tell(.app(client.handle, app, entrance), at: arrival)
         self.appCount += 1
         self.perform(&actions)
     }

@@ -10,20 +10,12 @@ package struct ClientID: Hashable, Comparable, Sendable {
     package static func < (a: ClientID, b: ClientID) -> Bool { a.index < b.index }
 }
 
-/// How well it is proven that a client is the app it says it is.
-package enum Identity: String, Sendable {
-    /// Only the user is known: a client without a name.
-    case uid
-    /// It owned the well-known name when it registered.
-    case name
-}
-
 /// Everything that can happen to the broker, as values. Each comes with the time at which it arrived.
 ///
 /// The same inputs in the same order give the same actions, live or offline.
 package enum BrokerInput: Sendable {
-    /// A client registered; the shell has made sure that it owns the name.
-    case register(ClientID, AppID, Identity)
+    /// A client registered; the shell has made sure that it owns the name, and read its app file.
+    case register(ClientID, AppID, AppEntrance)
     /// The client, or the name it registered, left the bus.
     case leave(ClientID)
     case addDetectors(ClientID, [DetectorRequest])
@@ -45,6 +37,17 @@ package enum BrokerInput: Sendable {
     case answer(ClientID, epoch: UInt64, Answer)
     /// Another policy is in force.
     case policy(Policy)
+    /// Which app is said to be in the foreground.
+    case foreground(ForegroundReport)
+    /// What state a single app is said to be in, whatever else is the case; `nil`: no more.
+    case tell(ClientID, AppState?)
+    case locked(Bool)
+    /// The system goes to sleep, or is back.
+    case sleep(Bool)
+    case beginAssertion(ClientID, AssertionRequest)
+    case endAssertion(ClientID, AssertionID)
+    case beginActivity(ClientID, ActivityID, BackgroundMode)
+    case endActivity(ClientID, ActivityID)
     /// Time passed without anything else happening.
     case tick
     /// What became of an event: it went out, or its receiver did not read and it was left out.
@@ -57,6 +60,8 @@ package enum BrokerAction: Equatable, Sendable {
     case claim(sensor: String, SensorPace)
     case release(sensor: String)
     case deliver(ClientID, Event)
+    /// Tell an app, and take back what it holds.
+    case life(ClientID, LifeEffect)
 }
 
 /// What a winning app receives.
@@ -102,4 +107,6 @@ package enum Refusal: Swift.Error, Equatable, Sendable {
     case duplicateDetector(String)
     /// Nobody may silence motion for longer.
     case muteTooLong(limit: TimeSpan)
+    /// An assertion or activity may not be begun.
+    case life(LifeRefusal)
 }

@@ -23,8 +23,8 @@ package struct Recording: Sendable {
     }
 
     mutating func add(_ decision: ArbiterAction, at arrival: Timestamp, name: (AppHandle) -> AppID?) {
-        guard let log = self.log else { return }
-        self.decisions += "\(log.entry(decision, at: arrival, name: name))\n"
+        guard let entry = self.log?.entry(decision, at: arrival, name: name) else { return }
+        self.decisions += "\(entry)\n"
     }
 
     mutating func take() -> (inputs: String, decisions: String) {

@@ -25,9 +25,8 @@ struct MergedSection: Sendable {
     let layer: PolicyLayer
     /// Where it stands first.
     let place: Place
-    /// Keys in the order in which they came, each with its words, or its one value.
-    private(set) var keys: [String] = []
-    private var values: [String: [PlacedText]] = [:]
+    /// Keys in the order in which they came, each with its words, or its one value. So few that looking through is fastest.
+    private var values: [(key: String, words: [PlacedText])] = []
 
     init(kind: String, argument: PlacedText?, layer: PolicyLayer, place: Place) {
         self.kind = kind
@@ -36,24 +35,25 @@ struct MergedSection: Sendable {
         self.place = place
     }
 
+    var keys: [String] { self.values.map(\.key) }
+
     /// The words of a list, or one value; `nil` when the key is not set.
-    subscript(_ key: String) -> [PlacedText]? { self.values[key] }
+    subscript(_ key: String) -> [PlacedText]? { self.values.first { $0.key == key }?.words }
 
     /// Where a key's value stands first, or the section when the key is not set.
-    func place(of key: String) -> Place { self.values[key]?.first?.place ?? self.place }
+    func place(of key: String) -> Place { self[key]?.first?.place ?? self.place }
 
     /// Takes in one more line for a key. An empty value takes back what was set before.
     mutating func assign(_ key: String, _ value: PlacedText, isList: Bool) {
         guard !value.text.isEmpty else {
-            self.values[key] = nil
-            self.keys.removeAll { $0 == key }
+            self.values.removeAll { $0.key == key }
             return
         }
-        if self.values[key] == nil { self.keys.append(key) }
-        if isList {
-            self.values[key, default: []] += value.words
-        } else {
-            self.values[key] = [value]
+        let words = isList ? value.words : [value]
+        guard let index = self.values.firstIndex(where: { $0.key == key }) else {
+            self.values.append((key, words))
+            return
         }
+        if isList { self.values[index].words += words } else { self.values[index].words = words }
     }
 }

@@ -98,13 +98,14 @@ struct IniParser {
                 "give the key again on a line of its own: lists go on where they stopped")
             return []
         }
-        if let bad = line.firstIndex(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) {
+        var isPlain = true
+        for byte in line where byte < 0x20 || byte >= 0x7F { isPlain = false }
+        if !isPlain, let bad = line.firstIndex(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) {
             self.find(
                 .syntax, bad - line.startIndex + 1, "the line has a control character in it", "remove the character")
             return []
         }
-        let text = String(decoding: line, as: UTF8.self)
-        guard text.utf8.elementsEqual(line) else {
+        guard isPlain || String(decoding: line, as: UTF8.self).utf8.elementsEqual(line) else {
             self.find(.syntax, 1, "the line is not UTF-8", "save the file as UTF-8")
             return []
         }

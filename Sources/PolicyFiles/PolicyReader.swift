@@ -83,7 +83,8 @@ package struct PolicyReader {
     private mutating func merge(_ section: DocumentSection, into index: Int) {
         let kind = self.sections[index].kind
         guard let keys = Schema.keyFacts[kind] else { return }
-        var seen: [String: Int] = [:]
+        // As many as there are keys at most, so that looking through is fastest.
+        var seen: [(key: String, line: Int)] = []
         for assignment in section.assignments {
             let name = assignment.key.text
             guard let key = keys[name] else {
@@ -92,13 +93,17 @@ package struct PolicyReader {
                 continue
             }
             let line = assignment.key.place.line
-            if let first = seen.updateValue(line, forKey: name), !key.type.isList {
-                self.findings.append(
-                    Finding(
-                        .duplicate, at: assignment.key.place,
-                        "'\(name)' stands in this section twice, first in "
-                            + "line \(first)", advice: "remove one"))
-                continue
+            if let first = seen.first(where: { $0.key == name }) {
+                if !key.type.isList {
+                    self.findings.append(
+                        Finding(
+                            .duplicate, at: assignment.key.place,
+                            "'\(name)' stands in this section twice, first in "
+                                + "line \(first.line)", advice: "remove one"))
+                    continue
+                }
+            } else {
+                seen.append((name, line))
             }
             if self.sections[index].layer == .user, !key.isForUsers {
                 self.findings.append(

@@ -27,12 +27,15 @@ struct RuleIndex {
     ///
     /// Its stars are filled with a letter that nobody writes, so another pattern matches it only if it matches them all.
     static func witness(_ pattern: NamePattern) -> String {
-        pattern.text.split(separator: "*", omittingEmptySubsequences: false).joined(separator: "\u{1}")
+        if pattern.isLiteral { return pattern.text }
+        return pattern.text.split(separator: "*", omittingEmptySubsequences: false).joined(separator: "\u{1}")
     }
 
     /// Names that together stand for all that a list matches; `others` are lists that may single out some of them.
     static func witnesses(of list: NameList, beside others: some Sequence<NameList>) -> [String] {
         let own = list.any.isEmpty ? [NamePattern("*")] : list.any
+        // What most rules have: one pattern, and nobody makes exceptions.
+        if own.count == 1, list.except.isEmpty, others.allSatisfy(\.except.isEmpty) { return [self.witness(own[0])] }
         var names: [String] = []
         var seen: Set<String> = []
         for pattern in own + others.flatMap(\.except) {

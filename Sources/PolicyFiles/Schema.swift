@@ -168,12 +168,16 @@ enum Schema {
             (target, words) throws(ValueProblem) in
             target.queueBytes = try Values.bytes(words, 0...(64 * 1_024 * 1_024))
         },
-        Key("Grace", .time, "0", "How long it may go on after it left the foreground.", isForUsers: true) {
+        Key(
+            "Grace", .time, "0", "How long it may go on in the background with nothing to keep it going.",
+            isForUsers: true
+        ) {
             (target, words) throws(ValueProblem) in
             target.grace = try Values.span(words, Self.spans)
         },
         Key(
-            "AssertionBudget", .time, "31s", "How long assertions may keep it going in the background.",
+            "AssertionBudget", .time, "31s",
+            "How long assertions may keep it going, counted from when it left the foreground.",
             isForUsers: true
         ) { (target, words) throws(ValueProblem) in
             target.assertionBudget = try Values.span(words, Self.spans)
@@ -184,7 +188,7 @@ enum Schema {
         ) { (target, words) throws(ValueProblem) in
             target.assertionsPerHour = try Values.number(words, 0...1_000_000)
         },
-        Key("Renewal", .flag, "no", "Whether it may begin an assertion anew while one runs.") {
+        Key("Renewal", .flag, "no", "Whether an assertion that is begun in the background has a budget of its own.") {
             (target, words) throws(ValueProblem) in
             target.allowsRenewal = try Values.flag(words)
         },

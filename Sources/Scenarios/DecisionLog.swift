@@ -9,10 +9,21 @@ package struct DecisionLog: Sendable {
             case deliver, verdict
             /// A hit that changed nothing.
             case again
+            /// An app is in another state now, and nobody had said so.
+            case state
+            /// An assertion began, or was refused.
+            case assertion
+            /// An activity was refused.
+            case activity
+            /// An assertion ends soon.
+            case expiring
+            /// An assertion or activity ended that the app had not ended.
+            case ended
         }
 
         package var time: TimeSpan
-        package var epoch: UInt64
+        /// `nil` for what is no event's.
+        package var epoch: UInt64?
         package var kind: Kind
         package var app: String
         /// The words behind the app. Those without a name in the text are named here all the same.
@@ -34,10 +45,10 @@ package struct DecisionLog: Sendable {
         self.epoch = epoch
     }
 
-    /// What an action says.
+    /// What an action says; `nil` for one that was said to us.
     ///
     /// - Parameter name: The id of an app that is there.
-    package func entry(_ action: ArbiterAction, at time: Timestamp, name: (AppHandle) -> AppID?) -> Entry {
+    package func entry(_ action: ArbiterAction, at time: Timestamp, name: (AppHandle) -> AppID?) -> Entry? {
         switch action {
         case .deliver(let delivery):
             var entry = self.entry(.deliver, delivery.epoch, delivery.id, time)
@@ -55,11 +66,52 @@ package struct DecisionLog: Sendable {
             var entry = self.entry(.again, epoch, name(app) ?? AppID(""), time)
             entry.addPlain("reason", reason.name)
             return entry
+        case .life(let app, let effect): return self.entry(effect, name(app) ?? AppID(""), time)
+        case .assertion(let app, let request, let refusal, let remaining):
+            var entry = self.entry(.assertion, nil, name(app) ?? AppID(""), time)
+            entry.addPlain("assertion", Scenario.word(request.name))
+            if let refusal { entry.add("refused", refusal.name) }
+            if let remaining { entry.add("for", Self.clock(remaining)) }
+            return entry
+        case .activity(let app, let mode, let refusal):
+            guard let refusal else { return nil }
+            var entry = self.entry(.activity, nil, name(app) ?? AppID(""), time)
+            entry.addPlain("mode", mode.name)
+            entry.add("refused", refusal.name)
+            return entry
         }
     }
 
-    private func entry(_ kind: Entry.Kind, _ epoch: UInt64, _ app: AppID, _ time: Timestamp) -> Entry {
-        Entry(time: time - self.origin, epoch: epoch &- self.epoch, kind: kind, app: Self.shown(app))
+    private func entry(_ effect: LifeEffect, _ app: AppID, _ time: Timestamp) -> Entry? {
+        switch effect {
+        case .changed(let change):
+            switch change.cause {
+            case .came, .left, .told: return nil
+            case .foreground, .lock, .grace, .overrun: break
+            }
+            var entry = self.entry(.state, nil, app, time)
+            entry.addPlain("state", change.to.name)
+            entry.add("by", change.cause.rawValue)
+            return entry
+        case .expiring(_, let name, let remaining):
+            var entry = self.entry(.expiring, nil, app, time)
+            entry.addPlain("assertion", Scenario.word(name))
+            entry.add("for", Self.clock(remaining))
+            return entry
+        case .assertionEnded(_, let name, let end):
+            var entry = self.entry(.ended, nil, app, time)
+            entry.addPlain("assertion", Scenario.word(name))
+            entry.add("by", end.rawValue)
+            return entry
+        case .activityEnded(_, let mode):
+            var entry = self.entry(.ended, nil, app, time)
+            entry.addPlain("mode", mode.name)
+            return entry
+        }
+    }
+
+    private func entry(_ kind: Entry.Kind, _ epoch: UInt64?, _ app: AppID, _ time: Timestamp) -> Entry {
+        Entry(time: time - self.origin, epoch: epoch.map { $0 &- self.epoch }, kind: kind, app: Self.shown(app))
     }
 
     private func describe(_ verdict: Verdict, in entry: inout Entry) {
@@ -105,7 +157,8 @@ package struct DecisionLog: Sendable {
 extension DecisionLog.Entry: CustomStringConvertible {
     /// The entry as a line of the log, without its end: the time in seconds, the epoch, and what happened.
     package var description: String {
-        var text = "\(DecisionLog.clock(self.time)) epoch=\(self.epoch) \(self.kind.rawValue) \(self.app)"
+        let epoch = self.epoch.map { " epoch=\($0)" } ?? ""
+        var text = "\(DecisionLog.clock(self.time))\(epoch) \(self.kind.rawValue) \(self.app)"
         for word in self.words { text += word.isNamed ? " \(word.name)=\(word.value)" : " \(word.value)" }
         return text
     }

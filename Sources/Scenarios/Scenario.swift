@@ -19,22 +19,21 @@ package struct Scenario: Equatable, Sendable {
 
     package enum Event: Equatable, Sendable {
         /// An app comes.
-        case app(AppID, state: AppState, proof: IdentityProof)
+        case app(AppID, AppEntrance)
         case detector(AppID, DetectorFacts)
         case removeDetector(AppID, String)
         /// The sensor of a detector comes or goes.
         case available(AppID, String, Bool)
-        case state(AppID, AppState)
-        case activity(AppID, BackgroundMode, isRunning: Bool)
-        case assertion(AppID, isHeld: Bool)
-        /// What an app is granted, whatever policy says.
-        case grants(AppID, WordSet<BackgroundMode>)
-        case proof(AppID, IdentityProof)
-        /// Whether it is proven as well as it was before.
-        case proven(AppID, Bool)
-        /// When the user last had to do with it; `nil`: never.
-        case used(AppID, TimeSpan?)
+        /// An app is said to be in a state, whatever else is the case; `nil`: no more.
+        case state(AppID, AppState?)
+        /// Somebody says which app is in the foreground, or stops saying so.
+        case foreground(ForegroundReport)
+        /// Without a number it is the oldest of its mode that ends.
+        case activity(AppID, BackgroundMode, isRunning: Bool, number: UInt64? = nil)
+        case assertion(AppID, AssertionStep)
         case locked(Bool)
+        /// The system goes to sleep, or is back.
+        case sleep(Bool)
         case power(Power)
         /// The wall clock, in minutes of the week.
         case clock(Int)
@@ -53,6 +52,14 @@ package struct Scenario: Equatable, Sendable {
         case lastTrue(AppID, String, TimeSpan?)
         /// Nothing happens, but time passes until here.
         case end
+    }
+
+    /// What an app does about an assertion; without a number about its oldest one, of the name if one is said.
+    package enum AssertionStep: Equatable, Sendable {
+        case begin(name: String?, warning: TimeSpan = AssertionRequest.standardWarning, number: UInt64? = nil)
+        case end(name: String?, number: UInt64? = nil)
+        /// It ends one and begins another, if it has less time left than `below`.
+        case renew(name: String?, below: TimeSpan?)
     }
 
     /// A policy file as it was read.
@@ -94,11 +101,10 @@ package struct Scenario: Equatable, Sendable {
 
     /// What can happen, as the second word of a line.
     package static let verbs: [String] = [
-        "app", "detector", "remove", "available", "state", "activity", "assertion", "grants", "proof", "proven", "used",
-        "locked", "power", "clock", "hit", "consume", "pass", "leave", "policy", "end",
+        "app", "detector", "remove", "available", "state", "foreground", "activity", "assertion", "locked", "sleep",
+        "power", "clock", "hit", "consume", "pass", "leave", "policy", "end",
     ]
     /// What only a broker can write down.
-    /// What can happen, as the second word of a line.
     package static let verbsOfRecordings = ["motion", "true"]
 
     /// The first line of a scenario that somebody wrote.
@@ -112,7 +118,6 @@ package struct Scenario: Equatable, Sendable {
 extension Scenario.Event {
     /// What an input is about: only steps that share it can be one.
     enum Subject: Equatable {
-        case app(AppID)
         case device
         case motion
         case policy
@@ -120,13 +125,12 @@ extension Scenario.Event {
 
     var subject: Subject? {
         switch self {
-        case .app(let id, _, _), .state(let id, _), .activity(let id, _, _), .assertion(let id, _), .grants(let id, _),
-            .proof(let id, _), .proven(let id, _), .used(let id, _):
-            .app(id)
         case .locked, .power, .clock: .device
         case .hit: .motion
         case .policy: .policy
-        case .detector, .removeDetector, .available, .answer, .leave, .motion, .lastTrue, .end: nil
+        case .app, .state, .foreground, .activity, .assertion, .sleep, .detector, .removeDetector, .available, .answer,
+            .leave, .motion, .lastTrue, .end:
+            nil
         }
     }
 }

@@ -226,14 +226,7 @@ private struct LineReader {
     mutating func event() throws(ScenarioProblem) -> Scenario.Event {
         let verb = try self.next("what happens")
         switch verb.text {
-        case "app":
-            let id = try self.app()
-            let options = try self.options(["state", "proof"])
-            var state = AppState.foreground
-            var proof = IdentityProof.name
-            if let token = options["state"] { state = try self.word(token, "state") }
-            if let token = options["proof"] { proof = try self.word(token, "proof") }
-            return .app(id, state: state, proof: proof)
+        case "app": return .app(try self.app(), try self.entrance())
         case "detector": return try self.detector()
         case "remove": return .removeDetector(try self.app(), try self.name("a detector"))
         case "available":
@@ -241,25 +234,19 @@ private struct LineReader {
             return .available(id, try self.name("a detector"), try self.choice("word", "yes", "no"))
         case "state":
             let id = try self.app()
-            return .state(id, try self.word(try self.next("a state"), "state"))
+            let token = try self.next("a state")
+            return .state(id, token.text == "auto" ? nil : try self.word(token, "state"))
+        case "foreground": return .foreground(try self.report())
         case "activity":
             let id = try self.app()
             let mode: BackgroundMode = try self.word(try self.next("a mode"), "mode")
-            return .activity(id, mode, isRunning: try self.choice("word", "begin", "end"))
+            let isRunning = try self.choice("word", "begin", "end")
+            return .activity(id, mode, isRunning: isRunning, number: try self.number(try self.options(["number"])))
         case "assertion":
             let id = try self.app()
-            return .assertion(id, isHeld: try self.choice("word", "begin", "end"))
-        case "grants": return .grants(try self.app(), try self.modes())
-        case "proof":
-            let id = try self.app()
-            return .proof(id, try self.word(try self.next("a proof"), "proof"))
-        case "proven":
-            let id = try self.app()
-            return .proven(id, try self.choice("word", "yes", "no"))
-        case "used":
-            let id = try self.app()
-            return .used(id, try self.timeOrNever())
+            return .assertion(id, try self.assertion())
         case "locked": return .locked(try self.choice("word", "yes", "no"))
+        case "sleep": return .sleep(try self.choice("word", "begin", "end"))
         case "power": return .power(try self.power())
         case "clock": return .clock(try self.clock())
         case "hit": return try self.hit()
@@ -309,15 +296,73 @@ private struct LineReader {
         return token.text == "yes"
     }
 
-    /// Modes, or none of them.
-    private mutating func modes() throws(ScenarioProblem) -> WordSet<BackgroundMode> {
-        if self.tokens.count == 1, self.tokens.first?.text == "none" {
-            self.tokens = []
-            return .none
-        }
+    private mutating func entrance() throws(ScenarioProblem) -> AppEntrance {
+        var entrance = AppEntrance()
+        let options = try self.options(["state", "proof", "proven", "modes"])
+        if let value = options["state"] { entrance.told = try self.word(value, "state") }
+        if let value = options["proof"] { entrance.proof = try self.word(value, "proof") }
+        if let value = options["proven"] { entrance.isProvenEnough = try self.flag(value) }
+        if let value = options["modes"] { entrance.declared = try self.modes(value) }
+        return entrance
+    }
+
+    /// Modes with commas between them, or none.
+    private func modes(_ token: Token) throws(ScenarioProblem) -> WordSet<BackgroundMode> {
         var modes = WordSet<BackgroundMode>.none
-        repeat { modes.insert(try self.word(try self.next("a mode, or none"), "mode")) } while !self.tokens.isEmpty
+        if token.text == "none" { return modes }
+        var column = token.column
+        for part in token.text.split(separator: ",", omittingEmptySubsequences: false) {
+            modes.insert(try self.word(Token(text: String(part), column: column), "mode"))
+            column += part.utf8.count + 1
+        }
         return modes
+    }
+
+    private mutating func report() throws(ScenarioProblem) -> ForegroundReport {
+        switch self.tokens.first?.text {
+        case "nobody":
+            self.tokens.removeFirst()
+            return .app(nil)
+        case "unreported":
+            self.tokens.removeFirst()
+            return .none
+        default: return .app(try self.app())
+        }
+    }
+
+    private mutating func assertion() throws(ScenarioProblem) -> Scenario.AssertionStep {
+        let verb = try self.next("begin, end or renew")
+        switch verb.text {
+        case "begin":
+            let options = try self.options(["name", "warning", "number"])
+            let warning = try self.span(options["warning"]) ?? AssertionRequest.standardWarning
+            return .begin(name: try self.name(options["name"]), warning: warning, number: try self.number(options))
+        case "end":
+            let options = try self.options(["name", "number"])
+            return .end(name: try self.name(options["name"]), number: try self.number(options))
+        case "renew":
+            let options = try self.options(["name", "below"])
+            return .renew(name: try self.name(options["name"]), below: try self.span(options["below"]))
+        default: throw self.unknown(verb, "word", ["begin", "end", "renew"])
+        }
+    }
+
+    private func name(_ token: Token?) throws(ScenarioProblem) -> String? {
+        guard let token else { return nil }
+        let name: String = try self.name(token)
+        return name
+    }
+
+    private func span(_ token: Token?) throws(ScenarioProblem) -> TimeSpan? {
+        guard let token else { return nil }
+        let span: TimeSpan = try self.span(token)
+        return span
+    }
+
+    private func number(_ options: [String: Token]) throws(ScenarioProblem) -> UInt64? {
+        guard let token = options["number"] else { return nil }
+        guard let number = UInt64(token.text) else { throw self.problem(token.column, "expected a whole number") }
+        return number
     }
 
     private mutating func policyFile() throws(ScenarioProblem) -> Scenario.File? {

@@ -22,7 +22,8 @@ package struct ScenarioRecorder: Sendable {
 
     private struct App: Sendable {
         var id: AppID
-        var facts: AppFacts
+        /// What its activities were for.
+        var modes: [ActivityID: BackgroundMode] = [:]
     }
 
     private struct Detector: Sendable {
@@ -104,10 +105,11 @@ package struct ScenarioRecorder: Sendable {
         switch event {
         case .hit(_, _, _, let lasting, let sample, _): return fits(lasting) && fits(sample)
         case .motion(let time): return fits(time)
-        case .lastTrue(_, _, let time), .used(_, let time): return fits(time)
+        case .lastTrue(_, _, let time): return fits(time)
         case .detector(_, let facts): return fits(facts.rest) && facts.rest >= .zero
-        case .app, .removeDetector, .available, .state, .activity, .assertion, .grants, .proof, .proven, .locked,
-            .power, .clock, .answer, .leave, .policy, .end:
+        case .assertion(_, .begin(_, let warning, _)): return fits(warning) && warning >= .zero
+        case .app, .removeDetector, .available, .state, .foreground, .activity, .assertion(_, .end),
+            .assertion(_, .renew), .locked, .sleep, .power, .clock, .answer, .leave, .policy, .end:
             return true
         }
     }
@@ -118,15 +120,26 @@ package struct ScenarioRecorder: Sendable {
         of input: ArbiterInput, at arrival: Timestamp, _ files: [Scenario.File]
     ) -> [Scenario.Event] {
         switch input {
-        case .app(let app, let id, let facts):
-            self.apps[app] = App(id: id, facts: facts)
-            let assumed = AppFacts(state: facts.state, proof: facts.proof)
-            return [.app(id, state: facts.state, proof: facts.proof)] + self.changes(of: id, from: assumed, to: facts)
-        case .facts(let app, let facts):
-            guard let old = self.apps[app] else { return [] }
-            self.apps[app]?.facts = facts
-            let changes = self.changes(of: old.id, from: old.facts, to: facts)
-            return changes.isEmpty ? [.state(old.id, facts.state)] : changes
+        case .app(let app, let id, let entrance):
+            self.apps[app] = App(id: id)
+            return [.app(id, entrance)]
+        case .told(let app, let state): return self.apps[app].map { [.state($0.id, state)] } ?? []
+        case .foreground(let report): return [.foreground(report)]
+        case .sleep(let begins): return [.sleep(begins)]
+        case .beginAssertion(let app, let request):
+            let step = Scenario.AssertionStep.begin(
+                name: request.name, warning: request.warning, number: request.id.number)
+            return self.apps[app].map { [.assertion($0.id, step)] } ?? []
+        case .endAssertion(let app, let id):
+            return self.apps[app].map { [.assertion($0.id, .end(name: nil, number: id.number))] } ?? []
+        case .beginActivity(let app, let id, let mode):
+            self.apps[app]?.modes[id] = mode
+            return self.apps[app].map { [.activity($0.id, mode, isRunning: true, number: id.number)] } ?? []
+        case .endActivity(let app, let id):
+            // What never began ends nothing.
+            guard let owner = self.apps[app], let mode = owner.modes[id] else { return [] }
+            self.apps[app]?.modes[id] = nil
+            return [.activity(owner.id, mode, isRunning: false, number: id.number)]
         case .leave(let app):
             guard let old = self.apps.removeValue(forKey: app) else { return [] }
             self.detectors = self.detectors.filter { $0.value.app != app }
@@ -168,23 +181,6 @@ package struct ScenarioRecorder: Sendable {
         // What nobody's detector found is motion all the same.
         guard events.isEmpty, let last = hits.last else { return events }
         return [.motion(last.time - self.origin)]
-    }
-
-    private func changes(of id: AppID, from old: AppFacts, to new: AppFacts) -> [Scenario.Event] {
-        var events: [Scenario.Event] = []
-        if old.state != new.state { events.append(.state(id, new.state)) }
-        if old.proof != new.proof { events.append(.proof(id, new.proof)) }
-        if old.isProvenEnough != new.isProvenEnough { events.append(.proven(id, new.isProvenEnough)) }
-        if old.grants != new.grants { events.append(.grants(id, new.grants)) }
-        for mode in BackgroundMode.allCases where old.activities.contains(mode) != new.activities.contains(mode) {
-            events.append(.activity(id, mode, isRunning: new.activities.contains(mode)))
-        }
-        if old.hasAssertion != new.hasAssertion { events.append(.assertion(id, isHeld: new.hasAssertion)) }
-        if old.lastUsed != new.lastUsed {
-            let isNever = new.lastUsed == Timestamp(microseconds: .min)
-            events.append(.used(id, isNever ? nil : new.lastUsed - self.origin))
-        }
-        return events
     }
 
     private static func changes(from old: DeviceFacts, to new: DeviceFacts) -> [Scenario.Event] {

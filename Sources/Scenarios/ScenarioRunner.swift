@@ -23,6 +23,8 @@ package struct ScenarioRunner {
     private var device = DeviceFacts()
     private var outcome = Outcome()
     private var now = Timestamp.zero
+    /// Numbers assertions and activities that have none in the scenario.
+    private var lastNumber: UInt64 = 0
 
     private struct Key: Hashable {
         var app: AppHandle
@@ -111,11 +113,12 @@ package struct ScenarioRunner {
         self.arbiter.take(
             input, at: now, lastTrue: { lastTrue[$0].map { isRecording ? $0 : min($0, now) } }, into: &actions)
         for action in actions {
-            self.outcome.entries.append(self.log.entry(action, at: self.now) { handle in self.ids[handle] })
+            let entry = self.log.entry(action, at: self.now) { handle in self.ids[handle] }
+            if let entry { self.outcome.entries.append(entry) }
             switch action {
             case .deliver(let delivery): self.lastEpoch[delivery.app] = delivery.epoch
             case .verdict(let verdict): self.outcome.verdicts.append(verdict)
-            case .repeated: break
+            case .repeated, .life, .assertion, .activity: break
             }
         }
     }
@@ -127,23 +130,18 @@ package struct ScenarioRunner {
         let time = Timestamp.zero + first.time
         if self.isRecording { self.now = time } else { self.passTime(to: time) }
         switch first.event {
-        case .app(let id, let state, let proof):
+        case .app(let id, let entrance):
             guard self.apps[id] == nil else { return }
-            var facts = AppFacts(state: state, proof: proof)
-            if !self.isRecording {
-                facts.grants = self.arbiter.policy.settings(for: id).grants
-                if state == .foreground { facts.lastUsed = time }
-            }
-            for step in input.dropFirst() { self.apply(step.event, to: &facts, at: time) }
             let handle = self.freeApps.popLast() ?? AppHandle(UInt32(truncatingIfNeeded: self.apps.count))
             self.apps[id] = handle
             self.ids[handle] = id
-            self.tell(.app(handle, id, facts))
-        case .state(let id, _), .activity(let id, _, _), .assertion(let id, _), .grants(let id, _), .proof(let id, _),
-            .proven(let id, _), .used(let id, _):
-            guard let app = self.apps[id], var facts = self.arbiter.facts(of: app) else { return }
-            for step in input { self.apply(step.event, to: &facts, at: time) }
-            self.tell(.facts(app, facts))
+            self.tell(.app(handle, id, entrance))
+        case .state(let id, let state): if let app = self.apps[id] { self.tell(.told(app, state)) }
+        case .foreground(let report): self.tell(.foreground(report))
+        case .activity(let id, let mode, let isRunning, let number):
+            if let app = self.apps[id] { self.activity(app, mode, isRunning, number) }
+        case .assertion(let id, let step): if let app = self.apps[id] { self.assertion(app, step) }
+        case .sleep(let begins): self.tell(.sleep(begins))
         case .locked, .power, .clock:
             for step in input { self.apply(step.event) }
             self.tell(.device(self.device))
@@ -207,44 +205,62 @@ package struct ScenarioRunner {
         self.tell(.detector(detector, app, facts))
     }
 
-    /// Puts another policy in force. What it grants is granted from now on; a recording says that itself.
+    /// Puts another policy in force.
     private mutating func swap(_ files: [Scenario.File]) {
-        guard let policy = self.read(files) else { return }
-        self.tell(.policy(policy))
-        guard !self.isRecording else { return }
-        for (id, app) in self.apps.sorted(by: { $0.value < $1.value }) {
-            guard var facts = self.arbiter.facts(of: app) else { continue }
-            facts.grants = policy.settings(for: id).grants
-            self.tell(.facts(app, facts))
+        if let policy = self.read(files) { self.tell(.policy(policy)) }
+    }
+
+    // MARK: What apps do
+
+    private mutating func nextNumber() -> UInt64 {
+        self.lastNumber += 1
+        return self.lastNumber
+    }
+
+    private mutating func activity(_ app: AppHandle, _ mode: BackgroundMode, _ isRunning: Bool, _ number: UInt64?) {
+        if isRunning {
+            let number = number ?? self.nextNumber()
+            self.tell(.beginActivity(app, ActivityID(number), mode))
+        } else {
+            let running = self.arbiter.life(of: app)?.activities ?? []
+            let old = number.map { ActivityID($0) } ?? running.first { $0.mode == mode }?.id
+            if let old { self.tell(.endActivity(app, old)) }
         }
     }
 
-    private func apply(_ event: Scenario.Event, to facts: inout AppFacts, at time: Timestamp) {
-        switch event {
-        case .state(_, let state):
-            facts.state = state
-            if state == .foreground, !self.isRecording { facts.lastUsed = time }
-        case .activity(_, let mode, let isRunning):
-            let one = WordSet([mode])
-            facts.activities = isRunning ? facts.activities.union(one) : facts.activities.subtracting(one)
-        case .assertion(_, let isHeld): facts.hasAssertion = isHeld
-        case .grants(_, let modes): facts.grants = modes
-        case .proof(_, let proof): facts.proof = proof
-        case .proven(_, let isProven): facts.isProvenEnough = isProven
-        case .used(_, let used): facts.lastUsed = used.map { Timestamp.zero + $0 } ?? Timestamp(microseconds: .min)
-        case .app, .detector, .removeDetector, .available, .locked, .power, .clock, .hit, .answer, .leave, .policy,
-            .motion, .lastTrue, .end:
-            break
+    private mutating func assertion(_ app: AppHandle, _ step: Scenario.AssertionStep) {
+        switch step {
+        case .begin(let name, let warning, let number): self.begin(app, name, warning, number)
+        case .end(let name, let number): self.end(app, name, number)
+        case .renew(let name, let below):
+            if let below {
+                guard let remaining = self.arbiter.remaining(of: app, at: self.now), remaining < below else { return }
+            }
+            self.end(app, name, nil)
+            self.begin(app, name, AssertionRequest.standardWarning, nil)
         }
     }
+
+    private mutating func begin(_ app: AppHandle, _ name: String?, _ warning: TimeSpan, _ number: UInt64?) {
+        let id = AssertionID(number ?? self.nextNumber())
+        self.tell(.beginAssertion(app, AssertionRequest(id, name ?? "-", warning: warning)))
+    }
+
+    private mutating func end(_ app: AppHandle, _ name: String?, _ number: UInt64?) {
+        let held = self.arbiter.life(of: app)?.assertions ?? []
+        let old = number.map { AssertionID($0) } ?? held.first { name == nil || $0.name == name }?.id
+        if let old { self.tell(.endAssertion(app, old)) }
+    }
+
+    // MARK: The device
 
     private mutating func apply(_ event: Scenario.Event) {
         switch event {
         case .locked(let isLocked): self.device.isLocked = isLocked
         case .power(let power): self.device.power = power
         case .clock(let minute): self.device.minuteOfWeek = minute
-        case .app, .detector, .removeDetector, .available, .state, .activity, .assertion, .grants, .proof, .proven,
-            .used, .hit, .answer, .leave, .policy, .motion, .lastTrue, .end:
+        case .app, .detector, .removeDetector, .available, .state, .foreground, .activity, .assertion, .sleep, .hit,
+            .answer, .leave, .policy, .motion, .lastTrue, .end:
             break
         }
     }

@@ -45,20 +45,19 @@ extension Scenario.Step: CustomStringConvertible {
 extension Scenario.Event: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .app(let id, let state, let proof): return "app \(id) state=\(state.name) proof=\(proof.name)"
+        case .app(let id, let entrance): return "app \(id) \(Self.text(entrance))"
         case .detector(let id, let facts): return "detector \(id) \(Self.text(facts))"
         case .removeDetector(let id, let name): return "remove \(id) \(Scenario.word(name))"
         case .available(let id, let name, let isAvailable):
             return "available \(id) \(Scenario.word(name)) \(Self.yesOrNo(isAvailable))"
-        case .state(let id, let state): return "state \(id) \(state.name)"
-        case .activity(let id, let mode, let isRunning):
-            return "activity \(id) \(mode.name) \(isRunning ? "begin" : "end")"
-        case .assertion(let id, let isHeld): return "assertion \(id) \(isHeld ? "begin" : "end")"
-        case .grants(let id, let modes):
-            return (["grants \(id)"] + (modes.isEmpty ? ["none"] : modes.elements.map(\.name))).joined(separator: " ")
-        case .proof(let id, let proof): return "proof \(id) \(proof.name)"
-        case .proven(let id, let isProven): return "proven \(id) \(Self.yesOrNo(isProven))"
-        case .used(let id, let time): return "used \(id) \(time.map { Scenario.text($0) } ?? "never")"
+        case .state(let id, let state): return "state \(id) \(state?.name ?? "auto")"
+        case .foreground(.none): return "foreground unreported"
+        case .foreground(.app(.none)): return "foreground nobody"
+        case .foreground(.app(.some(let id))): return "foreground \(id)"
+        case .activity(let id, let mode, let isRunning, let number):
+            return "activity \(id) \(mode.name) \(isRunning ? "begin" : "end")\(Self.option("number", number))"
+        case .assertion(let id, let step): return "assertion \(id) \(Self.text(step))"
+        case .sleep(let begins): return "sleep \(begins ? "begin" : "end")"
         case .locked(let isLocked): return "locked \(Self.yesOrNo(isLocked))"
         case .power(.ac): return "power ac"
         case .power(.battery(.none)): return "power battery"
@@ -81,6 +80,35 @@ extension Scenario.Event: CustomStringConvertible {
             return "true \(id) \(Scenario.word(name)) \(time.map { Scenario.text($0) } ?? "never")"
         case .end: return "end"
         }
+    }
+
+    private static func text(_ entrance: AppEntrance) -> String {
+        var words = ["proof=\(entrance.proof.name)"]
+        if let told = entrance.told { words.insert("state=\(told.name)", at: 0) }
+        if !entrance.isProvenEnough { words.append("proven=no") }
+        if !entrance.declared.isAll {
+            let modes = entrance.declared.elements.map(\.name).joined(separator: ",")
+            words.append("modes=\(modes.isEmpty ? "none" : modes)")
+        }
+        return words.joined(separator: " ")
+    }
+
+    private static func text(_ step: Scenario.AssertionStep) -> String {
+        switch step {
+        case .begin(let name, let warning, let number):
+            let isStandard = warning == AssertionRequest.standardWarning
+            return "begin" + self.option("name", name.map(Scenario.word))
+                + self.option("warning", isStandard ? nil : Scenario.text(warning)) + self.option("number", number)
+        case .end(let name, let number):
+            return "end" + self.option("name", name.map(Scenario.word)) + self.option("number", number)
+        case .renew(let name, let below):
+            return "renew" + self.option("name", name.map(Scenario.word))
+                + self.option("below", below.map(Scenario.text))
+        }
+    }
+
+    private static func option(_ key: String, _ value: (some CustomStringConvertible)?) -> String {
+        value.map { " \(key)=\($0)" } ?? ""
     }
 
     private static func text(_ facts: DetectorFacts) -> String {

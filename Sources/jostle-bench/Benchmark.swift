@@ -8,6 +8,7 @@ enum Benchmark: String, CaseIterable {
     case idle
     case sharing
     case evaluation
+    case policy
 
     func run(_ plan: Plan, _ report: (Figure) -> Void) throws(Failure) {
         switch self {
@@ -17,6 +18,7 @@ enum Benchmark: String, CaseIterable {
         case .idle: try IdleBenchmark.run(plan, report)
         case .sharing: try SharingBenchmark.run(plan, report)
         case .evaluation: try EvaluationBenchmark.run(plan, report)
+        case .policy: try PolicyBenchmark.run(plan, report)
         }
     }
 }

@@ -30,8 +30,8 @@ enum AppInterface {
         ],
         properties: [
             Property("AppId", .constant) { (client: Client) in client.app.name },
-            Property("Identity", .constant) { (client: Client) in client.appState?.identity.rawValue ?? "" },
-            Property("State", .always) { (client: Client) in client.appState?.state ?? "dead" },
+            Property("Identity", .constant) { (client: Client) in client.appState?.proof.name ?? "" },
+            Property("State", .always) { (client: Client) in client.stateName },
             Property("Detectors", .invalidates) { (client: Client) in client.detectors },
             Property("Hits", .never) { (client: Client) in client.appState?.hits ?? 0 },
             Property("Delivered", .never) { (client: Client) in client.appState?.delivered ?? 0 },
@@ -50,6 +50,7 @@ enum AppInterface {
 
 extension Client {
     var appState: App? { self.service.core.app(self.id) }
+    var stateName: String { (self.service.core.facts(self.id)?.state ?? .dead).name }
 
     /// Others of the same user may look; only the app itself may change anything.
     func checkOwner(_ call: MethodCall, _ what: String = "change its detectors") throws(BusError) {

@@ -1,3 +1,4 @@
+import Arbitration
 import BrokerCore
 import DBus
 import DaemonSupport
@@ -116,6 +117,7 @@ final class BrokerService {
             case .claim(let sensor, let pace): self.sensors.claim(sensor, pace)
             case .release(let sensor): self.sensors.release(sensor)
             case .deliver(let client, let event): self.deliver(event, to: client)
+            case .life: break
             }
         }
         self.actions.removeAll(keepingCapacity: true)
@@ -202,11 +204,10 @@ final class BrokerService {
         where other !== client && !client.app.isAnonymous && other.app == client.app && other.object != nil {
             self.leave(other)
         }
+        let entrance = AppEntrance(proof: client.app.isAnonymous ? .uid : .name)
         do throws(Refusal) {
             try self.input { (core, now, actions) throws(Refusal) in
-                try core.register(
-                    client.id, client.app, client.app.isAnonymous ? .uid : .name, user: client.uid ?? 0, at: now,
-                    &actions)
+                try core.register(client.id, client.app, entrance, user: client.uid ?? 0, at: now, &actions)
             }
         } catch {
             return self.leave(client, BusError(error))
@@ -318,7 +319,7 @@ final class BrokerService {
                 client -> Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64, UInt64>? in
                 guard let object = client.object, let app = self.core.app(client.id) else { return nil }
                 return Structure(
-                    object.path, client.app.name, app.state, UInt32(clamping: app.detectors.count), app.hits,
+                    object.path, client.app.name, client.stateName, UInt32(clamping: app.detectors.count), app.hits,
                     app.delivered, app.denied, app.dropped)
             }
             call.reply(rows)
@@ -346,6 +347,7 @@ extension BusError {
         case .unknownDetector(let name): self = .notFound("there is no detector '\(printable(name))'")
         case .duplicateDetector(let name):
             self = .invalidConfiguration("the detector name '\(printable(name))' stands twice in one call")
+        case .life(let refusal): self = .accessDenied(refusal.name)
         }
     }
 }

@@ -11,7 +11,7 @@ import Testing
         var lab = Lab(GuaranteeTests.policy(&generator, groups: 2, apps: apps))
         for app in apps {
             let state = AppState.allCases.randomElement(using: &generator) ?? .foreground
-            lab.add(app, AppFacts(state: state), threshold: .random(in: 1...3, using: &generator))
+            lab.add(app, AppEntrance(told: state), threshold: .random(in: 1...3, using: &generator))
         }
         for step in 0..<40 {
             let fired = apps.filter { _ in Bool.random(using: &generator) }.map { $0.lowercased() }
@@ -26,7 +26,7 @@ import Testing
         var lab = Lab(Policy(groups: [group(.exclusive)], rules: [rule(for: "A", strength: 2), rule("all")]))
         for name in ["A", "B", "C"] { lab.add(name) }
         lab.hit(["a", "b", "c"], at: 0)
-        lab.change("A") { $0.state = .dead }
+        lab.tell("A", .dead)
         return lab.verdicts
     }
 

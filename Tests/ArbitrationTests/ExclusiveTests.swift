@@ -77,7 +77,7 @@ import Testing
         lab.add("Hard", threshold: 2.7)
         lab.hit(["gentle"], at: 0, 1.5)
         #expect(lab.take() == [])
-        lab.change("Hard") { $0.state = .background }
+        lab.tell("Hard", .background)
         #expect(lab.take() == ["1 deliver Gentle gentle", "1 Gentle S5.sent"])
     }
 
@@ -125,11 +125,11 @@ import Testing
         for name in ["A", "B", "C"] { lab.add(name) }
         lab.hit(["a", "b", "c"], at: 0)
         _ = lab.take()
-        lab.change("A") { $0.state = .dead }
+        lab.tell("A", .dead)
         #expect(lab.take() == ["2 deliver B b", "2 B S5.sent", "2 C S4.outranked"])
         #expect(lab.verdicts.last?.contest?.inherits == 1)
         lab.answer("B", 2, .consume)
-        lab.change("B") { $0.state = .dead }
+        lab.tell("B", .dead)
         #expect(lab.take() == [])
         // Nobody owns the motion any more, so what comes next is a new one.
         lab.hit(["c"], at: 100)
@@ -156,7 +156,7 @@ import Testing
         lab.hit(["a", "b"], at: 0)
         _ = lab.take()
         lab.pass(to: 3_000)
-        lab.change("A") { $0.state = .dead }
+        lab.tell("A", .dead)
         #expect(lab.take() == [])
     }
 
@@ -166,7 +166,7 @@ import Testing
         lab.add("A")
         lab.add("B")
         lab.hit(["a", "b"], at: 0)
-        lab.change("A") { $0.state = .suspended }
+        lab.tell("A", .suspended)
         lab.pass(to: 400)
         #expect(lab.take() == ["1 A S4.gone", "1 deliver B b", "1 B S5.sent"])
         lab.pass(to: 3_000)
@@ -198,13 +198,15 @@ import Testing
         var lab = self.lab {
             $0.select = [key]; $0.commitsEagerly = false
         }
-        lab.add("A", AppFacts(state: .background))
-        lab.add("B", AppFacts(state: .foreground, lastUsed: ms(1)))
-        lab.add("C", AppFacts(state: .inactive, lastUsed: ms(2)))
-        lab.add("D", AppFacts(state: .background))
-        lab.hit(["a", "b", "c"], at: 0, 2)
+        lab.add("A", AppEntrance(told: .background))
+        lab.add("B", AppEntrance(told: .foreground))
+        lab.now = 2
+        lab.add("C")
+        lab.tell("C", .inactive)
+        lab.add("D", AppEntrance(told: .background))
+        lab.hit(["a", "b", "c"], at: 2, 2)
         lab.hit(["d"], at: 10, 3)
-        lab.pass(to: 350)
+        lab.pass(to: 352)
         #expect(lab.deliveries.map(\.id.name) == [winner])
     }
 
@@ -267,8 +269,8 @@ import Testing
         lab.add("A")
         lab.hit(["a"], at: 0)
         lab.pass(to: 2_000)
-        lab.change("A") { $0.state = .dead }
-        lab.change("A") { $0.state = .foreground }
+        lab.tell("A", .dead)
+        lab.tell("A", .foreground)
         lab.hit(["a", "b"], at: 2_000)
         #expect(lab.deliveries.map(\.id.name) == ["A", "B"])
     }

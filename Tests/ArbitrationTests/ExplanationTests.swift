@@ -50,17 +50,17 @@ import Testing
             },
         ]
         var lab = Lab(Policy(rules: rules))
-        lab.add("A", AppFacts(state: .background))
+        lab.add("A", AppEntrance(told: .background))
         lab.hit(["a"], at: 0)
         #expect(self.text(lab, "A").hasSuffix("test.conf:7 [Rule near] Priority=0 matched; it lacks WhenAssertion"))
-        lab.change("A") { $0.state = .dead }
+        lab.tell("A", .dead)
         lab.hit(["a"], at: 5_000)
         #expect(self.text(lab, "A").contains("S1 alive      no    dead, unlocked"))
     }
 
     @Test func whoCannotReceiveLacksAWayToBeReached() {
         var lab = Lab(Policy(rules: [rule("all", line: 2)]))
-        lab.add("A", AppFacts(state: .suspended))
+        lab.add("A", AppEntrance(told: .suspended))
         lab.hit(["a"], at: 0)
         #expect(self.text(lab, "A").hasSuffix("matched; it lacks Deliver=wake or store"))
     }

@@ -83,7 +83,7 @@ import Testing
                 lab.pass(to: lab.now + .random(in: 0...2_000, using: &generator))
             case 28..<32:
                 let state = AppState.allCases.randomElement(using: &generator) ?? .dead
-                lab.change(name) { $0.state = state }
+                lab.tell(name, state)
             case 32..<38:
                 let epoch = lab.deliveries.last { $0.id.name == name }?.epoch ?? 0
                 lab.answer(name, epoch, Bool.random(using: &generator) ? .consume : .pass)
@@ -100,7 +100,7 @@ import Testing
                 } else if let handle = lab.apps[name] {
                     let now = ms(lab.now)
                     lab.perform { $0.take(.leave(handle), at: now, into: &$1) }
-                    lab.perform { $0.take(.app(handle, AppID(name), AppFacts()), at: now, into: &$1) }
+                    lab.perform { $0.take(.app(handle, AppID(name), AppEntrance()), at: now, into: &$1) }
                     lab.addDetector(name, to: name, threshold: 2)
                     lab.addDetector("\(name)-b", to: name, threshold: 1.5)
                 }
@@ -187,7 +187,7 @@ import Testing
                 let rest = TimeSpan.milliseconds([0, 100, 500, 2_000].randomElement(using: &generator) ?? 0)
                 let state = AppState.allCases.prefix(3).randomElement(using: &generator) ?? .foreground
                 lab.add(
-                    "app\(index)", AppFacts(state: state), threshold: .random(in: 1...3, using: &generator),
+                    "app\(index)", AppEntrance(told: state), threshold: .random(in: 1...3, using: &generator),
                     rest: rest)
             }
             var lastHit: [String: Int64] = [:]

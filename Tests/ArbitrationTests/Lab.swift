@@ -24,6 +24,9 @@ struct Lab {
     private(set) var said: [String] = []
     private(set) var verdicts: [Verdict] = []
     private(set) var deliveries: [Delivery] = []
+    private(set) var effects: [(app: AppHandle, effect: LifeEffect)] = []
+    /// The answers to wishes for assertions and activities.
+    private(set) var refusals: [LifeRefusal?] = []
     var apps: [String: AppHandle] = [:]
     var detectors: [String: DetectorID] = [:]
     /// Rests in milliseconds.
@@ -49,6 +52,8 @@ struct Lab {
             case .repeated(let app, _, let epoch, let reason):
                 let name = self.apps.first { $0.value == app }?.key ?? "?"
                 self.said.append("\(epoch) again \(name) \(reason.name)")
+            case .life(let app, let effect): self.effects.append((app, effect))
+            case .assertion(_, _, let refusal, _), .activity(_, _, let refusal): self.refusals.append(refusal)
             }
         }
     }
@@ -61,13 +66,13 @@ struct Lab {
 
     /// Adds an app with one detector of the app's name in lower case.
     mutating func add(
-        _ name: String, _ facts: AppFacts = AppFacts(), threshold: Double? = nil, preset: String = "shake",
+        _ name: String, _ entrance: AppEntrance = AppEntrance(), threshold: Double? = nil, preset: String = "shake",
         rest: TimeSpan = .zero
     ) {
-        let handle = AppHandle(UInt32(self.apps.count))
+        let handle = self.apps[name] ?? AppHandle(UInt32(self.apps.count))
         self.apps[name] = handle
         let now = ms(self.now)
-        self.perform { $0.take(.app(handle, AppID(name), facts), at: now, into: &$1) }
+        self.perform { $0.take(.app(handle, AppID(name), entrance), at: now, into: &$1) }
         self.addDetector(name.lowercased(), to: name, threshold: threshold, preset: preset, rest: rest)
     }
 
@@ -99,11 +104,15 @@ struct Lab {
         self.perform { $0.take(.motion(ms(time)), at: now, into: &$1) }
     }
 
-    mutating func change(_ app: String, _ body: (inout AppFacts) -> Void) {
-        guard let handle = self.apps[app], var facts = self.arbiter.facts(of: handle) else { return }
-        body(&facts)
+    mutating func tell(_ app: String, _ state: AppState?) {
+        guard let handle = self.apps[app] else { return }
+        self.take(.told(handle, state))
+    }
+
+    /// An input that comes now.
+    mutating func take(_ input: ArbiterInput) {
         let now = ms(self.now)
-        self.perform { $0.take(.facts(handle, facts), at: now, into: &$1) }
+        self.perform { $0.take(input, at: now, into: &$1) }
     }
 
     mutating func answer(_ app: String, _ epoch: UInt64, _ answer: Answer) {

@@ -68,7 +68,7 @@ import Testing
     @Test func whoDiesIsSkippedAtOnce() {
         var lab = self.lab()
         lab.hit(self.all, at: 0)
-        lab.change("Torch") { $0.state = .dead }
+        lab.tell("Torch", .dead)
         lab.perform { $0.take(.leave(AppHandle(0)), at: ms(10), into: &$1) }
         #expect(lab.take() == ["1 deliver Sos sos", "1 Torch S4.gone", "1 Sos S5.left", "1 deliver Undo undo"])
     }

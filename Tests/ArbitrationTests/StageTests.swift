@@ -28,7 +28,7 @@ import Testing
 
     @Test func aWeakerProofIsRefusedFirst() {
         var lab = Lab(Policy(otherwise: .deny))
-        lab.add("A", AppFacts(state: .dead, isProvenEnough: false))
+        lab.add("A", AppEntrance(isProvenEnough: false, told: .dead))
         lab.hit(["a"], at: 0)
         #expect(lab.take() == ["1 A S0.mismatch"])
     }
@@ -40,12 +40,12 @@ import Testing
             (.store, ["1 deliver A a store", "1 A S5.stored"]),
         ] {
             var lab = Lab(Policy(rules: [rule("all", group: nil, terms: terms(kind))]))
-            lab.add("A", AppFacts(state: state))
+            lab.add("A", AppEntrance(told: state))
             lab.hit(["a"], at: 0)
             #expect(lab.take() == expected)
         }
         var lab = Lab(Policy(otherwise: .deny))
-        lab.add("A", AppFacts(state: state))
+        lab.add("A", AppEntrance(told: state))
         lab.hit(["a"], at: 0)
         #expect(lab.take() == ["1 A \(code)"])
     }
@@ -118,7 +118,7 @@ import Testing
         lab.add("A")
         lab.hit(["a"], at: 0)
         lab.perform { $0.take(.leave(AppHandle(0)), at: ms(10), into: &$1) }
-        lab.perform { $0.take(.app(AppHandle(0), AppID("A"), AppFacts()), at: ms(10), into: &$1) }
+        lab.perform { $0.take(.app(AppHandle(0), AppID("A"), AppEntrance()), at: ms(10), into: &$1) }
         lab.addDetector("a", to: "A")
         lab.hit(["a"], at: 20)
         lab.hit(["a"], at: 60_000)
@@ -158,10 +158,10 @@ import Testing
         var settings = AppSettings()
         settings.wakeQuota = Quota(count: 1, period: .seconds(3_600), burst: 1)
         var lab = Lab(Policy(rules: [rule("all", group: nil, terms: terms(.wake))], everyApp: settings))
-        lab.add("A", AppFacts(state: .dead))
+        lab.add("A", AppEntrance(told: .dead))
         lab.hit(["a"], at: 0)
         lab.hit(["a"], at: 2_000)
-        lab.change("A") { $0.state = .foreground }
+        lab.tell("A", .foreground)
         lab.hit(["a"], at: 4_000)
         #expect(
             lab.take() == [
@@ -173,7 +173,7 @@ import Testing
         var settings = AppSettings()
         settings.queueBytes = 300
         var lab = Lab(Policy(rules: [rule("all", group: nil, terms: terms(.store))], everyApp: settings))
-        for name in ["A", "B"] { lab.add(name, AppFacts(state: .suspended)) }
+        for name in ["A", "B"] { lab.add(name, AppEntrance(told: .suspended)) }
         for time: Int64 in [0, 10, 20] { lab.hit(["a"], at: time) }
         lab.hit(["b"], at: 30)
         #expect(

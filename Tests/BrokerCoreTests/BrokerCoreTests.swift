@@ -388,8 +388,20 @@ import Testing
         for step in 1...2_000 {
             let now = Timestamp(microseconds: Int64(step) * 50_000)
             let client = ClientID(UInt32(random(8)))
-            switch random(20) {
-            case 0: inputs.append((now, .register(client, AppID("org.example.App\(client.index)"), .name)))
+            switch random(28) {
+            case 20:
+                let front = [nil, AppID("org.example.App1"), AppID("org.example.App2")][Int(random(3))]
+                inputs.append((now, .foreground(random(4) == 0 ? .none : .app(front))))
+            case 21: inputs.append((now, .tell(client, [nil, .background, .suspended, .inactive][Int(random(4))])))
+            case 22: inputs.append((now, .locked(random(2) == 0)))
+            case 23: inputs.append((now, .sleep(random(2) == 0)))
+            case 24:
+                let request = AssertionRequest(AssertionID(random(4)), "a", warning: .seconds(5))
+                inputs.append((now, .beginAssertion(client, request)))
+            case 25: inputs.append((now, .endAssertion(client, AssertionID(random(4)))))
+            case 26: inputs.append((now, .beginActivity(client, ActivityID(random(4)), .audio)))
+            case 27: inputs.append((now, .endActivity(client, ActivityID(random(4)))))
+            case 0: inputs.append((now, .register(client, AppID("org.example.App\(client.index)"), AppEntrance())))
             case 1:
                 let detector = Bench.planar("d\(random(3))", 1 + Double(random(30)) / 10)
                 inputs.append((now, .addDetectors(client, [detector])))

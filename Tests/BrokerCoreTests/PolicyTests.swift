@@ -225,4 +225,32 @@ import Testing
             try bench.core.answer(ClientID(9), epoch: 1, .consume, at: bench.now, &bench.actions)
         }
     }
+
+    /// A new policy with every batch of samples, and each hit is still one event, in order.
+    @Test func noEventIsLostToANewPolicy() throws {
+        var rules: [Rule] = []
+        for index in 0..<500 {
+            var conditions = Conditions()
+            conditions.apps.any = [NamePattern("org.example.Other\(index)")]
+            rules.append(
+                Rule(
+                    name: "r\(index)", place: Place(file: "test.conf", line: index + 1), conditions: conditions,
+                    effect: index % 2 == 0 ? .allow : .deny))
+        }
+        let policies = [Policy(otherwise: .allow, rules: rules), Policy(otherwise: .allow, rules: rules.dropLast(1))]
+        var bench = Bench(policy: policies[0])
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Bench.planar("d", 1, rest: "0s"))
+        bench.answerClaim()
+        var events: [Event] = []
+        for round in 0..<50 {
+            bench.feed([2, 3])
+            bench.core.swap(policies[(round + 1) % 2], at: bench.now, &bench.actions)
+            events += bench.events.map(\.1)
+            _ = bench.take()
+        }
+        #expect(events.map(\.sequence) == Array(1...100))
+        #expect(Set(events.map(\.epoch)).count == 100)
+        #expect(events.map { Int($0.generation) } == (0..<100).map { $0 / 2 + 1 })
+    }
 }

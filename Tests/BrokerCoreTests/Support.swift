@@ -39,7 +39,7 @@ struct Bench {
 
     mutating func register(_ index: UInt32, _ app: String) throws -> ClientID {
         let client = ClientID(index)
-        try self.core.register(client, AppID(app), .name, at: self.now, &self.actions)
+        try self.core.register(client, AppID(app), AppEntrance(), at: self.now, &self.actions)
         return client
     }
 

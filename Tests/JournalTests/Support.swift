@@ -125,7 +125,7 @@ func verdicts(_ motions: Int, after epoch: UInt64 = 0) -> [Verdict] {
     for (index, name) in ["org.example.Gentle", "org.example.Hard"].enumerated() {
         let app = AppHandle(UInt32(index))
         let facts = DetectorFacts(name: "d\(index)", preset: "shake", threshold: 1.5 + Double(index), rest: .zero)
-        tell(.app(app, AppID(name), AppFacts()), at: .zero)
+        tell(.app(app, AppID(name), AppEntrance()), at: .zero)
         tell(.detector(DetectorID(UInt32(index)), app, facts), at: .zero)
     }
     for motion in 0..<motions {

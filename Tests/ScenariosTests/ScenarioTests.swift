@@ -35,7 +35,11 @@ import Testing
     @Test func everyEventIsWrittenAsItIsRead() throws {
         let id = AppID("org.example.A")
         let scenario = Scenario([
-            Scenario.Step(.zero, .app(id, state: .background, proof: .unit)),
+            Scenario.Step(.zero, .app(id, AppEntrance(proof: .unit, told: .background))),
+            Scenario.Step(.zero, .app(AppID("B"), AppEntrance(declared: WordSet([.audio, .push])))),
+            Scenario.Step(.zero, .app(AppID("C"), AppEntrance(isProvenEnough: false, declared: .none))),
+            Scenario.Step(.zero, .foreground(.app(id))), Scenario.Step(.zero, .foreground(.app(nil))),
+            Scenario.Step(.zero, .foreground(.none)), Scenario.Step(.zero, .state(id, nil)),
             Scenario.Step(
                 .milliseconds(1),
                 .detector(
@@ -44,17 +48,20 @@ import Testing
             Scenario.Step(TimeSpan(microseconds: 1_001), .hit(id, "d", peak: 3.25, lasting: .milliseconds(40))),
             Scenario.Step(.seconds(1), .state(id, .suspended)), Scenario.Step(.seconds(1), .locked(true)),
             Scenario.Step(.seconds(1), .activity(id, .voip, isRunning: true)),
-            Scenario.Step(.seconds(1), .assertion(id, isHeld: false)), Scenario.Step(.seconds(1), .power(.ac)),
+            Scenario.Step(.seconds(1), .activity(id, .voip, isRunning: false, number: 8)),
+            Scenario.Step(.seconds(1), .assertion(id, .begin(name: nil))),
+            Scenario.Step(
+                .seconds(1), .assertion(id, .begin(name: "up=load 2", warning: .milliseconds(500), number: 3))),
+            Scenario.Step(.seconds(1), .assertion(id, .renew(name: "upload", below: .seconds(60)))),
+            Scenario.Step(.seconds(1), .assertion(id, .renew(name: nil, below: nil))),
+            Scenario.Step(.seconds(1), .assertion(id, .end(name: "upload", number: 7))),
+            Scenario.Step(.seconds(1), .sleep(true)), Scenario.Step(.seconds(1), .sleep(false)),
+            Scenario.Step(.seconds(1), .assertion(id, .end(name: nil))), Scenario.Step(.seconds(1), .power(.ac)),
             Scenario.Step(.seconds(1), .power(.battery(nil))), Scenario.Step(.seconds(1), .power(.battery(0.25))),
             Scenario.Step(.seconds(2), .clock(10_079)), Scenario.Step(.seconds(2), .answer(id, .consume, epoch: 7)),
             Scenario.Step(.seconds(2), .answer(id, .pass, epoch: nil)),
             Scenario.Step(.seconds(3), .removeDetector(id, "d")), Scenario.Step(.seconds(3), .leave(id)),
-            Scenario.Step(.seconds(4), .app(.anonymous(3), state: .dead, proof: .uid)),
-            Scenario.Step(.seconds(4), .grants(.anonymous(3), .none), isJoined: true),
-            Scenario.Step(.seconds(4), .used(.anonymous(3), nil), isJoined: true),
-            Scenario.Step(.seconds(4), .grants(id, WordSet([.audio, .push]))),
-            Scenario.Step(.seconds(4), .proof(id, .flatpak)), Scenario.Step(.seconds(4), .proven(id, false)),
-            Scenario.Step(.seconds(4), .used(id, .seconds(3))),
+            Scenario.Step(.seconds(4), .app(.anonymous(3), AppEntrance(proof: .uid)), isJoined: true),
             Scenario.Step(.seconds(4), .available(id, "a%\n b", true)),
             Scenario.Step(.seconds(4), .power(.battery(0.29))),
             Scenario.Step(

@@ -1,3 +1,4 @@
+import Arbitration
 import BrokerCore
 import JostleClient
 import Motion
@@ -16,7 +17,7 @@ import Traces
         var actions: [BrokerAction] = []
         core.sensorAppeared(sensor, at: .zero, &actions)
         for (client, app) in zip(Self.clients, DemoStory.apps) {
-            try core.register(client, AppID(app.id), .name, at: .zero, &actions)
+            try core.register(client, AppID(app.id), AppEntrance(), at: .zero, &actions)
             let detector = try DetectorSpec("shake.planar,threshold=\(app.threshold)g").detector
             _ = try core.addDetectors(client, [detector.request], at: .zero, &actions)
         }

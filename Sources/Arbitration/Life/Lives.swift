@@ -1,0 +1,81 @@
+package import Motion
+
+/// What was said of the foreground.
+package enum ForegroundReport: Equatable, Sendable {
+    /// Nobody says anything, so every app counts as foreground, and nothing is deaf by default.
+    case none
+    /// This app is in the foreground, or none is. It need not be on the bus yet.
+    case app(AppID?)
+}
+
+/// The lives of all apps, and what they have in common.
+struct Lives: Sendable {
+    /// By the index of the app.
+    private var lives: [AppLife?] = []
+    /// What was said of single apps.
+    private var told: [AppState?] = []
+    private var deadlines = DeadlineHeap()
+    var clock = AwakeClock()
+    var report = ForegroundReport.none
+
+    subscript(_ app: AppHandle) -> AppLife? {
+        get {
+            let index = Int(app.index)
+            return index < self.lives.count ? self.lives[index] : nil
+        }
+        set {
+            let index = Int(app.index)
+            while self.lives.count <= index {
+                self.lives.append(nil)
+                self.told.append(nil)
+            }
+            self.lives[index] = newValue
+            if newValue == nil { self.told[index] = nil }
+        }
+    }
+
+    mutating func tell(_ app: AppHandle, _ state: AppState?) { self.told[Int(app.index)] = state }
+
+    /// What was said of this app alone.
+    func told(_ app: AppHandle) -> AppState? {
+        let index = Int(app.index)
+        return index < self.told.count ? self.told[index] : nil
+    }
+
+    /// Where an app is by all that was said.
+    func place(of app: AppHandle, _ id: AppID, isLocked: Bool) -> AppLife.Place {
+        if let state = self.told(app) { return .told(state) }
+        let shown: AppLife.Place = isLocked ? .behindLock : .foreground
+        switch self.report {
+        case .none: return shown
+        // Without a name it cannot be reported, and has nothing in the background.
+        case .app(let front): return id.isAnonymous || front == id ? shown : .background
+        }
+    }
+
+    // MARK: Deadlines
+
+    /// The next arrival time at which something happens without an input.
+    var nextDeadline: Timestamp? { self.deadlines.first?.time }
+
+    /// Which app's deadline has come, and when it was.
+    func due(by arrival: Timestamp) -> (app: AppHandle, time: Timestamp)? {
+        guard let first = self.deadlines.first, first.time <= arrival else { return nil }
+        return (first.app, first.time)
+    }
+
+    /// Brings the deadline of an app up to date. One that has passed already comes now.
+    mutating func schedule(_ app: AppHandle, _ entry: AppEntry, notBefore now: Timestamp) {
+        guard let life = self[app] else { return }
+        let own = life.deadlines(entry.settings)
+        let awake = own.awake.flatMap { self.clock.arrival(of: $0) }
+        let earliest = [own.arrival, awake].compactMap { $0 }.min()
+        self.deadlines.set(app, entry.order, to: earliest.map { max($0, now) })
+    }
+
+    /// Forgets an app, whose number may be used again.
+    mutating func forget(_ app: AppHandle) {
+        self[app] = nil
+        self.deadlines.set(app, 0, to: nil)
+    }
+}

@@ -1,0 +1,101 @@
+package import Arbitration
+package import Motion
+
+extension BrokerCore {
+    // MARK: What is said of apps
+
+    package mutating func report(
+        _ foreground: ForegroundReport, at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) {
+        self.tell(.foreground(foreground), at: arrival)
+        self.perform(&actions)
+    }
+
+    package mutating func tell(
+        _ client: ClientID, _ state: AppState?, at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) throws(Refusal) {
+        guard self.app(client) != nil else { throw .unknownClient }
+        self.tell(.told(client.handle, state), at: arrival)
+        self.perform(&actions)
+    }
+
+    package mutating func lock(_ isLocked: Bool, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
+        var device = self.arbiter.device
+        device.isLocked = isLocked
+        self.tell(.device(device), at: arrival)
+        self.perform(&actions)
+    }
+
+    package mutating func sleep(_ begins: Bool, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
+        self.tell(.sleep(begins), at: arrival)
+        self.perform(&actions)
+    }
+
+    // MARK: What apps do
+
+    package mutating func begin(
+        _ request: AssertionRequest, of client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) throws(Refusal) {
+        guard self.app(client) != nil else { throw .unknownClient }
+        try self.ask(.beginAssertion(client.handle, request), at: arrival, &actions)
+    }
+
+    package mutating func end(
+        _ assertion: AssertionID, of client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) {
+        self.tell(.endAssertion(client.handle, assertion), at: arrival)
+        self.perform(&actions)
+    }
+
+    package mutating func begin(
+        _ activity: ActivityID, _ mode: BackgroundMode, of client: ClientID, at arrival: Timestamp,
+        _ actions: inout [BrokerAction]
+    ) throws(Refusal) {
+        guard self.app(client) != nil else { throw .unknownClient }
+        try self.ask(.beginActivity(client.handle, activity, mode), at: arrival, &actions)
+    }
+
+    package mutating func end(
+        _ activity: ActivityID, of client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) {
+        self.tell(.endActivity(client.handle, activity), at: arrival)
+        self.perform(&actions)
+    }
+
+    /// Gives the arbiter an input that it answers.
+    private mutating func ask(
+        _ input: ArbiterInput, at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) throws(Refusal) {
+        self.tell(input, at: arrival)
+        var refusal: LifeRefusal?
+        for decision in self.decisions {
+            switch decision {
+            // Only the input at hand is answered.
+            case .assertion(_, _, let answer, _), .activity(_, _, let answer): refusal = answer
+            case .deliver, .verdict, .repeated, .life: break
+            }
+        }
+        self.perform(&actions)
+        if let refusal { throw .life(refusal) }
+    }
+
+    // MARK: What there is to see
+
+    /// What rules see of an app.
+    package func facts(_ client: ClientID) -> AppFacts? { self.arbiter.facts(of: client.handle) }
+    package func life(_ client: ClientID) -> AppLife? { self.arbiter.life(of: client.handle) }
+    package func settings(_ client: ClientID) -> AppSettings? { self.arbiter.settings(of: client.handle) }
+    package var foreground: ForegroundReport { self.arbiter.foreground }
+    package var isLocked: Bool { self.arbiter.device.isLocked }
+    package var isAsleep: Bool { self.arbiter.isAsleep }
+
+    /// How long an app can go on as things are; `nil`: nothing ends it.
+    package func remaining(_ client: ClientID, at arrival: Timestamp) -> TimeSpan? {
+        self.arbiter.remaining(of: client.handle, at: arrival)
+    }
+
+    /// How long an assertion lasts; `nil`: nothing of its budget is used while the app is where it is.
+    package func remaining(_ assertion: AssertionID, of client: ClientID, at arrival: Timestamp) -> TimeSpan? {
+        self.arbiter.remaining(of: assertion, client.handle, at: arrival)
+    }
+}
