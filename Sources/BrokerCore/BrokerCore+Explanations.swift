@@ -56,7 +56,7 @@ extension BrokerCore {
     package func whyNot(
         _ client: ClientID, detector: String? = nil, peak: Double? = nil, for viewer: Viewer, at now: Timestamp
     ) -> WhyNot? {
-        guard let app = self.app(client) else { return nil }
+        guard let app = self.app(client), let facts = self.facts(client) else { return nil }
         let chosen = app.detectors.values.filter { detector == nil || $0.request.name == detector }
             .sorted { $0.request.name < $1.request.name }
         let outlooks = chosen.prefix(self.limits.answerRows).map { installed in
@@ -67,7 +67,7 @@ extension BrokerCore {
                 prospect: self.prospect(installed, app, peak, viewer, at: now))
         }
         return WhyNot(
-            app: app, now: now, mutedUntil: self.mutedUntil, detectors: outlooks, detectorCount: chosen.count)
+            app: app, facts: facts, now: now, mutedUntil: self.mutedUntil, detectors: outlooks, detectorCount: chosen.count)
     }
 
     private func prospect(

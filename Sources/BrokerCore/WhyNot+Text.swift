@@ -4,7 +4,7 @@ import Motion
 extension WhyNot {
     /// The answer as people read it, line by line.
     package var lines: [String] {
-        let facts = self.app.facts
+        let facts = self.facts
         let name = self.app.id.isAnonymous ? "a client without a name" : self.app.id.name
         var lines = ["\(name)  \(facts.state.name), registered \(Self.ago(self.now - self.app.registered))"]
         if let event = self.app.lastEvent {

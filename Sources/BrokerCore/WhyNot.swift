@@ -4,6 +4,8 @@ package import Motion
 /// How things stand for an app: what would happen to its detectors now, since when it got nothing, and why.
 package struct WhyNot {
     package let app: App
+    /// What rules see of it.
+    package let facts: AppFacts
     package let now: Timestamp
     /// Motion says nothing before this time.
     package let mutedUntil: Timestamp

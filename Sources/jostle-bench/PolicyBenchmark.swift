@@ -35,7 +35,7 @@ enum PolicyBenchmark {
         var actions: [ArbiterAction] = []
         for index in 0..<crowd {
             let app = AppHandle(UInt32(index))
-            arbiter.take(.app(app, AppID("org.example.App\(index)"), AppFacts()), at: .zero, into: &actions)
+            arbiter.take(.app(app, AppID("org.example.App\(index)"), AppEntrance()), at: .zero, into: &actions)
             let facts = DetectorFacts(name: "d", preset: "shake", threshold: 1 + Double(index % 37) / 10, rest: .zero)
             arbiter.take(.detector(DetectorID(UInt32(index)), app, facts), at: .zero, into: &actions)
         }
@@ -116,7 +116,7 @@ enum PolicyBenchmark {
         var arbiter = Arbiter(policy: policy, epoch: 0)
         var actions: [ArbiterAction] = []
         let app = AppHandle(0)
-        arbiter.take(.app(app, AppID("org.example.App0"), AppFacts()), at: .zero, into: &actions)
+        arbiter.take(.app(app, AppID("org.example.App0"), AppEntrance()), at: .zero, into: &actions)
         let facts = DetectorFacts(name: "d", preset: "preset-1", rest: .zero)
         arbiter.take(.detector(DetectorID(0), app, facts), at: .zero, into: &actions)
         let hits = 20_000
@@ -144,7 +144,7 @@ enum PolicyBenchmark {
         let crowd = 200
         for index in 0..<crowd {
             let app = AppHandle(UInt32(index))
-            arbiter.take(.app(app, AppID("org.example.App\(index)"), AppFacts()), at: .zero, into: &actions)
+            arbiter.take(.app(app, AppID("org.example.App\(index)"), AppEntrance()), at: .zero, into: &actions)
             for detector in 0..<5 {
                 let facts = DetectorFacts(name: "d\(detector)", preset: "preset-\(detector)", rest: .zero)
                 arbiter.take(

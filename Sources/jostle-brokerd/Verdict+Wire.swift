@@ -54,7 +54,7 @@ extension WhyNot {
     var options: [String: Value] {
         [
             "app": .string(self.app.id.name),
-            "state": .string(self.app.state),
+            "state": .string(self.facts.state.name),
             "registered": .uint64(self.app.registered.wire),
             "last-event": .uint64(self.app.lastEvent?.time.wire ?? 0),
             "last-epoch": .uint64(self.app.lastEvent?.epoch ?? 0),

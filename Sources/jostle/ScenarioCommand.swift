@@ -47,7 +47,7 @@ extension DecisionLog.Entry {
     var json: String {
         var line = JSONLine()
         line.add("time", self.time.seconds)
-        line.add("epoch", self.epoch)
+        if let epoch = self.epoch { line.add("epoch", epoch) }
         line.add("what", self.kind.rawValue)
         line.add("app", self.app)
         for word in self.words {

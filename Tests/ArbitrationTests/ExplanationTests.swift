@@ -134,11 +134,11 @@ import Testing
 
     /// App A under one rule, and what happens to it.
     private static func alone(
-        _ facts: AppFacts = AppFacts(), _ kind: DeliveryTerms = DeliveryTerms(), settings: AppSettings = AppSettings(),
+        _ entrance: AppEntrance = AppEntrance(), _ kind: DeliveryTerms = DeliveryTerms(), settings: AppSettings = AppSettings(),
         _ body: (inout Lab) -> Void = { _ in }
     ) -> Lab {
         var lab = Lab(Policy(rules: [rule("all", line: 7, group: nil, terms: kind)], everyApp: settings))
-        lab.add("A", facts)
+        lab.add("A", entrance)
         lab.hit(["a"], at: 1_000)
         body(&lab)
         return lab
@@ -165,9 +165,9 @@ import Testing
     }()
 
     static let stories: [Story] = [
-        Story(.mismatch) { alone(AppFacts(isProvenEnough: false)) },
-        Story(.suspended) { alone(AppFacts(state: .suspended)) },
-        Story(.dead) { alone(AppFacts(state: .dead)) },
+        Story(.mismatch) { alone(AppEntrance(isProvenEnough: false)) },
+        Story(.suspended) { alone(AppEntrance(told: .suspended)) },
+        Story(.dead) { alone(AppEntrance(told: .dead)) },
         Story(.denied) {
             var lab = Lab(Policy(rules: [rule("no", line: 3, .deny), rule("yes", line: 9)]))
             lab.add("A")
@@ -186,7 +186,7 @@ import Testing
         Story(.wakeQuota) {
             var settings = limited
             settings.quota = nil
-            return alone(AppFacts(state: .dead), terms(.wake), settings: settings) { $0.hit(["a"], at: 9_000) }
+            return alone(AppEntrance(told: .dead), terms(.wake), settings: settings) { $0.hit(["a"], at: 9_000) }
         },
         Story(.appCooldown) {
             var settings = limited
@@ -221,12 +221,12 @@ import Testing
         Story(.gone) {
             contest(.exclusive, { $0.commitWindow = .milliseconds(300) }) {
                 $0.hit(["a"], at: 0)
-                $0.change("A") { $0.state = .dead }
+                $0.tell("A", .dead)
             }
         },
         Story(.sent) { alone() },
-        Story(.woken) { alone(AppFacts(state: .dead), terms(.wake)) },
-        Story(.stored) { alone(AppFacts(state: .dead), terms(.store)) },
+        Story(.woken) { alone(AppEntrance(told: .dead), terms(.wake)) },
+        Story(.stored) { alone(AppEntrance(told: .dead), terms(.store)) },
         Story(.taken) {
             contest(.ordered) {
                 $0.hit(["a"], at: 0)
@@ -248,13 +248,13 @@ import Testing
         Story(.left) {
             contest(.ordered) {
                 $0.hit(["a"], at: 0)
-                $0.change("A") { $0.state = .dead }
+                $0.tell("A", .dead)
             }
         },
         Story(.queueFull) {
             var settings = AppSettings()
             settings.queueBytes = 200
-            return alone(AppFacts(), terms(.live, .ack), settings: settings) { $0.hit(["a"], at: 1_100) }
+            return alone(AppEntrance(), terms(.live, .ack), settings: settings) { $0.hit(["a"], at: 1_100) }
         },
     ]
 

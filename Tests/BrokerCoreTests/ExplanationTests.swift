@@ -9,8 +9,10 @@ import Testing
     private func decided(_ limits: BrokerLimits = BrokerLimits()) throws -> (Bench, gentle: ClientID, hard: ClientID) {
         var bench = Bench(policy: Bench.contest(.exclusive), limits: limits)
         let (gentle, hard) = (ClientID(0), ClientID(1))
-        try bench.core.register(gentle, AppID("org.example.Gentle"), .name, user: 1_000, at: bench.now, &bench.actions)
-        try bench.core.register(hard, AppID("org.example.Hard"), .name, user: 1_001, at: bench.now, &bench.actions)
+        try bench.core.register(
+            gentle, AppID("org.example.Gentle"), AppEntrance(), user: 1_000, at: bench.now, &bench.actions)
+        try bench.core.register(
+            hard, AppID("org.example.Hard"), AppEntrance(), user: 1_001, at: bench.now, &bench.actions)
         _ = try bench.add(gentle, Bench.planar("gentle", 2))
         _ = try bench.add(hard, Bench.planar("hard", 3.5))
         bench.answerClaim()
@@ -62,7 +64,7 @@ import Testing
         var same = Bench(policy: Bench.contest(.exclusive))
         for (index, name) in ["org.example.Gentle", "org.example.Hard"].enumerated() {
             let client = ClientID(UInt32(index))
-            try same.core.register(client, AppID(name), .name, user: 1_000, at: same.now, &same.actions)
+            try same.core.register(client, AppID(name), AppEntrance(), user: 1_000, at: same.now, &same.actions)
             _ = try same.add(client, Bench.planar("d", index == 0 ? 2 : 3.5))
         }
         same.answerClaim()
@@ -78,7 +80,8 @@ import Testing
             let client = ClientID(3)
             func register(_ bench: inout Bench) throws {
                 try bench.core.register(
-                    client, AppID(name), name.isEmpty ? .uid : .name, user: 7, at: bench.now, &bench.actions)
+                    client, AppID(name), AppEntrance(proof: name.isEmpty ? .uid : .name), user: 7, at: bench.now,
+                    &bench.actions)
                 _ = try bench.add(client, Bench.planar("d", 2))
             }
             try register(&bench)

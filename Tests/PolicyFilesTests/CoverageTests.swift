@@ -118,16 +118,23 @@ import Testing
     private static func decided(
         _ policy: Policy, _ id: AppID, _ preset: String, _ situation: PolicyCoverage.Situation
     ) -> Set<String> {
-        var facts = AppFacts(state: situation.state)
+        var settings = policy.settings(for: id)
+        settings.grants = .none
+        // As long as this takes, and beyond.
+        settings.grace = .seconds(60)
+        var has: [ArbiterInput] = []
         switch situation.right {
         case .nothing: break
         // One of them is what it has.
-        case .grant(let modes): facts.grants = WordSet(modes.elements.prefix(1))
+        case .grant(let modes): settings.grants = WordSet(modes.elements.prefix(1))
         case .activity(let modes):
-            facts.grants = WordSet(modes.elements.prefix(1))
-            facts.activities = facts.grants
-        case .assertion: facts.hasAssertion = true
+            settings.grants = WordSet(modes.elements.prefix(1))
+            has = settings.grants.elements.map { .beginActivity(AppHandle(0), ActivityID(1), $0) }
+        case .assertion: has = [.beginAssertion(AppHandle(0), AssertionRequest(AssertionID(1), "a"))]
         }
+        let policy = Policy(
+            otherwise: policy.otherwise, groups: policy.groups, rules: policy.rules, apps: [id: settings],
+            everyApp: policy.everyApp)
         var said: Set<String> = []
         for isLocked in situation.isLocked.map({ [$0] }) ?? (situation.state == .foreground ? [false] : [false, true]) {
             for power in [Power.ac, .battery(0.5)] {
@@ -135,11 +142,16 @@ import Testing
                     var arbiter = Arbiter(policy: policy, epoch: 0)
                     var actions: [ArbiterAction] = []
                     let detector = DetectorFacts(name: "d", preset: preset, dimension: dimension)
-                    for input: ArbiterInput in [
-                        .device(DeviceFacts(isLocked: isLocked, power: power)), .app(AppHandle(0), id, facts),
-                        .detector(DetectorID(0), AppHandle(0), detector),
+                    let enter: [ArbiterInput] = [
+                        .device(DeviceFacts(isLocked: isLocked, power: power)),
+                        .app(AppHandle(0), id, AppEntrance()),
+                    ]
+                    let fire: [ArbiterInput] = [
+                        .told(AppHandle(0), situation.state), .detector(DetectorID(0), AppHandle(0), detector),
                         .hits([Hit(detector: DetectorID(0), time: .zero, peak: peak)]),
-                    ] { arbiter.take(input, at: .zero, into: &actions) }
+                    ]
+                    for input in enter + has + fire { arbiter.take(input, at: .zero, into: &actions) }
+                    #expect(arbiter.facts(of: AppHandle(0))?.state == situation.state)
                     for action in actions {
                         guard case .verdict(let verdict) = action else { continue }
                         let word =

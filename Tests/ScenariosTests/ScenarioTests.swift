@@ -20,7 +20,6 @@ import Testing
         ("# jostle scenario 1\n0s policy a usr", "2:13"), ("# jostle scenario 1\n0s remove A a%2", "2:13"),
         ("# jostle scenario 1\n0s motion 1s", "2:4"), ("# jostle scenario 1\n0s hit A a inf", "2:12"),
         ("# jostle scenario 1\n0s hit A a 1 sample=0s", "2:14"), ("# jostle scenario 2\n0s true A a soon", "2:13"),
-        ("# jostle scenario 1\n0s grants A audio radio", "2:19"),
         ("# jostle scenario 1\n0s detector A a measures=luck", "2:26"),
         ("# jostle scenario 3\n", "1:1"),
     ])
@@ -61,7 +60,7 @@ import Testing
             Scenario.Step(.seconds(2), .clock(10_079)), Scenario.Step(.seconds(2), .answer(id, .consume, epoch: 7)),
             Scenario.Step(.seconds(2), .answer(id, .pass, epoch: nil)),
             Scenario.Step(.seconds(3), .removeDetector(id, "d")), Scenario.Step(.seconds(3), .leave(id)),
-            Scenario.Step(.seconds(4), .app(.anonymous(3), AppEntrance(proof: .uid)), isJoined: true),
+            Scenario.Step(.seconds(4), .app(.anonymous(3), AppEntrance(proof: .uid))),
             Scenario.Step(.seconds(4), .available(id, "a%\n b", true)),
             Scenario.Step(.seconds(4), .power(.battery(0.29))),
             Scenario.Step(
