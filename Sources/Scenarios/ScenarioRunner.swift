@@ -22,6 +22,7 @@ package struct ScenarioRunner {
     private var lastEpoch: [AppHandle: UInt64] = [:]
     private var device = DeviceFacts()
     private var outcome = Outcome()
+    private var fates = HitFates()
     private var now = Timestamp.zero
     /// Numbers assertions and activities that have none in the scenario.
     private var lastNumber: UInt64 = 0
@@ -36,6 +37,8 @@ package struct ScenarioRunner {
         /// The same for the same policy and scenario, always.
         package fileprivate(set) var entries: [DecisionLog.Entry] = []
         package fileprivate(set) var verdicts: [Verdict] = []
+        /// What became of each hit, in their order.
+        package fileprivate(set) var fates: [HitFate] = []
 
         /// The decision log, to the byte.
         package var log: String { self.entries.map { "\($0)\n" }.joined() }
@@ -66,6 +69,7 @@ package struct ScenarioRunner {
         var runner = ScenarioRunner(begin ?? .builtIn, isRecording: scenario.isRecording, read: read)
         while !steps.isEmpty { runner.take(Self.takeInput(&steps, isRecording: scenario.isRecording)) }
         if !scenario.isRecording { runner.passTime(to: nil) }
+        runner.outcome.fates = runner.fates.all
         return runner.outcome
     }
 
@@ -113,6 +117,7 @@ package struct ScenarioRunner {
         self.arbiter.take(
             input, at: now, lastTrue: { lastTrue[$0].map { isRecording ? $0 : min($0, now) } }, into: &actions)
         for action in actions {
+            self.fates.note(action)
             let entry = self.log.entry(action, at: self.now) { handle in self.ids[handle] }
             if let entry { self.outcome.entries.append(entry) }
             switch action {
@@ -189,8 +194,10 @@ package struct ScenarioRunner {
             let detector = self.detector(app, name)
         else { return nil }
         if !self.isRecording { self.lastTrue[detector] = time + lasting }
-        return Hit(
+        let hit = Hit(
             detector: detector, time: sample.map { Timestamp.zero + $0 } ?? time, peak: peak, isClipped: isClipped)
+        if let handle = self.apps[app] { self.fates.begin(hit, of: handle, app, detector: name) }
+        return hit
     }
 
     private mutating func add(_ facts: DetectorFacts, to id: AppID) {

@@ -15,6 +15,7 @@ struct JSONLine {
     mutating func add(_ key: String, _ values: [String]) {
         self.fields.append("\(Self.quote(key)):[\(values.map(Self.quote).joined(separator: ","))]")
     }
+    mutating func add(_ key: String, _ object: JSONLine) { self.fields.append("\(Self.quote(key)):\(object.text)") }
     mutating func add(_ key: String, _ objects: [JSONLine]) {
         self.fields.append("\(Self.quote(key)):[\(objects.map(\.text).joined(separator: ","))]")
     }

@@ -43,6 +43,12 @@ struct Main {
         static let onlyApp = CommandOption.value("app", "ID", "only this app")
         static let sequence = CommandOption.flag("sequence", "the number is the app's own number of the event")
         static let explain = CommandOption.flag("explain", "print every stage of every verdict instead")
+        static let newPolicy = CommandOption.value(
+            "policy", "PATH", "a directory or file of the policy to try", repeats: true)
+        static let against = CommandOption.value(
+            "against", "PATH", "a directory or file of the policy to compare with", repeats: true)
+        static let scenario = CommandOption.value(
+            "scenario", "FILE", "a scenario to run under both; '-' is standard input")
         static let strict = CommandOption.flag("strict", "take warnings for errors")
         static let frequency = CommandOption.value("freq", "HZ", "how often to and fro (default: 3Hz)")
     }
@@ -92,6 +98,9 @@ struct Main {
                         arguments: [
                             CommandArgument("PATH", "files and directories (default: what the broker reads)", .list)
                         ]),
+                    CommandSyntax(
+                        "whatif", "show what another policy would change about who gets events",
+                        options: [Option.newPolicy, Option.scenario, Option.against, Option.json]),
                     CommandSyntax(
                         "show", "show the policy as all files together make it",
                         arguments: [
@@ -238,6 +247,16 @@ struct Main {
             try PolicyCoverageCommand(
                 paths: arguments.positionals, apps: arguments.values(of: Option.ofApp),
                 isJSON: arguments.has(Option.json), isMarkdown: arguments.has(Option.markdown), terminal: terminal
+            ).run()
+        case "policy" where arguments.command.last == "whatif":
+            guard let scenario = arguments.value(of: Option.scenario) else {
+                throw UsageProblem("policy whatif: give a scenario with --scenario")
+            }
+            let policies = arguments.values(of: Option.newPolicy)
+            guard !policies.isEmpty else { throw UsageProblem("policy whatif: give the policy to try with --policy") }
+            try WhatIfCommand(
+                policies: policies, against: arguments.values(of: Option.against), inputs: .scenario(scenario),
+                isJSON: arguments.has(Option.json), terminal: terminal
             ).run()
         case "policy": try PolicyShowCommand(paths: arguments.positionals, terminal: terminal).run()
         case "scenario":

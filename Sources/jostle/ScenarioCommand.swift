@@ -4,6 +4,35 @@ import Motion
 import PolicyFiles
 import Scenarios
 
+/// A scenario in a file, and the policies that it may hold.
+struct ScenarioFile {
+    let path: String
+    let scenario: Scenario
+
+    init(_ path: String) throws(CommandFailure) {
+        self.path = path
+        let text = String(decoding: try contents(of: path), as: UTF8.self)
+        do throws(ScenarioProblem) {
+            self.scenario = try Scenario(parsing: text)
+        } catch {
+            throw .usage("\(path):\(error)")
+        }
+    }
+
+    /// Runs it with what reads its policies.
+    func run<R>(_ body: (@escaping ScenarioRunner.PolicyReading) -> R) throws(CommandFailure) -> R {
+        var problem: String?
+        let result = body { files in
+            let reading = PolicyReader.read(
+                files.map { PolicyFile(name: $0.name, layer: $0.isUser ? .user : .system, bytes: $0.bytes) })
+            if let error = reading.errors.first, problem == nil { problem = "\(error)" }
+            return reading.inForce
+        }
+        if let problem { throw .usage("\(self.path): a policy in it cannot be read: \(problem)") }
+        return result
+    }
+}
+
 /// `jostle scenario`: runs a scenario through the arbiter in virtual time and prints its decision log.
 struct ScenarioCommand {
     var path: String
@@ -14,25 +43,12 @@ struct ScenarioCommand {
     let terminal: Terminal
 
     func run() throws(CommandFailure) {
-        let text = String(decoding: try contents(of: self.path), as: UTF8.self)
-        let scenario: Scenario
-        do throws(ScenarioProblem) {
-            scenario = try Scenario(parsing: text)
-        } catch {
-            throw .usage("\(self.path):\(error)")
-        }
+        let file = try ScenarioFile(self.path)
         // A recording has its own policies with it.
-        let isGiven = !self.policies.isEmpty || !scenario.isRecording
+        let isGiven = !self.policies.isEmpty || !file.scenario.isRecording
         // File names without directories, as in recordings.
         let policy = isGiven ? try PolicySource(self.policies, naming: .fileName).policy() : nil
-        var problem: String?
-        let outcome = ScenarioRunner.run(scenario, policy: policy) { files in
-            let reading = PolicyReader.read(
-                files.map { PolicyFile(name: $0.name, layer: $0.isUser ? .user : .system, bytes: $0.bytes) })
-            if let error = reading.errors.first, problem == nil { problem = "\(error)" }
-            return reading.inForce
-        }
-        if let problem { throw .usage("\(self.path): a policy in it cannot be read: \(problem)") }
+        let outcome = try file.run { ScenarioRunner.run(file.scenario, policy: policy, read: $0) }
         if self.explains {
             outcome.verdicts.map { "\(Explanation($0))" }.joined(separator: "\n\n")
                 .split(separator: "\n", omittingEmptySubsequences: false).forEach { self.terminal.print(String($0)) }

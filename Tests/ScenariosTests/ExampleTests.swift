@@ -52,6 +52,19 @@ private let names: [String] = {
         #expect(names.count >= 8)
     }
 
+    /// No hit is forgotten, and events are those that the log has.
+    @Test(arguments: names)
+    func everyHitHasItsFate(_ name: String) throws {
+        let scenario = try Scenario(parsing: contents(of: "\(examples)/\(name)/scenario"))
+        let outcome = try ScenarioRunner.run(scenario, policy: self.policy(name))
+        let hits = scenario.steps.filter { if case .hit = $0.event { true } else { false } }.count
+        #expect(outcome.fates.count == hits)
+        #expect(outcome.fates.allSatisfy { $0.reason != nil && $0.verdict?.id == $0.app })
+        #expect(outcome.fates.filter(\.isDelivered).count == outcome.entries.filter { $0.kind == .deliver }.count)
+        let comparison = try PolicyComparison(of: scenario, from: self.policy(name), to: self.policy(name))
+        #expect(comparison.differences.isEmpty && comparison.hits == hits)
+    }
+
     @Test(arguments: names)
     func decidesWhatItsLogSays(_ name: String) throws {
         let scenario = try Scenario(parsing: contents(of: "\(examples)/\(name)/scenario"))

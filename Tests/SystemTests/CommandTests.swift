@@ -73,6 +73,12 @@ extension EndToEnd {
             Case("why-not", status: 2, "argument APP is missing"),
             Case("why-not", "nodot", status: 2, "'nodot' is no app id"),
             Case("why-not", "org.example.A", status: 1, "org.example.A is not registered"),
+            Case("policy", "whatif", status: 2, "give a scenario with --scenario"),
+            Case("policy", "whatif", "--scenario", "/dev/null", status: 2, "give the policy to try with --policy"),
+            Case(
+                "policy", "whatif", "--scenario", "/dev/null", "--policy", "/dev/null", status: 2,
+                "/dev/null:1:1: expected '# jostle scenario 1'"),
+            Case("policy", "whatif", "--scenario", "/nonexistent", "--policy", "/dev/null", status: 2, "/nonexistent"),
             Case("watch", status: 2, "give a preset, or a condition with --when"),
             Case("watch", "shake.planer", status: 2, "did you mean 'shake.planar'?"),
             Case("watch", "shake.planar,treshold=2g", status: 2, "did you mean 'threshold'?"),

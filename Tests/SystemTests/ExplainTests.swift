@@ -193,5 +193,45 @@ extension EndToEnd {
             #expect(try stage.jostle("why-not", unique).stdout.hasPrefix("\(Self.gentle)  foreground"))
             #expect(try app.terminate() == .exited(0))
         }
+
+        // MARK: What if
+
+        private func whatIf(_ arguments: String...) throws -> Tool.Result {
+            let example = Programs.source("policies/examples/02-most-specific")
+            return try Tool.run(
+                [
+                    Programs.path(of: "jostle"), "policy", "whatif", "--policy", example, "--scenario",
+                    "\(example)/scenario",
+                ] + arguments)
+        }
+
+        @Test func whatIfShowsOnlyDifferences() throws {
+            let old = Programs.source("policies/examples/01-unarbitrated")
+            let result = try self.whatIf("--against", old)
+            #expect(result.status == 0 && result.stderr.isEmpty)
+            let lines = result.stdout.split(separator: "\n").map(String.init)
+            try #require(lines.count == 4, "\(result.stdout)")
+            #expect(lines[0] == "5.000 s  org.example.Gentle  gentle")
+            #expect(
+                lines[1].hasPrefix("  was       an event, S5.sent  ")
+                    && lines[1].contains("policy.conf:12 [Rule foreground"))
+            #expect(
+                lines[2].hasPrefix("  would be  no event, S4.outranked  ")
+                    && lines[2].contains("policy.conf:14 [Rule any"))
+            #expect(lines[2].hasSuffix("org.example.Hard is first by specificity, 2.7 g to 1.2 g"))
+            #expect(lines[3] == "1 of 4 hits would end otherwise; 3 events instead of 4")
+            let json = try self.whatIf("--against", old, "--json")
+            let code = """
+                import json, sys
+                line, = map(json.loads, sys.argv[1].splitlines())
+                assert line["t_us"] == 5000000 and line["app"] == "org.example.Gentle"
+                assert line["was"]["delivered"] and line["was"]["rule"] == "foreground-shake"
+                then = line["would_be"]
+                assert not then["delivered"] and then["reason"] == "S4.outranked" and then["decided_by"] == "specificity"
+                """
+            #expect(try Tool.run(["python3", "-c", code, json.stdout]).status == 0, "\(json.stdout)")
+            let same = try self.whatIf("--against", Programs.source("policies/examples/02-most-specific"))
+            #expect(same == Tool.Result(status: 0, stdout: "no difference in 4 hits and 3 events\n", stderr: ""))
+        }
     }
 }

@@ -1,0 +1,98 @@
+package import Arbitration
+package import Motion
+
+/// What became of one hit.
+package struct HitFate: Sendable {
+    package var app: AppID
+    package var detector: String
+    /// The time of its sample.
+    package var time: Timestamp
+    /// Whether an event went out for it, or is kept for the app.
+    package var isDelivered = false
+    /// Why it came to nothing when its app had its verdict already.
+    var repeated: Reason?
+    /// The verdict that its app came to in its motion; `nil` when there is none by the end.
+    package var verdict: Verdict?
+
+    /// The reason for what became of it; `nil` while it is not decided.
+    package var reason: Reason? { self.repeated ?? self.verdict?.reason }
+
+    /// Whether it ended the same way under other rules.
+    package func isLike(_ other: HitFate) -> Bool {
+        self.isDelivered == other.isDelivered && self.reason == other.reason
+    }
+}
+
+/// Finds out what becomes of hits from what the arbiter does.
+struct HitFates {
+    private struct Entry {
+        var fate: HitFate
+        var app: AppHandle
+        var epoch: UInt64?
+    }
+
+    private struct Key: Hashable {
+        var detector: DetectorID
+        var time: Timestamp
+    }
+
+    private struct Part: Hashable {
+        var app: AppHandle
+        var epoch: UInt64
+    }
+
+    private var entries: [Entry] = []
+    private var indices: [Key: Int] = [:]
+    /// Hits of which nothing has been heard.
+    private var open: [AppHandle: [Int]] = [:]
+    private var verdicts: [Part: Verdict] = [:]
+
+    /// In the order of the hits.
+    var all: [HitFate] {
+        self.entries.map { entry in
+            var fate = entry.fate
+            fate.verdict = entry.epoch.flatMap { self.verdicts[Part(app: entry.app, epoch: $0)] }
+            return fate
+        }
+    }
+
+    mutating func begin(_ hit: Hit, of app: AppHandle, _ id: AppID, detector: String) {
+        self.indices[Key(detector: hit.detector, time: hit.time)] = self.entries.count
+        self.open[app, default: []].append(self.entries.count)
+        self.entries.append(Entry(fate: HitFate(app: id, detector: detector, time: hit.time), app: app))
+    }
+
+    mutating func note(_ action: ArbiterAction) {
+        switch action {
+        case .deliver(let delivery):
+            guard let index = self.indices[Key(detector: delivery.hit.detector, time: delivery.hit.time)] else {
+                return
+            }
+            self.entries[index].fate.isDelivered = true
+            self.settle(index, epoch: delivery.epoch)
+        case .repeated(_, let hit, let epoch, let reason):
+            guard let index = self.indices[Key(detector: hit.detector, time: hit.time)] else { return }
+            self.entries[index].fate.repeated = reason
+            self.settle(index, epoch: epoch)
+        case .verdict(let verdict):
+            self.verdicts[Part(app: verdict.app, epoch: verdict.epoch)] = verdict
+            for index in self.open[verdict.app] ?? [] where self.belongs(self.entries[index].fate, to: verdict) {
+                self.settle(index, epoch: verdict.epoch)
+            }
+        case .life, .assertion, .activity: break
+        }
+    }
+
+    /// Whether a hit is the one of a verdict, or came with it to the same decision.
+    private func belongs(_ fate: HitFate, to verdict: Verdict) -> Bool {
+        if fate.time == verdict.time, fate.detector == verdict.detector { return true }
+        guard fate.time >= verdict.time else { return false }
+        if let contest = verdict.contest { return contest.mode != .broadcast && fate.time <= contest.decided }
+        return verdict.reason == .gone
+    }
+
+    private mutating func settle(_ index: Int, epoch: UInt64) {
+        self.entries[index].epoch = epoch
+        self.open[self.entries[index].app]?.removeAll { $0 == index }
+    }
+}
