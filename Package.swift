@@ -164,6 +164,9 @@ let package = Package(
         tests("FuzzTests", ["FuzzTargets", "DetectionModel"]),
         tests("BenchTests", ["jostle-bench", "TestSupport"]),
         tests(
-            "SystemTests", ["jostle", "Arbitration", "BrokerCore", "JostleClient", "Motion", "TestSupport", "Traces"]),
+            "SystemTests",
+            [
+                "jostle", "Arbitration", "BrokerCore", "JostleClient", "Motion", "PolicyFiles", "TestSupport", "Traces",
+            ]),
     ] + fuzzTargets
 )

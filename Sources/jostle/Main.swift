@@ -61,7 +61,9 @@ struct Main {
         options: [Option.bus, Option.sensorBus],
         commands: [
             CommandSyntax(
-                "demo", "show the documented case on a private bus: two shakes, two apps", options: [Option.json]),
+                "demo",
+                "show the documented case on a private bus: two apps, two shakes, without a policy and with one",
+                options: [Option.json]),
             CommandSyntax("status", "show sensors, apps, detectors and counters", options: [Option.json]),
             CommandSyntax("sensors", "show the sensors of the reader", options: [Option.json]),
             CommandSyntax("apps", "show the apps that are registered", options: [Option.json]),

@@ -20,28 +20,57 @@ extension EndToEnd {
             #expect(try Tool.run(["ls", "-A", directory]).stdout.isEmpty)
         }
 
-        @Test func tellsFourLinesAndLeavesNothing() throws {
+        @Test func tellsEightLinesAndLeavesNothing() throws {
             try PrivateBus.with { bus in
                 let (program, directory) = try self.start(["--json"], bus)
                 #expect(try program.waitForEnd(timeout: .seconds(60)) == .exited(0))
                 let lines = program.output.split(separator: "\n").map(String.init)
-                let expected = [
-                    ("gentle", "org.jostle.Demo.App", true), ("gentle", "org.jostle.Demo.Player", false),
-                    ("hard", "org.jostle.Demo.App", true), ("hard", "org.jostle.Demo.Player", true),
+                let (app, player) = ("org.jostle.Demo.App", "org.jostle.Demo.Player")
+                let expected: [(String, String, String, Bool, String)] = [
+                    ("broadcast", "gentle", app, true, "\"S5.sent\",\"decided_by\":null"),
+                    ("broadcast", "gentle", player, false, "null,\"decided_by\":null"),
+                    ("broadcast", "hard", app, true, "\"S5.sent\",\"decided_by\":null"),
+                    ("broadcast", "hard", player, true, "\"S5.sent\",\"decided_by\":null"),
+                    ("exclusive", "gentle", app, true, "\"S5.sent\",\"decided_by\":null"),
+                    ("exclusive", "gentle", player, false, "null,\"decided_by\":null"),
+                    ("exclusive", "hard", app, false, "\"S4.outranked\",\"decided_by\":\"specificity\""),
+                    ("exclusive", "hard", player, true, "\"S5.sent\",\"decided_by\":\"specificity\""),
                 ]
-                try #require(lines.count == 4, "\(program.output)")
-                for (line, (shake, app, received)) in zip(lines, expected) {
-                    let start = "{\"shake\":\"\(shake)\",\"app\":\"\(app)\",\"received\":\(received),\"delay_us\":"
-                    #expect(line.hasPrefix(start) && line.hasSuffix("}"), "\(line)")
-                    let delay = line.dropFirst(start.count).dropLast()
+                try #require(lines.count == expected.count, "\(program.output)")
+                for (line, (policy, shake, app, received, reason)) in zip(lines, expected) {
+                    let start =
+                        "{\"policy\":\"\(policy)\",\"shake\":\"\(shake)\",\"app\":\"\(app)\",\"received\":\(received),"
+                    #expect(line.hasPrefix(start) && line.hasSuffix(",\"reason\":\(reason)}"), "\(line)")
+                    let delay = try #require(field("delay_us", of: line))
                     if received {
-                        // Half a second would be no event one could feel as an answer.
-                        #expect(try #require(Int(delay)) < 500_000)
+                        // Half a second would be no event one could feel as an answer. A gentle shake waits for its window.
+                        let window = policy == "exclusive" && shake == "gentle" ? 350_000 : 0
+                        #expect(try #require(Int(delay)) < 500_000 + window)
                     } else {
                         #expect(delay == "null")
                     }
                 }
                 #expect(program.errors == "left 0\n")
+                try self.expectNothingLeft(program, directory)
+            }
+        }
+
+        /// What people read: both acts, and why one app got nothing, from the broker's own mouth.
+        @Test func showsBothActs() throws {
+            try PrivateBus.with { bus in
+                let (program, directory) = try self.start([], bus)
+                #expect(try program.waitForEnd(timeout: .seconds(60)) == .exited(0))
+                let output = program.output
+                #expect(
+                    output.contains("\nAs the article says: the gentle shake reached one app, the hard one both.\n"))
+                #expect(output.contains("\nThe same two shakes, and a policy that decides:\n"))
+                #expect(
+                    output.contains(
+                        "\nAs the policy says: the gentle shake reached the demo app, the hard one the music player alone.\n"
+                    ))
+                #expect(output.contains("\n  org.jostle.Demo.App  NOT DELIVERED  S4.outranked\n"))
+                #expect(output.contains("/policy/10-demo.conf:14 [Rule any-shake] Priority=0 says allow\n"))
+                #expect(output.contains("org.jostle.Demo.Player is first by specificity, 3.5 g to 2.3 g\n"))
                 try self.expectNothingLeft(program, directory)
             }
         }

@@ -11,8 +11,9 @@ final class DemoCommand {
     private let isJSON: Bool
     private let stage: DemoStage
     private var screen: DemoScreen
-    private var story = DemoStory()
+    private var story = DemoStory(.broadcast)
     private var failure: CommandFailure?
+    /// True when the shakes of an act are over, or something went wrong.
     private var isDone = false
     private var watching: Set<String> = []
 
@@ -36,6 +37,15 @@ final class DemoCommand {
         try self.loop.wait(until: { self.watching.count == DemoStory.apps.count || self.isDone })
         if let failure { throw failure }
         try self.watchSensor()
+        try self.act(.broadcast)
+        try self.putPolicyInForce()
+        try self.act(.exclusive)
+    }
+
+    /// Plays both shakes under some rules, and says whether they went as they should.
+    private func act(_ rules: DemoStory.Rules) throws(CommandFailure) {
+        self.story = DemoStory(rules)
+        self.isDone = false
         // Half a second of rest to look at, then the shakes.
         self.loop.once(after: 500_000) { [self] in self.shake(DemoStory.shakes[...]) }
         try self.loop.wait(until: { self.isDone })
@@ -43,8 +53,24 @@ final class DemoCommand {
         self.report()
         let differences = self.story.differences
         guard differences.isEmpty else {
-            throw CommandFailure(.no, "not as the article says: \(differences.joined(separator: "; "))")
+            throw CommandFailure(.no, "not as it should be: \(differences.joined(separator: "; "))")
         }
+    }
+
+    /// Gives the broker the policy of the second act, as an administrator would.
+    private func putPolicyInForce() throws(CommandFailure) {
+        guard let bus = self.stage.bus else { return }
+        if !self.isJSON { self.screen.policy(DemoStory.policy) }
+        try self.stage.write(DemoStory.policy)
+        do throws(BusError) {
+            _ = try bus.callAndWait(Self.broker, "Reload")
+        } catch {
+            throw CommandFailure(error, service: "the broker")
+        }
+    }
+
+    private static var broker: CallTarget {
+        CallTarget(BusName.broker, Path.broker, InterfaceName.broker.description)
     }
 
     private func end(_ failure: CommandFailure?) {
@@ -76,7 +102,7 @@ final class DemoCommand {
         }
     }
 
-    /// Plays the shakes one after the other, each with quiet after it.
+    /// Plays the shakes one after the other, each with quiet after it, and asks the broker what became of each.
     private func shake(_ shakes: ArraySlice<DemoStory.Shake>) {
         guard let shake = shakes.first, let bus = self.stage.bus else { return self.end(nil) }
         let target = self.sensorTarget(Path.sensor(SensorDescription.accelerometer))
@@ -90,7 +116,29 @@ final class DemoCommand {
             }
         }
         let length = DemoStory.shakeLength + DemoStory.quiet
-        self.loop.once(after: length.microseconds) { [self] in self.shake(shakes.dropFirst()) }
+        self.loop.once(after: length.microseconds) { [self] in
+            self.explain(DemoStory.apps[...]) { self.shake(shakes.dropFirst()) }
+        }
+    }
+
+    /// Asks for the last verdict of each app, and goes on.
+    private func explain(_ apps: ArraySlice<DemoStory.App>, then: @escaping () -> Void) {
+        guard let app = apps.first, let bus = self.stage.bus else { return then() }
+        let options: [String: Value] = ["app": .string(app.id)]
+        bus.call(Self.broker, "Explain", UInt64(0), options) { [self] result in
+            do throws(BusError) {
+                let verdicts = try result.take().read(reply: [[String: Value]].self)
+                for verdict in verdicts {
+                    let told = DemoStory.Verdict(app: app, verdict)
+                    // One that it had before is told already.
+                    if !self.story.verdicts.contains(told) { self.story.explained(told) }
+                }
+            } catch {
+                // Nothing was decided about it yet.
+                if error.name != BusError.notFound("").name { self.end(CommandFailure(error, service: "the broker")) }
+            }
+            self.explain(apps.dropFirst(), then: then)
+        }
     }
 
     /// A line of a subscriber: what is in force, or an event.
@@ -119,17 +167,38 @@ final class DemoCommand {
     }
 
     private func report() {
-        guard self.isJSON else { return self.screen.closing(self.story) }
+        guard self.isJSON else {
+            self.screen.closing(self.story)
+            let hard = DemoStory.shakes[DemoStory.shakes.count - 1]
+            let denied = DemoStory.apps.compactMap { self.story.verdict(of: hard, for: $0) }
+                .filter { $0.reason != "S5.sent" }
+            denied.forEach { self.screen.explanation($0) }
+            return
+        }
         for shake in DemoStory.shakes {
             for app in DemoStory.apps {
                 let arrivals = self.story.arrivals(of: shake, at: app)
                 var line = JSONLine()
+                line.add("policy", self.story.rules.rawValue)
                 line.add("shake", shake.name)
                 line.add("app", app.id)
                 line.add("received", !arrivals.isEmpty)
                 if let first = arrivals.first { line.add("delay_us", first.delay) } else { line.addNull("delay_us") }
+                let verdict = self.story.verdict(of: shake, for: app)
+                for (key, word) in [("reason", verdict?.reason), ("decided_by", verdict?.decidedBy)] {
+                    if let word, !word.isEmpty { line.add(key, word) } else { line.addNull(key) }
+                }
                 self.terminal.print(line.text)
             }
         }
+    }
+}
+
+extension DemoStory.Verdict {
+    /// A verdict as the broker explains it.
+    fileprivate init(app: DemoStory.App, _ verdict: [String: Value]) {
+        self.init(
+            app: app.id, time: Timestamp(wire: verdict.count("time")) ?? .zero, reason: verdict.text("reason"),
+            winner: verdict.text("winner"), decidedBy: verdict.text("decided-by"), text: verdict.lines("text"))
     }
 }

@@ -82,6 +82,17 @@ struct DemoScreen {
                 + ", peak \(rounded(arrival.peak)) g, \(rounded(Double(arrival.delay) / 1_000, 2)) ms after the sample")
     }
 
+    /// What changes for the second act.
+    func policy(_ text: String) {
+        self.terminal.print()
+        self.terminal.print(self.terminal.styled("The same two shakes, and a policy that decides:", .bold))
+        self.terminal.print()
+        for line in text.split(separator: "\n") where !line.hasPrefix("#") {
+            self.terminal.print(self.terminal.styled("  \(line)", .dim))
+        }
+        self.terminal.print()
+    }
+
     func closing(_ story: DemoStory) {
         self.terminal.print()
         var table = Table(["", "threshold"] + DemoStory.shakes.map { "\($0.name) \(rounded($0.peak, 1)) g" })
@@ -96,10 +107,34 @@ struct DemoScreen {
         }
         table.lines(self.terminal).forEach { self.terminal.print($0) }
         self.terminal.print()
+        guard story.differences.isEmpty else {
+            let differences = story.differences.joined(separator: "; ")
+            self.terminal.print(self.terminal.styled("\(Self.title(story, "Not as")): \(differences).", .red))
+            return
+        }
+        self.terminal.print(self.terminal.styled("\(Self.title(story, "As")): \(Self.moral(story.rules)).", .green))
+    }
+
+    private static func title(_ story: DemoStory, _ start: String) -> String {
+        switch story.rules {
+        case .broadcast: "\(start) the article says"
+        case .exclusive: "\(start) the policy says"
+        }
+    }
+
+    private static func moral(_ rules: DemoStory.Rules) -> String {
+        switch rules {
+        case .broadcast: "the gentle shake reached one app, the hard one both"
+        case .exclusive: "the gentle shake reached the demo app, the hard one the music player alone"
+        }
+    }
+
+    /// Why somebody got nothing, in the broker's own words.
+    func explanation(_ verdict: DemoStory.Verdict) {
+        self.terminal.print()
         self.terminal.print(
-            story.differences.isEmpty
-                ? self.terminal.styled(
-                    "As the article says: the gentle shake reached one app, the hard one both.", .green)
-                : self.terminal.styled("Not as the article says: \(story.differences.joined(separator: "; ")).", .red))
+            "Why did \(verdict.app) get nothing of the hard shake? jostle explain --app \(verdict.app):")
+        self.terminal.print()
+        verdict.text.forEach { self.terminal.print("  \($0)") }
     }
 }

@@ -11,6 +11,9 @@ import Motion
 final class DemoStage {
     private let loop: EventLoop
     private var directory = ""
+    /// Where the broker looks for policy files; there are none at first, whatever the machine has.
+    private var policyDirectory: String { "\(self.directory)/policy" }
+    private var policyFile: String { "\(self.policyDirectory)/10-demo.conf" }
     private var children: [ChildProcess] = []
     private(set) var bus: Connection?
     /// A child that ended although nobody asked it to.
@@ -48,7 +51,7 @@ final class DemoStage {
         var owned: Set<String> = []
         for (program, arguments, name) in [
             ("jostle-sensord", ["--source", "synth:\(DemoStory.rest)"], "org.jostle.Sensors1"),
-            ("jostle-brokerd", [], "org.jostle.Broker1"),
+            ("jostle-brokerd", ["--policy", self.policyDirectory], "org.jostle.Broker1"),
         ] {
             guard let path = siblingProgram(program) else {
                 throw CommandFailure(.no, "\(program) is not beside this program")
@@ -74,6 +77,16 @@ final class DemoStage {
         try self.read(child, onLine)
     }
 
+    /// Writes a policy for the broker to read.
+    func write(_ policy: String) throws(CommandFailure) {
+        let file = try OutputFile(self.policyFile)
+        do throws(SystemError) {
+            try file.write(Array(policy.utf8))
+        } catch {
+            throw CommandFailure(.no, "\(self.policyFile): \(error)")
+        }
+    }
+
     /// Ends everything and removes the directory. Nothing is left when this returns.
     func strike() {
         self.isStriking = true
@@ -83,6 +96,8 @@ final class DemoStage {
         guard !self.directory.isEmpty else { return }
         // SAFETY: the paths are NUL-terminated strings for the time of the calls.
         unsafe unlink("\(self.directory)/bus")
+        unsafe unlink(self.policyFile)
+        unsafe rmdir(self.policyDirectory)
         unsafe rmdir(self.directory)
     }
 
@@ -104,6 +119,10 @@ final class DemoStage {
             throw CommandFailure(.no, "cannot make a directory: \(SystemError.last("mkdtemp"))")
         }
         self.directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        // SAFETY: the path is a NUL-terminated string for the time of the call.
+        guard unsafe mkdir(self.policyDirectory, 0o700) == 0 else {
+            throw CommandFailure(.no, "cannot make a directory: \(SystemError.last("mkdir"))")
+        }
     }
 
     private func start(
