@@ -223,12 +223,12 @@ package enum DetectorCompiler {
     private static func scope(
         _ name: String, _ sensor: SensorDescription?, isPaced: Bool, _ options: RequestOptions
     ) throws(DetectorProblem) -> ConditionScope {
-        let usual: (channels: [String], kind: Kind)? =
+        let usual: Kind? =
             switch name {
-            case "accelerometer": (["x", "y", "z"], Kind(.acceleration))
-            case "gyroscope": (["x", "y", "z"], Kind(.angularVelocity))
-            case "light": (["illuminance"], Kind(.illuminance))
-            case "proximity": (["distance"], Kind(.length))
+            case "accelerometer": Kind(.acceleration)
+            case "gyroscope": Kind(.angularVelocity)
+            case "light": Kind(.illuminance)
+            case "proximity": .number
             default: nil
             }
         if let sensor, sensor.name == name, sensor.channels.count <= SensorLimits.channels, usual == nil {
@@ -244,7 +244,8 @@ package enum DetectorCompiler {
                     + (near.map { ", did you mean '\($0)'?" } ?? "; known are \(known.joined(separator: ", "))"))
         }
         return ConditionScope(
-            channels: usual.channels, kind: usual.kind, hasGravity: name == "accelerometer", isPaced: isPaced)
+            channels: SensorDescription.channels(of: name), kind: usual, hasGravity: name == "accelerometer",
+            isPaced: isPaced)
     }
 
     private static func warned(

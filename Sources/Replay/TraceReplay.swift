@@ -104,17 +104,39 @@ package struct TraceReplay {
 
     private mutating func evaluate(_ onHit: (NamedHit) -> Void) throws(Problem) {
         if self.streams.isEmpty, let header = self.reader.header { try self.begin(header) }
-        for index in self.streams.indices {
-            self.evaluate(self.reader.blocks[self.streams[index].block], index)
+        if self.streams.count == 1 {
+            let block = self.reader.blocks[self.streams[0].block]
+            self.evaluate(block, 0..<block.count, 0)
             self.tell(onHit)
+        } else {
+            self.evaluateInTurn(onHit)
         }
         self.reader.removeRows()
     }
 
-    private mutating func evaluate(_ block: SampleBlock, _ index: Int) {
-        guard let earliest = block.times.first, let last = block.times.last else { return }
-        self.samples += block.count
-        self.streams[index].last = Timestamp(microseconds: last)
+    /// Takes the samples of several sensors in the order of their times: how the bytes came must not show in the hits.
+    private mutating func evaluateInTurn(_ onHit: (NamedHit) -> Void) {
+        let blocks = self.streams.map { self.reader.blocks[$0.block] }
+        var next = blocks.map { _ in 0 }
+        func time(_ stream: Int) -> Int64 {
+            next[stream] < blocks[stream].count ? blocks[stream].times[next[stream]] : .max
+        }
+        while let turn = blocks.indices.min(by: { (time($0), $0) < (time($1), $1) }), time(turn) < .max {
+            let others = blocks.indices.filter { $0 != turn }.map { (time($0), $0) }
+            let limit = others.min { $0 < $1 } ?? (.max, 0)
+            var end = next[turn]
+            while end < blocks[turn].count, (blocks[turn].times[end], turn) < limit { end += 1 }
+            self.evaluate(blocks[turn], next[turn]..<end, turn)
+            self.tell(onHit)
+            next[turn] = end
+        }
+    }
+
+    private mutating func evaluate(_ block: SampleBlock, _ rows: Range<Int>, _ index: Int) {
+        guard !rows.isEmpty else { return }
+        let earliest = block.times[rows.lowerBound]
+        self.samples += rows.count
+        self.streams[index].last = Timestamp(microseconds: block.times[rows.upperBound - 1])
         let isFirst = self.streams[index].first == nil
         if isFirst {
             let start = Timestamp(microseconds: earliest)
@@ -124,18 +146,19 @@ package struct TraceReplay {
             }
             self.streams[index].waiting = []
         }
+        let values = block.values.span.extracting(rows.lowerBound * block.channels..<rows.upperBound * block.channels)
         guard self.lead > .zero else {
             return self.streams[index].engine.process(
-                times: block.times.span, values: block.values.span, hits: &self.hits)
+                times: block.times.span.extracting(rows), values: values, hits: &self.hits)
         }
         // The engine's clock runs ahead by the lead, so that no time is before zero.
         if isFirst {
             let first = [earliest]
             self.streams[index].engine.process(
-                times: first.span, values: block.values.span.extracting(0..<block.channels), hits: &self.hits)
+                times: first.span, values: values.extracting(0..<block.channels), hits: &self.hits)
         }
-        let times = block.times.map { (Timestamp(microseconds: $0) + self.lead).microseconds }
-        self.streams[index].engine.process(times: times.span, values: block.values.span, hits: &self.hits)
+        let times = block.times[rows].map { (Timestamp(microseconds: $0) + self.lead).microseconds }
+        self.streams[index].engine.process(times: times.span, values: values, hits: &self.hits)
     }
 
     private mutating func tell(_ onHit: (NamedHit) -> Void) {

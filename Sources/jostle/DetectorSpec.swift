@@ -32,8 +32,9 @@ struct DetectorSpec: Equatable {
     }
 
     /// A condition instead of a preset, with the options that the command line has for it.
-    init(when condition: String, every: String?, rest: String?) {
+    init(when condition: String, sensor: String?, every: String?, rest: String?) {
         self.detector = Detector("when", when: condition)
+        if let sensor { self.detector.options["sensor"] = .text(sensor) }
         if let every { self.detector.options["every"] = .text(every) }
         if let rest { self.detector.options["rest"] = .text(rest) }
     }

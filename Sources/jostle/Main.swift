@@ -80,13 +80,16 @@ struct Main {
                 arguments: [CommandArgument("NAME", "the preset to show", .optional)]),
             CommandSyntax(
                 "watch", "register detectors and print their events",
-                options: [Option.json, Option.app, Option.count, Option.when, Option.every, Option.rest],
+                options: [
+                    Option.json, Option.app, Option.count, Option.when, Option.sensor, Option.every, Option.rest,
+                ],
                 arguments: [presetArgument]),
             CommandSyntax("pause", "switch motion off for all apps; no sensor runs until 'jostle resume'"),
             CommandSyntax("resume", "switch motion on again"),
             CommandSyntax(
                 "on", "run a command on every event: jostle on PRESET... -- COMMAND...",
-                options: [Option.app, Option.when, Option.every, Option.rest], arguments: [presetArgument]),
+                options: [Option.app, Option.when, Option.sensor, Option.every, Option.rest],
+                arguments: [presetArgument]),
             CommandSyntax(
                 "record", "write what a sensor reads into a trace",
                 options: [Option.sensor, Option.rate, Option.length, Option.label],
@@ -121,7 +124,7 @@ struct Main {
                 arguments: [CommandArgument("FILE", "the scenario; '-' is standard input")]),
             CommandSyntax(
                 "replay", "run detectors over recorded traces, without a bus and without waiting",
-                options: [Option.json, Option.detector, Option.when, Option.every, Option.rest],
+                options: [Option.json, Option.detector, Option.when, Option.sensor, Option.every, Option.rest],
                 arguments: [CommandArgument("TRACE", "traces to read; '-' is standard input", .nonEmptyList)]),
             CommandSyntax(
                 "tune", "find the threshold of a preset that finds most and disturbs least",
@@ -305,7 +308,8 @@ struct Main {
         }
         if let condition = arguments.value(of: Option.when) {
             let spec = DetectorSpec(
-                when: condition, every: arguments.value(of: Option.every), rest: arguments.value(of: Option.rest))
+                when: condition, sensor: arguments.value(of: Option.sensor), every: arguments.value(of: Option.every),
+                rest: arguments.value(of: Option.rest))
             detectors.append(spec.detector)
         }
         guard !detectors.isEmpty else { throw UsageProblem("give a preset, or a condition with --when") }

@@ -103,6 +103,22 @@ func replay(
         #expect(hits == 2)
     }
 
+    /// Each detector hears its own sensor of a trace that has several, in the order of time however the bytes are cut.
+    @Test(arguments: [1, 60, 4_096]) func sensorsShareATrace(_ chunk: Int) throws {
+        let head =
+            "# jostle trace 1\n# accelerometer.unit: m/s2\nt,accelerometer.x,accelerometer.y,accelerometer.z,light.lux\n"
+        let rows =
+            "0,0,0,9.8,200\n100000,40,0,9.8,\n200000,,,,5\n1000000,0,0,9.8,200\n1900000,40,0,9.8,200\n2800000,0,0,9.8,3\n"
+            + "2900000,0,0,40,9\n3000000,40,0,9.8,\n"
+        let dark = DetectorRequest(name: "dark", options: ["when": .text("lux < 10lx"), "sensor": .text("light")])
+        let (result, hits) = try replay(Array((head + rows).utf8), [dark, Made.planar("app", 2.3)], chunk: chunk)
+        #expect(
+            hits.map { "\($0.detector) \($0.time.microseconds)" } == [
+                "app 100000", "dark 200000", "app 1900000", "dark 2800000", "app 3000000",
+            ])
+        #expect(result.samples == 7 + 6)
+    }
+
     @Test func aTraceWithoutTheSensorSaysSo() {
         let bytes = Array("# jostle trace 1\n# sensor: light\nt,lux\n0,1\n".utf8)
         #expect {
