@@ -151,8 +151,9 @@ package struct DetectionEngine {
         let lane = Int(record.lane)
         let table = Int(seat.table)
         let isTrue = self.lanes[lane].tables[table].isTrue(seat.key)
-        let stamp = self.lanes[lane].tables[table].stamp(at: seat.place)
-        let last = isTrue ? self.lanes[lane].clock.lastLook : stamp == ThresholdTable.never ? nil : stamp
+        let last =
+            isTrue
+            ? self.lanes[lane].clock.lastLook : self.lanes[lane].tables[table].lastTrue(seat.key, at: seat.place)
         let ends =
             switch record.restMode {
             case .leading: self.lanes[lane].tables[table].deadline(at: seat.place)

@@ -179,24 +179,40 @@ enum Evaluation {
     static func firstOutside(
         _ columns: Span<Double>, _ column: Int, sign: Double, lower: Double, upper: Double, from first: Int, to end: Int
     ) -> Int {
+        self.first(columns, column, sign, from: first, to: end) { value in
+            (value .> upper) .| .!(value .> lower)
+        }
+    }
+
+    /// The first look from `first` on at which sign · value is above a bound, or `end`.
+    @inline(__always)
+    static func firstAbove(
+        _ columns: Span<Double>, _ column: Int, sign: Double, _ bound: Double, from first: Int, to end: Int
+    ) -> Int {
+        self.first(columns, column, sign, from: first, to: end) { $0 .> bound }
+    }
+
+    @inline(__always)
+    private static func first(
+        _ columns: Span<Double>, _ column: Int, _ sign: Double, from first: Int, to end: Int,
+        _ isFound: (Looks) -> SIMDMask<SIMD4<Int64>>
+    ) -> Int {
         let bytes = columns.bytes
         var look = first
-        var isInside = SIMDMask<SIMD4<Int64>>(repeating: true)
-        // What lies behind the last look stands at worst in a later column's place, and only costs a second glance.
+        var found = SIMDMask<SIMD4<Int64>>(repeating: false)
         while look < end {
+            // What lies behind the last look only costs a second glance.
             // SAFETY: behind the last column there is room for a vector.
-            let value =
-                sign
-                * bytes.unsafeLoadUnaligned(
-                    fromUncheckedByteOffset: (column &+ look) &* MemoryLayout<Double>.stride, as: Looks.self)
-            isInside = isInside .& (value .<= upper) .& (value .> lower)
+            let value = bytes.unsafeLoadUnaligned(
+                fromUncheckedByteOffset: (column &+ look) &* MemoryLayout<Double>.stride, as: Looks.self)
+            found = found .| isFound(sign * value)
             look &+= Looks.scalarCount
         }
-        if all(isInside) { return end }
+        guard any(found) else { return end }
         look = first
         while look < end {
-            let value = sign * columns[unchecked: column &+ look]
-            guard value <= upper, value > lower else { return look }
+            let value = Looks(repeating: sign * columns[unchecked: column &+ look])
+            if isFound(value)[0] { return look }
             look &+= 1
         }
         return end

@@ -69,6 +69,7 @@ extension Lane {
             table = self.table(ofCompound: compound, purpose)
             value = self.compounds[compound].isTrue ? 1 : 0
         }
+        if purpose == .leading { entry.stamp = time }
         around.seats[index].table = Int32(table)
         around.seats[index].key = entry.key
 
@@ -86,6 +87,7 @@ extension Lane {
         if purpose == .leading {
             around.hits.add(pending.id, peak: peak)
             self.tables[table].beginRest(at: around.seats[index].place, time, &self.wheel)
+            self.refreshGate(ofTable: table)
         } else if entry.stamp == ThresholdTable.never || time - entry.stamp >= entry.rest {
             around.hits.add(pending.id, peak: peak)
         }
@@ -133,11 +135,11 @@ extension Lane {
     private mutating func newTable(_ purpose: ThresholdTable.Purpose, sign: Double, compound: Int = -1) -> Int {
         if let free = self.freeTables.popLast() {
             self.tables[Int(free)] = ThresholdTable(purpose, number: Int(free))
-            self.owners[Int(free)] = (sign, Int32(compound))
+            self.owners[Int(free)] = (sign, Int32(compound), -1)
             return Int(free)
         }
         self.tables.append(ThresholdTable(purpose, number: self.tables.count))
-        self.owners.append((sign, Int32(compound)))
+        self.owners.append((sign, Int32(compound), -1))
         return self.tables.count - 1
     }
 
@@ -147,8 +149,8 @@ extension Lane {
         if let known = self.knownTables[key] { return Int(known) }
         let table = self.newTable(purpose, sign: sign)
         self.knownTables[key] = Int32(table)
-        self.gates.append(
-            Gate(slot: slot, table: Int32(table), sign: sign, lower: -.infinity, upper: .infinity))
+        self.owners[table].gate = Int32(self.gates.count)
+        self.gates.append(Gate(slot: slot, table: Int32(table), sign: sign, isLeading: purpose == .leading))
         return table
     }
 
@@ -165,10 +167,8 @@ extension Lane {
     }
 
     private mutating func refreshGate(ofTable table: Int) {
-        for index in self.gates.indices where self.gates[index].table == Int32(table) {
-            self.gates[index].lower = self.tables[table].lower
-            self.gates[index].upper = self.tables[table].upper
-        }
+        let gate = self.owners[table].gate
+        if gate >= 0 { self.refresh(gate: Int(gate)) }
     }
 
     /// Drops an empty table, and keeps the gate of another right.
@@ -178,6 +178,7 @@ extension Lane {
             return
         }
         self.gates.removeAll { $0.table == Int32(table) }
+        for index in self.gates.indices { self.owners[Int(self.gates[index].table)].gate = Int32(index) }
         for (key, known) in self.knownTables where known == Int32(table) { self.knownTables[key] = nil }
         self.drop(table: table)
     }

@@ -5,15 +5,6 @@ import Motion
 /// The order within a look: the features, the rests that end, the comparisons crossed, the compound conditions these
 /// touch, and last the detectors that look for the first time.
 struct Lane {
-    /// What a table's entries compare: `sign` · slot. The bounds are the table's, kept here for the quiet look.
-    struct Gate {
-        var slot: Int32
-        var table: Int32
-        var sign: Double
-        var lower: Double
-        var upper: Double
-    }
-
     /// A condition of several comparisons, shared by all detectors that have it.
     struct Compound {
         /// Where its code stands: indices of atoms, or the marks of `Condition`.
@@ -90,8 +81,8 @@ struct Lane {
     var graph: FeatureGraph
     var gates: [Gate] = []
     var tables: [ThresholdTable] = []
-    /// For each table: 1 or -1 as its values are signed, and the compound condition it belongs to, or -1.
-    var owners: [(sign: Double, compound: Int32)] = []
+    /// For each table: 1 or -1 as its values are signed, the compound condition it belongs to, or -1, and its gate, or -1.
+    var owners: [(sign: Double, compound: Int32, gate: Int32)] = []
     var freeTables: [Int32] = []
     var knownTables: [TableKey: Int32] = [:]
     /// The shortest rest of a restarting table: looks that lie no further apart can repeat nothing.
@@ -193,8 +184,9 @@ struct Lane {
         }
     }
 
-    /// The first look of the block, from the next on, that is not quiet; the block's count when all are.
-    private func quietEnd() -> Int {
+    /// The first look of the block, from the next on, from which something may follow; the block's count when nothing
+    /// does.
+    private mutating func quietEnd() -> Int {
         let next = self.block.next
         // Until then quiet looks are quiet altogether: no rest ends, nothing repeats, nobody waits.
         guard self.pending.isEmpty, self.activeQuantities == 0 else { return next }
@@ -206,32 +198,23 @@ struct Lane {
         }
         if self.block.longestStep >= self.shortestRest { end = min(end, self.block.firstStep(of: self.shortestRest)) }
         guard next < end else { return next }
-        return Self.firstLeft(
-            self.gates, self.graph.columns, stride: self.graph.stride, from: next, to: end)
-    }
-
-    /// The first of some looks at which a value leaves its gate's bounds, or `end`.
-    private static func firstLeft(
-        _ gates: borrowing [Gate], _ columns: borrowing [Double], stride: Int, from first: Int, to end: Int
-    ) -> Int {
-        let gates = gates.span
-        let columns = columns.span
-        // In a shake the very next look leaves some gate.
-        for index in 0..<gates.count {
-            // SAFETY: the index is below the count, and each gate's slot was given out by the graph.
-            let value =
-                gates[unchecked: index].sign
-                * columns[unchecked: Int(gates[unchecked: index].slot) &* stride &+ first]
-            // Written so that an undefined value leaves the bounds.
-            guard value <= gates[unchecked: index].upper, value > gates[unchecked: index].lower else { return first }
-        }
-        var end = end
-        for index in 0..<gates.count where first + 1 < end {
-            end = Evaluation.firstOutside(
-                columns, Int(gates[unchecked: index].slot) &* stride, sign: gates[unchecked: index].sign,
-                lower: gates[unchecked: index].lower, upper: gates[unchecked: index].upper, from: first + 1, to: end)
+        let stride = self.graph.stride
+        end = Gate.firstLook(&self.gates, self.graph.columns, stride: stride, from: next, to: end)
+        for index in self.gates.indices {
+            let first = self.gates[index].firstGlide
+            guard first < end else { continue }
+            self.tables[Int(self.gates[index].table)].glide(
+                self.graph.columns, Int(self.gates[index].slot) * stride, sign: self.gates[index].sign,
+                looks: first..<end, self.block.times, before: self.block.before)
+            self.refresh(gate: index)
         }
         return end
+    }
+
+    /// Keeps what a gate says of its table right.
+    mutating func refresh(gate index: Int) {
+        let table = Int(self.gates[index].table)
+        self.gates[index].refresh(self.tables[table])
     }
 
     /// Ends the look that `advance` stopped at.
@@ -307,8 +290,7 @@ struct Lane {
         }
         for index in self.gates.indices {
             let value = self.gates[index].sign * self.graph.value(self.gates[index].slot)
-            // Written so that an undefined value leaves the bounds.
-            if value <= self.gates[index].upper, value > self.gates[index].lower { continue }
+            if self.gates[index].admits(value) { continue }
             self.move(gate: index, to: value.isNaN ? -.infinity : value, at: time, previous: previous, &around)
         }
         if !self.dirty.isEmpty { self.settleCompounds(at: time, previous: previous, &around) }
@@ -327,8 +309,7 @@ struct Lane {
         self.tables[table].move(
             to: value, peak: gate.sign * value, now: time, previous: previous, hits: &around.hits,
             crossed: &self.crossed, wheel: &self.wheel)
-        self.gates[index].lower = self.tables[table].lower
-        self.gates[index].upper = self.tables[table].upper
+        self.refresh(gate: index)
         for atom in self.crossed { self.turn(Int(atom), rises) }
     }
 
@@ -371,6 +352,7 @@ struct Lane {
         for due in self.due {
             let (table, word) = self.wheel.place(of: due)
             self.tables[table].endRests(inWord: word, at: time, repeated: &self.crossed, wheel: &self.wheel)
+            if self.owners[table].gate >= 0 { self.refresh(gate: Int(self.owners[table].gate)) }
         }
         self.due.removeAll(keepingCapacity: true)
         for id in self.crossed { around.hits.add(id, peak: self.peak(of: around.seats[Int(id)])) }

@@ -1,8 +1,9 @@
 /// All comparisons `value > key` of one value, sorted, with a cursor between those that are true and those that are not.
 ///
-/// A move of the value visits only the keys between its old and its new place. Entries stand in chunks of bounded size,
-/// so that adding or removing one moves few others. What an entry stands for is its owner's business: a detector with a
-/// leading or a restarting rest, or a comparison of a compound condition.
+/// A move of the value visits only the keys between its old and its new place; in a table of leading detectors not even
+/// those, as long as all of them rest. Entries stand in chunks of bounded size, so that adding or removing one moves few
+/// others. What an entry stands for is its owner's business: a detector with a leading or a restarting rest, or a
+/// comparison of a compound condition.
 struct ThresholdTable {
     enum Purpose {
         /// Entries are detectors; those that rest are left out until the owner ends their rest.
@@ -14,7 +15,7 @@ struct ThresholdTable {
     }
 
     static let capacity = 256
-    private static let words = capacity / 64
+    static let words = capacity / 64
     private static let pivotsByChunk = capacity / 16
     /// The stamp of an entry that has never been true.
     static let never = Int64.min
@@ -23,27 +24,31 @@ struct ThresholdTable {
     /// What the rest wheel tells of this table's words: whose they are.
     private let number: Int32
     // One entry's numbers stand at the same place of each column; a chunk owns `capacity` places.
-    private var keys: [Double] = []
+    private(set) var keys: [Double] = []
     private var pivots: [Double] = []
-    private var ids: [UInt32] = []
-    /// When the entry was last true, as far as it is not now.
+    private(set) var ids: [UInt32] = []
+    /// When the entry was last true, as far as it is not now; of a leading entry, when it was added.
     private var stamps: [Int64] = []
-    private var rests: [Int64] = []
+    private(set) var rests: [Int64] = []
     /// When the rest of a leading entry that runs, or ran last, ends.
-    private var deadlines: [Int64] = []
-    private var resting: [UInt64] = []
-    private var counts: [Int] = []
+    var deadlines: [Int64] = []
+    var resting: [UInt64] = []
+    private(set) var counts: [Int] = []
     private var shortest: [Int64] = []
     /// The first of a chunk's words in the wheel.
-    private var firstWords: [Int32] = []
+    private(set) var firstWords: [Int32] = []
     private var free: [Int32] = []
     /// The chunks in the order of their keys; none is empty.
-    private var order: [Int32] = []
+    private(set) var order: [Int32] = []
     private var cursor = Cursor(chunk: 0, offset: 0)
     private(set) var count = 0
-    /// The value that the cursor stands for; not exactly the latest, but no key lies between.
-    private(set) var value = -Double.infinity
-    private var ladder = PeakLadder()
+    /// The latest value, or another that no key lies between.
+    var value = -Double.infinity
+    var ladder = PeakLadder()
+    /// When the false entries of a leading table were last true.
+    var falls = FallLadder()
+    /// Up to this value no leading entry can fire: all below rest.
+    var fireAbove = Double.infinity
     /// While the value stays above `lower` and up to `upper`, nothing changes.
     private(set) var lower = -Double.infinity
     private(set) var upper = Double.infinity
@@ -63,6 +68,9 @@ struct ThresholdTable {
 
     var hasTrue: Bool { self.cursor.chunk > 0 || self.cursor.offset > 0 }
 
+    /// The lowest key, infinite without any.
+    var lowest: Double { self.order.isEmpty ? .infinity : self.keys[Int(self.order[0]) * Self.capacity] }
+
     // MARK: Moving
 
     /// Moves the value. Detectors that became true and may fire are hits with the peak `peak`; crossed comparisons are
@@ -73,8 +81,13 @@ struct ThresholdTable {
         to value: Double, peak: Double, now: Int64, previous: Int64, hits: inout HitCollector,
         crossed: inout [UInt32], wheel: inout RestWheel
     ) {
+        guard self.purpose != .leading else {
+            self.glide(to: value, previous: previous)
+            if value > self.fireAbove { self.wake(upTo: value, peak: peak, at: now, &hits, &wheel) }
+            return
+        }
         if value > self.value {
-            self.rise(to: value, peak, now, &hits, &crossed, &wheel)
+            self.rise(to: value, peak, now, &hits, &crossed)
         } else {
             self.fall(to: value, previous: previous, &crossed)
         }
@@ -83,8 +96,7 @@ struct ThresholdTable {
     }
 
     private mutating func rise(
-        to value: Double, _ peak: Double, _ now: Int64, _ hits: inout HitCollector, _ crossed: inout [UInt32],
-        _ wheel: inout RestWheel
+        to value: Double, _ peak: Double, _ now: Int64, _ hits: inout HitCollector, _ crossed: inout [UInt32]
     ) {
         self.ladder.rise(from: self.value, to: value)
         while self.cursor.chunk < self.order.count {
@@ -93,13 +105,12 @@ struct ThresholdTable {
             let from = self.cursor.offset
             let end = self.place(of: value, in: chunk)
             if from < end {
-                switch self.purpose {
-                case .watching: crossed.append(contentsOf: self.ids[start + from..<start + end])
-                case .restarting:
+                if self.purpose == .watching {
+                    crossed.append(contentsOf: self.ids[start + from..<start + end])
+                } else {
                     for place in start + from..<start + end where self.isRested(place, at: now) {
                         hits.add(self.ids[place], peak: peak)
                     }
-                case .leading: self.wake(chunk, from, end, peak, now, &hits, &wheel)
                 }
             }
             guard end == count else {
@@ -108,93 +119,6 @@ struct ThresholdTable {
             }
             self.cursor = Cursor(chunk: self.cursor.chunk + 1, offset: 0)
         }
-    }
-
-    /// Hits of the entries that rose and do not rest, 64 at a time: during a rest, crossing back and forth costs next to
-    /// nothing.
-    private mutating func wake(
-        _ chunk: Int, _ from: Int, _ to: Int, _ peak: Double, _ now: Int64, _ hits: inout HitCollector,
-        _ wheel: inout RestWheel
-    ) {
-        var word = from / 64
-        while word * 64 < to {
-            let low = max(from - word * 64, 0)
-            let high = min(to - word * 64, 64)
-            let mask = (high == 64 ? ~0 : (UInt64(1) << UInt64(high)) - 1) & (~0 << UInt64(low))
-            let index = chunk * Self.words + word
-            let awake = mask & ~self.resting[index]
-            if awake != 0 {
-                self.resting[index] |= awake
-                hits.add(awake, of: self.ids, at: index * 64, peak: peak)
-                let end = Self.begin(awake, at: index * 64, self.rests, &self.deadlines, now)
-                wheel.arm(self.firstWords[chunk] + Int32(word), at: end)
-            }
-            word += 1
-        }
-    }
-
-    /// Begins the rests of a word's entries; returns when the first of them ends.
-    private static func begin(
-        _ bits: UInt64, at start: Int, _ rests: borrowing [Int64], _ deadlines: inout [Int64], _ now: Int64
-    ) -> Int64 {
-        let rests = rests.span.extracting(start..<start + 64)
-        var deadlines = deadlines.mutableSpan
-        precondition(deadlines.count >= start + 64)
-        var first = Int64.max
-        var left = bits
-        while left != 0 {
-            // SAFETY: a word has 64 places, which both columns have.
-            let place = left.trailingZeroBitCount
-            left &= left &- 1
-            // Even the shortest rest ends at a later look.
-            let end = now &+ max(1, rests[unchecked: place])
-            deadlines[unchecked: start &+ place] = end
-            first = min(first, end)
-        }
-        return first
-    }
-
-    /// Ends the rests of a word that are over, and begins those of its entries that are true anew: these are appended to
-    /// `repeated`.
-    mutating func endRests(inWord word: Int, at now: Int64, repeated: inout [UInt32], wheel: inout RestWheel) {
-        let chunk = word / Self.words
-        let start = word * 64
-        let (ended, next) = Self.ended(self.resting[word], at: start, self.deadlines, now)
-        var end = next
-        var again: UInt64 = 0
-        var left = ended
-        while left != 0 {
-            let bit = left.trailingZeroBitCount
-            left &= left - 1
-            guard self.isTrue(self.keys[start + bit]) else { continue }
-            again |= 1 << UInt64(bit)
-            repeated.append(self.ids[start + bit])
-        }
-        self.resting[word] &= ~ended | again
-        if again != 0 { end = min(end, Self.begin(again, at: start, self.rests, &self.deadlines, now)) }
-        if end < .max { wheel.arm(self.firstWords[chunk] + Int32(word % Self.words), at: end) }
-    }
-
-    /// The entries of a word whose rest is over, and when the next of the others ends.
-    private static func ended(
-        _ bits: UInt64, at start: Int, _ deadlines: borrowing [Int64], _ now: Int64
-    ) -> (UInt64, Int64) {
-        let deadlines = deadlines.span.extracting(start..<start + 64)
-        var ended: UInt64 = 0
-        var next = Int64.max
-        var left = bits
-        while left != 0 {
-            // SAFETY: a word has 64 places.
-            let place = left.trailingZeroBitCount
-            left &= left &- 1
-            let end = deadlines[unchecked: place]
-            if end <= now {
-                ended |= 1 << UInt64(truncatingIfNeeded: place)
-            } else {
-                next = min(next, end)
-            }
-        }
-        return (ended, next)
     }
 
     private mutating func fall(to value: Double, previous: Int64, _ crossed: inout [UInt32]) {
@@ -228,7 +152,7 @@ struct ThresholdTable {
     ///
     /// Without branches on the keys, which a shake makes unpredictable, and without waiting for one to choose the next:
     /// the last of every sixteen tells the sixteen. Behind the entries the keys are infinite.
-    private func place(of value: Double, in chunk: Int) -> Int {
+    func place(of value: Double, in chunk: Int) -> Int {
         let block = Self.below(value, self.pivots, chunk * Self.pivotsByChunk)
         guard block < Self.pivotsByChunk else { return Self.capacity }
         return block * 16 + Self.below(value, self.keys, chunk * Self.capacity + block * 16)
@@ -292,27 +216,18 @@ struct ThresholdTable {
     /// True when an entry of that key is.
     func isTrue(_ key: Double) -> Bool { key < self.value }
 
-    func stamp(at place: Int32) -> Int64 { self.stamps[Int(place)] }
+    /// When an entry that is not true was last true; `nil` before it ever was.
+    func lastTrue(_ key: Double, at place: Int32) -> Int64? {
+        let stamp = self.stamps[Int(place)]
+        guard self.purpose == .leading else { return stamp == Self.never ? nil : stamp }
+        // What happened before it was added did not happen to it.
+        return self.falls.time(of: key).flatMap { $0 >= stamp ? $0 : nil }
+    }
 
     /// The largest value since entries of that key became true.
     func peak(of key: Double) -> Double { self.ladder.peak(of: key) ?? self.value }
 
-    /// When the rest of a leading entry ends, or ended last; `nil` before any.
-    func deadline(at place: Int32) -> Int64? {
-        let deadline = self.deadlines[Int(place)]
-        return deadline == Self.never ? nil : deadline
-    }
-
     func rest(at place: Int32) -> Int64 { self.rests[Int(place)] }
-
-    /// Begins the rest of an entry that fires by itself.
-    mutating func beginRest(at place: Int32, _ now: Int64, _ wheel: inout RestWheel) {
-        let word = Int(place) / 64
-        let bit = UInt64(1) << UInt64(Int(place) % 64)
-        self.resting[word] |= bit
-        let end = Self.begin(bit, at: word * 64, self.rests, &self.deadlines, now)
-        wheel.arm(self.firstWords[word / Self.words] + Int32(word % Self.words), at: end)
-    }
 
     // MARK: Adding and removing
 
@@ -362,6 +277,8 @@ struct ThresholdTable {
         self.rearm(chunk, from: place - start, &wheel)
         self.shortest[chunk] = min(self.shortest[chunk], entry.rest)
         self.shortestRest = min(self.shortestRest, entry.rest)
+        // One that is true fires by itself.
+        if entry.deadline == nil, entry.key >= value { self.fireAbove = min(self.fireAbove, entry.key) }
         self.settle(at: value)
     }
 
@@ -398,19 +315,8 @@ struct ThresholdTable {
         if isResting { self.resting[word] |= bit } else { self.resting[word] &= ~bit }
     }
 
-    /// Arms the words of a chunk whose entries were moved. A word that is armed too early only finds nothing.
-    private func rearm(_ chunk: Int, from offset: Int, _ wheel: inout RestWheel) {
-        guard self.purpose == .leading else { return }
-        for word in offset / 64..<Self.words {
-            let index = chunk * Self.words + word
-            guard self.resting[index] != 0 else { continue }
-            let end = Self.ended(self.resting[index], at: index * 64, self.deadlines, .min).1
-            wheel.arm(self.firstWords[chunk] + Int32(word), at: end)
-        }
-    }
-
-    private mutating func settle(at value: Double) {
-        self.value = value
+    /// The first chunk whose last key is not below `value`, as an index into `order`.
+    func chunkIndex(of value: Double) -> Int {
         var (low, high) = (0, self.order.count)
         while low < high {
             let middle = (low + high) / 2
@@ -421,6 +327,16 @@ struct ThresholdTable {
                 high = middle
             }
         }
+        return low
+    }
+
+    private mutating func settle(at value: Double) {
+        guard self.purpose != .leading else {
+            self.settleLeading(at: value)
+            return
+        }
+        self.value = value
+        let low = self.chunkIndex(of: value)
         var offset = 0
         if low < self.order.count {
             let chunk = Int(self.order[low])
