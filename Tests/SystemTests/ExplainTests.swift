@@ -94,8 +94,10 @@ extension EndToEnd {
             let object = "org.jostle.Broker1 \(Stage.Object.app(Self.gentle)) org.jostle.Broker1.App"
             let planar = "{'preset':V('s','shake.planar'),'threshold':V('s','2.3g')}"
             let script = try stage.startScript(
-                "app own \(Self.gentle)", "app call \(broker) Register sa{sv} ['\(Self.gentle)',{}]",
-                "app call \(object) AddDetectors a(sa{sv}) [[['mine',\(planar)]]]", "app hear", "app await 1",
+                // A connection that hears nothing but the sign to go on: an app hears of its own changes, too.
+                "gate own org.example.Gate", "gate hear", "app own \(Self.gentle)",
+                "app call \(broker) Register sa{sv} ['\(Self.gentle)',{}]",
+                "app call \(object) AddDetectors a(sa{sv}) [[['mine',\(planar)]]]", "gate await 1",
                 "app call \(broker) Explain ta{sv} [0,{}]", "app call \(broker) WhyNot sa{sv} ['',{}]",
                 "app call \(broker) Explain ta{sv} [0,{'app':V('s','\(Self.hard)')}]",
                 "app call \(broker) WhyNot sa{sv} ['\(Self.hard)',{}]",
@@ -104,9 +106,8 @@ extension EndToEnd {
             let hard = try stage.watch("shake.planar,threshold=3.5g,name=hard", "--app", Self.hard)
             #expect(try stage.jostle("shake", "--peak", "4.5g", "--for", "500ms").status == 0)
             _ = try hard.nextEvent()
-            // Go on.
             let go = try stage.run([
-                "dbus-send", "--session", "--type=signal", "--dest=\(Self.gentle)", "/", "org.example.Test.Go",
+                "dbus-send", "--session", "--type=signal", "--dest=org.example.Gate", "/", "org.example.Test.Go",
             ])
             #expect(go.status == 0)
             _ = try script.waitForLine { $0.hasPrefix("staying") }
