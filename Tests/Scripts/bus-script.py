@@ -7,7 +7,7 @@ Each step is one argument. PEER is a connection with a name of the test's choosi
     PEER send DESTINATION PATH INTERFACE MEMBER [SIGNATURE BODY]    sends a signal; returns when the bus has passed it on
     PEER own NAME       owns a name
     PEER name           prints "PEER name UNIQUE"
-    PEER hear           prints "PEER heard SENDER MEMBER BODY" for each signal that is sent to it from now on
+    PEER hear [MEMBER]  prints "PEER heard SENDER MEMBER BODY" for each signal (of that name) that is sent to it from now on
     PEER await N        returns when N more of them have arrived
     stay                prints "staying" and goes on until the bus goes
 
@@ -43,7 +43,7 @@ class Peer:
 
     def __init__(self, name, bus):
         self.name, self.bus = name, bus
-        self.calls, self.heard, self.last = set(), None, None
+        self.calls, self.heard, self.wanted, self.last = set(), None, [], None
         bus.add_message_handler(self.arrived)
 
     def arrived(self, message):
@@ -53,7 +53,7 @@ class Peer:
             else:
                 print(self.name, "ok", printed(message.body), flush=True)
         elif (self.heard is not None and message.message_type is MessageType.SIGNAL
-              and message.sender != "org.freedesktop.DBus"):
+              and message.sender != "org.freedesktop.DBus" and (not self.wanted or message.member in self.wanted)):
             print(self.name, "heard", message.sender, message.member, printed(message.body), flush=True)
             self.last = message.body
             self.heard.release()
@@ -73,7 +73,7 @@ class Peer:
         elif verb == "name":
             print(self.name, "name", self.bus.unique_name, flush=True)
         elif verb == "hear":
-            self.heard = asyncio.Semaphore(0)
+            self.heard, self.wanted = asyncio.Semaphore(0), words
         elif verb == "await":
             for _ in range(int(words[0])):
                 await self.heard.acquire()

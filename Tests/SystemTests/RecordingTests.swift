@@ -14,7 +14,7 @@ extension EndToEnd {
             [Group shake]
             Mode=ordered
             Select=strength
-            CommitWindow=100ms
+            CommitWindow=250ms
             AckTimeout=250ms
             Quiet=300ms
 
@@ -72,12 +72,10 @@ extension EndToEnd {
             // It passes the first event on, and consumes the second. Its detector's name is three words.
             let object = Stage.Object.app(Self.first)
             let app = try stage.startScript(
-                "app own \(Self.first)", "app hear",
+                "app own \(Self.first)", "app hear Event",
                 "app call \(Self.broker) org.jostle.Broker1 Register sa{sv} ['\(Self.first)',{}]",
                 "app call org.jostle.Broker1 \(object) org.jostle.Broker1.App AddDetectors a(sa{sv}) "
-                    + "[[['one two\\n3%',{'preset':V('s','shake.planar'),'threshold':V('d',1.5)}]]]",
-                "app await 1",
-                // That was the change of its property.
+                    + "[[['one two\\n3%',{'preset':V('s','shake.planar'),'threshold':V('d',2.5)}]]]",
                 "app await 1",
                 "app call org.jostle.Broker1 \(object) org.jostle.Broker1.App Ack ts [heard[0][1],'pass']",
                 "app await 1",
