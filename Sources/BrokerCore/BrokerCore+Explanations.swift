@@ -67,7 +67,8 @@ extension BrokerCore {
                 prospect: self.prospect(installed, app, peak, viewer, at: now))
         }
         return WhyNot(
-            app: app, facts: facts, now: now, mutedUntil: self.mutedUntil, detectors: outlooks, detectorCount: chosen.count)
+            app: app, facts: facts, now: now, mutedUntil: self.mutedUntil, detectors: outlooks,
+            detectorCount: chosen.count)
     }
 
     private func prospect(

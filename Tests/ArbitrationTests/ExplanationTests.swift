@@ -134,7 +134,8 @@ import Testing
 
     /// App A under one rule, and what happens to it.
     private static func alone(
-        _ entrance: AppEntrance = AppEntrance(), _ kind: DeliveryTerms = DeliveryTerms(), settings: AppSettings = AppSettings(),
+        _ entrance: AppEntrance = AppEntrance(), _ kind: DeliveryTerms = DeliveryTerms(),
+        settings: AppSettings = AppSettings(),
         _ body: (inout Lab) -> Void = { _ in }
     ) -> Lab {
         var lab = Lab(Policy(rules: [rule("all", line: 7, group: nil, terms: kind)], everyApp: settings))
