@@ -13,6 +13,7 @@ enum SteadyState {
             case .channel: value = Int(node.a) < channels.count ? channels[Int(node.a)] : .nan
             case .constant: value = node.p
             case .add: value = a() + b()
+            case .addMultiple: value = a() + node.p * b()
             case .subtract: value = a() - b()
             case .multiply: value = a() * b()
             case .divide: value = a() / b()
@@ -89,7 +90,7 @@ enum SteadyState {
             case .count: bound = 0...Double.infinity
             case .reversals: bound = 0...Double(ReversalRun.ring)
             case .strength: bound = 0...Double.infinity
-            case .divide, .rate: bound = unknown
+            case .divide, .rate, .addMultiple: bound = unknown
             }
             bounds.append(bound.lowerBound.isNaN || bound.upperBound.isNaN ? unknown : bound)
         }

@@ -252,14 +252,14 @@ package struct DetectionEngine {
     /// True when all values lie between the limits, which none that is not finite does.
     private static func areBelow(_ limit: Double, _ values: Span<Double>, _ first: Int, _ count: Int) -> Bool {
         let bytes = values.bytes
-        var areBelow = SIMDMask<SIMD4<Int64>>(repeating: true)
+        var areBelow = SIMDMask<Evaluation.Looks.MaskStorage>(repeating: true)
         var index = first
         // SAFETY: the caller counts whole rows only.
-        while index &+ 4 <= first &+ count {
-            let four = bytes.unsafeLoadUnaligned(
-                fromUncheckedByteOffset: index &* MemoryLayout<Double>.stride, as: SIMD4<Double>.self)
-            areBelow = areBelow .& (four .< limit) .& (four .> -limit)
-            index &+= 4
+        while index &+ Evaluation.Looks.scalarCount <= first &+ count {
+            let some = bytes.unsafeLoadUnaligned(
+                fromUncheckedByteOffset: index &* MemoryLayout<Double>.stride, as: Evaluation.Looks.self)
+            areBelow = areBelow .& (Evaluation.magnitude(some) .< limit)
+            index &+= Evaluation.Looks.scalarCount
         }
         var isBelow = all(areBelow)
         while index < first &+ count {

@@ -44,7 +44,8 @@ extension Evaluation {
             return self.tilted(node, value, b, &state, base, now)
         case .orientation:
             return self.orientation(node, value, b, c, &state, base)
-        case .channel, .constant, .add, .subtract, .multiply, .divide, .negate, .absolute, .minimum, .maximum,
+        case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
+            .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .strength:
             return .nan
         }

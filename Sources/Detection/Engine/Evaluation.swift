@@ -1,11 +1,11 @@
 /// Executes the instructions of a lane over a block of looks: each instruction fills the column of its slot.
 ///
-/// What costs something by instruction is so paid once for many looks, and what remembers nothing is computed four looks
+/// What costs something by instruction is so paid once for many looks, and what remembers nothing is computed eight looks
 /// at a time. An instruction reads columns that are full and memories that nobody else touches, so the results are those
 /// of one look after the other.
 enum Evaluation {
     /// Looks that are computed at once. Columns are as long as a multiple of this many.
-    typealias Looks = SIMD4<Double>
+    typealias Looks = SIMD8<Double>
 
     /// Sets what the instructions remember to its beginning.
     static func reset(_ program: borrowing [Instruction], _ state: inout [Double], keepsRest: Bool) {
@@ -31,6 +31,9 @@ enum Evaluation {
             let count = times.count
             switch operation {
             case .add: self.fill(&columns, to, a, b, count) { $0 + $1 }
+            case .addMultiple:
+                let factor = program[unchecked: index].p
+                self.fill(&columns, to, a, b, count) { $0 + factor * $1 }
             case .subtract: self.fill(&columns, to, a, b, count) { $0 - $1 }
             case .multiply, .both: self.fill(&columns, to, a, b, count) { $0 * $1 }
             case .divide: self.fill(&columns, to, a, b, count) { self.finite($0 / $1) }
@@ -99,10 +102,10 @@ enum Evaluation {
         }
     }
 
-    // MARK: Four looks at a time
+    // MARK: Eight looks at a time
 
-    private static func magnitude(_ value: Looks) -> Looks {
-        let bits = unsafeBitCast(value, to: SIMD4<UInt64>.self) & SIMD4(repeating: UInt64.max >> 1)
+    static func magnitude(_ value: Looks) -> Looks {
+        let bits = unsafeBitCast(value, to: SIMD8<UInt64>.self) & SIMD8(repeating: UInt64.max >> 1)
         return unsafeBitCast(bits, to: Looks.self)
     }
 
@@ -174,14 +177,22 @@ enum Evaluation {
 
     // MARK: Bounds
 
-    /// The first look from `first` on at which sign · value leaves the bounds, or `end`. An undefined value leaves them.
+    /// The first look from `first` on at which the value leaves the bounds, or `end`. An undefined value leaves them.
     @inline(__always)
     static func firstOutside(
-        _ columns: Span<Double>, _ column: Int, sign: Double, lower: Double, upper: Double, from first: Int, to end: Int
+        _ columns: Span<Double>, _ column: Int, lower: Double, upper: Double, from first: Int, to end: Int
     ) -> Int {
-        self.first(columns, column, sign, from: first, to: end) { value in
-            (value .> upper) .| .!(value .> lower)
-        }
+        self.first(columns, column, from: first, to: end) { .!(($0 .<= upper) .& ($0 .> lower)) }
+    }
+
+    /// The same for bounds of the value's opposite.
+    @inline(__always)
+    static func firstOutside(
+        _ columns: Span<Double>, _ column: Int, oppositeLower: Double, oppositeUpper: Double, from first: Int,
+        to end: Int
+    ) -> Int {
+        let (lower, upper) = (-oppositeUpper, -oppositeLower)
+        return self.first(columns, column, from: first, to: end) { .!(($0 .>= lower) .& ($0 .< upper)) }
     }
 
     /// The first look from `first` on at which sign · value is above a bound, or `end`.
@@ -189,30 +200,31 @@ enum Evaluation {
     static func firstAbove(
         _ columns: Span<Double>, _ column: Int, sign: Double, _ bound: Double, from first: Int, to end: Int
     ) -> Int {
-        self.first(columns, column, sign, from: first, to: end) { $0 .> bound }
+        if sign > 0 { return self.first(columns, column, from: first, to: end) { $0 .> bound } }
+        let bound = -bound
+        return self.first(columns, column, from: first, to: end) { $0 .< bound }
     }
 
     @inline(__always)
     private static func first(
-        _ columns: Span<Double>, _ column: Int, _ sign: Double, from first: Int, to end: Int,
-        _ isFound: (Looks) -> SIMDMask<SIMD4<Int64>>
+        _ columns: Span<Double>, _ column: Int, from first: Int, to end: Int,
+        _ isFound: (Looks) -> SIMDMask<Looks.MaskStorage>
     ) -> Int {
         let bytes = columns.bytes
         var look = first
-        var found = SIMDMask<SIMD4<Int64>>(repeating: false)
+        var found = SIMDMask<Looks.MaskStorage>(repeating: false)
         while look < end {
             // What lies behind the last look only costs a second glance.
             // SAFETY: behind the last column there is room for a vector.
             let value = bytes.unsafeLoadUnaligned(
                 fromUncheckedByteOffset: (column &+ look) &* MemoryLayout<Double>.stride, as: Looks.self)
-            found = found .| isFound(sign * value)
+            found = found .| isFound(value)
             look &+= Looks.scalarCount
         }
         guard any(found) else { return end }
         look = first
         while look < end {
-            let value = Looks(repeating: sign * columns[unchecked: column &+ look])
-            if isFound(value)[0] { return look }
+            if isFound(Looks(repeating: columns[unchecked: column &+ look]))[0] { return look }
             look &+= 1
         }
         return end

@@ -4,6 +4,8 @@ struct FeatureGraph {
         var key: FormulaNode
         var uses: Int
         var instruction: Instruction
+        /// True when not only other nodes ask for its values.
+        var isShown = false
     }
 
     /// A column of a block's looks for each slot: the channels first, then one that is undefined, then the nodes.
@@ -16,7 +18,10 @@ struct FeatureGraph {
     private var slots: Int
     /// Never empty: the unique span of an empty array costs more than that of any other.
     var state: [Double] = [.nan]
-    private(set) var program: [Instruction] = []
+    private var program: [Instruction] = []
+    /// The program without nodes that nobody needs by themselves.
+    private var compiled: [Instruction] = []
+    private var isStale = false
     private let fixed: Int
     private var nodes: [Node?] = []
     private var known: [FormulaNode: Int32] = [:]
@@ -98,6 +103,7 @@ struct FeatureGraph {
             isSmaller = true
         }
         guard isSmaller else { return }
+        self.isStale = true
         self.program.removeAll { self.nodes[Int($0.destination) - self.fixed] == nil }
     }
 
@@ -113,7 +119,8 @@ struct FeatureGraph {
 
     /// Fills the nodes' columns for a block.
     mutating func run(_ block: borrowing LookBlock) {
-        Self.run(self.program, &self.columns, self.stride, &self.state, block)
+        if self.isStale { self.compile() }
+        Self.run(self.compiled, &self.columns, self.stride, &self.state, block)
     }
 
     private static func run(
@@ -157,6 +164,7 @@ struct FeatureGraph {
         self.nodes[Int(slot) - self.fixed] = Node(key: key, uses: 1, instruction: instruction)
         self.known[key] = slot
         self.fillColumn(of: instruction)
+        self.isStale = true
         // Operands were inserted before, so they stand before it in the program.
         switch key.operation {
         case .constant: break
@@ -182,5 +190,48 @@ struct FeatureGraph {
         for index in self.program.indices where self.program[index].destination == slot {
             self.program[index].strength = strength
         }
+        self.isStale = true
+    }
+
+    /// Lets `value` tell the values of a slot from the next look on.
+    mutating func show(_ slot: Int32) {
+        let index = Int(slot) - self.fixed
+        guard index >= 0, self.nodes[index]?.isShown == false else { return }
+        self.nodes[index]?.isShown = true
+        self.isStale = true
+    }
+
+    /// Makes one instruction of a product with a constant and the only sum that reads it.
+    private mutating func compile() {
+        self.isStale = false
+        var readers = [Int](repeating: 0, count: self.slots)
+        for instruction in self.program {
+            for slot in [instruction.a, instruction.b, instruction.c] where slot >= 0 { readers[Int(slot)] += 1 }
+        }
+        var joined = Set<Int32>()
+        self.compiled = self.program.map { instruction in
+            guard instruction.operation == .add else { return instruction }
+            for (product, other) in [(instruction.a, instruction.b), (instruction.b, instruction.a)] {
+                guard readers[Int(product)] == 1, let (factor, slot) = self.multiple(product) else { continue }
+                joined.insert(product)
+                var sum = instruction
+                (sum.operation, sum.a, sum.b, sum.p) = (.addMultiple, other, slot, factor)
+                return sum
+            }
+            return instruction
+        }
+        self.compiled.removeAll { joined.contains($0.destination) }
+    }
+
+    /// The constant and the other operand of a product that is not shown.
+    private func multiple(_ product: Int32) -> (factor: Double, slot: Int32)? {
+        guard let node = self.node(product), node.key.operation == .multiply, !node.isShown else { return nil }
+        if let a = self.node(node.key.a), a.key.operation == .constant { return (a.key.p, node.key.b) }
+        if let b = self.node(node.key.b), b.key.operation == .constant { return (b.key.p, node.key.a) }
+        return nil
+    }
+
+    private func node(_ slot: Int32) -> Node? {
+        Int(slot) >= self.fixed ? self.nodes[Int(slot) - self.fixed] : nil
     }
 }

@@ -29,17 +29,17 @@ struct Gate {
         return value <= self.upper && value > self.lower
     }
 
-    mutating func refresh(_ table: borrowing ThresholdTable) {
-        guard self.isLeading else {
-            (self.lower, self.upper) = (table.lower, table.upper)
-            return
-        }
-        let lowest = table.lowest
+    /// Takes over where the values are that nothing follows from.
+    mutating func setBounds(_ lower: Double, _ upper: Double) {
+        (self.lower, self.upper) = (lower, upper)
+    }
+
+    /// Takes over how a leading table stands.
+    mutating func setGlide(at value: Double, lowest: Double, fireAbove: Double) {
         // While some entry is true, every change of the value does something to the ladders.
-        let isCalm = table.value <= lowest
-        self.lower = isCalm ? -.infinity : .infinity
+        self.lower = value <= lowest ? -.infinity : .infinity
         self.upper = lowest
-        self.fireAbove = table.fireAbove
+        self.fireAbove = fireAbove
     }
 
     /// The first of some looks at which something happens, or `end`. Notes from where leading tables glide.
@@ -54,9 +54,12 @@ struct Gate {
             let column = Int(gates[unchecked: index].slot) &* stride
             let sign = gates[unchecked: index].sign
             guard gates[unchecked: index].isLeading else {
-                end = Evaluation.firstOutside(
-                    columns, column, sign: sign, lower: gates[unchecked: index].lower,
-                    upper: gates[unchecked: index].upper, from: first, to: end)
+                let (lower, upper) = (gates[unchecked: index].lower, gates[unchecked: index].upper)
+                end =
+                    sign > 0
+                    ? Evaluation.firstOutside(columns, column, lower: lower, upper: upper, from: first, to: end)
+                    : Evaluation.firstOutside(
+                        columns, column, oppositeLower: lower, oppositeUpper: upper, from: first, to: end)
                 continue
             }
             var glide = first

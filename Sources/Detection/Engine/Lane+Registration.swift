@@ -12,6 +12,7 @@ extension Lane {
         let condition = detector.condition
         let formula = self.use(condition.formula, channels: channels)
         self.formulas[Int(formula)].users += 1
+        for atom in condition.atoms { self.graph.show(self.formulas[Int(formula)].slots[Int(atom.node)]) }
         around.records[Int(id)].formula = formula
         around.records[Int(id)].restMode = detector.restMode
         around.seats[Int(id)] = .none
@@ -113,6 +114,8 @@ extension Lane {
             self.formulas.append(use)
         }
         self.knownFormulas[formula] = index
+        self.graph.show(slots[Int(formula.quantity)])
+        for node in formula.partial { self.graph.show(slots[Int(node)]) }
         self.partial.append(contentsOf: formula.partial.map { slots[Int($0)] })
         return index
     }

@@ -177,7 +177,7 @@ struct Lane {
                 self.graph.look = look
                 self.clock.lastLook = self.block.times[look]
                 self.beforeStop = look > 0 ? self.block.times[look - 1] : self.block.before
-                self.stop = self.block.rows[look]
+                self.stop = self.block.row(of: look)
                 return self.stop
             }
             if look > 0 { self.clock.lastLook = self.block.times[look - 1] }
@@ -196,7 +196,7 @@ struct Lane {
             end = next
             while self.block.times[end] < quietUntil { end += 1 }
         }
-        if self.block.longestStep >= self.shortestRest { end = min(end, self.block.firstStep(of: self.shortestRest)) }
+        if self.shortestRest < .max { end = min(end, self.block.firstStep(of: self.shortestRest)) }
         guard next < end else { return next }
         let stride = self.graph.stride
         end = Gate.firstLook(&self.gates, self.graph.columns, stride: stride, from: next, to: end)
@@ -213,8 +213,15 @@ struct Lane {
 
     /// Keeps what a gate says of its table right.
     mutating func refresh(gate index: Int) {
+        // Not the table as a whole: that would be a copy.
         let table = Int(self.gates[index].table)
-        self.gates[index].refresh(self.tables[table])
+        if self.gates[index].isLeading {
+            self.gates[index].setGlide(
+                at: self.tables[table].value, lowest: self.tables[table].lowest, fireAbove: self.tables[table].fireAbove
+            )
+        } else {
+            self.gates[index].setBounds(self.tables[table].lower, self.tables[table].upper)
+        }
     }
 
     /// Ends the look that `advance` stopped at.

@@ -104,7 +104,8 @@ struct RestWheel {
             return
         }
         while self.tick < target, self.count > 0 {
-            if self.near > 0 { self.endSlot(Int(self.tick & 255), at: now, &due) }
+            let slot = Int(self.tick & 255)
+            if self.occupied[slot / 64] & (1 << UInt64(slot % 64)) != 0 { self.endSlot(slot, at: now, &due) }
             // With the first level empty nothing can end before the next slot of the second is spread.
             self.tick = self.near == 0 ? min(target, (self.tick | 255) + 1) : self.tick + 1
             if self.tick & 255 == 0 { self.cascade() }
@@ -139,6 +140,10 @@ struct RestWheel {
     /// Takes what is due out of a slot of the first level and leaves the others.
     private mutating func endSlot(_ slot: Int, at now: Int64, _ due: inout [UInt32]) {
         var word = self.heads[slot]
+        guard word >= 0 else {
+            self.occupied[slot / 64] &= ~(1 << UInt64(slot % 64))
+            return
+        }
         var kept: Int32 = -1
         while word >= 0 {
             let index = Int(word)

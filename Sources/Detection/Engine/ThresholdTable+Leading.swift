@@ -7,9 +7,18 @@ extension ThresholdTable {
         _ columns: borrowing [Double], _ column: Int, sign: Double, looks: Range<Int>, _ times: borrowing [Int64],
         before: Int64
     ) {
-        for look in looks {
-            let value = sign * columns[column + look]
+        var look = looks.lowerBound
+        while look < looks.upperBound {
+            var value = sign * columns[column + look]
+            if value > self.value {
+                // Of several rises the last one tells all.
+                while look + 1 < looks.upperBound, case let next = sign * columns[column + look + 1], next > value {
+                    value = next
+                    look += 1
+                }
+            }
             self.glide(to: value.isNaN ? -.infinity : value, previous: look > 0 ? times[look - 1] : before)
+            look += 1
         }
     }
 

@@ -5,6 +5,8 @@ enum Operation: UInt8, Sendable {
     /// The number `p`.
     case constant
     case add, subtract, multiply, divide, negate, absolute, minimum, maximum
+    /// a + p·b, which the engine makes of two nodes.
+    case addMultiple
     /// The length of (a, b).
     case hypotenuse
     /// The length of (a, b, c).
@@ -63,7 +65,8 @@ struct FormulaNode: Hashable, Sendable {
         case .smooth, .mean, .rms, .peak, .range, .fraction, .count, .held, .sequence: self.p
         case .reversals: self.q
         case .shake: self.r
-        case .channel, .constant, .add, .subtract, .multiply, .divide, .negate, .absolute, .minimum, .maximum,
+        case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
+            .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .smoothByLook,
             .delta, .rate, .tilted, .orientation, .strength:
             nil

@@ -13,7 +13,8 @@ extension Operation {
         case .shake: ReversalRun.size + 1
         case .tilted: 3
         case .orientation: 1
-        case .channel, .constant, .add, .subtract, .multiply, .divide, .negate, .absolute, .minimum, .maximum,
+        case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
+            .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .strength:
             0
         }
@@ -23,7 +24,8 @@ extension Operation {
     var isTruth: Bool {
         switch self {
         case .greater, .both, .either, .held, .sequence, .shake, .tilted, .orientation: true
-        case .channel, .constant, .add, .subtract, .multiply, .divide, .negate, .absolute, .minimum, .maximum,
+        case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
+            .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .smooth, .smoothByLook, .delta, .rate,
             .mean, .rms, .peak, .range, .fraction, .count, .reversals, .strength:
             false
