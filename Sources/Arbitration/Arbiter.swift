@@ -87,9 +87,6 @@ package struct Arbiter: Sendable {
     /// What rules see of an app; `nil` when there is no such app.
     package func facts(of app: AppHandle) -> AppFacts? { self.entry(app)?.facts }
 
-    /// Bytes kept for an app: stored, or sent and not acknowledged.
-    package func keptBytes(of app: AppHandle) -> Int { self.entry(app)?.queue.bytes ?? 0 }
-
     mutating func update(_ device: DeviceFacts, into actions: inout [ArbiterAction]) {
         let isLockTurned = device.isLocked != self.device.isLocked
         self.device = device

@@ -38,8 +38,6 @@ struct Candidate: Sendable {
             for held in newValue { self.rank.raise(by: held) }
         }
     }
-
-    func isAnyHit(_ test: (HeldHit) -> Bool) -> Bool { test(self.first) || self.more.contains(where: test) }
 }
 
 /// What a group decides about one physical motion.
