@@ -69,6 +69,20 @@ package struct Policy: Sendable {
         self.generalRules = general
     }
 
+    /// Who may say which app is in the foreground.
+    package enum Reporters: Equatable, Sendable {
+        /// Policy names nobody, so the user decides.
+        case nobodyNamed
+        case named([AppID])
+        case everybody
+    }
+
+    package var reporters: Reporters {
+        if self.everyApp.mayReportForeground { return .everybody }
+        let named = self.apps.filter { $0.value.mayReportForeground }.keys.sorted()
+        return named.isEmpty ? .nobodyNamed : .named(named)
+    }
+
     package func settings(for app: AppID) -> AppSettings { self.apps[app] ?? self.everyApp }
 
     /// The rules that are tried for a preset of an app, in that order. Rules for other apps are not among them.

@@ -85,6 +85,7 @@ extension BrokerCore {
     package func facts(_ client: ClientID) -> AppFacts? { self.arbiter.facts(of: client.handle) }
     package func life(_ client: ClientID) -> AppLife? { self.arbiter.life(of: client.handle) }
     package func settings(_ client: ClientID) -> AppSettings? { self.arbiter.settings(of: client.handle) }
+    package var reporters: Policy.Reporters { self.arbiter.policy.reporters }
     package var foreground: ForegroundReport { self.arbiter.foreground }
     package var isLocked: Bool { self.arbiter.device.isLocked }
     package var isAsleep: Bool { self.arbiter.isAsleep }

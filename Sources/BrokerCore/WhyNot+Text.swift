@@ -19,7 +19,7 @@ extension WhyNot {
         }
         if self.app.dropped > 0 { lines.append("  it was too slow for \(self.app.dropped) events") }
         if self.mutedUntil > self.now {
-            lines.append("  motion is muted for another \(Self.length(self.mutedUntil - self.now))")
+            lines.append("  motion is muted for another \((self.mutedUntil - self.now).inWords)")
         }
         if self.detectors.isEmpty { lines.append("  it has no detector") }
         for detector in self.detectors { lines += detector.lines.map { "  \($0)" } }
@@ -28,18 +28,7 @@ extension WhyNot {
         return lines
     }
 
-    private static func ago(_ span: TimeSpan) -> String { "\(self.length(span)) ago" }
-
-    /// A length of time as people say it: the unit that leaves a number from 1 to some hundred.
-    static func length(_ span: TimeSpan) -> String {
-        let milliseconds = max(0, span.microseconds) / 1_000
-        switch milliseconds {
-        case ..<1_000: return "\(milliseconds) ms"
-        case ..<120_000: return "\(milliseconds / 1_000).\(milliseconds / 100 % 10) s"
-        case ..<7_200_000: return "\(milliseconds / 60_000) min"
-        default: return "\(milliseconds / 3_600_000) h"
-        }
-    }
+    private static func ago(_ span: TimeSpan) -> String { "\(span.inWords) ago" }
 }
 
 extension DetectorOutlook {

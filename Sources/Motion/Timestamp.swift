@@ -100,6 +100,17 @@ public struct TimeSpan: Hashable, Comparable, Sendable {
         return count == 0 ? "0" : "\(count)us"
     }
 
+    /// The span as people say it: in the unit that leaves a number from 1 to some hundred.
+    package var inWords: String {
+        let milliseconds = max(0, self.microseconds) / 1_000
+        switch milliseconds {
+        case ..<1_000: return "\(milliseconds) ms"
+        case ..<120_000: return "\(milliseconds / 1_000).\(milliseconds / 100 % 10) s"
+        case ..<7_200_000: return "\(milliseconds / 60_000) min"
+        default: return "\(milliseconds / 3_600_000) h"
+        }
+    }
+
     /// Shorter than.
     @inlinable
     public static func < (a: TimeSpan, b: TimeSpan) -> Bool { a.microseconds < b.microseconds }

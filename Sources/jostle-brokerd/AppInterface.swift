@@ -32,6 +32,8 @@ enum AppInterface {
             Property("AppId", .constant) { (client: Client) in client.app.name },
             Property("Identity", .constant) { (client: Client) in client.appState?.proof.name ?? "" },
             Property("State", .always) { (client: Client) in client.stateName },
+            Property("StateCause", .always) { (client: Client) in (client.life?.cause ?? .left).rawValue },
+            Property("StateSince", .never) { (client: Client) in (client.life?.since ?? .zero).wire },
             Property("Detectors", .invalidates) { (client: Client) in client.detectors },
             Property("Hits", .never) { (client: Client) in client.appState?.hits ?? 0 },
             Property("Delivered", .never) { (client: Client) in client.appState?.delivered ?? 0 },

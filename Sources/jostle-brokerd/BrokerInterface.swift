@@ -1,3 +1,4 @@
+import Arbitration
 import BrokerCore
 import DBus
 import Detection
@@ -7,7 +8,9 @@ import Protocol
 /// `org.jostle.Broker1`: registration, and what there is to see.
 enum BrokerInterface {
     /// What this broker can do that another version might not.
-    static let features = ["broadcast", "exclusive", "explain", "mute", "ordered", "pause", "policy", "presets"]
+    static let features = [
+        "broadcast", "exclusive", "explain", "foreground", "mute", "ordered", "pause", "policy", "presets",
+    ]
 
     static let table = Interface<BrokerService>(
         InterfaceName.broker,
@@ -51,6 +54,18 @@ enum BrokerInterface {
                 (service: BrokerService, call: MethodCall, isPaused: Bool) throws(BusError) in
                 service.pause(isPaused, call)
             },
+            Method(later: "SetForeground", in: ["app"]) {
+                (service: BrokerService, call: MethodCall, app: String) throws(BusError) in
+                try service.setForeground(app, call)
+            },
+            Method(later: "SetState", in: ["app", "state"]) {
+                (service: BrokerService, call: MethodCall, app: String, state: String) throws(BusError) in
+                try service.setState(app, state, call)
+            },
+            Method(later: "SetLocked", in: ["locked"]) {
+                (service: BrokerService, call: MethodCall, isLocked: Bool) throws(BusError) in
+                service.setLocked(isLocked, call)
+            },
             Method(later: "Reload") { (service: BrokerService, call: MethodCall) throws(BusError) in
                 service.reload(call)
             },
@@ -64,6 +79,9 @@ enum BrokerInterface {
             Property("Sensors", .never) { (service: BrokerService) in
                 service.core.sensors.map { $0.options }
             },
+            Property("Foreground", .never) { (service: BrokerService) in service.core.foreground.app?.name ?? "" },
+            Property("ForegroundReported", .never) { (service: BrokerService) in service.core.foreground != .none },
+            Property("Locked", .always) { (service: BrokerService) in service.core.isLocked },
             Property("Paused", .always) { (service: BrokerService) in service.core.isPaused },
             Property("MutedUntil", .never) { (service: BrokerService) in service.core.mutedUntil.wire },
             Property("RefusedSignals", .never) { (service: BrokerService) in service.forgeries },

@@ -34,6 +34,8 @@ final class BrokerService {
     private var timerSet: Timestamp?
     /// Where what happens is written down, while somebody asked for it.
     private let record: BrokerRecord
+    /// Whoever said last which app is in the foreground.
+    var reporter: (name: String, token: NameWatch.Token)?
 
     init(
         on loop: EventLoop, bus: Connection, sensorBus: Connection, policy source: PolicySource, batchLatency: TimeSpan,
@@ -73,6 +75,7 @@ final class BrokerService {
     func busLost() {
         self.names.forgetAll()
         for client in self.clients.values { self.leave(client) }
+        self.loseReporter()
     }
 
     // MARK: The core
@@ -117,7 +120,7 @@ final class BrokerService {
             case .claim(let sensor, let pace): self.sensors.claim(sensor, pace)
             case .release(let sensor): self.sensors.release(sensor)
             case .deliver(let client, let event): self.deliver(event, to: client)
-            case .life: break
+            case .life(let client, let effect): self.clientsByID[Int(client.index)]?.perform(effect)
             }
         }
         self.actions.removeAll(keepingCapacity: true)
@@ -228,6 +231,12 @@ final class BrokerService {
     /// The app of a connection; `nil` while it is not completely registered.
     func registered(_ uniqueName: String) -> Client? {
         self.clients[uniqueName].flatMap { $0.object == nil ? nil : $0 }
+    }
+
+    /// The app of this id, or with this unique name.
+    func registered(app name: String) -> Client? {
+        self.registered(name)
+            ?? self.clients.values.first { $0.object != nil && !$0.app.isAnonymous && $0.app.name == name }
     }
 
     /// The connection of an app that is here.

@@ -133,6 +133,11 @@ struct Inspection {
         }
         self.terminal.print("broker \(broker.text("Version")) on the \(self.bus.description)")
         if broker.flag("Paused") { self.terminal.print("motion is switched off; 'jostle resume' switches it on") }
+        if broker.flag("Locked") { self.terminal.print("the screen is locked") }
+        if broker.flag("ForegroundReported") {
+            let app = broker.text("Foreground")
+            self.terminal.print(app.isEmpty ? "no app is in the foreground" : "\(app) is in the foreground")
+        }
         self.terminal.print()
         var table = Table(["SENSOR", "RATE", "RECEIVED", "LOST", "GAPS", "REFUSED"], right: [1, 2, 3, 4, 5])
         for sensor in sensors {
@@ -158,6 +163,18 @@ struct Inspection {
     func pause(_ isPaused: Bool) throws(CommandFailure) {
         let service = try Service.broker(on: self.bus, self.loop)
         _ = try service.call(Path.broker, InterfaceName.broker, "Pause", isPaused)
+    }
+
+    // MARK: jostle state, lock, unlock
+
+    func state(_ app: String, _ state: String) throws(CommandFailure) {
+        let service = try Service.broker(on: self.bus, self.loop)
+        _ = try service.call(Path.broker, InterfaceName.broker, "SetState", app, state)
+    }
+
+    func lock(_ isLocked: Bool) throws(CommandFailure) {
+        let service = try Service.broker(on: self.bus, self.loop)
+        _ = try service.call(Path.broker, InterfaceName.broker, "SetLocked", isLocked)
     }
 
     // MARK: jostle presets

@@ -56,6 +56,8 @@ struct Main {
     private static let presetArgument = CommandArgument(
         "PRESET[,option=value...]", "presets to register, such as shake.planar,threshold=2.3g", .list)
 
+    private static let appArgument = CommandArgument("APP", "an app id, or the unique name of a client without one")
+
     private static let syntax = CommandSyntax(
         "jostle", "Watches motion, runs commands on it, and shows who reacts to what.",
         options: [Option.bus, Option.sensorBus],
@@ -68,13 +70,24 @@ struct Main {
             CommandSyntax("sensors", "show the sensors of the reader", options: [Option.json]),
             CommandSyntax("apps", "show the apps that are registered", options: [Option.json]),
             CommandSyntax(
+                "app", "show one app: its state and why it is in it, its detectors and what became of them",
+                options: [Option.json], arguments: [appArgument]),
+            CommandSyntax(
+                "state", "say what state an app is in, to try how it fares there",
+                arguments: [
+                    appArgument,
+                    CommandArgument(
+                        "STATE", "foreground, inactive, background or suspended; auto: what follows from all else"),
+                ]),
+            CommandSyntax("lock", "say that the screen is locked"),
+            CommandSyntax("unlock", "say that the screen is not locked"),
+            CommandSyntax(
                 "explain", "show why apps got an event or not, stage by stage",
                 options: [Option.onlyApp, Option.sequence, Option.json],
                 arguments: [CommandArgument("EPOCH|last", "the epoch of the event (default: last)", .optional)]),
             CommandSyntax(
                 "why-not", "show what would happen to an app's detectors now, and since when it got nothing",
-                options: [Option.json],
-                arguments: [CommandArgument("APP", "an app id, or the unique name of a client without one")]),
+                options: [Option.json], arguments: [appArgument]),
             CommandSyntax(
                 "presets", "show the presets, or one of them with its options", options: [Option.json],
                 arguments: [CommandArgument("NAME", "the preset to show", .optional)]),
@@ -192,6 +205,14 @@ struct Main {
         case "status": try inspection.status()
         case "sensors": try inspection.sensors()
         case "apps": try inspection.apps()
+        case "app":
+            try AppCommand(
+                app: arguments.positionals[0], bus: bus, isJSON: arguments.has(Option.json), terminal: terminal,
+                loop: loop
+            ).run()
+        case "state": try inspection.state(arguments.positionals[0], arguments.positionals[1])
+        case "lock": try inspection.lock(true)
+        case "unlock": try inspection.lock(false)
         case "explain":
             let word = arguments.positionals.first ?? "last"
             guard let event = word == "last" ? 0 : UInt64(word), event > 0 || word == "last" else {

@@ -17,6 +17,14 @@ import Testing
         #expect(Timestamp(microseconds: -4).wire == 0)
     }
 
+    @Test(arguments: [
+        (-1, "0 ms"), (999_999, "999 ms"), (1_000_000, "1.0 s"), (119_999_999, "119.9 s"), (120_000_000, "2 min"),
+        (7_199_999_999, "119 min"), (7_200_000_000, "2 h"), (Int64.max, "2562047788 h"),
+    ])
+    func spansAreSaidInWords(_ microseconds: Int64, _ words: String) {
+        #expect(TimeSpan(microseconds: microseconds).inWords == words)
+    }
+
     @Test(arguments: [Double.nan, .infinity, -.infinity, 1e300, -1e300])
     func spansOfImpossibleSecondsAreRefused(_ seconds: Double) {
         #expect(TimeSpan(seconds: seconds) == nil)

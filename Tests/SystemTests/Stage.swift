@@ -74,6 +74,19 @@ final class Stage {
         self.broker = program
     }
 
+    /// Starts a broker with this policy and no other.
+    func startBroker(policy: String, _ arguments: String...) throws {
+        let directory = "\(self.bus.directory)/policy"
+        try #require(mkdir(directory, 0o755) == 0 || errno == EEXIST)
+        let file = try #require(fopen("\(directory)/10-test.conf", "w"))
+        fputs(policy, file)
+        try #require(fclose(file) == 0)
+        let program = try BackgroundProgram(
+            "jostle-brokerd", ["--bus", self.address, "--policy", directory] + arguments)
+        try Self.waitUntilServing(program)
+        self.broker = program
+    }
+
     /// A daemon says so when the bus has given it its name.
     static func waitUntilServing(_ program: BackgroundProgram) throws {
         _ = try program.waitForLine(on: .errors) {

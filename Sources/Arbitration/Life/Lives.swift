@@ -6,6 +6,13 @@ package enum ForegroundReport: Equatable, Sendable {
     case none
     /// This app is in the foreground, or none is. It need not be on the bus yet.
     case app(AppID?)
+
+    package var app: AppID? {
+        switch self {
+        case .none: nil
+        case .app(let app): app
+        }
+    }
 }
 
 /// The lives of all apps, and what they have in common.

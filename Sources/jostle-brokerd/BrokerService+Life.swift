@@ -1,0 +1,127 @@
+import Arbitration
+import BrokerCore
+import DBus
+import Glibc
+import Motion
+import Protocol
+
+/// What is said of apps: the foreground, single states, and the lock.
+extension BrokerService {
+    // MARK: Reports
+
+    /// Takes in which app is in the foreground; empty: none. The report lapses when its reporter leaves the bus.
+    func setForeground(_ name: String, _ call: MethodCall) throws(BusError) {
+        guard name.isEmpty || Self.isAppID(name) else {
+            throw .invalidConfiguration("'\(printable(name))' is no app id: give a well-known bus name, or nothing")
+        }
+        self.ifReporter(call) { [weak self] in
+            guard let self else { return }
+            if self.reporter?.name != call.sender {
+                self.forgetReporter()
+                let token = self.names.follow(call.sender) { [weak self] owner in
+                    if owner == nil { self?.reporterLeft(call.sender) }
+                }
+                self.reporter = (call.sender, token)
+            }
+            self.report(.app(name.isEmpty ? nil : AppID(name)))
+            call.reply()
+        }
+    }
+
+    private func reporterLeft(_ name: String) {
+        guard self.reporter?.name == name else { return }
+        self.forgetReporter()
+        self.report(.none)
+    }
+
+    private func forgetReporter() {
+        if let token = self.reporter?.token { self.names.unfollow(token) }
+        self.reporter = nil
+    }
+
+    private func report(_ report: ForegroundReport) {
+        try? self.input { (core, now, actions) throws(Refusal) in core.report(report, at: now, &actions) }
+    }
+
+    /// The bus went away, and whoever reported with it.
+    func loseReporter() {
+        guard self.reporter != nil else { return }
+        self.forgetReporter()
+        self.report(.none)
+    }
+
+    /// Takes in what state a single app is in, whatever else is the case.
+    func setState(_ name: String, _ word: String, _ call: MethodCall) throws(BusError) {
+        let words = [AppState.foreground, .inactive, .background, .suspended].map(\.name) + ["auto"]
+        guard words.contains(word) else {
+            let near = Suggestion.nearest(to: word, among: words)
+            throw .invalidConfiguration(
+                "there is no state '\(printable(word))', "
+                    + (near.map { "did you mean '\($0)'?" } ?? "give one of: \(words.joined(separator: ", "))"))
+        }
+        let state = AppState.allCases.first { $0.name == word }
+        self.ifReporter(call) { [weak self] in
+            guard let self else { return }
+            guard let client = self.registered(app: name) else {
+                return call.fail(.notFound("there is no app '\(printable(name))'"))
+            }
+            try? self.input { (core, now, actions) throws(Refusal) in
+                try core.tell(client.id, state, at: now, &actions)
+            }
+            call.reply()
+        }
+    }
+
+    func setLocked(_ isLocked: Bool, _ call: MethodCall) {
+        self.ifReporter(call) { [weak self] in
+            self?.lock(isLocked)
+            call.reply()
+        }
+    }
+
+    /// The screen is locked or unlocked, as whoever spoke last has it.
+    func lock(_ isLocked: Bool) {
+        guard isLocked != self.core.isLocked else { return }
+        try? self.input { (core, now, actions) throws(Refusal) in core.lock(isLocked, at: now, &actions) }
+        self.object?.changed("Locked", of: BrokerInterface.table)
+    }
+
+    private static func isAppID(_ name: String) -> Bool { !name.hasPrefix(":") && BusNames.isValid(name) }
+
+    // MARK: Who may report
+
+    /// Does something for a caller who may say what state apps are in; refuses others.
+    ///
+    /// That is whoever policy names. On the system bus it is root besides; elsewhere, if policy names nobody, anybody of our
+    /// own user, and root.
+    private func ifReporter(_ call: MethodCall, then: @escaping () -> Void) {
+        let reporters = self.core.reporters
+        let isSystem = self.bus.address == .system
+        switch reporters {
+        case .everybody: return then()
+        case .nobodyNamed: break
+        case .named(let apps): if !isSystem { return self.ifOwner(of: apps[...], call, then) }
+        }
+        self.uid(of: call.sender) { [weak self] uid in
+            if let uid, uid == 0 || (!isSystem && uid == getuid()) { return then() }
+            switch reporters {
+            case .everybody, .nobodyNamed:
+                let who =
+                    isSystem ? "root, and who has MayReportForeground in policy," : "the broker's own user and root"
+                call.fail(.accessDenied("only \(who) can say that"))
+            case .named(let apps): self?.ifOwner(of: apps[...], call, then)
+            }
+        }
+    }
+
+    private func ifOwner(of apps: ArraySlice<AppID>, _ call: MethodCall, _ then: @escaping () -> Void) {
+        guard let app = apps.first else {
+            return call.fail(.accessDenied("only who has MayReportForeground in policy can say that"))
+        }
+        guard Self.isAppID(app.name) else { return self.ifOwner(of: apps.dropFirst(), call, then) }
+        self.bus.callBus("GetNameOwner", app.name) { [weak self] result in
+            if (try? result.take().read(reply: String.self)) == call.sender { return then() }
+            self?.ifOwner(of: apps.dropFirst(), call, then)
+        }
+    }
+}

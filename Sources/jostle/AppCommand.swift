@@ -1,0 +1,124 @@
+import DBus
+import EventLoop
+import Motion
+import Protocol
+
+/// `jostle app`: one app, as the broker shows it.
+struct AppCommand {
+    /// Its id, or its unique name.
+    let app: String
+    let bus: BusAddress
+    let isJSON: Bool
+    let terminal: Terminal
+    let loop: EventLoop
+
+    func run() throws(CommandFailure) {
+        let broker = try Service.broker(on: self.bus, self.loop)
+        // Says what is wrong with a name that is none, and finds the app behind a unique name.
+        let lately = try broker.read(
+            try broker.call(Path.broker, InterfaceName.broker, "WhyNot", self.app, [String: Value]()),
+            [String: Value].self)
+        let id = lately.text("app")
+        let own = try broker.properties(Path.app(id.isEmpty ? self.app : id), InterfaceName.app)
+        if self.isJSON { return self.printJSON(own, lately) }
+
+        let since = Self.ago(own.count("StateSince"))
+        self.terminal.print(
+            "\(id.isEmpty ? "a client without a name" : id)  \(own.text("State")) since \(since): \(Self.cause(own))")
+        let identity =
+            own.text("Identity") == "uid" ? "only its user is known" : "proven by its \(own.text("Identity"))"
+        self.terminal.print("  identity    \(identity)")
+        let detectors = Self.detectors(own)
+        self.terminal.print("  detectors   \(detectors.isEmpty ? "none" : detectors.joined(separator: ", "))")
+        let counts = ["Hits", "Delivered", "Denied", "Dropped"].map { "\(own.count($0)) \($0.lowercased())" }
+        self.terminal.print("  events      \(counts.joined(separator: ", "))")
+        if let last = Self.lastEvent(own) {
+            self.terminal.print(
+                "  last event  \(printable(last.detector)) \(Self.ago(last.time)), epoch \(last.epoch), peak \(rounded(last.peak))"
+            )
+        }
+        for denial in Self.denials(lately) {
+            let times = denial.count == 1 ? "once" : "\(denial.count) times"
+            self.terminal.print(
+                "  refused     \(denial.reason) \(times), last \(Self.ago(denial.time)), epoch \(denial.epoch)")
+        }
+    }
+
+    private func printJSON(_ own: [String: Value], _ lately: [String: Value]) {
+        var line = JSONLine()
+        line.add("app", own.text("AppId"))
+        line.add("state", own.text("State"))
+        line.add("state_cause", own.text("StateCause"))
+        line.add("state_since_us", own.count("StateSince"))
+        line.add("identity", own.text("Identity"))
+        line.add("detectors", Self.detectors(own))
+        for name in ["Hits", "Delivered", "Denied", "Dropped"] { line.add(name.lowercased(), own.count(name)) }
+        if let last = Self.lastEvent(own) {
+            var event = JSONLine()
+            event.add("detector", last.detector)
+            event.add("t_us", last.time)
+            event.add("epoch", last.epoch)
+            event.add("peak", last.peak)
+            line.add("last_event", event)
+        }
+        line.add(
+            "denials",
+            Self.denials(lately).map { denial in
+                var entry = JSONLine()
+                entry.add("reason", denial.reason)
+                entry.add("count", denial.count)
+                entry.add("t_us", denial.time)
+                entry.add("epoch", denial.epoch)
+                return entry
+            })
+        self.terminal.print(line.text)
+    }
+
+    // MARK: What the answers hold
+
+    private static func ago(_ time: UInt64) -> String {
+        let span = Timestamp(microseconds: Clock.boottime.now()) - Timestamp(microseconds: Int64(clamping: time))
+        return "\(span.inWords) ago"
+    }
+
+    /// Why it is in its state.
+    private static func cause(_ own: [String: Value]) -> String {
+        switch own.text("StateCause") {
+        case "came": "it registered"
+        case "told": "somebody said so"
+        case "foreground": "another app came to the foreground, or it did"
+        case "lock": "the screen was locked or unlocked"
+        case "grace": "nothing kept it going"
+        case "overrun": "it did not end an assertion in time"
+        case let other: other
+        }
+    }
+
+    private static func detectors(_ own: [String: Value]) -> [String] {
+        own.structures("Detectors").compactMap { fields in
+            guard fields.count == 2, case .string(let name) = fields[0] else { return nil }
+            return printable(name)
+        }
+    }
+
+    private static func lastEvent(
+        _ own: [String: Value]
+    ) -> (epoch: UInt64, time: UInt64, detector: String, peak: Double)? {
+        guard case .structure(let fields) = own["LastEvent"], fields.count == 6, case .uint64(let sequence) = fields[0],
+            sequence > 0, case .uint64(let epoch) = fields[1], case .uint64(let time) = fields[2],
+            case .string(let detector) = fields[3], case .double(let peak) = fields[4]
+        else { return nil }
+        return (epoch, time, detector, peak)
+    }
+
+    private static func denials(
+        _ lately: [String: Value]
+    ) -> [(reason: String, count: UInt64, time: UInt64, epoch: UInt64)] {
+        lately.structures("denials").compactMap { fields in
+            guard fields.count == 4, case .string(let reason) = fields[0], case .uint64(let count) = fields[1],
+                case .uint64(let time) = fields[2], case .uint64(let epoch) = fields[3]
+            else { return nil }
+            return (reason, count, time, epoch)
+        }
+    }
+}
