@@ -221,7 +221,7 @@ package struct BrokerCore {
         }
         let id = self.makeDetectorID(DetectorOwner(client: client, sensor: detector.sensor))
         let stream = self.makeStream(for: detector.sensor)
-        let isAvailable = self.streams[stream].description != nil
+        let isAvailable = self.streams[stream].isAvailable
         self.tell(.detector(id, client.handle, detector.facts(isAvailable: isAvailable)), at: arrival)
         self.streams[stream].engine.add(detector, as: id, at: arrival)
         self.streams[stream].detectors += 1
@@ -255,12 +255,12 @@ package struct BrokerCore {
     package func effective(_ detector: CompiledDetector) -> EffectiveDetector {
         let stream = self.stream(named: detector.sensor)
         let rate = stream?.description.flatMap { description in stream?.wanted.map { description.rate(for: $0.rate) } }
-        return EffectiveDetector(detector: detector, isAvailable: stream?.description != nil, rate: rate)
+        return EffectiveDetector(detector: detector, isAvailable: stream?.isAvailable ?? false, rate: rate)
     }
 
     // MARK: Sensors
 
-    /// The sensor is there. Detectors that waited for it begin to work.
+    /// The sensor is there, or was described anew. Detectors that waited for it begin to work, or wait again.
     package mutating func sensorAppeared(
         _ sensor: SensorDescription, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
@@ -270,7 +270,7 @@ package struct BrokerCore {
         if isRebuilt {
             self.reinstall(sensor.name, at: arrival)
         } else {
-            self.setAvailable(true, at: arrival) { $0 == sensor.name }
+            self.setAvailable(sensor.isAvailable, at: arrival) { $0 == sensor.name }
         }
         self.perform(&actions)
         self.steer(&actions)
@@ -321,7 +321,10 @@ package struct BrokerCore {
                 self.streams[stream].engine.add(compiled, as: installed.id, at: arrival)
                 let client = ClientID(UInt32(truncatingIfNeeded: index))
                 self.tell(.removeDetector(installed.id), at: arrival)
-                self.tell(.detector(installed.id, client.handle, compiled.facts(isAvailable: true)), at: arrival)
+                self.tell(
+                    .detector(
+                        installed.id, client.handle, compiled.facts(isAvailable: self.streams[stream].isAvailable)),
+                    at: arrival)
                 self.apps[index]?.detectors[name]?.effective = compiled
             }
         }

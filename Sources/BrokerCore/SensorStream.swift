@@ -4,7 +4,7 @@ package import Motion
 /// One sensor as the broker uses it: the claim it needs, the stream that comes in, and the engine that reads it.
 package struct SensorStream {
     package let name: String
-    /// `nil` while the sensor is not there.
+    /// `nil` while there is no reader that has the sensor.
     package private(set) var description: SensorDescription?
     package private(set) var channels: [String]
     var engine: DetectionEngine
@@ -37,13 +37,17 @@ package struct SensorStream {
         self.engine = DetectionEngine(channels: channels)
     }
 
+    /// True while a device is behind the sensor and works.
+    package var isAvailable: Bool { self.description?.isAvailable ?? false }
+
     package var counters: DetectionEngine.Counters { self.engine.counters }
 
     mutating func appear(_ sensor: SensorDescription) {
+        // A claim outlives the device behind the sensor, but not the reader.
+        if self.description == nil { self.claimed = nil }
         self.description = sensor
         self.channels = sensor.channels
         self.engine.setRange(sensor.range)
-        self.claimed = nil
         self.breakOff()
     }
 

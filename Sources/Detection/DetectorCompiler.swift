@@ -223,8 +223,9 @@ package enum DetectorCompiler {
     private static func scope(
         _ name: String, _ sensor: SensorDescription?, isPaced: Bool, _ options: RequestOptions
     ) throws(DetectorProblem) -> ConditionScope {
+        let kind = SensorDescription.kind(of: name)
         let usual: Kind? =
-            switch name {
+            switch kind {
             case "accelerometer": Kind(.acceleration)
             case "gyroscope": Kind(.angularVelocity)
             case "light": Kind(.illuminance)
@@ -244,7 +245,7 @@ package enum DetectorCompiler {
                     + (near.map { ", did you mean '\($0)'?" } ?? "; known are \(known.joined(separator: ", "))"))
         }
         return ConditionScope(
-            channels: SensorDescription.channels(of: name), kind: usual, hasGravity: name == "accelerometer",
+            channels: SensorDescription.channels(of: kind), kind: usual, hasGravity: kind == "accelerometer",
             isPaced: isPaced)
     }
 

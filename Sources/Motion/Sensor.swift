@@ -1,6 +1,7 @@
 /// What a sensor is: its channels, unit, range and the rates it can run at.
 package struct SensorDescription: Hashable, Sendable {
-    /// `accelerometer`, `gyroscope`, `location`, `light`, `proximity`; also the last part of its object path.
+    /// `accelerometer`, `gyroscope`, `location`, `light`, `proximity`, `magnetometer`; a further one of a kind has something
+    /// behind it: `accelerometer-base`, `accelerometer-2`. Also the last part of its object path.
     package var name: String
     /// The channels in the order of a sample's values.
     package var channels: [String]
@@ -16,10 +17,12 @@ package struct SensorDescription: Hashable, Sendable {
     package var source: String
     /// True for samples that were made or replayed, not measured now.
     package var isSimulated: Bool
+    /// False while there is no device behind the name, or a broken one. Claims are kept meanwhile.
+    package var isAvailable: Bool
 
     package init(
         name: String, channels: [String], unit: String, range: Double? = nil, rates: [Double],
-        placement: String = "", source: String, isSimulated: Bool
+        placement: String = "", source: String, isSimulated: Bool, isAvailable: Bool = true
     ) {
         self.name = name
         self.channels = channels
@@ -29,6 +32,7 @@ package struct SensorDescription: Hashable, Sendable {
         self.placement = placement
         self.source = source
         self.isSimulated = isSimulated
+        self.isAvailable = isAvailable
     }
 }
 
@@ -38,13 +42,16 @@ extension SensorDescription {
 
     /// The channels a sensor of this name has when nothing else is known.
     package static func channels(of name: String) -> [String] {
-        switch name {
+        switch self.kind(of: name) {
         case "location": ["latitude", "longitude", "speed"]
         case "light": ["lux"]
         case "proximity": ["near"]
         default: ["x", "y", "z"]
         }
     }
+
+    /// What kind of sensor bears a name: `accelerometer-base` is an accelerometer.
+    package static func kind(of name: String) -> String { String(name.prefix { $0 != "-" }) }
 
     /// The rate the sensor runs at when `rate` is the fastest wanted: its nearest at or above, else its highest.
     package func rate(for rate: Double) -> Double {

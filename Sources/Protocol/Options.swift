@@ -101,6 +101,7 @@ extension SensorDescription {
             "placement": .string(self.placement),
             "source": .string(self.source),
             "simulated": .boolean(self.isSimulated),
+            "available": .boolean(self.isAvailable),
         ]
         if let range = self.range { options["range"] = .double(range) }
         return options
@@ -123,6 +124,8 @@ extension SensorDescription {
         if case .double(let value) = options["range"], value.isFinite, value > 0 { range = value }
         self.init(
             name: text("name"), channels: channels, unit: text("unit"), range: range, rates: rates,
-            placement: text("placement"), source: text("source"), isSimulated: options["simulated"] == .boolean(true))
+            placement: text("placement"), source: text("source"), isSimulated: options["simulated"] == .boolean(true),
+            // A reader that does not say so has nothing that comes and goes.
+            isAvailable: options["available"] != .boolean(false))
     }
 }

@@ -21,6 +21,8 @@ struct SensorClaim: Sendable {
     private let channels: Int
     private var nextSequence: UInt64 = 0
     private var isHandedOver = true
+    /// False until a sample comes that the next one could follow on from.
+    private var isFollowing = false
     /// True when every sample of the device is due to this claimant.
     private var takesAll = true
     /// Half the time between two samples of the device, in µs.
@@ -42,6 +44,7 @@ struct SensorClaim: Sendable {
         let isDue = self.handOver()
         self.requested = requested
         self.nextSequence = 0
+        self.isFollowing = false
         self.origin = nil
         return isDue
     }
@@ -85,10 +88,19 @@ struct SensorClaim: Sendable {
             self.deadline = since + self.inForce.batchLatency
         }
         self.nextSequence &+= 1
+        self.isFollowing = true
         self.times.append(time.microseconds)
         for index in row.indices { self.values.append(row[index]) }
         guard self.inForce.batchLatency == .zero || self.times.count >= SensorLimits.batch else { return false }
         return self.handOver()
+    }
+
+    /// Leaves out a number if there is a sample before it. Returns whether samples waited, which are due now.
+    mutating func breakOff() -> Bool {
+        let isDue = self.handOver()
+        if self.isFollowing { self.nextSequence &+= 1 }
+        self.isFollowing = false
+        return isDue
     }
 
     /// Declares the waiting samples due. Returns false when none wait.

@@ -22,6 +22,15 @@ extension SensorHub {
         return .accepted
     }
 
+    /// The device was away, or stood still: what comes next does not follow on from what came before.
+    ///
+    /// What waits is due now, and one number is left out for every claimant that has had samples, so that each sees the gap.
+    package mutating func gap(into actions: inout [SensorAction]) {
+        for index in self.claims.indices where self.claims[index].breakOff() {
+            actions.append(.send(self.claims[index].client))
+        }
+    }
+
     private mutating func judge(_ time: Timestamp, _ row: Span<Double>, _ arrival: Timestamp) -> SampleVerdict {
         guard row.count == self.sensor.channels.count else {
             self.counters.malformed &+= 1

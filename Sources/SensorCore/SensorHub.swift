@@ -12,7 +12,7 @@ package struct SensorHub: Sendable {
     /// Indices of clients beyond this are no small numbers any more.
     private static let clientIndices: UInt32 = 1 << 20
 
-    package let sensor: SensorDescription
+    package private(set) var sensor: SensorDescription
     /// The pace the device runs at, `nil` while nobody claims the sensor.
     package private(set) var running: SensorPace?
     package internal(set) var counters = SensorCounters()
@@ -78,6 +78,14 @@ package struct SensorHub: Sendable {
         guard self.running != nil, pace.rate.isFinite, pace.rate > 0 else { return }
         let latency = min(max(pace.batchLatency, .zero), SensorLimits.batchLatency)
         self.follow(SensorPace(rate: pace.rate, batchLatency: latency), causedBy: nil, into: &actions)
+    }
+
+    /// Takes note of another device behind the sensor, or of what was found out about it. Name and channels must be the same.
+    package mutating func describe(_ sensor: SensorDescription, into actions: inout [SensorAction]) {
+        guard sensor.name == self.sensor.name, sensor.channels == self.sensor.channels else { return }
+        let isOtherChoice = sensor.rates != self.sensor.rates
+        self.sensor = sensor
+        if isOtherChoice { self.steer(causedBy: nil, into: &actions) }
     }
 
     /// Asks the device for the fastest rate and the shortest latency claimed, if that is not what it was asked last.

@@ -93,7 +93,7 @@ extension SensorStream {
     var options: [String: Value] {
         [
             "name": .string(self.name),
-            "available": .boolean(self.description != nil),
+            "available": .boolean(self.isAvailable),
             "rate": .double(self.inForce?.rate ?? 0),
             "received": .uint64(self.received),
             "lost": .uint64(self.lost),

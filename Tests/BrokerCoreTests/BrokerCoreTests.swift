@@ -189,6 +189,29 @@ import Testing
         #expect(bench.events.count == 1)
     }
 
+    /// The reader keeps a claim while the device is unplugged: it is not made anew, and nothing is detected across.
+    @Test func aClaimOutlivesTheDevice() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        let request = DetectorRequest(name: "held", options: ["when": .text("held(x > 2g, 300ms)")])
+        #expect(try bench.add(app, request).map(\.isAvailable) == [true])
+        _ = bench.take()
+        bench.answerClaim()
+        bench.feed([3, 3])
+        var away = Bench.sensor
+        away.isAvailable = false
+        for sensor in [away, Bench.sensor] {
+            bench.core.sensorAppeared(sensor, at: bench.now, &bench.actions)
+            #expect(bench.core.stream(named: "accelerometer")?.isAvailable == sensor.isAvailable)
+            let other = try bench.add(app, Bench.planar("other", 5))
+            #expect(other.map(\.isAvailable) == [sensor.isAvailable])
+        }
+        bench.feed([3, 3])
+        #expect(bench.take().isEmpty)
+        bench.feed([3, 3])
+        #expect(bench.events.count == 1)
+    }
+
     @Test func aReaderThatComesBackIsClaimedAgain() throws {
         var bench = Bench()
         let app = try bench.register(0, "org.example.App")

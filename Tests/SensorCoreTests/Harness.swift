@@ -54,6 +54,21 @@ final class Shell {
         return verdict
     }
 
+    func gap() {
+        var actions: [SensorAction] = []
+        self.hub.gap(into: &actions)
+        self.perform(actions)
+    }
+
+    func describe(rates: [Double], channels: [String] = ["x"]) {
+        var actions: [SensorAction] = []
+        self.hub.describe(
+            SensorDescription(
+                name: "accelerometer", channels: channels, unit: "g", rates: rates, source: "test", isSimulated: true),
+            into: &actions)
+        self.perform(actions)
+    }
+
     func tick(_ now: Int64) {
         var actions: [SensorAction] = []
         self.hub.tick(at: Timestamp(microseconds: now), into: &actions)

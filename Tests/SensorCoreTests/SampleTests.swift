@@ -251,3 +251,60 @@ import Testing
         #expect(shell.hub.nextDeadline == nil)
     }
 }
+
+/// Where samples do not follow on from those before.
+@Suite struct GapTests {
+    @Test func eachClaimantSeesTheGapInItsNumbers() throws {
+        let shell = Shell(rates: [100])
+        _ = try shell.claim(a, 100)
+        _ = try shell.claim(b, 50)
+        for time in 0..<4 { shell.sample(Int64(time) * 10_000) }
+        #expect(shell.received[a]?.map(\.first) == [0, 1, 2, 3])
+        #expect(shell.received[b]?.map(\.first) == [0, 1])
+        shell.gap()
+        // A second gap without a sample in between is the same one.
+        shell.gap()
+        for time in 50..<54 { shell.sample(Int64(time) * 10_000) }
+        #expect(shell.received[a]?.map(\.first) == [0, 1, 2, 3, 5, 6, 7, 8])
+        #expect(shell.received[b]?.map(\.first) == [0, 1, 3, 4])
+    }
+
+    @Test func whoHadNothingMissesNothing() throws {
+        let shell = Shell(rates: [100])
+        _ = try shell.claim(a, 100)
+        shell.gap()
+        shell.sample(10_000)
+        #expect(shell.received[a]?.map(\.first) == [0])
+        _ = try shell.claim(a, 100)
+        shell.gap()
+        shell.sample(20_000)
+        #expect(shell.received[a]?.map(\.first) == [0, 0])
+    }
+
+    /// What waited goes out ahead, so that no message holds samples from both sides.
+    @Test func whatWaitsGoesOutBefore() throws {
+        let shell = Shell(rates: [100])
+        _ = try shell.claim(a, 100, .milliseconds(100))
+        for time in 0..<3 { shell.sample(Int64(time) * 10_000) }
+        #expect(shell.received[a] == nil)
+        shell.gap()
+        #expect(shell.received[a]?.map(\.times) == [[0, 10_000, 20_000]])
+        shell.sample(900_000)
+        shell.tick(2_000_000)
+        #expect(shell.received[a]?.map(\.first) == [0, 4])
+    }
+
+    /// Another device behind the sensor has other rates: it is asked for the one that fits what is claimed.
+    @Test func anotherDeviceRunsAsTheClaimsNeedIt() throws {
+        let shell = Shell(rates: [25, 50, 100])
+        _ = try shell.claim(a, 40)
+        #expect(shell.takeTold() == [.run(SensorPace(rate: 50))])
+        shell.describe(rates: [62.5, 125])
+        #expect(shell.takeTold().first == .run(SensorPace(rate: 62.5)))
+        shell.describe(rates: [62.5, 125])
+        #expect(shell.takeTold().isEmpty)
+        shell.describe(rates: [10], channels: ["x", "y"])
+        #expect(shell.takeTold().isEmpty)
+        #expect(shell.hub.sensor.channels == ["x"])
+    }
+}
