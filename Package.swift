@@ -80,6 +80,7 @@ let package = Package(
         pure("Arbitration", ["Motion"]),
         pure("Scenarios", ["Arbitration", "Motion"]),
         pure("SensorCore", ["Motion"]),
+        pure("DeviceCore", ["Motion"]),
         pure("BrokerCore", ["Motion", "Detection", "Arbitration", "Scenarios"]),
 
         // The shell.
@@ -153,6 +154,7 @@ let package = Package(
         tests("PolicyFilesTests", ["PolicyFiles", "Arbitration", "Motion"]),
         tests("ScenariosTests", ["Scenarios", "PolicyFiles", "Arbitration", "Motion"]),
         tests("SensorCoreTests", ["SensorCore", "Motion"]),
+        tests("DeviceCoreTests", ["DeviceCore", "Motion"]),
         tests("BrokerCoreTests", ["BrokerCore", "Arbitration", "Detection", "Motion", "Scenarios"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DaemonSupportTests", ["DaemonSupport", "EventLoop", "Motion"]),

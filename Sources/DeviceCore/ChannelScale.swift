@@ -1,0 +1,33 @@
+/// From a channel's raw number to our unit: `(raw + offset) * scale`, and the kernel's unit made ours.
+package struct ChannelScale: Hashable, Sendable {
+    package let offset: Double
+    package let scale: Double
+
+    /// What a scale may be: beyond it is a driver that writes nonsense.
+    package static let plausible = 1e-12...1e6
+
+    /// `nil` for a scale that cannot be one.
+    package init?(scale: Double, offset: Double = 0, factor: Double) {
+        guard Self.plausible.contains(scale), offset.isFinite else { return nil }
+        self.offset = offset
+        self.scale = scale * factor
+    }
+
+    package func value(_ raw: Double) -> Double { (raw + offset) * self.scale }
+}
+
+/// Tells near from far by a raw reading, which rises as something comes nearer.
+///
+/// One level for coming and a lower one for going, so that a reading at the edge does not flutter.
+package struct ProximityGate: Hashable, Sendable {
+    private let level: Double
+    private var isNear = false
+
+    package init(level: Double) { self.level = level }
+
+    /// 1 when something is near, else 0.
+    package mutating func value(_ raw: Double) -> Double {
+        self.isNear = raw > self.level * (self.isNear ? 0.9 : 1.1)
+        return self.isNear ? 1 : 0
+    }
+}

@@ -1,0 +1,136 @@
+package import Motion
+
+/// What becomes of one sensor's device: it comes, is looked at, runs while it is wanted, fails, is tried again, goes.
+///
+/// A value: each input returns what the shell has to do. Nothing is tried again while nobody wants the sensor, so that a
+/// broken device costs no wake-ups.
+package struct DeviceLife: Sendable {
+    package enum Phase: Hashable, Sendable {
+        case absent
+        /// There, and being looked at.
+        case probing
+        /// There and understood; nobody wants it.
+        case idle
+        case running
+        case broken(String)
+    }
+
+    package enum Action: Hashable, Sendable {
+        case none
+        /// Look at the device and answer with `probed`.
+        case probe
+        /// Let the device run, and answer with `failed` if it does not.
+        case start
+        /// Let the device go. It may be gone already.
+        case stop
+    }
+
+    /// A reading that fails is tried again this often before the device counts as broken.
+    package static let patience = 3
+    /// The time until a broken device is tried again: the first, doubled each time, and the longest.
+    package static let firstRetry = TimeSpan.milliseconds(500)
+    package static let longestRetry = TimeSpan.seconds(30)
+
+    package private(set) var phase = Phase.absent
+    package private(set) var isWanted = false
+    /// When to call `retry`.
+    package private(set) var nextRetry: Timestamp?
+    private var failures = 0
+    private var attempts = 0
+
+    package init() {}
+
+    /// The device is there, or something about it changed.
+    package mutating func appeared() -> Action {
+        switch self.phase {
+        case .absent, .broken:
+            self.attempts = 0
+            return self.probe()
+        case .probing, .idle, .running:
+            return .none
+        }
+    }
+
+    package mutating func vanished() -> Action {
+        let before = self.phase
+        self.phase = .absent
+        self.nextRetry = nil
+        return before == .running ? .stop : .none
+    }
+
+    /// The answer to `.probe`: what is wrong with the device, or `nil`.
+    package mutating func probed(_ problem: String?, at now: Timestamp) -> Action {
+        switch self.phase {
+        case .probing: break
+        case .absent, .idle, .running, .broken: return .none
+        }
+        if let problem {
+            self.breakDown(problem, at: now)
+            return .none
+        }
+        self.phase = self.isWanted ? .running : .idle
+        self.failures = 0
+        return self.isWanted ? .start : .none
+    }
+
+    /// Somebody wants samples.
+    package mutating func wanted() -> Action {
+        self.isWanted = true
+        switch self.phase {
+        case .idle:
+            self.phase = .running
+            self.failures = 0
+            return .start
+        case .broken where self.nextRetry == nil:
+            self.attempts = 0
+            return self.probe()
+        case .absent, .probing, .running, .broken:
+            return .none
+        }
+    }
+
+    /// Nobody wants samples any more.
+    package mutating func unwanted() -> Action {
+        self.isWanted = false
+        self.nextRetry = nil
+        guard self.phase == .running else { return .none }
+        self.phase = .idle
+        return .stop
+    }
+
+    /// A reading worked.
+    package mutating func succeeded() {
+        self.failures = 0
+        self.attempts = 0
+    }
+
+    /// A reading did not work. `isFinal`: the device is gone or refuses, so that trying again at once is no use.
+    package mutating func failed(_ problem: String, isFinal: Bool, at now: Timestamp) -> Action {
+        guard self.phase == .running else { return .none }
+        self.failures += 1
+        guard isFinal || self.failures >= Self.patience else { return .none }
+        self.breakDown(problem, at: now)
+        return .stop
+    }
+
+    /// `nextRetry` has come.
+    package mutating func retry(at now: Timestamp) -> Action {
+        guard let due = self.nextRetry, due <= now else { return .none }
+        return self.probe()
+    }
+
+    private mutating func probe() -> Action {
+        self.phase = .probing
+        self.nextRetry = nil
+        return .probe
+    }
+
+    private mutating func breakDown(_ problem: String, at now: Timestamp) {
+        self.phase = .broken(problem)
+        guard self.isWanted else { return }
+        // The exponent is bounded: attempts go on for as long as the device stays broken.
+        let wait = Self.firstRetry.microseconds << Int64(min(self.attempts, 10))
+        self.nextRetry = now + min(TimeSpan(microseconds: wait), Self.longestRetry)
+        self.attempts += 1
+    }
+}

@@ -1,0 +1,76 @@
+package import Motion
+
+/// Turns a device's own stamps into sample times.
+///
+/// A stamp may count nanoseconds of some clock in 64 bits, or in fewer, which then begin again. A device whose stamps make
+/// no sense, or that has none, gets its times from when its samples arrived.
+package struct SampleClock: Sendable {
+    /// Further from the arrival than this no honest stamp lies, besides what the device may hold back.
+    package static let tolerance = TimeSpan.seconds(2)
+
+    /// Bits that the stamp has; `nil` when there is none.
+    private let bits: Int?
+    /// The high part of stamps narrower than 64 bits, and the last one seen.
+    private var turns: UInt64 = 0
+    private var last: UInt64?
+    /// The last time told, because times must rise.
+    private var told = Timestamp(microseconds: -1)
+    /// Stamps that made no sense.
+    package private(set) var misdated: UInt64 = 0
+
+    package init(bits: Int?) { self.bits = bits }
+
+    /// What arrived together, and when.
+    package struct Arrival: Sendable {
+        /// When it arrived, by CLOCK_BOOTTIME.
+        package var now: Timestamp
+        /// What to add to the device's clock to get CLOCK_BOOTTIME.
+        package var offset: TimeSpan
+        /// The time between two samples.
+        package var period: TimeSpan
+        /// How long the oldest may have waited in the device.
+        package var held: TimeSpan
+
+        package init(now: Timestamp, offset: TimeSpan = .zero, period: TimeSpan, held: TimeSpan = .zero) {
+            self.now = now
+            self.offset = offset
+            self.period = period
+            self.held = held
+        }
+    }
+
+    /// The time of a sample that `after` more of the same arrival follow.
+    package mutating func time(of stamp: Int64?, after: Int, _ arrival: Arrival) -> Timestamp {
+        let (wait, overflow) = arrival.period.microseconds.multipliedReportingOverflow(by: Int64(after))
+        var time = arrival.now - TimeSpan(microseconds: overflow ? .max : wait)
+        if let stamp, let bits {
+            let real = self.unwrapped(stamp, bits) + arrival.offset
+            let earliest = arrival.now - (Self.tolerance + arrival.held)
+            if real >= earliest, real <= arrival.now + Self.tolerance {
+                time = min(real, arrival.now)
+            } else {
+                self.misdated &+= 1
+            }
+        }
+        // Two readings in one microsecond, or a clock that stood still: still one after the other.
+        time = max(time, self.told + TimeSpan(microseconds: 1))
+        self.told = time
+        return time
+    }
+
+    private mutating func unwrapped(_ stamp: Int64, _ bits: Int) -> Timestamp {
+        guard bits < 64 else { return Self.rounded(stamp) }
+        let mask = (UInt64(1) << UInt64(bits)) - 1
+        let low = UInt64(bitPattern: stamp) & mask
+        // Half a turn back is a turn forward; less is a stamp out of order.
+        if let last = self.last, low < last, last - low > mask / 2 { self.turns &+= 1 }
+        self.last = low
+        return Self.rounded(Int64(truncatingIfNeeded: self.turns << UInt64(bits) | low))
+    }
+
+    /// Nanoseconds to the nearest microsecond.
+    private static func rounded(_ nanoseconds: Int64) -> Timestamp {
+        let rest = nanoseconds % 1_000
+        return Timestamp(microseconds: nanoseconds / 1_000 + (rest >= 500 ? 1 : 0))
+    }
+}

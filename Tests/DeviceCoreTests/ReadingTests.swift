@@ -1,0 +1,129 @@
+import DeviceCore
+import Motion
+import Testing
+
+/// Times of samples, and what readings say of their device.
+@Suite struct ReadingTests {
+    private static let second: Int64 = 1_000_000
+
+    private static func arrival(
+        at microseconds: Int64, offset: Int64 = 0, held: TimeSpan = .zero
+    ) -> SampleClock.Arrival {
+        SampleClock.Arrival(
+            now: Timestamp(microseconds: microseconds), offset: TimeSpan(microseconds: offset),
+            period: .milliseconds(10), held: held)
+    }
+
+    @Test func stampsAreRoundedOnceAndMadeOurs() {
+        var clock = SampleClock(bits: 64)
+        let first = clock.time(of: 9_999_999_499, after: 0, Self.arrival(at: 10 * Self.second))
+        #expect(first.microseconds == 9_999_999)
+        // A wall clock far from ours.
+        let second = clock.time(
+            of: 1_700_000_000_000_000_500, after: 0,
+            Self.arrival(at: 11 * Self.second, offset: 11 * Self.second - 1_700_000_000_000_001))
+        #expect(second.microseconds == 11 * Self.second)
+        #expect(clock.misdated == 0)
+    }
+
+    /// Past 2^31 and 2^32 of any unit nothing turns over.
+    @Test(arguments: [31, 32, 41, 42, 52, 53])
+    func largeStampsAreWhole(power: Int) {
+        var clock = SampleClock(bits: 64)
+        for step in -2...2 {
+            let microseconds = Int64(1) << Int64(power) + Int64(step) * 10_000
+            let time = clock.time(of: microseconds * 1_000, after: 0, Self.arrival(at: microseconds))
+            #expect(time.microseconds == microseconds)
+        }
+    }
+
+    /// 32 bits of nanoseconds begin again every 4.3 s.
+    @Test func narrowStampsAreContinued() {
+        var clock = SampleClock(bits: 32)
+        var times: [Int64] = []
+        for step in 0..<2_000 {
+            let now = Int64(step) * 10_000
+            let stamp = (now * 1_000) & 0xFFFF_FFFF
+            times.append(clock.time(of: stamp, after: 0, Self.arrival(at: now)).microseconds)
+        }
+        #expect(times[1...] == (1..<2_000).map { Int64($0) * 10_000 }[...])
+        #expect(clock.misdated == 0)
+    }
+
+    @Test func nonsenseGivesWayToTheArrival() {
+        var clock = SampleClock(bits: 64)
+        var now = 100 * Self.second
+        for stamp in [0, .min, .max, 1, (now + 60 * Self.second) * 1_000] {
+            now += Self.second
+            #expect(clock.time(of: stamp, after: 0, Self.arrival(at: now)).microseconds == now)
+        }
+        #expect(clock.misdated == 5)
+        // Held back for as long as was asked for is no nonsense.
+        let late = (now - 5 * Self.second) * 1_000
+        var patient = SampleClock(bits: 64)
+        #expect(
+            patient.time(of: late, after: 0, Self.arrival(at: now, held: .seconds(5))).microseconds == now - 5
+                * Self.second)
+        #expect(patient.misdated == 0)
+    }
+
+    @Test func withoutStampsSamplesAreSpreadBackFromTheirArrival() {
+        var clock = SampleClock(bits: nil)
+        let times = (0..<3).map { clock.time(of: nil, after: 2 - $0, Self.arrival(at: Self.second)).microseconds }
+        #expect(times == [980_000, 990_000, 1_000_000])
+        // The next batch came early: times still rise.
+        let next = (0..<3).map { clock.time(of: nil, after: 2 - $0, Self.arrival(at: 1_005_000)).microseconds }
+        #expect(next == [1_000_001, 1_000_002, 1_005_000])
+    }
+
+    // MARK: Stuck and saturated
+
+    /// Verdicts after readings every 10 ms.
+    private func verdicts(
+        _ kind: SensorKind, range: Double? = nil, seconds: Int64, _ reading: (Int64) -> [Double]
+    ) -> [ReadingCheck.Verdict] {
+        var check = ReadingCheck(kind, range: range)
+        var seen = [check.verdict]
+        for step in 0..<seconds * 100 {
+            let row = reading(step)
+            if check.note(Timestamp(microseconds: step * 10_000), row.span) { seen.append(check.verdict) }
+        }
+        return seen
+    }
+
+    @Test func zerosAreStuckSoonAndRestIsNot() {
+        #expect(self.verdicts(.accelerometer, seconds: 10) { _ in [0, 0, 0] } == [.good, .stuck])
+        #expect(self.verdicts(.accelerometer, seconds: 50) { _ in [0, 0, 1] } == [.good])
+        #expect(self.verdicts(.accelerometer, seconds: 70) { _ in [0, 0, 1] } == [.good, .stuck])
+        #expect(self.verdicts(.accelerometer, seconds: 100) { [0, Double($0 / 5_000 % 2) * 0.001, 1] } == [.good])
+        #expect(self.verdicts(.light, seconds: 1_000) { _ in [5] } == [.good])
+        #expect(self.verdicts(.proximity, seconds: 1_000) { _ in [0] } == [.good])
+    }
+
+    @Test func recoversWithTheFirstChange() {
+        #expect(
+            self.verdicts(.accelerometer, seconds: 20) { $0 < 1_000 ? [0, 0, 0] : [Double($0 % 2), 0, 1] } == [
+                .good, .stuck, .good,
+            ])
+    }
+
+    @Test func theEndOfTheRangeIsSaturatedWhenItLasts() {
+        let shake = self.verdicts(.accelerometer, range: 2, seconds: 10) {
+            [$0 % 20 < 10 ? 2 : -0.5, 0, Double($0 % 7) / 100]
+        }
+        #expect(shake == [.good])
+        let held = self.verdicts(.accelerometer, range: 2, seconds: 3) {
+            $0 < 250 ? [-2, Double($0 % 7) / 100, 0] : [1, Double($0 % 7) / 100, 0]
+        }
+        #expect(held == [.good, .saturated, .good])
+        // Without a known range there is no end.
+        #expect(self.verdicts(.accelerometer, seconds: 3) { [-2, Double($0 % 7) / 100, 0] } == [.good])
+    }
+
+    @Test func rowsOfAnotherShapeAreNotJudged() {
+        var check = ReadingCheck(.accelerometer, range: 2)
+        let row = [1.0]
+        let isNews = check.note(.zero, row.span)
+        #expect(!isNews)
+    }
+}
