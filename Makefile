@@ -12,7 +12,8 @@ SHARE = $(PREFIX)/share
 
 DAEMONS = jostle-sensord jostle-brokerd
 PROGRAMS = jostle $(DAEMONS)
-PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev dbus dbus-broker systemd libglib2.0-bin python3-dbus-fast libxml2-utils
+PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev libudev-dev libevdev-dev dbus dbus-broker systemd \
+    libglib2.0-bin python3-dbus-fast libxml2-utils umockdev gir1.2-umockdev-1.0 python3-gi locales
 INSTALL = install -D -m 644
 
 .PHONY: help deps build test lint lint-format lint-imports lint-foundation lint-dbus lint-policy demo bench install clean fuzz
@@ -97,6 +98,9 @@ install:
 	        > $(DESTDIR)$(SHARE)/dbus-1/$$file && \
 	    chmod 644 $(DESTDIR)$(SHARE)/dbus-1/$$file || exit 1; \
 	done
+	install -d $(DESTDIR)$(PREFIX)/lib/udev/rules.d
+	sed -e 's|@user@|$(SERVICE_USER)|' udev/60-jostle.rules.in > $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-jostle.rules
+	chmod 644 $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-jostle.rules
 	$(INSTALL) dbus/jostle.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/jostle.conf
 	for page in $(wildcard docs/*.[1578]); do \
 	    $(INSTALL) $$page $(DESTDIR)$(SHARE)/man/man$${page##*.}/$${page##*/} || exit 1; \

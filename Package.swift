@@ -70,6 +70,8 @@ let package = Package(
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
         .systemLibrary(name: "CInih", pkgConfig: "inih", providers: [.apt(["libinih-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CUdev", pkgConfig: "libudev", providers: [.apt(["libudev-dev"])]),
+        .systemLibrary(name: "CEvdev", pkgConfig: "libevdev", providers: [.apt(["libevdev-dev"])]),
         .target(name: "CLinux"),
 
         // The pure core.
@@ -90,11 +92,16 @@ let package = Package(
         shell("DBus", ["CDBus", "EventLoop"]),
         shell("Protocol", ["Motion", "DBus"]),
         shell("DaemonSupport", ["EventLoop", "DBus", "Motion"]),
+        shell("Devices", ["DeviceCore", "Motion", "EventLoop", "CUdev", "CEvdev"]),
         shell("JostleClient", ["Protocol", "Motion", "DBus", "EventLoop"]),
 
         // The programs.
         program(
-            "jostle-sensord", ["SensorCore", "Traces", "Motion", "Protocol", "DBus", "EventLoop", "DaemonSupport"]),
+            "jostle-sensord",
+            [
+                "SensorCore", "DeviceCore", "Devices", "Traces", "Motion", "Protocol", "DBus", "EventLoop",
+                "DaemonSupport",
+            ]),
         program(
             "jostle-brokerd",
             [

@@ -25,6 +25,9 @@ final class SensorLink {
         self.names = bus === service.bus ? service.names : NameWatch(on: bus)
         bus.onSignal(InterfaceName.sensor, "Samples") { [unowned self] in self.samples($0) }
         bus.onSignal(InterfaceName.sensor, "ClaimChanged") { [unowned self] in self.claimChanged($0) }
+        bus.onSignal(InterfaceName.sensors, "SensorChanged") { [unowned self] in self.sensorChanged($0) }
+        bus.addMatch(
+            "type='signal',sender='\(BusName.sensors)',interface='\(InterfaceName.sensors)',member='SensorChanged'")
         _ = self.names.follow(BusName.sensors, ownRule: true) { [unowned self] in self.readerChanged($0) }
     }
 
@@ -59,11 +62,20 @@ final class SensorLink {
         guard let sensor = SensorDescription(options) else {
             return self.service.log.warning("the sensor at \(path) describes itself wrongly and is left out")
         }
+        self.sensors.removeAll { $0.name == sensor.name }
         self.sensors.append((sensor.name, path, sensor.channels.count))
         try? self.service.input { (core, now, actions) throws(Refusal) in
             core.sensorAppeared(sensor, at: now, &actions)
         }
         self.service.availabilityChanged()
+    }
+
+    /// A sensor came, or its device came back, went or broke.
+    private func sensorChanged(_ message: borrowing Message) {
+        guard let reader, message.isFrom(reader),
+            let (path, options) = try? message.read(ObjectPath.self, [String: Value].self)
+        else { return self.service.countForgery() }
+        self.appeared(path, options)
     }
 
     /// Asks the bus to start the reader while a detector waits for a sensor.

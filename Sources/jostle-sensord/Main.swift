@@ -1,5 +1,6 @@
 import DBus
 import DaemonSupport
+import Devices
 import EventLoop
 import Motion
 import Protocol
@@ -8,7 +9,9 @@ import Protocol
 @main
 struct Main {
     private static let sourceOption = CommandOption.value(
-        "source", "URI", "where samples come from: synth:SCRIPT or trace:FILE[?speed=4&loop] (default: synth:)",
+        "source", "URI",
+        "where samples come from: auto (all sensors that are found; the default), iio:NAME, evdev:NODE, synth:SCRIPT or "
+            + "trace:FILE[?speed=4&loop]",
         repeats: true)
     private static let syntax = CommandSyntax(
         "jostle-sensord", "Reads sensors and publishes their samples on D-Bus, to those who claim them.",
@@ -19,13 +22,25 @@ struct Main {
             try Startup.prepareDaemon()
             let arguments = self.syntax.parseOrExit()
             let daemon = try Daemon(self.syntax.name, owning: BusName.sensors, arguments)
-            let sources = try self.sources(arguments.values(of: self.sourceOption), on: daemon.loop)
+            let wanted = try self.sources(arguments.values(of: self.sourceOption), on: daemon.loop)
             let names = NameWatch(on: daemon.bus)
             let sender = PacedSender(on: daemon.bus)
-            let sensors = sources.map { SensorService($0, on: daemon.bus, names, sender, log: daemon.log) }
-            let reader = ReaderService(sensors, on: daemon.bus, names)
+            let reader = ReaderService(on: daemon.bus, names)
+            func add(_ source: any SampleSource) {
+                reader.add(SensorService(source, on: daemon.bus, names, sender, log: daemon.log))
+            }
+            for source in wanted.fixed { add(source) }
+            let devices = self.devices(
+                wanted.devices, taken: wanted.fixed.map(\.sensor.name), on: daemon.loop, log: daemon.log)
+            for source in devices?.sources ?? [] { add(source) }
+            devices?.onSource = { add($0) }
             let code = try daemon.run(
-                ready: { names.refresh() },
+                ready: {
+                    names.refresh()
+                    if reader.sensors.isEmpty {
+                        daemon.log.notice("no sensor is there; waiting for one (--source synth: makes motion)")
+                    }
+                },
                 lost: {
                     names.forgetAll()
                     for sensor in reader.sensors { sensor.busLost() }
@@ -40,19 +55,38 @@ struct Main {
     }
 
     /// The sources of all URIs. Each sensor stands at a path of its name, so names must differ.
-    private static func sources(_ texts: [String], on loop: EventLoop) throws(UsageProblem) -> [any SampleSource] {
-        var sources: [any SampleSource] = []
-        for text in texts.isEmpty ? ["synth:"] : texts {
+    private static func sources(
+        _ texts: [String], on loop: EventLoop
+    ) throws(UsageProblem) -> (fixed: [any SampleSource], devices: Set<DeviceSelection>) {
+        var fixed: [any SampleSource] = []
+        var devices: Set<DeviceSelection> = []
+        for text in texts.isEmpty ? ["auto"] : texts {
             do throws(SourceURI.Problem) {
-                sources += try SourceURI.open(text, on: loop)
+                switch try SourceURI.open(text, on: loop) {
+                case .sources(let sources): fixed += sources
+                case .devices(let selection): devices.insert(selection)
+                }
             } catch {
                 throw UsageProblem(error.message)
             }
         }
         var names: Set<String> = []
-        for source in sources where !names.insert(source.sensor.name).inserted {
+        for source in fixed where !names.insert(source.sensor.name).inserted {
             throw UsageProblem("two sources have a sensor '\(source.sensor.name)'")
         }
-        return sources
+        return (fixed, devices)
+    }
+
+    /// The sensors that are measured; `nil` when none are wanted, or there is no way to find any.
+    private static func devices(
+        _ selections: Set<DeviceSelection>, taken: [String], on loop: EventLoop, log: Log
+    ) -> DeviceSources? {
+        guard !selections.isEmpty else { return nil }
+        do throws(DeviceSources.Problem) {
+            return try DeviceSources(selections, taken: taken, on: loop) { log.warning("\($0)") }
+        } catch {
+            log.error("no devices can be read: \(error.message)")
+            return nil
+        }
     }
 }

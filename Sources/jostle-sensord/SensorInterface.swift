@@ -1,4 +1,5 @@
 import DBus
+import DeviceCore
 import Motion
 import Protocol
 import SensorCore
@@ -26,11 +27,15 @@ enum SensorInterface {
             Property("Name", .constant) { (service: SensorService) in service.description.name },
             Property("Channels", .constant) { (service: SensorService) in service.description.channels },
             Property("Unit", .constant) { (service: SensorService) in service.description.unit },
-            Property("Range", .constant) { (service: SensorService) in service.description.range ?? 0 },
-            Property("Rates", .constant) { (service: SensorService) in service.description.rates },
-            Property("Placement", .constant) { (service: SensorService) in service.description.placement },
-            Property("Source", .constant) { (service: SensorService) in service.description.source },
+            Property("Range", .always) { (service: SensorService) in service.description.range ?? 0 },
+            Property("Rates", .always) { (service: SensorService) in service.description.rates },
+            Property("Placement", .always) { (service: SensorService) in service.description.placement },
+            Property("Source", .always) { (service: SensorService) in service.description.source },
             Property("Simulated", .constant) { (service: SensorService) in service.description.isSimulated },
+            Property("Driver", .always) { (service: SensorService) in service.driver },
+            Property("Method", .always) { (service: SensorService) in service.method },
+            Property("State", .always) { (service: SensorService) in service.state.name },
+            Property("StateDetail", .always) { (service: SensorService) in service.state.detail },
             Property("Running", .always) { (service: SensorService) in service.hub.running != nil },
             Property("Rate", .always) { (service: SensorService) in service.hub.running?.rate ?? 0 },
             Property("BatchLatency", .always) { (service: SensorService) in
@@ -49,14 +54,31 @@ enum SensorInterface {
 
 /// The reader's root object.
 final class ReaderService {
-    let sensors: [SensorService]
+    private(set) var sensors: [SensorService] = []
 
+    private let bus: Connection
     private let names: NameWatch
 
-    init(_ sensors: [SensorService], on bus: Connection, _ names: NameWatch) {
-        self.sensors = sensors
+    init(on bus: Connection, _ names: NameWatch) {
+        self.bus = bus
         self.names = names
         bus.export(ExportedObject(Path.sensors, [(Self.table, self)]))
+    }
+
+    /// Adds a sensor, and tells those who listen if the bus is there already.
+    func add(_ sensor: SensorService) {
+        self.sensors.append(sensor)
+        sensor.onChange = { [weak self] in self?.tell($0) }
+        self.tell(sensor)
+    }
+
+    private func tell(_ sensor: SensorService) {
+        guard self.bus.isReady else { return }
+        let description = sensor.description
+        self.bus.signal(from: Path.sensors, InterfaceName.sensors, "SensorChanged") {
+            Path.sensor(description.name).write(to: &$0)
+            description.options.write(to: &$0)
+        }
     }
 
     private static let table = Interface<ReaderService>(
@@ -76,5 +98,8 @@ final class ReaderService {
                 ]
             },
             Property("RefusedSignals", .never) { (service: ReaderService) in service.names.forgeries },
+        ],
+        signals: [
+            SignalDescription("SensorChanged", ["sensor", "description"], ObjectPath.self, [String: Value].self)
         ])
 }

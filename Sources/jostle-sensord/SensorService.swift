@@ -1,5 +1,7 @@
 import DBus
 import DaemonSupport
+import DeviceCore
+import Devices
 import EventLoop
 import Motion
 import Protocol
@@ -23,6 +25,10 @@ final class SensorService: SampleSink {
     private var actions: [SensorAction] = []
     private var timer: EventLoop.TimerID?
     private var isPerforming = false
+    /// Told when the sensor's description changed, after the object itself has said so.
+    var onChange: (SensorService) -> Void = { _ in }
+    /// What was last told of the source, to tell only what changed.
+    private var told: (description: SensorDescription, state: SensorState)
 
     /// A connection that claims the sensor.
     private final class Client {
@@ -46,6 +52,7 @@ final class SensorService: SampleSink {
         self.log = log
         self.source = source
         self.hub = SensorHub(source.sensor)
+        self.told = (source.sensor, source.trouble ?? .idle)
         let object = ExportedObject(Path.sensor(source.sensor.name), [(SensorInterface.table, self)])
         self.object = object
         bus.export(object)
@@ -53,6 +60,9 @@ final class SensorService: SampleSink {
     }
 
     var description: SensorDescription { self.source.sensor }
+    var driver: String { self.source.driver }
+    var method: String { self.source.method }
+    var state: SensorState { self.source.trouble ?? (self.hub.running == nil ? .idle : .running) }
 
     /// The bus went away, and every claimant with it.
     func busLost() {
@@ -151,8 +161,46 @@ final class SensorService: SampleSink {
         self.setTimer()
     }
 
-    func failed(_ message: String) {
-        self.log.error("\(self.description.name): \(message)")
+    func gap() {
+        self.hub.gap(into: &self.actions)
+        self.perform()
+    }
+
+    func paceChanged(_ pace: SensorPace) {
+        guard self.hub.running != pace else { return }
+        self.hub.deviceRuns(at: pace, into: &self.actions)
+        self.perform()
+        self.paceChanged()
+    }
+
+    func sourceChanged() {
+        let description = self.source.sensor
+        let isOther = description != self.told.description
+        if isOther {
+            self.told.description = description
+            self.hub.describe(description, into: &self.actions)
+            self.perform()
+            for property: StaticString in ["Range", "Rates", "Placement", "Source"] {
+                self.object?.changed(property, of: SensorInterface.table)
+            }
+        }
+        for property: StaticString in ["Driver", "Method"] { self.object?.changed(property, of: SensorInterface.table) }
+        self.stateChanged()
+        if isOther { self.onChange(self) }
+    }
+
+    private func stateChanged() {
+        let state = self.state
+        guard state != self.told.state else { return }
+        self.told.state = state
+        for property: StaticString in ["State", "StateDetail"] {
+            self.object?.changed(property, of: SensorInterface.table)
+        }
+        switch state {
+        case .idle, .running: self.log.debug("\(self.description.name): \(state.name)")
+        case .absent, .stuck, .saturated: self.log.notice("\(self.description.name): \(state.detail)")
+        case .broken(let reason): self.log.error("\(self.description.name): \(reason)")
+        }
     }
 
     /// A timer only while samples wait for company.
@@ -196,6 +244,7 @@ final class SensorService: SampleSink {
         for property: StaticString in ["Running", "Rate", "BatchLatency"] {
             self.object?.changed(property, of: SensorInterface.table)
         }
+        self.stateChanged()
     }
 
     private func tell(_ id: ClientID, _ pace: SensorPace) {

@@ -1,27 +1,49 @@
+import Devices
 import EventLoop
 import Motion
 import Traces
 
-/// Where to take samples from, as `--source` says it: `synth:SCRIPT` or `trace:FILE[?speed=4&loop]`.
+/// Where to take samples from, as `--source` says it.
+///
+/// `auto`, `iio:NAME`, `evdev:NODE`, `synth:SCRIPT` or `trace:FILE[?speed=4&loop]`.
 enum SourceURI {
     struct Problem: Swift.Error {
         var message: String
     }
 
-    /// The sources of a URI: one for each sensor it holds.
-    static func open(_ text: String, on loop: EventLoop) throws(Problem) -> [any SampleSource] {
+    /// What a URI names.
+    enum Meaning {
+        /// Sensors that are there from the start to the end.
+        case sources([any SampleSource])
+        /// Sensors that are measured, and come and go.
+        case devices(DeviceSelection)
+    }
+
+    private static let schemes = ["auto", "iio", "evdev", "synth", "trace"]
+
+    static func open(_ text: String, on loop: EventLoop) throws(Problem) -> Meaning {
+        if text == "auto" { return .devices(.all) }
         guard let colon = text.firstIndex(of: ":") else {
-            throw Problem(message: "expected synth:SCRIPT or trace:FILE, got '\(printable(text))'")
+            throw Problem(
+                message: "expected auto, iio:NAME, evdev:NODE, synth:SCRIPT or trace:FILE, got '\(printable(text))'")
         }
         let rest = String(text[text.index(after: colon)...])
         switch text[..<colon] {
-        case "synth": return [try self.synth(rest, on: loop)]
-        case "trace": return try self.trace(rest, on: loop)
+        case "synth": return .sources([try self.synth(rest, on: loop)])
+        case "trace": return .sources(try self.trace(rest, on: loop))
+        case "iio":
+            guard !rest.isEmpty else { throw Problem(message: "iio: needs a name, such as iio:bmc150_accel") }
+            return .devices(.iio(rest))
+        case "evdev":
+            guard rest.hasPrefix("/dev/") else {
+                throw Problem(message: "evdev: needs a node, such as evdev:/dev/input/event3")
+            }
+            return .devices(.evdev(rest))
         case let scheme:
-            let near = Suggestion.nearest(to: String(scheme), among: ["synth", "trace"])
+            let near = Suggestion.nearest(to: String(scheme), among: self.schemes)
             throw Problem(
                 message: "unknown kind of source '\(printable(scheme))'"
-                    + (near.map { ", did you mean '\($0)'?" } ?? ": expected synth or trace"))
+                    + (near.map { ", did you mean '\($0)'?" } ?? ": expected \(self.schemes.joined(separator: ", "))"))
         }
     }
 

@@ -1,3 +1,5 @@
+import DeviceCore
+import Devices
 import EventLoop
 import Motion
 import Traces
@@ -8,6 +10,8 @@ import Traces
 final class SynthSource: SampleSource {
     let sensor: SensorDescription
     weak var sink: (any SampleSink)?
+    /// Motion that is made needs nothing that could break.
+    var trouble: SensorState? { nil }
     private let loop: EventLoop
     private var motion: SyntheticMotion
     private var start: Timestamp?

@@ -1,3 +1,5 @@
+import DeviceCore
+import Devices
 import EventLoop
 import Motion
 import Traces
@@ -9,6 +11,7 @@ import Traces
 final class TraceSource: SampleSource {
     let sensor: SensorDescription
     weak var sink: (any SampleSink)?
+    private(set) var trouble: SensorState?
     private let loop: EventLoop
     private let path: String
     private let speed: Double
@@ -33,6 +36,7 @@ final class TraceSource: SampleSource {
     func run(at pace: SensorPace) -> SensorPace {
         let rate = SensorPace(rate: self.sensor.rates.first ?? pace.rate)
         guard self.playback == nil else { return rate }
+        self.trouble = nil
         self.clock = PlaybackClock(speed: self.speed)
         self.begin(at: self.clock.start)
         return rate
@@ -52,7 +56,7 @@ final class TraceSource: SampleSource {
             self.playback = try Playback(self.path, self.sensor)
         } catch {
             self.playback = nil
-            self.sink?.failed("\(self.path): \(error)")
+            self.fail("\(self.path): \(error)")
         }
         guard self.fill(), let first = self.playback?.rows.times.first else { return }
         self.playback?.offset = start.microseconds - first
@@ -65,9 +69,15 @@ final class TraceSource: SampleSource {
         do {
             return try playback.fill(self.sensor.name)
         } catch {
-            self.sink?.failed("\(self.path):\(error)")
+            self.fail("\(self.path):\(error)")
             return false
         }
+    }
+
+    /// The trace is no good; it stands still until somebody begins it anew.
+    private func fail(_ reason: String) {
+        self.trouble = .broken(reason)
+        self.sink?.sourceChanged()
     }
 
     /// The time of the next sample on our clock.

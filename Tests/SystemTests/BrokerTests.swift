@@ -109,7 +109,8 @@ extension EndToEnd {
             let stage = try Stage(
                 source: nil, broker: false,
                 services: [
-                    try Stage.installedService("org.jostle.Sensors1"), try Stage.installedService("org.jostle.Broker1"),
+                    try Stage.installedService("org.jostle.Sensors1", "--source", "synth:"),
+                    try Stage.installedService("org.jostle.Broker1"),
                 ])
             // Looking at the apps starts the broker; it starts no reader while nobody needs one.
             #expect(try stage.jostle("apps").status == 0)

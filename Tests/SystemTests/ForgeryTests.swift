@@ -17,12 +17,15 @@ extension EndToEnd {
                 "f send \(try stage.uniqueName("org.jostle.Broker1")) \(self.samples)",
                 "f send org.jostle.Broker1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor ClaimChanged a{sv} "
                     + "[{'rate':V('d',1.0),'batch-latency':V('t',0)}]",
-                "f send org.jostle.Broker1 /elsewhere org.jostle.Sensors1.Sensor Samples s ['nothing']")
+                "f send org.jostle.Broker1 /elsewhere org.jostle.Sensors1.Sensor Samples s ['nothing']",
+                "f send org.jostle.Broker1 \(Stage.Object.sensors) org.jostle.Sensors1 SensorChanged oa{sv} "
+                    + "['\(Stage.Object.accelerometer)',{'name':V('s','accelerometer'),'channels':V('as',['x']),"
+                    + "'available':V('b',False)}]")
             let emitted = try stage.busctl(
                 "emit", "--destination=org.jostle.Broker1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor",
                 "Samples", "(tatad)", "0", "1", "1000000", "3", "9", "9", "9")
             #expect(emitted.status == 0)
-            #expect(try stage.count("RefusedSignals", at: Stage.Object.broker) == 5)
+            #expect(try stage.count("RefusedSignals", at: Stage.Object.broker) == 6)
             // What it really measures goes on, and only that.
             #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
             let event = try app.nextEvent()

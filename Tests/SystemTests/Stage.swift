@@ -102,10 +102,10 @@ final class Stage {
     }
 
     /// A service file as it is installed, with the programs of this build.
-    static func installedService(_ name: String) throws -> PrivateBus.Service {
+    static func installedService(_ name: String, _ options: String...) throws -> PrivateBus.Service {
         let file = Programs.source("dbus/services/\(name).service.in")
         let lines = try Tool.run(["sed", "-n", "s|^Exec=@libexecdir@|\(Programs.directory)|p", file]).stdout
-        return PrivateBus.Service(name: name, command: String(lines.dropLast()))
+        return PrivateBus.Service(name: name, command: ([String(lines.dropLast())] + options).joined(separator: " "))
     }
 
     // MARK: Programs

@@ -37,7 +37,10 @@ extension EndToEnd {
         static let badArguments: [(program: String, arguments: [String], hint: String)] = [
             ("jostle-sensord", ["--sauce", "synth:"], "unknown option '--sauce', did you mean '--source'?"),
             ("jostle-sensord", ["--source"], "option '--source URI' needs a value"),
-            ("jostle-sensord", ["--source", "shaking"], "expected synth:SCRIPT or trace:FILE, got 'shaking'"),
+            (
+                "jostle-sensord", ["--source", "shaking"],
+                "expected auto, iio:NAME, evdev:NODE, synth:SCRIPT or trace:FILE, got 'shaking'"
+            ),
             ("jostle-sensord", ["--source", "sinth:"], "unknown kind of source 'sinth', did you mean 'synth'?"),
             ("jostle-sensord", ["--source", "synth:shkae"], "synth:1: "),
             ("jostle-sensord", ["--source", "synth:rest 1s; seed=2"], "synth:10: 'seed' must stand before"),

@@ -1,0 +1,17 @@
+// libevdev: input devices. Its macros as typed constants, and its enums as the integers that it also takes.
+#pragma once
+
+#include <libevdev/libevdev.h>
+
+static const unsigned int CEvdev_ABS_X = ABS_X;
+static const unsigned int CEvdev_ABS_RX = ABS_RX;
+static const unsigned int CEvdev_EV_ABS = EV_ABS;
+static const unsigned int CEvdev_INPUT_PROP_ACCELEROMETER = INPUT_PROP_ACCELEROMETER;
+
+// Takes the next event off the queue: 0, 1 when the kernel dropped some and the rest tells the difference, -EAGAIN when
+// there is none, or another negative error number.
+static inline int CEvdev_advance(struct libevdev *device, int is_syncing) {
+    struct input_event event;
+    return libevdev_next_event(
+        device, is_syncing ? LIBEVDEV_READ_FLAG_SYNC : LIBEVDEV_READ_FLAG_NORMAL, &event);
+}

@@ -1,0 +1,134 @@
+import DeviceCore
+import EventLoop
+import Glibc
+
+/// A device's directory in sysfs: attributes by name, as text.
+struct AttributeDirectory {
+    let path: String
+
+    /// No attribute of ours is longer.
+    private static let longest = 4_096
+
+    func path(of name: String) -> String { "\(self.path)/\(name)" }
+
+    /// An attribute's text without the line feed.
+    func text(_ name: String) throws(DeviceProblem) -> String {
+        do throws(SystemError) {
+            let file = try InputFile(self.path(of: name))
+            var bytes = [UInt8](repeating: 0, count: Self.longest)
+            let count = try file.read(into: &bytes)
+            var text = String(decoding: bytes[..<count], as: UTF8.self)
+            while let last = text.last, last.isWhitespace || last == "\0" { text.removeLast() }
+            return text
+        } catch {
+            throw DeviceProblem(error, on: name)
+        }
+    }
+
+    /// An attribute's text, or `nil` when there is no such attribute.
+    func textIfAny(_ name: String) throws(DeviceProblem) -> String? {
+        self.has(name) ? try self.text(name) : nil
+    }
+
+    func number(_ name: String) throws(DeviceProblem) -> Double {
+        let text = try self.text(name)
+        guard let number = AttributeText.number(text) else {
+            throw DeviceProblem("\(name) is '\(text.prefix(40))', which is no number")
+        }
+        return number
+    }
+
+    func has(_ name: String) -> Bool {
+        // SAFETY: the path is a NUL-terminated string for the time of the call.
+        unsafe access(self.path(of: name), F_OK) == 0
+    }
+
+    func write(_ text: String, to name: String) throws(DeviceProblem) {
+        do throws(SystemError) {
+            // SAFETY: the path is a NUL-terminated string for the time of the call.
+            let file = OwnedDescriptor(
+                adopting: try systemCall("open") {
+                    unsafe open(self.path(of: name), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY)
+                })
+            let raw = file.raw
+            let bytes = Array(text.utf8)
+            // SAFETY: the array lives until the call returns, and has as many bytes as it says.
+            try systemCall("write") { unsafe Glibc.write(raw, bytes, bytes.count) }
+        } catch {
+            throw DeviceProblem(error, on: name)
+        }
+    }
+
+    /// The names in a directory below this one, sorted; none when there is no such directory.
+    func names(in directory: String) -> [String] { Self.names(in: self.path(of: directory)) }
+
+    static func names(in path: String) -> [String] {
+        // SAFETY: the path is a NUL-terminated string for the time of the call.
+        guard let stream = unsafe opendir(path) else { return [] }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        while let entry = unsafe readdir(stream) {
+            // SAFETY: the name is NUL-terminated and is copied before the next call.
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+}
+
+/// One attribute that is read again and again: a file that stays open.
+final class AttributeFile {
+    private let path: String
+    private let name: String
+    private var descriptor: OwnedDescriptor
+    /// No converter has as many bits.
+    private static let largest = 0x1p40
+    /// What a number takes at most.
+    private var bytes = [UInt8](repeating: 0, count: 64)
+
+    init(_ directory: AttributeDirectory, _ name: String) throws(DeviceProblem) {
+        self.path = directory.path(of: name)
+        self.name = name
+        self.descriptor = try Self.open(self.path, name)
+    }
+
+    private static func open(_ path: String, _ name: String) throws(DeviceProblem) -> OwnedDescriptor {
+        do throws(SystemError) {
+            // SAFETY: the path is a NUL-terminated string for the time of the call.
+            return OwnedDescriptor(
+                adopting: try systemCall("open") { unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) })
+        } catch {
+            throw DeviceProblem(error, on: name)
+        }
+    }
+
+    /// Reads the number that the attribute holds now.
+    func number() throws(DeviceProblem) -> Double {
+        if self.isReplaced { self.descriptor = try Self.open(self.path, self.name) }
+        let raw = self.descriptor.raw
+        var count = 0
+        var failure: SystemError?
+        unsafe self.bytes.withUnsafeMutableBytes { buffer in
+            do throws(SystemError) {
+                // SAFETY: the kernel writes at most `buffer.count` bytes at its base.
+                count = try systemCall("pread") { unsafe pread(raw, buffer.baseAddress, buffer.count, 0) }
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw DeviceProblem(failure, on: self.name) }
+        guard let number = AttributeText.number(self.bytes.span.extracting(0..<count)),
+            number.magnitude <= Self.largest
+        else { throw DeviceProblem(passing: "\(self.name) holds no reading") }
+        return number
+    }
+
+    /// True when another file has taken this one's place: the kernel's own never do, those of a test bed do.
+    private var isReplaced: Bool {
+        var status = stat()
+        // SAFETY: the struct lives until the call returns.
+        return unsafe fstat(self.descriptor.raw, &status) == 0 && status.st_nlink == 0
+    }
+}

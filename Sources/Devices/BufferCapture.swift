@@ -1,0 +1,252 @@
+import DeviceCore
+import EventLoop
+import Glibc
+import Motion
+
+/// A device's buffer while it fills: set up, read as it wakes us, taken apart.
+///
+/// The kernel gathers as many samples as the most impatient claim can wait for; a device with a FIFO of its own gathers
+/// them there, and neither it nor we wake in between.
+final class BufferCapture {
+    /// What the device really runs at.
+    let pace: SensorPace
+    /// What was wanted of it.
+    private let wanted: SensorPace
+    private unowned let device: IIODevice
+    private let loop: EventLoop
+    private let sensors: [IIOSensor]
+    private let layout: ScanLayout
+    private let formats: [ScanFormat]
+    private let stampClock: StampClock?
+    private var clock: SampleClock
+    private let descriptor: OwnedDescriptor
+    private var watch: EventLoop.Registration?
+    private var watchdog: EventLoop.TimerID?
+    private var hasRead = false
+    private var isStopped = false
+    private var bytes: [UInt8]
+    /// Bytes of an unfinished scan at the front of `bytes`.
+    private var left = 0
+
+    /// The clocks that a device's stamps can be of.
+    private enum StampClock {
+        case boottime
+        case monotonic
+        case realtime
+
+        /// What to add to a stamp to get CLOCK_BOOTTIME.
+        var offset: TimeSpan {
+            switch self {
+            case .boottime: .zero
+            case .monotonic: TimeSpan(microseconds: Clock.boottime.now() - Clock.monotonic.now())
+            case .realtime: TimeSpan(microseconds: Clock.boottime.now() - Clock.wallClock())
+            }
+        }
+    }
+
+    /// Scans fetched in one read.
+    private static let batch = 128
+    /// A buffer that is silent for longer, beyond what it may hold back, does not work.
+    private static let silence: Int64 = 5_000_000
+
+    init(
+        _ device: IIODevice, _ sensors: [IIOSensor], at pace: SensorPace, on loop: EventLoop
+    ) throws(DeviceProblem) {
+        self.device = device
+        self.sensors = sensors
+        self.loop = loop
+        self.wanted = pace
+        let directory = device.directory
+        guard let node = device.notice.node else { throw DeviceProblem("the device has no node") }
+        // Whoever used it before may have left it running.
+        try directory.write("0", to: "buffer/enable")
+        try Self.setTrigger(of: device)
+        let rate = try device.setRate(pace.rate) ?? pace.rate
+
+        var elements: [ScanLayout.Element] = []
+        var enabled: Set<String> = []
+        for channel in sensors.flatMap(\.channels) {
+            let name = "in_\(channel.name)"
+            elements.append(try Self.element(name, in: directory))
+            enabled.insert("\(name)_en")
+        }
+        var clockBits: Int?
+        let stampClock = try Self.setClock(of: directory)
+        if stampClock != nil, let stamp = try? Self.element("in_timestamp", in: directory) {
+            elements.append(stamp)
+            enabled.insert("in_timestamp_en")
+            clockBits = stamp.format.bits
+        }
+        for name in directory.names(in: "scan_elements") where name.hasSuffix("_en") {
+            let want = enabled.contains(name) ? "1" : "0"
+            if try directory.text("scan_elements/\(name)") != want {
+                try directory.write(want, to: "scan_elements/\(name)")
+            }
+        }
+        guard let layout = ScanLayout(elements) else { throw DeviceProblem("its channels share a place in the scan") }
+        self.layout = layout
+        self.formats = elements.map(\.format)
+        self.stampClock = clockBits == nil ? nil : stampClock
+        self.clock = SampleClock(bits: clockBits)
+
+        let plan = try Self.setLength(of: directory, for: pace, rate: rate)
+        self.pace = SensorPace(rate: rate, batchLatency: plan.latency)
+        self.bytes = [UInt8](repeating: 0, count: layout.size * max(Self.batch, plan.watermark))
+        do throws(SystemError) {
+            // SAFETY: the path is a NUL-terminated string for the time of the call.
+            self.descriptor = OwnedDescriptor(
+                adopting: try systemCall("open") { unsafe open(node, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY) })
+        } catch {
+            throw DeviceProblem(error, on: node)
+        }
+        try directory.write("1", to: "buffer/enable")
+        do throws(SystemError) {
+            self.watch = try loop.watch(self.descriptor.raw, for: .read) { [weak self] _ in self?.read() }
+        } catch {
+            self.stop()
+            throw DeviceProblem(error, on: node)
+        }
+        self.setWatchdog()
+    }
+
+    /// Whether these sensors, and no others, already run as wanted.
+    func serves(_ sensors: [IIOSensor], at pace: SensorPace) -> Bool {
+        self.wanted == pace && self.sensors.elementsEqual(sensors, by: ===)
+    }
+
+    func stop() {
+        guard !self.isStopped else { return }
+        self.isStopped = true
+        if let watch { self.loop.cancel(watch) }
+        self.watch = nil
+        if let watchdog { self.loop.cancel(watchdog) }
+        self.watchdog = nil
+        // A device that is gone cannot be told, and need not be.
+        try? self.device.directory.write("0", to: "buffer/enable")
+    }
+
+    // MARK: Setting up
+
+    private static func element(
+        _ name: String, in directory: AttributeDirectory
+    ) throws(DeviceProblem) -> ScanLayout.Element {
+        let text = try directory.text("scan_elements/\(name)_type")
+        guard let format = ScanFormat(text) else {
+            throw DeviceProblem("scan_elements/\(name)_type is '\(printable(text.prefix(40)))', which is no format")
+        }
+        let number = try directory.number("scan_elements/\(name)_index")
+        guard let index = Int(exactly: number), index >= 0 else {
+            throw DeviceProblem("scan_elements/\(name)_index is \(number), which is no index")
+        }
+        return ScanLayout.Element(index: index, format: format)
+    }
+
+    /// A device that fills its buffer only when a trigger fires gets its own, unless somebody chose one for it.
+    private static func setTrigger(of device: IIODevice) throws(DeviceProblem) {
+        let attribute = "trigger/current_trigger"
+        guard let current = try device.directory.textIfAny(attribute), current.isEmpty else { return }
+        let all = "/sys/bus/iio/devices"
+        let number = device.notice.systemName.drop { !$0.isNumber }
+        for trigger in AttributeDirectory.names(in: all) where trigger.hasPrefix("trigger") {
+            let name = try? AttributeDirectory(path: "\(all)/\(trigger)").text("name")
+            guard let name, name == "\(device.name)-dev\(number)" else { continue }
+            return try device.directory.write(name, to: attribute)
+        }
+        throw DeviceProblem("no trigger is its own")
+    }
+
+    /// Asks for stamps of the clock that we use; returns the clock that it has, `nil` for one that we do not know.
+    private static func setClock(of directory: AttributeDirectory) throws(DeviceProblem) -> StampClock? {
+        let attribute = "current_timestamp_clock"
+        guard directory.has(attribute) else { return .realtime }
+        try? directory.write("boottime", to: attribute)
+        switch try directory.text(attribute) {
+        case "boottime": return .boottime
+        case "monotonic": return .monotonic
+        case "realtime": return .realtime
+        default: return nil
+        }
+    }
+
+    private static func setLength(
+        of directory: AttributeDirectory, for pace: SensorPace, rate: Double
+    ) throws(DeviceProblem) -> FifoPlan {
+        let attribute = "buffer/watermark"
+        var hardware: ClosedRange<Int>?
+        if let most = try? directory.number("buffer/hwfifo_watermark_max"), most >= 1, most <= 1_000_000 {
+            let least = (try? directory.number("buffer/hwfifo_watermark_min")) ?? 1
+            hardware = Int(min(max(least, 1), most))...Int(most)
+        }
+        let plan = FifoPlan(for: pace, rate: rate, hardware: hardware, canWait: directory.has(attribute))
+        // A watermark must never be above the length.
+        if directory.has("buffer/length") { try directory.write("\(plan.length)", to: "buffer/length") }
+        if directory.has(attribute) { try directory.write("\(plan.watermark)", to: attribute) }
+        return plan
+    }
+
+    // MARK: Reading
+
+    private func read() {
+        while !self.isStopped {
+            let raw = self.descriptor.raw
+            let left = self.left
+            let count = unsafe self.bytes.withUnsafeMutableBytes { buffer in
+                // SAFETY: `left` is less than a scan, and the buffer holds many; the kernel writes behind it.
+                unsafe Glibc.read(raw, buffer.baseAddress?.advanced(by: left), buffer.count - left)
+            }
+            if count < 0 {
+                let error = SystemError.last("read")
+                if error.code == EAGAIN { break }
+                if error.code == EINTR { continue }
+                return self.device.failed(DeviceProblem(error, on: "the buffer"))
+            }
+            if count == 0 { return self.device.failed(DeviceProblem("the buffer has ended")) }
+            self.hasRead = true
+            let filled = left + count
+            self.tell(filled / self.layout.size)
+            self.left = filled % self.layout.size
+            if self.left > 0 {
+                let start = filled - self.left
+                for index in 0..<self.left { self.bytes[index] = self.bytes[start + index] }
+            }
+            if filled < self.bytes.count { break }
+        }
+        for sensor in self.sensors where !self.isStopped { sensor.sink?.readingDone() }
+    }
+
+    private func tell(_ scans: Int) {
+        let arrival = SampleClock.Arrival(
+            now: Timestamp(microseconds: Clock.boottime.now()), offset: self.stampClock?.offset ?? .zero,
+            period: TimeSpan(seconds: 1 / self.pace.rate) ?? .zero, held: self.pace.batchLatency)
+        for scan in 0..<scans {
+            let start = scan * self.layout.size
+            var stamp: Int64?
+            if self.stampClock != nil, let format = self.formats.last, let offset = self.layout.offsets.last {
+                stamp = format.raw(self.bytes.span, at: start + offset)
+            }
+            let time = self.clock.time(of: stamp, after: scans - 1 - scan, arrival)
+            var element = 0
+            for sensor in self.sensors {
+                for channel in sensor.channels.indices {
+                    let raw = self.formats[element].raw(self.bytes.span, at: start + self.layout.offsets[element])
+                    sensor.setRaw(raw, of: channel)
+                    element += 1
+                }
+                sensor.tell(at: time)
+                // A claimant may have gone while it was told, and with it this capture.
+                if self.isStopped { return }
+            }
+        }
+    }
+
+    /// Looks now and then whether the buffer fills at all: some have a trigger that never fires. The system's sleep is no silence.
+    private func setWatchdog() {
+        let patience = Self.silence + self.pace.batchLatency.microseconds + Int64(3_000_000 / self.pace.rate)
+        self.watchdog = self.loop.schedule(after: patience) { [weak self] in
+            guard let self, !self.isStopped else { return }
+            guard self.hasRead else { return self.device.bufferStaysEmpty("no reading came in \(patience / 1_000) ms") }
+            self.hasRead = false
+            if let watchdog = self.watchdog { self.loop.reschedule(watchdog, after: patience) }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+import CUdev
+import DeviceCore
+import EventLoop
+import Glibc
+
+/// What udev says of a device that came, changed or went.
+struct DeviceNotice {
+    enum Change {
+        case there
+        case gone
+    }
+
+    enum Subsystem: String, CaseIterable {
+        case iio
+        case input
+    }
+
+    var change: Change
+    var subsystem: Subsystem
+    /// `iio:device0`, `event3`.
+    var systemName: String
+    /// The device's directory in sysfs.
+    var path: String
+    /// `/dev/iio:device0`; `nil` when it has none.
+    var node: String?
+    var mountMatrix: String?
+    var location: String?
+    var nearLevel: String?
+    /// udev takes the input device for an accelerometer.
+    var isAccelerometer: Bool
+}
+
+/// Finds devices through udev: those that are there, and those that come and go later.
+///
+/// Not `Sendable`: it belongs to the loop's thread. The corresponding C library is libudev.
+@safe
+final class DeviceFinder {
+    private let udev: OpaquePointer
+    private var monitor: OpaquePointer?
+    private let loop: EventLoop
+    private var watch: EventLoop.Registration?
+    var onNotice: (DeviceNotice) -> Void = { _ in }
+    /// More came at once than the kernel keeps for us.
+    var onLoss: () -> Void = {}
+
+    init(on loop: EventLoop) throws(DeviceProblem) {
+        self.loop = loop
+        // SAFETY: no arguments; the object is released in deinit.
+        guard let udev = unsafe udev_new() else { throw DeviceProblem("udev: \(SystemError.message(for: errno))") }
+        unsafe self.udev = udev
+    }
+
+    deinit {
+        if let watch { self.loop.cancel(watch) }
+        // SAFETY: both are ours, and nothing uses them any more.
+        if let monitor = unsafe self.monitor { _ = unsafe udev_monitor_unref(monitor) }
+        _ = unsafe udev_unref(self.udev)
+    }
+
+    /// Listens for devices that come and go. To be called before `devices()`, so that none falls in between.
+    func listen() throws(DeviceProblem) {
+        // SAFETY: udev lives as long as we; the name is a constant. The object is released in deinit.
+        guard let monitor = unsafe udev_monitor_new_from_netlink(self.udev, "udev") else {
+            throw DeviceProblem("no news of devices: \(SystemError.message(for: errno))")
+        }
+        unsafe self.monitor = monitor
+        for subsystem in DeviceNotice.Subsystem.allCases {
+            // SAFETY: the monitor is there; the name is copied.
+            _ = unsafe udev_monitor_filter_add_match_subsystem_devtype(monitor, subsystem.rawValue, nil)
+        }
+        let result = unsafe udev_monitor_enable_receiving(monitor)
+        guard result >= 0 else { throw DeviceProblem("no news of devices: \(SystemError.message(for: -result))") }
+        do throws(SystemError) {
+            let descriptor = unsafe udev_monitor_get_fd(monitor)
+            self.watch = try self.loop.watch(descriptor, for: .read) { [weak self] _ in self?.receive() }
+        } catch {
+            throw DeviceProblem(error, on: "udev")
+        }
+    }
+
+    private func receive() {
+        guard let monitor = unsafe self.monitor else { return }
+        errno = 0
+        // SAFETY: the monitor is there, and does not wait; each device is released here.
+        while let device = unsafe udev_monitor_receive_device(monitor) {
+            defer { _ = unsafe udev_device_unref(device) }
+            let action = unsafe Self.text(udev_device_get_action(device))
+            let isGone = action == "remove" || action == "unbind"
+            if let notice = unsafe Self.notice(of: device, isGone ? .gone : .there) { self.onNotice(notice) }
+            errno = 0
+        }
+        if errno == ENOBUFS { self.onLoss() }
+    }
+
+    /// The devices that are there now.
+    func devices() -> [DeviceNotice] {
+        // SAFETY: udev lives as long as we; the object is released here.
+        guard let search = unsafe udev_enumerate_new(self.udev) else { return [] }
+        defer { _ = unsafe udev_enumerate_unref(search) }
+        for subsystem in DeviceNotice.Subsystem.allCases {
+            // SAFETY: the search is there; the name is copied.
+            _ = unsafe udev_enumerate_add_match_subsystem(search, subsystem.rawValue)
+        }
+        _ = unsafe udev_enumerate_scan_devices(search)
+        var notices: [DeviceNotice] = []
+        // SAFETY: the list belongs to the search, which stays until the end.
+        var entry = unsafe udev_enumerate_get_list_entry(search)
+        while let item = unsafe entry {
+            if let path = unsafe udev_list_entry_get_name(item),
+                let device = unsafe udev_device_new_from_syspath(self.udev, path)
+            {
+                if let notice = unsafe Self.notice(of: device, .there) { notices.append(notice) }
+                _ = unsafe udev_device_unref(device)
+            }
+            unsafe entry = udev_list_entry_get_next(item)
+        }
+        return notices
+    }
+
+    /// What we need of a device, or `nil` when it cannot be one of ours.
+    private static func notice(of device: OpaquePointer, _ change: DeviceNotice.Change) -> DeviceNotice? {
+        // SAFETY: the device is there; each text belongs to it and is copied at once.
+        guard let subsystem = unsafe self.text(udev_device_get_subsystem(device)).flatMap(DeviceNotice.Subsystem.init),
+            let name = unsafe self.text(udev_device_get_sysname(device)),
+            let path = unsafe self.text(udev_device_get_syspath(device)),
+            name.hasPrefix(subsystem == .iio ? "iio:device" : "event")
+        else { return nil }
+        func property(_ key: String) -> String? { unsafe self.text(udev_device_get_property_value(device, key)) }
+        return unsafe DeviceNotice(
+            change: change, subsystem: subsystem, systemName: name, path: path,
+            node: self.text(udev_device_get_devnode(device)), mountMatrix: property("ACCEL_MOUNT_MATRIX"),
+            location: property("ACCEL_LOCATION"), nearLevel: property("PROXIMITY_NEAR_LEVEL"),
+            isAccelerometer: property("ID_INPUT_ACCELEROMETER") == "1")
+    }
+
+    private static func text(_ pointer: UnsafePointer<CChar>?) -> String? {
+        // SAFETY: libudev gives NUL-terminated strings or NULL.
+        unsafe pointer.map { unsafe String(cString: $0) }
+    }
+}

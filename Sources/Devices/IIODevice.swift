@@ -1,0 +1,194 @@
+import DeviceCore
+import EventLoop
+import Motion
+
+/// An industrial I/O device: one or several sensors that share a buffer and a rate.
+///
+/// Read through the kernel's own interface. A library that scans all devices at once gives up on all of them when one
+/// of them writes nonsense; here each stands for itself.
+final class IIODevice {
+    let directory: AttributeDirectory
+    /// What udev said when the device came.
+    let notice: DeviceNotice
+    /// The driver's name: `bmc150_accel`.
+    let name: String
+    private(set) var sensors: [IIOSensor] = []
+    private let loop: EventLoop
+
+    /// What is wanted of each sensor that is wanted at all.
+    private var wants: [(sensor: IIOSensor, pace: SensorPace)] = []
+    private var capture: BufferCapture?
+    /// Why the buffer is not used any more.
+    private var bufferProblem: String?
+
+    init(_ notice: DeviceNotice, on loop: EventLoop) {
+        self.notice = notice
+        self.directory = AttributeDirectory(path: notice.path)
+        self.loop = loop
+        self.name = (try? self.directory.text("name")) ?? ""
+        self.sensors = IIOSensor.kinds(in: self.directory).map { IIOSensor($0, of: self) }
+    }
+
+    var placement: String {
+        Placement.word(label: try? self.directory.textIfAny("label"), location: self.notice.location)
+    }
+
+    /// Lets go of the sensors, which hold the device in turn.
+    func dismantle() {
+        self.capture?.stop()
+        self.capture = nil
+        self.wants = []
+        self.sensors = []
+    }
+
+    // MARK: What it can do
+
+    var isBuffered: Bool { self.bufferProblem == nil && self.directory.has("buffer/enable") && self.notice.node != nil }
+
+    /// The rates of a sensor in the buffer; empty when we read at rates of our own.
+    func rates(of sensor: IIOSensor) throws(DeviceProblem) -> [Double] {
+        guard self.isBuffered else { return [] }
+        for name in self.rateAttributes(of: sensor) {
+            if let text = try self.directory.textIfAny(name + "_available") { return AttributeText.rates(text) }
+        }
+        // Without a choice, the rate it has is the one there is.
+        for name in self.rateAttributes(of: sensor) where self.directory.has(name) {
+            let rate = try self.directory.number(name)
+            return SensorLimits.rates.contains(rate) ? [rate] : []
+        }
+        return []
+    }
+
+    func scanFormat(of channel: String) -> ScanFormat? {
+        (try? self.directory.textIfAny("scan_elements/in_\(channel)_type")).flatMap { ScanFormat($0) }
+    }
+
+    private func rateAttributes(of sensor: IIOSensor) -> [String] {
+        ["in_\(sensor.kind.attributeType)_sampling_frequency", "sampling_frequency"]
+    }
+
+    /// Gives the buffer another chance: whoever held it may be gone.
+    func reconsider() {
+        if self.wants.isEmpty { self.bufferProblem = nil }
+    }
+
+    // MARK: Running
+
+    func run(_ sensor: IIOSensor, at pace: SensorPace) throws(DeviceProblem) -> SensorPace {
+        if let index = self.wants.firstIndex(where: { $0.sensor === sensor }) {
+            self.wants[index].pace = pace
+        } else {
+            self.wants.append((sensor, pace))
+        }
+        return try self.apply(for: sensor)
+    }
+
+    func stop(_ sensor: IIOSensor) {
+        sensor.stopPolling()
+        self.wants.removeAll { $0.sensor === sensor }
+        guard let capture = self.capture else { return }
+        if self.wants.isEmpty {
+            capture.stop()
+            self.capture = nil
+        } else {
+            _ = try? self.apply(for: nil)
+        }
+    }
+
+    /// Lets the device run as everybody together wants it, and tells those who did not ask.
+    private func apply(for asking: IIOSensor?) throws(DeviceProblem) -> SensorPace {
+        guard let first = self.wants.first?.pace else { return SensorPace(rate: 0) }
+        var merged = first
+        for want in self.wants {
+            merged.rate = max(merged.rate, want.pace.rate)
+            merged.batchLatency = min(merged.batchLatency, want.pace.batchLatency)
+        }
+        if self.isBuffered {
+            do throws(DeviceProblem) {
+                let real = try self.buffer(merged)
+                for want in self.wants where want.sensor !== asking { want.sensor.sink?.paceChanged(real) }
+                return real
+            } catch {
+                self.giveUpBuffer(error.message)
+            }
+        }
+        // There is one rate for all, fast enough for the fastest; a device that keeps its own is read all the same.
+        _ = try? self.setRate(merged.rate)
+        var answer = SensorPace(rate: merged.rate)
+        for want in self.wants {
+            let rate = try want.sensor.poll(at: want.pace.rate, on: self.loop)
+            if want.sensor === asking {
+                answer = SensorPace(rate: rate)
+            } else {
+                want.sensor.sink?.paceChanged(SensorPace(rate: rate))
+            }
+        }
+        return answer
+    }
+
+    private func buffer(_ pace: SensorPace) throws(DeviceProblem) -> SensorPace {
+        let sensors = self.wants.map(\.sensor)
+        if let capture = self.capture {
+            // A buffer that fills cannot be changed.
+            if capture.serves(sensors, at: pace) { return capture.pace }
+            capture.stop()
+            self.capture = nil
+        }
+        let capture = try BufferCapture(self, sensors, at: pace, on: self.loop)
+        self.capture = capture
+        return capture.pace
+    }
+
+    /// Sets the rate nearest at or above the wanted one; returns what the device then says, `nil` when it says nothing.
+    func setRate(_ wanted: Double) throws(DeviceProblem) -> Double? {
+        var result: Double?
+        var tried: Set<String> = []
+        for sensor in self.wants.map(\.sensor) {
+            for name in self.rateAttributes(of: sensor) where self.directory.has(name) {
+                guard tried.insert(name).inserted else { break }
+                let choice = AttributeText.rates((try self.directory.textIfAny(name + "_available")) ?? "")
+                let rate =
+                    choice.first { $0 * (1 + SensorDescription.rateTolerance) >= wanted } ?? choice.last ?? wanted
+                if try self.directory.number(name) != rate {
+                    try self.directory.write(AttributeText.decimal(rate), to: name)
+                }
+                let real = try self.directory.number(name)
+                if SensorLimits.rates.contains(real) { result = min(result ?? real, real) }
+                break
+            }
+        }
+        return result
+    }
+
+    /// Reads attribute by attribute from now on, because the buffer does not work.
+    private func giveUpBuffer(_ reason: String) {
+        self.bufferProblem = reason
+        self.capture?.stop()
+        self.capture = nil
+        for want in self.wants { want.sensor.sink?.methodChanged("read without its buffer: \(reason)") }
+    }
+
+    // MARK: What the capture tells
+
+    /// The buffer was asked to fill and never did.
+    func bufferStaysEmpty(_ reason: String) {
+        self.giveUpBuffer(reason)
+        do throws(DeviceProblem) {
+            _ = try self.apply(for: nil)
+        } catch {
+            self.failed(error)
+        }
+    }
+
+    /// The capture broke, for all its sensors: each tries again by itself.
+    func failed(_ problem: DeviceProblem) {
+        let sensors = self.wants.map(\.sensor)
+        // First of all: a sensor that lets go must not set the buffer up anew for the others.
+        self.wants = []
+        self.capture?.stop()
+        self.capture = nil
+        var problem = problem
+        problem.isFinal = true
+        for sensor in sensors { sensor.sink?.readingFailed(problem) }
+    }
+}

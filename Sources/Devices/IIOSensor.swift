@@ -1,0 +1,188 @@
+import DeviceCore
+import EventLoop
+import Motion
+
+/// One sensor of an industrial I/O device: its attributes, and how their numbers become ours.
+final class IIOSensor: SensorReader {
+    let kind: SensorKind
+    weak var sink: (any ReadingSink)?
+    private let device: IIODevice
+
+    /// One channel as it is read.
+    struct Channel {
+        /// The kernel's name: `accel_x`.
+        var name: String
+        var attribute: String
+        var scale: ChannelScale
+    }
+
+    private(set) var channels: [Channel] = []
+    private var matrix = MountMatrix.identity
+    private var gate = ProximityGate(level: 0)
+    private var row: [Double]
+
+    private var files: [AttributeFile] = []
+    private var timer: PollTimer?
+
+    /// Each reading costs bus transfers between host and device: faster than this, only a buffer makes sense.
+    static let fastestPolling = 200.0
+    /// A reading that takes longer keeps everybody else waiting.
+    static let longestReading: Int64 = 250_000
+
+    init(_ kind: SensorKind, of device: IIODevice) {
+        self.kind = kind
+        self.device = device
+        self.row = [Double](repeating: 0, count: kind.channels.count)
+    }
+
+    /// The kinds of sensor that a device is, by the attributes it has. Whether they are complete is seen later.
+    static func kinds(in directory: AttributeDirectory) -> [SensorKind] {
+        SensorKind.allCases.filter { kind in
+            kind.attributeNames.joined().contains { name in
+                directory.has("in_\(name)_raw") || directory.has("in_\(name)_input")
+            }
+        }
+    }
+
+    // MARK: Probing
+
+    func probe() throws(DeviceProblem) -> SensorFacts {
+        let directory = self.device.directory
+        self.device.reconsider()
+        let names =
+            self.kind.attributeNames.first { names in
+                names.contains { directory.has("in_\($0)_raw") || directory.has("in_\($0)_input") }
+            } ?? self.kind.attributeNames[0]
+        var channels: [Channel] = []
+        for name in names { channels.append(try self.channel(name)) }
+        self.channels = channels
+        var facts = SensorFacts()
+        if self.kind.hasDirection { self.matrix = try self.mountMatrix(&facts) }
+        if self.kind == .proximity { self.gate = ProximityGate(level: try self.nearLevel()) }
+        facts.rates = try self.device.rates(of: self)
+        if self.matrix.keepsAxes { facts.range = self.range() }
+        return facts
+    }
+
+    private func channel(_ name: String) throws(DeviceProblem) -> Channel {
+        let directory = self.device.directory
+        // What the driver has already computed needs no scale; where there is a raw value too, that one is in the buffer.
+        if !directory.has("in_\(name)_raw"), directory.has("in_\(name)_input") {
+            return Channel(
+                name: name, attribute: "in_\(name)_input", scale: try self.scale("in_\(name)_input", 1, offset: 0))
+        }
+        guard directory.has("in_\(name)_raw") else { throw DeviceProblem("in_\(name)_raw is missing") }
+        let scale = try self.attribute("scale", of: name)
+        let offset = try self.attribute("offset", of: name)
+        if scale == nil, self.kind.needsScale {
+            throw DeviceProblem("in_\(self.kind.attributeType)_scale is missing: nobody knows what a reading means")
+        }
+        return Channel(
+            name: name, attribute: "in_\(name)_raw",
+            scale: try self.scale(scale?.name ?? "", scale?.value ?? 1, offset: offset?.value ?? 0))
+    }
+
+    private func scale(_ name: String, _ scale: Double, offset: Double) throws(DeviceProblem) -> ChannelScale {
+        guard let result = ChannelScale(scale: scale, offset: offset, factor: self.kind.factor) else {
+            throw DeviceProblem("\(name) is \(scale), which is no scale")
+        }
+        return result
+    }
+
+    /// A channel's own attribute, or that of all channels of its type.
+    private func attribute(_ suffix: String, of channel: String) throws(DeviceProblem) -> (name: String, value: Double)?
+    {
+        for name in ["in_\(channel)_\(suffix)", "in_\(self.kind.attributeType)_\(suffix)"]
+        where self.device.directory.has(name) {
+            return (name, try self.device.directory.number(name))
+        }
+        return nil
+    }
+
+    /// What udev says comes first: it is how a machine's owner corrects its maker.
+    private func mountMatrix(_ facts: inout SensorFacts) throws(DeviceProblem) -> MountMatrix {
+        var texts: [(name: String, text: String)] = []
+        if self.kind == .accelerometer, let text = self.device.notice.mountMatrix {
+            texts.append(("ACCEL_MOUNT_MATRIX", text))
+        }
+        for name in ["in_\(self.kind.attributeType)_mount_matrix", "in_mount_matrix", "mount_matrix"] {
+            if let text = try self.device.directory.textIfAny(name) { texts.append((name, text)) }
+        }
+        for (name, text) in texts {
+            if let matrix = MountMatrix(text) { return matrix }
+            facts.remarks.append("\(name) is '\(printable(text.prefix(80)))', which is no mount matrix; it is left out")
+        }
+        return .identity
+    }
+
+    private func nearLevel() throws(DeviceProblem) -> Double {
+        if let level = self.device.notice.nearLevel.flatMap({ AttributeText.number($0) }) { return level }
+        for channel in self.channels where self.device.directory.has("in_\(channel.name)_nearlevel") {
+            return try self.device.directory.number("in_\(channel.name)_nearlevel")
+        }
+        return 0
+    }
+
+    /// The largest value the buffer's format can hold, which is what the sensor can show.
+    private func range() -> Double? {
+        var least: Double?
+        for channel in self.channels {
+            guard let largest = self.device.scanFormat(of: channel.name)?.largest else { return nil }
+            least = min(least ?? .infinity, channel.scale.value(largest).magnitude)
+        }
+        return least
+    }
+
+    // MARK: Running
+
+    var method: String { self.device.isBuffered ? "buffered" : "polled" }
+
+    func start(at pace: SensorPace) throws(DeviceProblem) -> SensorPace { try self.device.run(self, at: pace) }
+
+    func stop() { self.device.stop(self) }
+
+    /// Reads the attributes at a rate of our own; returns it.
+    func poll(at rate: Double, on loop: EventLoop) throws(DeviceProblem) -> Double {
+        self.stopPolling()
+        let rate = min(rate, Self.fastestPolling)
+        var files: [AttributeFile] = []
+        for channel in self.channels { files.append(try AttributeFile(self.device.directory, channel.attribute)) }
+        self.files = files
+        self.timer = PollTimer(on: loop, rate: rate) { [weak self] in self?.read(at: $0) }
+        return rate
+    }
+
+    func stopPolling() {
+        self.timer?.cancel()
+        self.timer = nil
+        self.files = []
+    }
+
+    private func read(at time: Timestamp) {
+        do throws(DeviceProblem) {
+            for index in self.files.indices {
+                self.row[index] = self.channels[index].scale.value(try self.files[index].number())
+            }
+            let took = Clock.boottime.now() - time.microseconds
+            guard took <= Self.longestReading else {
+                throw DeviceProblem(passing: "a reading takes \(took / 1_000) ms")
+            }
+        } catch {
+            self.sink?.readingFailed(error)
+            return
+        }
+        self.tell(at: time)
+        self.sink?.readingDone()
+    }
+
+    /// Takes a channel's raw value out of a buffer's scan.
+    func setRaw(_ raw: Int64, of channel: Int) { self.row[channel] = self.channels[channel].scale.value(Double(raw)) }
+
+    /// Hands on the row that was read.
+    func tell(at time: Timestamp) {
+        if self.kind.hasDirection, self.matrix != .identity { self.matrix.turn(&self.row) }
+        if self.kind == .proximity { self.row[0] = self.gate.value(self.row[0]) }
+        let row = self.row
+        self.sink?.reading(at: time, row.span)
+    }
+}

@@ -1,0 +1,107 @@
+#!/usr/bin/python3
+"""A bed of devices for one test: a /sys and /dev of its own, made with umockdev, and changed as the test says.
+
+    umockdev-wrapper device-bed.py COMMANDS
+
+COMMANDS is a fifo; each line is a command, and "done" or "failed: …" answers it on standard output. The first line printed is
+"bed DIRECTORY": programs that have it as UMOCKDEV_DIR, and umockdev preloaded, see these devices and no others.
+
+    add FILE [NAME=VALUE …]       adds what a device description holds, with each @NAME@ replaced, and tells udev's listeners
+    remove DEVICE                 removes a device, and tells them
+    set DEVICE ATTRIBUTE TEXT     replaces an attribute in one step, as a reader sees it
+    lose DEVICE ATTRIBUTE         removes an attribute
+    spoil DEVICE ATTRIBUTE        makes an attribute unreadable
+    heal DEVICE ATTRIBUTE TEXT    makes it readable again
+    event DEVICE ACTION           tells udev's listeners of something
+    pipe NODE                     turns a node into a pipe, which "write NODE HEX" fills and "close NODE" ends
+    ioctl FILE                    answers ioctls as a record says
+
+DEVICE is a path as descriptions have it: /devices/platform/accel/iio:device0.
+"""
+
+import os
+import shlex
+import sys
+
+import gi
+
+gi.require_version("UMockdev", "1.0")
+from gi.repository import UMockdev  # noqa: E402
+
+
+class Bed:
+    def __init__(self):
+        self.testbed = UMockdev.Testbed.new()
+        self.root = self.testbed.get_root_dir()
+        self.pipes = {}
+
+    def attribute(self, device, name):
+        return f"{self.root}/sys{device}/{name}"
+
+    def add(self, file, *values):
+        with open(file) as source:
+            text = source.read()
+        for value in values:
+            name, _, content = value.partition("=")
+            text = text.replace(f"@{name}@", content)
+        # An addition of several devices is told as such: the description is whole before anybody hears of it.
+        self.testbed.add_from_string(text)
+
+    def remove(self, device):
+        self.testbed.uevent(f"/sys{device}", "remove")
+        self.testbed.remove_device(f"/sys{device}")
+
+    def set(self, device, name, text):
+        path = self.attribute(device, name)
+        with open(path + ".new", "w") as file:
+            file.write(text + "\n")
+        os.replace(path + ".new", path)
+
+    def lose(self, device, name):
+        os.unlink(self.attribute(device, name))
+
+    def spoil(self, device, name):
+        self.lose(device, name)
+        os.mkdir(self.attribute(device, name))
+
+    def heal(self, device, name, text):
+        os.rmdir(self.attribute(device, name))
+        self.set(device, name, text)
+
+    def event(self, device, action):
+        self.testbed.uevent(f"/sys{device}", action)
+
+    def pipe(self, node):
+        path = self.root + node
+        os.unlink(path)
+        os.mkfifo(path)
+        # Opened for both, so that neither side ever waits for the other.
+        self.pipes[node] = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+
+    def write(self, node, text):
+        data = bytes.fromhex(text)
+        if os.write(self.pipes[node], data) != len(data):
+            raise OSError("the pipe is full")
+
+    def close(self, node):
+        os.close(self.pipes.pop(node))
+
+    def ioctl(self, file):
+        self.testbed.load_ioctl(None, file)
+
+
+def main():
+    bed = Bed()
+    print("bed", bed.root, flush=True)
+    # Opened for both, so that the end of one writer is not the end of commands.
+    with os.fdopen(os.open(sys.argv[1], os.O_RDWR)) as commands:
+        for line in commands:
+            words = shlex.split(line)
+            try:
+                getattr(bed, words[0])(*words[1:])
+                print("done", flush=True)
+            except Exception as problem:  # Whatever it was, the test must hear of it.
+                print(f"failed: {problem!r}", flush=True)
+
+
+main()
