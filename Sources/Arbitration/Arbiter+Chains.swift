@@ -196,7 +196,9 @@ extension Arbiter {
         self.close(candidate, .taken, chain, into: &actions)
         self.finish(index, from: chain.offered + 1, .consumed, takenBy: self.entry(app)?.id, into: &actions)
         guard let group = self.group(of: chain) else { return }
-        self.won(group, app, epoch: chain.epoch, at: candidate.first.hit.time)
+        self.won(
+            group, app, among: chain.order.map { chain.candidates[$0].app }, epoch: chain.epoch,
+            at: candidate.first.hit.time)
         let position = Int(self.groups[group][app].position)
         if self.groups[group].episode?.epoch == chain.epoch, position >= 0 {
             self.groups[group].episode?.phase = .owned(by: position, isAnswered: true)

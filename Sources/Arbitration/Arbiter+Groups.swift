@@ -225,7 +225,8 @@ extension Arbiter {
         }
         self.groups[group].episode?.phase = .owned(by: winner, isAnswered: false)
         self.groups[group].contest = contest
-        self.won(group, best.app, epoch: episode.epoch, at: best.first.hit.time)
+        self.won(
+            group, best.app, among: episode.candidates.map(\.app), epoch: episode.epoch, at: best.first.hit.time)
     }
 
     /// What put one rank before another: the first key that says so, or its hold on a sticky group.
@@ -236,7 +237,11 @@ extension Arbiter {
     }
 
     /// Notes that an app was served by a group.
-    mutating func won(_ group: Int, _ app: AppHandle, epoch: UInt64, at time: Timestamp) {
+    ///
+    /// - Parameter candidates: Whom it was chosen from. Who came late was not beaten.
+    mutating func won(
+        _ group: Int, _ app: AppHandle, among candidates: [AppHandle], epoch: UInt64, at time: Timestamp
+    ) {
         let configuration = self.groups[group].configuration
         self.groups[group][app].denials = 0
         self.groups[group][app].lastWin = epoch
@@ -244,7 +249,7 @@ extension Arbiter {
         guard configuration.isSticky else { return }
         // A holder that did not fire keeps its hold.
         let others = self.groups[group].holder.map { $0.app != app && $0.holds(at: self.arrivalTime) } ?? false
-        let isBeaten = self.groups[group].holder.map { self.groups[group][$0.app].position >= 0 } ?? false
+        let isBeaten = self.groups[group].holder.map { old in candidates.contains(old.app) } ?? false
         if others, !isBeaten { return }
         self.groups[group].holder = GroupState.Holder(
             app: app, ends: configuration.lease.map { self.arrivalTime + $0 })

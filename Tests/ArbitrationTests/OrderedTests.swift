@@ -85,6 +85,28 @@ import Testing
         #expect(lab.take() == ["1 deliver A a"])
     }
 
+    /// Whoever holds a sticky group loses it to an order that it was part of, to no other.
+    @Test(arguments: zip([true, false], ["Holder", "Third"]))
+    func aHolderThatCameLateWasNotBeaten(_ comesLate: Bool, _ next: String) {
+        let sticky = group(.ordered) {
+            $0.isSticky = true
+            $0.hysteresis = 5
+        }
+        let rules = [
+            rule(for: "Holder", strength: 1), rule(for: "Taker", strength: 9), rule(for: "Third", strength: 3),
+        ]
+        var lab = Lab(Policy(groups: [sticky], rules: rules))
+        for name in ["Holder", "Taker", "Third"] { lab.add(name) }
+        lab.hit(["holder"], at: 0)
+        lab.answer("Holder", 1, .consume)
+        lab.hit(comesLate ? ["taker"] : ["holder", "taker"], at: 2_000)
+        lab.hit(["holder"], at: 2_100)
+        lab.answer("Taker", 2, .consume)
+        // Without a holder among them the strongest is first.
+        lab.hit(["holder", "third"], at: 4_000)
+        #expect(lab.deliveries.last?.id.name == next)
+    }
+
     @Test func anAnswerToNothingChangesNothing() {
         var lab = self.lab()
         lab.answer("Sos", 7, .consume)
