@@ -245,6 +245,6 @@ extension Arbiter {
             self.groups[group][heir.app].position = Int32(truncatingIfNeeded: index)
         }
         self.groups[group].episode = episode
-        self.decide(group, at: self.motionTime, isEager: false, into: &actions)
+        self.decide(group, at: self.reached(group), isEager: false, into: &actions)
     }
 }

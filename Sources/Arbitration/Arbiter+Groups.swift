@@ -123,11 +123,11 @@ extension Arbiter {
     // MARK: Deciding
 
     /// Decides an episode if its time is up, or if waiting cannot change the answer.
-    mutating func settle(_ group: Int, into actions: inout [ArbiterAction]) {
-        switch self.readiness(group) {
+    mutating func settle(_ group: Int, at time: Timestamp, into actions: inout [ArbiterAction]) {
+        switch self.readiness(group, at: time) {
         case .waits: break
-        case .isDue: self.decide(group, at: self.motionTime, isEager: false, into: &actions)
-        case .isCertain: self.decide(group, at: self.motionTime, isEager: true, into: &actions)
+        case .isDue: self.decide(group, at: time, isEager: false, into: &actions)
+        case .isCertain: self.decide(group, at: time, isEager: true, into: &actions)
         }
     }
 
@@ -137,11 +137,11 @@ extension Arbiter {
         case isCertain
     }
 
-    private mutating func readiness(_ group: Int) -> Readiness {
+    private mutating func readiness(_ group: Int, at time: Timestamp) -> Readiness {
         guard let episode = self.groups[group].episode, episode.isCollecting, !episode.candidates.isEmpty else {
             return .waits
         }
-        if episode.closes <= self.motionTime { return .isDue }
+        if episode.closes <= time { return .isDue }
         return episode.configuration.commitsEagerly && !self.canChange(group, episode) ? .isCertain : .waits
     }
 

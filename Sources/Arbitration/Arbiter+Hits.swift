@@ -2,11 +2,14 @@ import Motion
 
 extension Arbiter {
     /// Takes in hits, those of one sample together.
+    ///
+    /// What falls due before one of them runs first. That motion has passed is not said with it: another sensor, which is
+    /// slower, may have hits of earlier times still.
     mutating func hits(_ hits: [Hit], _ lastTrue: LastTrue, into actions: inout [ArbiterAction]) {
         var index = 0
         while index < hits.count {
             let time = hits[index].time
-            self.runMotion(to: time, lastTrue, into: &actions)
+            self.runDue(to: time, lastTrue, into: &actions)
             var touched: [Int] = []
             while index < hits.count, hits[index].time == time {
                 if let group = self.take(hits[index], into: &actions), !touched.contains(group) {
@@ -14,12 +17,18 @@ extension Arbiter {
                 }
                 index += 1
             }
-            for group in touched { self.settle(group, into: &actions) }
+            for group in touched { self.settle(group, at: time, into: &actions) }
         }
     }
 
-    /// Runs what falls due at or before a sample time, in the order of time and epoch.
+    /// Lets motion pass to a sample time.
     mutating func runMotion(to time: Timestamp, _ lastTrue: LastTrue, into actions: inout [ArbiterAction]) {
+        self.runDue(to: time, lastTrue, into: &actions)
+        self.motionTime = max(self.motionTime, time)
+    }
+
+    /// Runs what falls due at or before a sample time, in the order of time and epoch.
+    private mutating func runDue(to time: Timestamp, _ lastTrue: LastTrue, into actions: inout [ArbiterAction]) {
         while true {
             var due: (deadline: Timestamp, epoch: UInt64, group: Int)?
             for group in self.active {
@@ -36,7 +45,6 @@ extension Arbiter {
                 self.active.removeAll { $0 == due.group }
             }
         }
-        self.motionTime = max(self.motionTime, time)
     }
 
     /// Whether a condition has been true since, so that the episode goes on.

@@ -30,7 +30,9 @@ extension Arbiter {
         case .refused(let refusal):
             return .verdict(copy.verdict(hit, entry, app, refusal, epoch: copy.nextEpoch()))
         case .passed(let passage):
-            if let group = copy.admit(hit, entry, app, passage, into: &actions) { copy.settle(group, into: &actions) }
+            if let group = copy.admit(hit, entry, app, passage, into: &actions) {
+                copy.settle(group, at: hit.time, into: &actions)
+            }
         }
         while true {
             if let prospect = copy.prospect(of: entry.app, in: &actions) { return prospect }

@@ -2,7 +2,7 @@ package import Motion
 
 /// Decides who gets the events of motions: hits in, verdicts and deliveries out.
 ///
-/// A value without clock or I/O. There are two times. Sample time comes with hits and with `advance`; windows, quiet,
+/// A value without clock or I/O. There are two times. Sample time comes with hits and motion; windows, quiet,
 /// cooldowns and quotas go by it. Arrival time comes with every input and never decreases; acks and leases go by it. All goes
 /// in through `take`, which appends what has to be done to `actions`, in order.
 package struct Arbiter: Sendable {
@@ -82,6 +82,12 @@ package struct Arbiter: Sendable {
             }
     }
 
+    /// Groups whose motion is not over, as indices into those of the policy.
+    package var openGroups: [Int] { self.active }
+
+    /// The groups that hits of a detector can come to.
+    package func groups(of detector: DetectorID) -> [Int32] { self.entry(detector)?.groups ?? [] }
+
     // MARK: What rules see
 
     /// What rules see of an app; `nil` when there is no such app.
@@ -97,8 +103,13 @@ package struct Arbiter: Sendable {
     mutating func factsChanged(into actions: inout [ArbiterAction]) {
         for group in self.active {
             self.groups[group].episode?.cursor = 0
-            self.settle(group, into: &actions)
+            self.settle(group, at: self.reached(group), into: &actions)
         }
+    }
+
+    /// The sample time that a group has come to: its last hit may be ahead of the motion that has passed for all.
+    func reached(_ group: Int) -> Timestamp {
+        max(self.motionTime, self.groups[group].episode?.lastTrue ?? self.motionTime)
     }
 
     func entry(_ app: AppHandle) -> AppEntry? {
@@ -126,7 +137,7 @@ package struct Arbiter: Sendable {
         let kept = Set(policy.groups.map(\.name))
         for group in self.active where !kept.contains(self.groups[group].configuration.name) {
             if self.groups[group].episode?.isCollecting == true {
-                self.decide(group, at: self.motionTime, isEager: false, into: &actions)
+                self.decide(group, at: self.reached(group), isEager: false, into: &actions)
             }
         }
         var byName: [String: GroupState] = [:]

@@ -29,7 +29,7 @@ package enum ArbiterInput: Sendable {
     case available(DetectorID, Bool)
     /// Something about the device has changed.
     case device(DeviceFacts)
-    /// Hits, in the order of their times, all there are up to the last time.
+    /// Hits, in the order of their times. Those of another sensor may come later with earlier times.
     case hits([Hit])
     /// Sample time passes: there are no more hits up to here.
     case motion(Timestamp)

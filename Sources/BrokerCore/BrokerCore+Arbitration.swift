@@ -53,17 +53,22 @@ extension BrokerCore {
                 self.decide(index, at: arrival)
             }
         }
-        if let time = self.streams[index].engine.time { self.tell(.motion(time), at: arrival) }
+        if let time = self.horizon(of: index, at: arrival) {
+            self.release(upTo: time, at: arrival)
+            self.tell(.motion(time), at: arrival)
+        }
         self.perform(&actions)
     }
 
     /// Runs the groups' deadlines that come at or before a sample, with the hits up to it.
-    private mutating func pass(to time: Timestamp, of stream: Int, at arrival: Timestamp) {
+    private mutating func pass(to sample: Timestamp, of stream: Int, at arrival: Timestamp) {
+        let time = min(sample, self.horizon(besides: stream, at: arrival))
         guard let deadline = self.arbiter.nextMotionDeadline, deadline <= time,
-            self.streams[stream].isNext(time, at: arrival)
+            self.streams[stream].isNext(sample, at: arrival)
         else { return }
-        self.streams[stream].closeBuckets(before: time)
+        self.streams[stream].closeBuckets(before: sample)
         self.decide(stream, at: arrival)
+        self.release(upTo: time, at: arrival)
         self.tell(.motion(time), at: arrival)
     }
 
@@ -74,6 +79,10 @@ extension BrokerCore {
         var earliest = self.arbiter.nextArrivalDeadline
         if let deadline = self.arbiter.nextMotionDeadline {
             let tick = deadline + self.held
+            earliest = min(earliest ?? tick, tick)
+        }
+        if let hit = self.waiting.first {
+            let tick = hit.time + self.held
             earliest = min(earliest ?? tick, tick)
         }
         for index in self.streams.indices {
@@ -89,6 +98,7 @@ extension BrokerCore {
             self.streams[index].tick(at: arrival)
             self.decide(index, at: arrival)
         }
+        self.release(upTo: arrival - self.held, at: arrival)
         self.tell(.motion(arrival - self.held), at: arrival)
         self.perform(&actions)
     }
@@ -109,12 +119,18 @@ extension BrokerCore {
             guard let owner = self.owners[Int(hit.detector.index)] else { continue }
             self.apps[Int(owner.client.index)]?.hits &+= 1
         }
-        self.tell(.hits(self.streams[stream].hits), at: arrival)
+        self.pass(self.streams[stream].hits, of: stream, at: arrival)
         self.streams[stream].hits.removeAll(keepingCapacity: true)
     }
 
     /// Gives the arbiter an input. What it decides waits for `perform`.
     mutating func tell(_ input: ArbiterInput, at arrival: Timestamp) {
+        switch input {
+        case .detector, .policy: self.audiences = nil
+        case .app, .told, .foreground, .sleep, .beginAssertion, .endAssertion, .beginActivity, .endActivity, .leave,
+            .removeDetector, .available, .device, .hits, .motion, .answer:
+            break
+        }
         // Lent for the call: while these are held, the streams do not change.
         let (streams, owners) = (self.streams, self.owners)
         if self.recording != nil { return self.tellAndRecord(input, streams, owners, at: arrival) }

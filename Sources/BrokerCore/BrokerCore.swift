@@ -15,6 +15,10 @@ package struct BrokerCore {
     var decisions: [ArbiterAction] = []
     var apps: [App?] = []
     var streams: [SensorStream] = []
+    /// Hits that wait, in the order of their times, because a slower sensor may have something to say before them.
+    var waiting: [Hit] = []
+    /// Of each group of the policy: the indices of the streams that its apps listen to. `nil`: to be found out anew.
+    var audiences: [Set<Int>]?
     /// What each detector handle stands for.
     private(set) var owners: [DetectorOwner?] = []
     private var freeDetectors: [UInt32] = []
@@ -244,6 +248,8 @@ package struct BrokerCore {
             self.streams[stream].engine.remove(detector.id)
             self.streams[stream].detectors -= 1
         }
+        self.waiting.removeAll { $0.detector == detector.id }
+        self.audiences = nil
         // A sensor that never was and that nobody waits for is forgotten.
         self.streams.removeAll { $0.detectors == 0 && $0.description == nil }
         self.owners[Int(detector.id.index)] = nil
@@ -268,6 +274,7 @@ package struct BrokerCore {
         let isRebuilt = self.streams[index].channels != sensor.channels
         self.streams[index].appear(sensor)
         if isRebuilt {
+            self.release(upTo: nil, at: arrival)
             self.reinstall(sensor.name, at: arrival)
         } else {
             self.setAvailable(sensor.isAvailable, at: arrival) { $0 == sensor.name }
@@ -278,6 +285,7 @@ package struct BrokerCore {
 
     package mutating func sensorsLost(at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         for index in self.streams.indices { self.streams[index].disappear() }
+        self.release(upTo: nil, at: arrival)
         self.setAvailable(false, at: arrival) { _ in true }
         self.perform(&actions)
     }

@@ -118,6 +118,18 @@ package struct SensorStream {
     /// How long after its time a sample may still be under way.
     var held: TimeSpan { (self.inForce?.batchLatency ?? .zero) + Self.underWay }
 
+    /// Whether it has come to a time that has not been: only a trace can.
+    func isAhead(at arrival: Timestamp) -> Bool { self.engine.time.map { $0 > arrival } ?? false }
+
+    /// Whether samples of it may be under way to somebody.
+    var isRead: Bool { self.description != nil && self.detectors > 0 }
+
+    /// The sample time up to which it has said what it had to say, by its last sample or because more is too late.
+    func horizon(at arrival: Timestamp) -> Timestamp {
+        let latest = arrival - self.held
+        return self.engine.time.map { max($0, latest) } ?? latest
+    }
+
     /// When `tick` has something to do, should no sample come before.
     var nextTick: Timestamp? { self.engine.nextDeadline.map { $0 + self.held } }
 

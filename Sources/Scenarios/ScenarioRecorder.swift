@@ -15,7 +15,7 @@ package struct ScenarioRecorder: Sendable {
     private var apps: [AppHandle: App] = [:]
     private var detectors: [DetectorID: Detector] = [:]
     private var device = DeviceFacts()
-    /// Motion that nothing came of; told with the next input, as far as that does not say it itself.
+    /// Motion that nothing came of; told with the next input.
     private var pending: (arrival: Timestamp, motion: Timestamp)?
     /// Why nothing is written any more.
     package private(set) var failure: String?
@@ -64,7 +64,7 @@ package struct ScenarioRecorder: Sendable {
             self.pending = (arrival, max(self.pending?.motion ?? time, time))
             return
         }
-        self.flushPending(before: input)
+        self.flushPending()
         for answer in answers where self.detectors[answer.detector].map({ $0.lastTrue != answer.lastTrue }) ?? false {
             guard let detector = self.detectors[answer.detector], let app = self.apps[detector.app] else { continue }
             self.detectors[answer.detector]?.lastTrue = answer.lastTrue
@@ -75,11 +75,9 @@ package struct ScenarioRecorder: Sendable {
         self.write(events.isEmpty ? [.end] : events, at: arrival)
     }
 
-    /// Hits bring their own motion.
-    private mutating func flushPending(before input: ArbiterInput) {
+    private mutating func flushPending() {
         guard let pending = self.pending else { return }
         self.pending = nil
-        if case .hits(let hits) = input, let first = hits.first, first.time >= pending.motion { return }
         self.write([.motion(pending.motion - self.origin)], at: pending.arrival)
     }
 

@@ -62,7 +62,9 @@ import Testing
         /// Something that a broker could tell its arbiter.
         mutating func step() {
             self.now = self.now + TimeSpan(microseconds: Int64(self.pick(5) * self.pick(60_001)))
-            switch self.pick(24) {
+            switch self.pick(25) {
+            case 24:
+                self.motion = self.motion - .milliseconds(Int64(self.pick(900)))
             case 0...1: self.comeOrGo()
             case 2...4: self.addOrRemoveDetector()
             case 5...12: self.hit()
