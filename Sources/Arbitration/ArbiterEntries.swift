@@ -22,6 +22,13 @@ struct Ledger: Sendable {
     /// The sample time of the last event.
     var lastEvent: Timestamp?
 
+    /// Goes on from a time that is earlier than the last.
+    mutating func rewind(from last: Timestamp, to now: Timestamp) {
+        self.events.rewind(from: last, to: now)
+        self.wakes.rewind(from: last, to: now)
+        self.lastEvent = self.lastEvent.map { min($0, now) }
+    }
+
     /// Whether it says no more than an empty one would.
     func isSpent(at now: Timestamp, arrival: Timestamp, _ settings: AppSettings) -> Bool {
         self.events.isFull(at: now) && self.wakes.isFull(at: now) && self.assertions.isSpent(at: arrival)

@@ -33,6 +33,8 @@ package enum ArbiterInput: Sendable {
     case hits([Hit])
     /// Sample time passes: there are no more hits up to here.
     case motion(Timestamp)
+    /// Sample time goes on from here, which is earlier: what ran ahead of the clock is over.
+    case rewind(Timestamp)
     /// An app answers an event. An epoch that it does not own, or not any more, changes nothing.
     case answer(AppHandle, epoch: UInt64, Answer)
     /// Another policy is in force.
@@ -66,6 +68,7 @@ extension Arbiter {
         case .device(let device): self.update(device, into: &actions)
         case .hits(let hits): self.hits(hits, lastTrue, into: &actions)
         case .motion(let time): self.runMotion(to: time, lastTrue, into: &actions)
+        case .rewind(let time): self.rewind(to: time, into: &actions)
         case .answer(let app, let epoch, let answer): self.answer(app, epoch, answer, into: &actions)
         case .policy(let policy): self.swap(policy, into: &actions)
         }

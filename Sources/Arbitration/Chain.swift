@@ -20,4 +20,15 @@ struct Chain: Sendable {
     var current: Candidate? {
         self.offered < self.order.count ? self.candidates[self.order[self.offered]] : nil
     }
+
+    /// Goes on from a sample time that is earlier: what its apps get from it is of now.
+    mutating func rewind(to now: Timestamp) {
+        for index in self.candidates.indices {
+            self.candidates[index].hits = self.candidates[index].hits.map { held in
+                var held = held
+                held.hit.time = min(held.hit.time, now)
+                return held
+            }
+        }
+    }
 }

@@ -29,6 +29,12 @@ struct TokenBucket: Equatable, Sendable {
         self.fullAt = max(self.fullAt, now) + TimeSpan(microseconds: Self.interval(quota))
     }
 
+    /// Goes on from a time that is earlier than the last: what is missing then is still missing.
+    mutating func rewind(from last: Timestamp, to now: Timestamp) {
+        guard self.fullAt > now else { return }
+        self.fullAt = self.fullAt > last ? now + (self.fullAt - last) : now
+    }
+
     /// Whether nothing would change if it were forgotten.
     func isFull(at now: Timestamp) -> Bool { self.fullAt <= now }
 }

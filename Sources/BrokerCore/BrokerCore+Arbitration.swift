@@ -128,7 +128,7 @@ extension BrokerCore {
         switch input {
         case .detector, .policy: self.audiences = nil
         case .app, .told, .foreground, .sleep, .beginAssertion, .endAssertion, .beginActivity, .endActivity, .leave,
-            .removeDetector, .available, .device, .hits, .motion, .answer:
+            .removeDetector, .available, .device, .hits, .motion, .rewind, .answer:
             break
         }
         // Lent for the call: while these are held, the streams do not change.

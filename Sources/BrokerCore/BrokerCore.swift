@@ -271,13 +271,18 @@ package struct BrokerCore {
         _ sensor: SensorDescription, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
         let index = self.makeStream(for: sensor.name)
-        let isRebuilt = self.streams[index].channels != sensor.channels
+        // A trace that was played ahead of the clock is over; what an engine saw of it is still to come.
+        let wasAhead = self.streams[index].isAhead(at: arrival)
+        let isRebuilt = self.streams[index].channels != sensor.channels || wasAhead
         self.streams[index].appear(sensor)
         if isRebuilt {
             self.release(upTo: nil, at: arrival)
             self.reinstall(sensor.name, at: arrival)
         } else {
             self.setAvailable(sensor.isAvailable, at: arrival) { $0 == sensor.name }
+        }
+        if wasAhead, !self.streams.contains(where: { $0.isAhead(at: arrival) }) {
+            self.tell(.rewind(arrival), at: arrival)
         }
         self.perform(&actions)
         self.steer(&actions)

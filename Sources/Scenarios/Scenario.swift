@@ -48,6 +48,8 @@ package struct Scenario: Equatable, Sendable {
         case policy(File?)
         /// In a recording: there are no more hits up to this sample time.
         case motion(TimeSpan)
+        /// In a recording: sample time goes on from here, which is earlier.
+        case rewind(TimeSpan)
         /// In a recording: when a detector's condition was last true; `nil`: never.
         case lastTrue(AppID, String, TimeSpan?)
         /// Nothing happens, but time passes until here.
@@ -105,7 +107,7 @@ package struct Scenario: Equatable, Sendable {
         "power", "clock", "hit", "consume", "pass", "leave", "policy", "end",
     ]
     /// What only a broker can write down.
-    package static let verbsOfRecordings = ["motion", "true"]
+    package static let verbsOfRecordings = ["motion", "rewind", "true"]
 
     /// The first line of a scenario that somebody wrote.
     static let header = "# jostle scenario 1"
@@ -129,7 +131,7 @@ extension Scenario.Event {
         case .hit: .motion
         case .policy: .policy
         case .app, .state, .foreground, .activity, .assertion, .sleep, .detector, .removeDetector, .available, .answer,
-            .leave, .motion, .lastTrue, .end:
+            .leave, .motion, .rewind, .lastTrue, .end:
             nil
         }
     }

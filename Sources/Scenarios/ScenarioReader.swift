@@ -259,6 +259,7 @@ private struct LineReader {
         case "leave": return .leave(try self.app())
         case "policy": return .policy(try self.policyFile())
         case "motion" where self.isRecording: return .motion(try self.sampleTime(try self.next("a sample time")))
+        case "rewind" where self.isRecording: return .rewind(try self.sampleTime(try self.next("a sample time")))
         case "true" where self.isRecording:
             let id = try self.app()
             return .lastTrue(id, try self.name("a detector"), try self.timeOrNever())

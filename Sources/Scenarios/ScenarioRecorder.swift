@@ -102,7 +102,7 @@ package struct ScenarioRecorder: Sendable {
         }
         switch event {
         case .hit(_, _, _, let lasting, let sample, _): return fits(lasting) && fits(sample)
-        case .motion(let time): return fits(time)
+        case .motion(let time), .rewind(let time): return fits(time)
         case .lastTrue(_, _, let time): return fits(time)
         case .detector(_, let facts): return fits(facts.rest) && facts.rest >= .zero
         case .assertion(_, .begin(_, let warning, _)): return fits(warning) && warning >= .zero
@@ -159,6 +159,7 @@ package struct ScenarioRecorder: Sendable {
             return Self.changes(from: self.device, to: device)
         case .hits(let hits): return self.events(of: hits, at: arrival)
         case .motion(let time): return [.motion(time - self.origin)]
+        case .rewind(let time): return [.rewind(time - self.origin)]
         case .answer(let app, let epoch, let answer):
             guard let owner = self.apps[app] else { return [] }
             return [.answer(owner.id, answer, epoch: epoch &- self.epoch)]

@@ -172,6 +172,7 @@ package struct ScenarioRunner {
             self.freeApps.append(app)
         case .policy: self.swap(Self.files(input))
         case .motion(let time): self.tell(.motion(Timestamp.zero + time))
+        case .rewind(let time): self.tell(.rewind(Timestamp.zero + time))
         case .lastTrue(let id, let name, let time):
             guard let detector = self.detector(id, name) else { return }
             self.lastTrue[detector] = time.map { Timestamp.zero + $0 }
@@ -267,7 +268,7 @@ package struct ScenarioRunner {
         case .power(let power): self.device.power = power
         case .clock(let minute): self.device.minuteOfWeek = minute
         case .app, .detector, .removeDetector, .available, .state, .foreground, .activity, .assertion, .sleep, .hit,
-            .answer, .leave, .policy, .motion, .lastTrue, .end:
+            .answer, .leave, .policy, .motion, .rewind, .lastTrue, .end:
             break
         }
     }

@@ -76,6 +76,7 @@ extension Scenario.Event: CustomStringConvertible {
         case .policy(.none): return "policy"
         case .policy(.some(let file)): return "policy \(Scenario.word(file.name))" + (file.isUser ? " user" : "")
         case .motion(let time): return "motion \(Scenario.text(time))"
+        case .rewind(let time): return "rewind \(Scenario.text(time))"
         case .lastTrue(let id, let name, let time):
             return "true \(id) \(Scenario.word(name)) \(time.map { Scenario.text($0) } ?? "never")"
         case .end: return "end"

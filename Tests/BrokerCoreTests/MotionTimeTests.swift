@@ -4,7 +4,7 @@ import Detection
 import Motion
 import Testing
 
-/// Sample time where sensors differ in it: one is slower than another.
+/// Sample time where sensors differ in it: one is slower than another, or a trace runs ahead of the clock.
 @Suite struct MotionTimeTests {
     private static let gyroscope = SensorDescription(
         name: "gyroscope", channels: ["x", "y", "z"], unit: "rad/s", range: 20, rates: [10], source: "test",
@@ -168,5 +168,43 @@ import Testing
         both.bench.now = both.bench.now + .seconds(2)
         both.bench.core.tick(at: both.bench.now, &both.bench.actions)
         #expect(both.served() == [])
+    }
+
+    /// A trace is played an hour ahead of the clock; then a sensor takes its place, and everything works at once.
+    @Test(arguments: [GroupMode.exclusive, .ordered, .broadcast])
+    func whatRanAheadOfTheClockIsForgotten(_ mode: GroupMode) throws {
+        var settings = AppSettings()
+        settings.cooldown = .seconds(2)
+        settings.quota = Quota(count: 2, period: .seconds(60), burst: 2)
+        var group = GroupConfiguration(name: "g", place: Place(file: "test.conf", line: 1))
+        group.mode = mode
+        group.cooldown = .seconds(3)
+        let rule = Rule(name: "any", place: Place(file: "test.conf", line: 3), effect: .allow, group: "g")
+        let trace = SensorDescription(
+            name: "accelerometer", channels: ["x", "y", "z"], unit: "g", range: 16, rates: [10], source: "test",
+            isSimulated: true)
+        var bench = Bench(policy: Policy(groups: [group], rules: [rule], everyApp: settings), sensor: trace)
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Bench.planar("d", 2))
+        bench.answerClaim()
+        _ = bench.take()
+        let before = bench.now
+        bench.now = bench.now + .seconds(3_600)
+        let ahead = [bench.now.microseconds]
+        let row = [3.0, 0, 1]
+        bench.core.samples(
+            "accelerometer", first: 0, times: ahead.span, values: row.span, at: before, &bench.actions)
+        #expect(bench.events.count == 1)
+        bench.now = before + .milliseconds(10)
+        bench.core.sensorsLost(at: bench.now, &bench.actions)
+        bench.core.sensorAppeared(Bench.sensor, at: bench.now, &bench.actions)
+        bench.answerClaim()
+        _ = bench.take()
+        // Both cooldowns run from now on, as if the last event had just been.
+        bench.feed([3])
+        #expect(bench.events.count == 0)
+        bench.feed([Double](repeating: 0, count: 31) + [3])
+        #expect(bench.events.count == 1)
+        #expect(bench.core.nextTick.map { $0 < bench.now + .seconds(60) } ?? true)
     }
 }

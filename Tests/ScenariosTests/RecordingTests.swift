@@ -65,6 +65,7 @@ import Testing
             switch self.pick(25) {
             case 24:
                 self.motion = self.motion - .milliseconds(Int64(self.pick(900)))
+                if self.pick(4) == 0 { self.tell(.rewind(self.motion)) }
             case 0...1: self.comeOrGo()
             case 2...4: self.addOrRemoveDetector()
             case 5...12: self.hit()
