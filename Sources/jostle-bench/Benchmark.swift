@@ -6,6 +6,7 @@ enum Benchmark: String, CaseIterable {
     case allocations
     case start
     case idle
+    case iio
     case sharing
     case evaluation
     case policy
@@ -16,6 +17,7 @@ enum Benchmark: String, CaseIterable {
         case .allocations: try AllocationBenchmark.run(plan, report)
         case .start: try StartBenchmark.run(plan, report)
         case .idle: try IdleBenchmark.run(plan, report)
+        case .iio: try DeviceBenchmark.run(plan, report)
         case .sharing: try SharingBenchmark.run(plan, report)
         case .evaluation: try EvaluationBenchmark.run(plan, report)
         case .policy: try PolicyBenchmark.run(plan, report)

@@ -1,0 +1,104 @@
+import EventLoop
+import TestSupport
+
+/// What it costs to poll a device 100 times a second for the broker, beside a reader that makes its samples.
+///
+/// The device is a directory of attributes behind umockdev, whose part in each reading is small but counted: the file
+/// stays open. A real device adds the transfers on its bus.
+enum DeviceBenchmark {
+    private static let rate = 100.0
+    private static let seconds = 4.0
+
+    static func run(_ plan: Plan, _ report: (Figure) -> Void) throws(Failure) {
+        var cpu = Pairs()
+        var wakes = Pairs()
+        var all = Pairs()
+        for _ in 0..<plan.rounds {
+            let made = try self.measure(fromDevice: false)
+            let polled = try self.measure(fromDevice: true)
+            cpu.add(ours: polled.reader, baseline: made.reader)
+            wakes.add(ours: polled.wakes, baseline: made.wakes)
+            all.add(ours: polled.all, baseline: made.all)
+        }
+        report(cpu.figure("iio.polled.reader", "ms/s"))
+        report(wakes.figure("iio.polled.wake-ups", "1/s"))
+        report(all.figure("iio.polled.all", "ms/s"))
+    }
+
+    private struct Cost {
+        /// Processor time of the reader in ms a second, and how often it was woken in a second.
+        var reader: Double
+        var wakes: Double
+        /// Processor time of reader, bus, broker and app.
+        var all: Double
+    }
+
+    private static func measure(fromDevice: Bool) throws(Failure) -> Cost {
+        let stage = try Stage()
+        defer { stage.end() }
+        let name = "org.jostle.Sensors1"
+        let reader: BackgroundProgram
+        if fromDevice {
+            reader = try BackgroundProgram(tool: [
+                "umockdev-run", "-d", Programs.source("Tests/Devices/polled.umockdev"), "--",
+                Programs.path(of: "jostle-sensord"), "--bus", stage.bus.address, "--exit-with-bus", "--source",
+                "iio:polled",
+            ])
+            try stage.bus.waitForName(name)
+        } else {
+            reader = try stage.reader(["--source", "synth:noise=0.02g"])
+        }
+        // The program that umockdev-run started, not itself.
+        let pid = try self.owner(of: name, on: stage)
+        let broker = try stage.broker()
+        let app = try stage.baseline(
+            "fanout-client",
+            [
+                "--mode", "event", "--threshold", "2.3", "--every", "10000", "--rest", "1000000", "--app",
+                "org.example.App",
+            ])
+        _ = try app.connected()
+        let pids = [pid, stage.bus.pid, broker.pid, app.pid]
+        let before = try self.account(pids)
+        let sent = try self.sent(on: stage)
+        let began = Clock.monotonic.now()
+        pass(seconds: self.seconds)
+        let after = try self.account(pids)
+        let elapsed = Double(Clock.monotonic.now() - began) / 1_000_000
+        let rate = Double(try self.sent(on: stage) - sent) / elapsed
+        guard abs(rate - self.rate) < self.rate / 10, reader.end == nil else {
+            throw Failure("the broker got \(rate) samples a second, not \(self.rate)")
+        }
+        return Cost(
+            reader: (after.cpu[0] - before.cpu[0]) / 1_000 / elapsed, wakes: (after.waits - before.waits) / elapsed,
+            all: zip(after.cpu, before.cpu).map { $0 - $1 }.reduce(0, +) / 1_000 / elapsed)
+    }
+
+    private static func account(_ pids: [Int32]) throws(Failure) -> (cpu: [Double], waits: Double) {
+        var cpu: [Double] = []
+        for pid in pids { cpu.append(try ProcessAccount.cpuTime(of: pid)) }
+        return (cpu, try ProcessAccount.waits(of: pids[0]))
+    }
+
+    private static func owner(of name: String, on stage: Stage) throws(Failure) -> Int32 {
+        let answer = try stage.bus.busctl([
+            "call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "GetConnectionUnixProcessID", "s", name,
+        ]).stdout
+        guard let pid = Int32(answer.split { " \n".contains($0) }.last ?? "") else {
+            throw Failure("nobody knows who owns \(name): \(answer)")
+        }
+        return pid
+    }
+
+    /// Samples that the accelerometer's reader has sent.
+    private static func sent(on stage: Stage) throws(Failure) -> UInt64 {
+        let answer = try stage.bus.busctl([
+            "get-property", "org.jostle.Sensors1", "/org/jostle/Sensors1/accelerometer", "org.jostle.Sensors1.Sensor",
+            "Sent",
+        ]).stdout
+        guard let count = UInt64(answer.split { " \n".contains($0) }.last ?? "") else {
+            throw Failure("the reader does not tell what it sent: \(answer)")
+        }
+        return count
+    }
+}
