@@ -166,7 +166,6 @@ extension Arbiter {
             self.staleAnswers &+= 1
             return
         }
-        self.apps[Int(app.index)]?.queue.acknowledge(through: epoch)
         if let index = self.chains.firstIndex(where: { $0.epoch == epoch }) {
             let chain = self.chains[index]
             guard chain.current?.app == app else {

@@ -1,9 +1,6 @@
 import Motion
 
 extension Arbiter {
-    /// What an event takes in a queue besides the detector's name.
-    static let eventBytes = 128
-
     /// S5: carries one event to an app, and takes it from the app's quota.
     mutating func deliver(
         _ held: HeldHit, to app: AppHandle, epoch: UInt64, generation: UInt64, answerBy: Timestamp? = nil,
@@ -21,12 +18,6 @@ extension Arbiter {
             (route, reason) = (.store, .stored)
         }
         let index = Int(app.index)
-        if route != .live || terms.reliability == .ack {
-            let fits = self.apps[index]?.queue.keep(
-                epoch: epoch, bytes: Self.eventBytes + held.detector.name.utf8.count,
-                until: self.arrivalTime + terms.lifespan, limit: entry.settings.queueBytes, at: self.arrivalTime)
-            guard fits == true else { return .queueFull }
-        }
         if let quota = entry.settings.quota { self.apps[index]?.ledger.events.spend(quota, at: held.hit.time) }
         if route == .wake, let quota = entry.settings.wakeQuota {
             self.apps[index]?.ledger.wakes.spend(quota, at: held.hit.time)

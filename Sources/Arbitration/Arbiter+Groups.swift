@@ -48,7 +48,7 @@ extension Arbiter {
                         self.verdict(
                             candidate, reason, epoch: epoch, generation: self.generation,
                             self.groups[group].contest)))
-            } else if reason == .queueFull {
+            } else if !reason.isDelivered {
                 actions.append(.repeated(detector.app, held.hit, epoch: epoch, reason))
             }
         case .owned, .decided:

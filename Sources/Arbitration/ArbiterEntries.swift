@@ -11,7 +11,6 @@ struct AppEntry: Sendable {
     /// What policy gives it, as far as it asks for it.
     var settings: AppSettings
     var ledger = Ledger()
-    var queue = KeptEvents()
 }
 
 /// What an app has used up. Outlives its registration, so that leaving and coming back gains nothing.
@@ -33,35 +32,6 @@ struct Ledger: Sendable {
     func isSpent(at now: Timestamp, arrival: Timestamp, _ settings: AppSettings) -> Bool {
         self.events.isFull(at: now) && self.wakes.isFull(at: now) && self.assertions.isSpent(at: arrival)
             && (self.lastEvent.map { $0 + settings.cooldown <= now } ?? true)
-    }
-}
-
-/// What is kept for one app: stored for it, or sent to it and not acknowledged.
-struct KeptEvents: Sendable {
-    private struct Kept: Sendable {
-        var epoch: UInt64
-        var bytes: Int
-        var ends: Timestamp
-    }
-
-    private var kept: [Kept] = []
-    private(set) var bytes = 0
-
-    /// Keeps an event if there is room beside what has not died by now.
-    mutating func keep(epoch: UInt64, bytes: Int, until ends: Timestamp, limit: Int, at now: Timestamp) -> Bool {
-        if self.bytes + bytes > limit { self.drop { $0.ends <= now } }
-        guard self.bytes + bytes <= limit else { return false }
-        self.kept.append(Kept(epoch: epoch, bytes: bytes, ends: ends))
-        self.bytes += bytes
-        return true
-    }
-
-    /// Forgets what an acknowledgement of `epoch` covers: that event and all before it.
-    mutating func acknowledge(through epoch: UInt64) { self.drop { $0.epoch <= epoch } }
-
-    private mutating func drop(_ isDone: (Kept) -> Bool) {
-        self.kept.removeAll(where: isDone)
-        self.bytes = self.kept.reduce(0) { $0 + $1.bytes }
     }
 }
 

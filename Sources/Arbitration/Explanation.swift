@@ -138,7 +138,7 @@ package struct Explanation: Equatable, Sendable {
         var text = "\(kind), \(contest.candidates == 1 ? "1 candidate" : "\(contest.candidates) candidates"), "
         text += contest.isEager ? "decided as soon as it was certain" : "decided when the window closed"
         if let inherits = contest.inherits { text += ", in place of the owner of \(inherits)" }
-        if contest.winner == verdict.id, verdict.reason.isDelivered || verdict.reason == .queueFull {
+        if contest.winner == verdict.id, verdict.reason.stage == .delivery {
             guard let next = contest.next, let own = verdict.rank, let other = contest.nextRank,
                 let key = verdict.decidedBy
             else { return "\(text); nobody else" }
@@ -191,7 +191,10 @@ package struct Explanation: Equatable, Sendable {
         case .passed: return "sent, and passed on"
         case .silent: return "sent, and passed on because no answer came in time"
         case .left: return "sent, and passed on because the app went away"
-        case .queueFull: return "what is kept for the app fills its queue"
+        case .queueFull: return "left out because newer events filled its queue"
+        case .expired: return "given up because it grew too old before the app had it"
+        case .removed: return "given up because what it was for is gone"
+        case .acknowledged: return "sent, and acknowledged"
         default: return ""
         }
     }
@@ -209,9 +212,11 @@ package struct Explanation: Equatable, Sendable {
         case .consumed: return ["\(verdict.takenBy.map(Self.shown) ?? "the app ahead of it") had passed it on"]
         case .budget: return ["those ahead of it had answered sooner"]
         case .gone: return ["it had stayed"]
-        case .queueFull: return ["it had acknowledged earlier events"]
+        case .queueFull: return ["it had read or acknowledged earlier events"]
+        case .expired: return ["it had read or acknowledged it sooner"]
+        case .removed: return ["its detector had stayed"]
         case .outranked: return Self.outranking(verdict)
-        case .sent, .woken, .stored, .taken, .passed, .silent, .left: return []
+        case .sent, .woken, .stored, .taken, .passed, .silent, .left, .acknowledged: return []
         }
     }
 

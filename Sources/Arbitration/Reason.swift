@@ -42,8 +42,14 @@ package enum Reason: UInt8, Word {
     case silent
     /// It was offered the event and went away.
     case left
-    /// What is kept for the app fills its queue already.
+    /// Newer events filled its queue before it could be sent.
     case queueFull
+    /// It grew too old before the app had it.
+    case expired
+    /// Its detector was removed, or somebody else was to react after all.
+    case removed
+    /// The app said that it has it.
+    case acknowledged
 
     package enum Stage: UInt8, Comparable, Sendable, CaseIterable {
         case identity, alive, rule, limits, group, delivery
@@ -69,7 +75,8 @@ package enum Reason: UInt8, Word {
         case .denied, .noRule: .rule
         case .quota, .wakeQuota, .appCooldown, .groupCooldown: .limits
         case .outranked, .late, .consumed, .budget, .gone: .group
-        case .sent, .woken, .stored, .taken, .passed, .silent, .left, .queueFull: .delivery
+        case .sent, .woken, .stored, .taken, .passed, .silent, .left, .queueFull, .expired, .removed, .acknowledged:
+            .delivery
         }
     }
 
@@ -98,9 +105,28 @@ package enum Reason: UInt8, Word {
         case .silent: "S5.silent"
         case .left: "S5.left"
         case .queueFull: "S5.queue-full"
+        case .expired: "S5.expired"
+        case .removed: "S5.removed"
+        case .acknowledged: "S5.acknowledged"
         }
     }
 
+    /// Whether it is the word on an event that was kept, after the verdict.
+    package var isEnd: Bool {
+        switch self {
+        case .queueFull, .expired, .removed, .acknowledged: true
+        case .mismatch, .suspended, .dead, .denied, .noRule, .quota, .wakeQuota, .appCooldown, .groupCooldown,
+            .outranked,
+            .late, .consumed, .budget, .gone, .sent, .woken, .stored, .taken, .passed, .silent, .left:
+            false
+        }
+    }
+
+    /// Whether the event it stands for may still come to its end.
+    package var isOpen: Bool { self == .sent || self == .woken || self == .stored || self.isEnd }
+
     /// Whether an event went out to the app or is kept for it.
-    package var isDelivered: Bool { self.stage == .delivery && self != .queueFull }
+    package var isDelivered: Bool {
+        self.stage == .delivery && self != .queueFull && self != .expired && self != .removed
+    }
 }

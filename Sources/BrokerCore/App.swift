@@ -14,15 +14,20 @@ package struct App {
     package internal(set) var delivered: UInt64 = 0
     /// Times that it was refused, by policy or because another app was to react.
     package internal(set) var denied: UInt64 = 0
-    /// Events it did not get because it does not read.
-    package internal(set) var dropped: UInt64 = 0
+    /// Events sent to it again.
+    package internal(set) var redelivered: UInt64 = 0
+    /// Times that it was told of events it does not get.
+    package internal(set) var gaps: UInt64 = 0
     package private(set) var lastEvent: Event?
     /// The user behind the connection.
     package let user: UInt32
     /// Which registration this is, counted from 1; no two are the same.
     package let registration: UInt64
     package let registered: Timestamp
-    private var sequence: UInt64 = 0
+    /// What is due to it.
+    package internal(set) var queue: EventQueue
+    /// Its queue is among those that are looked after.
+    var isBusy = false
     /// By the number of the reason; empty before the first.
     private var tallies: [Tally] = []
 
@@ -41,23 +46,24 @@ package struct App {
         package var epoch: UInt64
     }
 
-    init(id: AppID, proof: IdentityProof, user: UInt32, registration: UInt64, at arrival: Timestamp) {
+    init(
+        id: AppID, proof: IdentityProof, user: UInt32, registration: UInt64, queue: EventQueue, at arrival: Timestamp
+    ) {
         self.id = id
         self.proof = proof
         self.user = user
         self.registration = registration
         self.registered = arrival
+        self.queue = queue
     }
 
-    /// Makes the app's next event. Numbers count what was due, so that a receiver sees what it missed.
-    mutating func take(_ delivery: Delivery, _ isSimulated: Bool) -> Event {
-        self.sequence &+= 1
-        let event = Event(
-            sequence: self.sequence, epoch: delivery.epoch, generation: delivery.generation, time: delivery.hit.time,
-            detector: delivery.detector, peak: delivery.hit.peak, isSimulated: isSimulated,
-            isClipped: delivery.hit.isClipped)
+    /// Makes the app's next event. Returns it if it is to be sent at once and then is done with.
+    mutating func take(
+        _ delivery: Delivery, _ isSimulated: Bool, at now: Timestamp, _ actions: inout [QueueAction]
+    ) -> Event? {
+        let (event, goesAtOnce) = self.queue.add(delivery, isSimulated: isSimulated, at: now, &actions)
         self.lastEvent = event
-        return event
+        return goesAtOnce ? event : nil
     }
 
     /// Takes in a reason for which it got no event, or none more.
@@ -65,7 +71,7 @@ package struct App {
         guard !reason.isDelivered else { return }
         switch reason.stage {
         case .identity, .alive, .rule, .limits, .group: self.denied &+= 1
-        case .delivery: self.dropped &+= 1
+        case .delivery: break
         }
         if self.tallies.isEmpty { self.tallies = Array(repeating: Tally(), count: Reason.allCases.count) }
         let index = Int(reason.rawValue)

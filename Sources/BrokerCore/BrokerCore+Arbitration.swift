@@ -17,15 +17,7 @@ extension BrokerCore {
     ) {
         self.recording?.files = files
         self.tell(.policy(policy), at: arrival)
-        self.perform(&actions)
-    }
-
-    /// Takes an app's answer to an event. One that the app does not have, or not any more, changes nothing.
-    package mutating func answer(
-        _ client: ClientID, epoch: UInt64, _ answer: Answer, at arrival: Timestamp, _ actions: inout [BrokerAction]
-    ) throws(Refusal) {
-        guard self.app(client) != nil else { throw .unknownClient }
-        self.tell(.answer(client.handle, epoch: epoch, answer), at: arrival)
+        self.limitQueues(at: arrival, &actions)
         self.perform(&actions)
     }
 
@@ -85,6 +77,7 @@ extension BrokerCore {
             let tick = hit.time + self.held
             earliest = min(earliest ?? tick, tick)
         }
+        if let deadline = self.queueDeadline { earliest = min(earliest ?? deadline, deadline) }
         for index in self.streams.indices {
             guard let tick = self.streams[index].nextTick else { continue }
             earliest = min(earliest ?? tick, tick)
@@ -168,42 +161,45 @@ extension BrokerCore {
 
     /// Turns what the arbiter decided into actions, and counts it.
     mutating func perform(_ actions: inout [BrokerAction]) {
-        guard !self.decisions.isEmpty else { return }
         for decision in self.decisions {
             switch decision {
             case .deliver(let delivery): self.deliver(delivery, &actions)
-            case .verdict(let verdict): self.keep(verdict)
+            case .verdict(let verdict): self.keep(verdict, &actions)
             case .repeated(let app, let hit, let epoch, let reason):
                 self.apps[Int(app.index)]?.count(reason, epoch: epoch, at: hit.time)
-            case .life(let app, let effect): actions.append(.life(ClientID(app.index), effect))
+            case .life(let app, let effect):
+                actions.append(.life(ClientID(app.index), effect))
+                if case .changed(let change) = effect { self.stateChanged(of: app, change, &actions) }
             case .assertion, .activity: break
             }
         }
         self.decisions.removeAll(keepingCapacity: true)
+        self.pumpQueues(at: self.arbiter.arrivalTime, &actions)
     }
 
-    private mutating func keep(_ verdict: Verdict) {
+    private mutating func keep(_ verdict: Verdict, _ actions: inout [BrokerAction]) {
         let index = Int(verdict.app.index)
         guard let app = self.apps[index] else { return }
         self.apps[index]?.count(verdict.reason, epoch: verdict.epoch, at: verdict.time)
         self.recent.keep(VerdictRecord(verdict: verdict, user: app.user, registration: app.registration))
+        self.revoke(after: verdict, &actions)
     }
 
     private mutating func deliver(_ delivery: Delivery, _ actions: inout [BrokerAction]) {
-        let index = Int(delivery.app.index)
-        switch delivery.route {
-        case .live:
-            // A detector that was removed in the meantime makes no events.
-            guard let owner = self.owners[Int(delivery.hit.detector.index)] else { return }
-            let stream = self.index(of: owner.sensor)
-            let isSimulated = stream.flatMap { self.streams[$0].description?.isSimulated } ?? false
-            guard let event = self.apps[index]?.take(delivery, isSimulated), let app = self.apps[index] else { return }
-            self.recent.keep(event, of: app)
-            actions.append(.deliver(ClientID(delivery.app.index), event))
-        case .store, .wake:
-            // Apps are here as long as they are connected, and then they can receive.
-            self.apps[index]?.dropped &+= 1
+        // A detector that was removed in the meantime makes no events.
+        guard let owner = self.owners[Int(delivery.hit.detector.index)] else { return }
+        let stream = self.index(of: owner.sensor)
+        let isSimulated = stream.flatMap { self.streams[$0].description?.isSimulated } ?? false
+        // Whether it goes or waits is the queue's to know, whatever the route.
+        self.enqueue(delivery, isSimulated, &actions)
+    }
+
+    /// Who lost an event that it had been offered must not act on it later.
+    private mutating func revoke(after verdict: Verdict, _ actions: inout [BrokerAction]) {
+        if verdict.reason == .silent || verdict.reason == .passed || verdict.reason == .left {
+            self.revoke(verdict.epoch, from: verdict.app, &actions)
         }
+        if let inherited = verdict.contest?.inherits, verdict.isDelivered { self.revoke(inherited, &actions) }
     }
 }
 

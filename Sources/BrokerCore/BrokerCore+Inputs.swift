@@ -5,6 +5,8 @@ package import Motion
 package enum BrokerAnswer {
     case done
     case effective([EffectiveDetector])
+    /// How many events are kept for the app.
+    case kept(Int)
     case refused(Refusal)
 }
 
@@ -15,8 +17,8 @@ extension BrokerCore {
     ) -> BrokerAnswer {
         do throws(Refusal) {
             switch input {
-            case .register(let client, let app, let entrance):
-                try self.register(client, app, entrance, at: arrival, &actions)
+            case .register(let client, let app, let entrance, let user):
+                try self.register(client, app, entrance, user: user, at: arrival, &actions)
             case .leave(let client):
                 self.leave(client, at: arrival, &actions)
             case .addDetectors(let client, let requests):
@@ -38,8 +40,10 @@ extension BrokerCore {
                 try self.mute(for: span, at: arrival)
             case .pause(let isPaused):
                 self.pause(isPaused, at: arrival, &actions)
-            case .answer(let client, let epoch, let answer):
-                try self.answer(client, epoch: epoch, answer, at: arrival, &actions)
+            case .answer(let client, let event, let answer):
+                try self.answer(client, event, answer, at: arrival, &actions)
+            case .subscribe(let client, let since):
+                return .kept(try self.subscribe(client, since: since, at: arrival, &actions))
             case .policy(let policy):
                 self.swap(policy, at: arrival, &actions)
             case .foreground(let report):
@@ -60,8 +64,13 @@ extension BrokerCore {
                 self.end(id, of: client, at: arrival, &actions)
             case .tick:
                 self.tick(at: arrival, &actions)
-            case .outcome(let client, let delivered):
-                self.outcome(client, delivered: delivered)
+            case .sent(let client, let event): self.sent(client, event)
+            case .sentMark(let client, let mark): self.sent(client, mark)
+            case .unsent(let client, let event): self.unsent(client, event, at: arrival, &actions)
+            case .unsentMark(let client, let mark): self.unsent(client, mark, &actions)
+            case .room(let client, let bytes): self.room(client, bytes, at: arrival, &actions)
+            case .persisted(let event): self.persisted(event)
+            case .restored(let events): self.restore(events, at: arrival, &actions)
             }
             return .done
         } catch {

@@ -31,6 +31,13 @@ package struct BrokerCore {
     private var anonymous: UInt32 = 0
     /// What is written down while somebody asked for it.
     var recording: Recording?
+    /// What a queue wants, until it is passed on.
+    var queueActions: [QueueAction] = []
+    /// Apps whose queues are not idle, and some whose were not a moment ago.
+    var busy: [Int] = []
+    var absent: [AbsentApp] = []
+    /// Not later than the first time at which a queue has something to do.
+    var queueDeadline: Timestamp?
     /// Samples before this are not looked at, because the device itself vibrated.
     package private(set) var mutedUntil = Timestamp.zero
     /// Somebody switched motion off: no sensor is claimed until it is switched on again.
@@ -75,7 +82,8 @@ package struct BrokerCore {
         }
         self.registrations &+= 1
         self.apps[index] = App(
-            id: app, proof: entrance.proof, user: user, registration: self.registrations, at: arrival)
+            id: app, proof: entrance.proof, user: user, registration: self.registrations,
+            queue: self.takeQueue(of: app, user), at: arrival)
         self.tell(.app(client.handle, app, entrance), at: arrival)
         self.appCount += 1
         self.perform(&actions)
@@ -88,6 +96,9 @@ package struct BrokerCore {
         self.perform(&actions)
         // In one order, because handles that become free are given out again.
         for detector in app.detectors.values.sorted(by: { $0.id < $1.id }) { self.drop(detector) }
+        // Who has it now is settled: what is left is its own.
+        if let left = self.app(client) { self.keepQueue(of: left, &actions) }
+        self.busy.removeAll { $0 == Int(client.index) }
         self.apps[Int(client.index)] = nil
         self.appCount -= 1
         self.steer(&actions)
@@ -120,9 +131,12 @@ package struct BrokerCore {
         }
         try self.checkPaces(compiled)
         for (request, detector) in zip(requests, compiled) {
-            self.install(detector, request, for: client, at: arrival)
+            self.install(detector, request, for: client, at: arrival, &actions)
         }
         self.perform(&actions)
+        // Who says what it listens to wants to hear it, and what was kept for it first.
+        self.apps[Int(client.index)]?.queue.listen(at: arrival, &self.queueActions)
+        self.settleQueue(Int(client.index), &actions)
         self.steer(&actions)
         return compiled.map { self.effective($0) }
     }
@@ -136,6 +150,7 @@ package struct BrokerCore {
             guard let detector = self.apps[Int(client.index)]?.detectors.removeValue(forKey: name) else { continue }
             self.tell(.removeDetector(detector.id), at: arrival)
             self.drop(detector)
+            self.discard(client, name, at: arrival, &actions)
         }
         self.perform(&actions)
         self.steer(&actions)
@@ -216,12 +231,14 @@ package struct BrokerCore {
     }
 
     private mutating func install(
-        _ detector: CompiledDetector, _ request: DetectorRequest, for client: ClientID, at arrival: Timestamp
+        _ detector: CompiledDetector, _ request: DetectorRequest, for client: ClientID, at arrival: Timestamp,
+        _ actions: inout [BrokerAction]
     ) {
         if let old = self.app(client)?.detectors[request.name] {
             if old.request == request { return }
             self.tell(.removeDetector(old.id), at: arrival)
             self.drop(old)
+            self.discard(client, request.name, at: arrival, &actions)
         }
         let id = self.makeDetectorID(DetectorOwner(client: client, sensor: detector.sensor))
         let stream = self.makeStream(for: detector.sensor)
@@ -391,14 +408,5 @@ package struct BrokerCore {
         }
         self.mutedUntil = max(self.mutedUntil, arrival + span)
         for index in self.streams.indices { self.streams[index].engine.mute(until: self.mutedUntil) }
-    }
-
-    package mutating func outcome(_ client: ClientID, delivered: Bool) {
-        guard client.index < self.apps.count else { return }
-        if delivered {
-            self.apps[Int(client.index)]?.delivered &+= 1
-        } else {
-            self.apps[Int(client.index)]?.dropped &+= 1
-        }
     }
 }

@@ -14,8 +14,8 @@ package struct ClientID: Hashable, Comparable, Sendable {
 ///
 /// The same inputs in the same order give the same actions, live or offline.
 package enum BrokerInput: Sendable {
-    /// A client registered; the shell has made sure that it owns the name, and read its app file.
-    case register(ClientID, AppID, AppEntrance)
+    /// A client of a user registered; the shell has made sure that it owns the name, and read its app file.
+    case register(ClientID, AppID, AppEntrance, user: UInt32)
     /// The client, or the name it registered, left the bus.
     case leave(ClientID)
     case addDetectors(ClientID, [DetectorRequest])
@@ -33,8 +33,10 @@ package enum BrokerInput: Sendable {
     case mute(TimeSpan)
     /// Motion is switched off, or on again.
     case pause(Bool)
-    /// An app says whether it has the event of an epoch or leaves it to the next.
-    case answer(ClientID, epoch: UInt64, Answer)
+    /// An app says that it has an event and all before it, or leaves it to the next.
+    case answer(ClientID, EventName, Answer)
+    /// An app wants what is kept for it; `since`: the last event that it is done with.
+    case subscribe(ClientID, since: EventName?)
     /// Another policy is in force.
     case policy(Policy)
     /// Which app is said to be in the foreground.
@@ -50,8 +52,18 @@ package enum BrokerInput: Sendable {
     case endActivity(ClientID, ActivityID)
     /// Time passed without anything else happening.
     case tick
-    /// What became of an event: it went out, or its receiver did not read and it was left out.
-    case outcome(ClientID, delivered: Bool)
+    /// An event went out.
+    case sent(ClientID, Event)
+    case sentMark(ClientID, Mark)
+    /// It did not, because its receiver does not read. `room` follows when it does.
+    case unsent(ClientID, Event)
+    case unsentMark(ClientID, Mark)
+    /// A client that did not read has, and so many bytes may be sent to it.
+    case room(ClientID, Int)
+    /// What was to be put on the disk is there.
+    case persisted(StoredEvent)
+    /// What was on the disk when the broker started, by app in the order of its numbers.
+    case restored([StoredEvent])
 }
 
 /// What the broker has to do next, in order.
@@ -62,39 +74,12 @@ package enum BrokerAction: Equatable, Sendable {
     case deliver(ClientID, Event)
     /// Tell an app, and take back what it holds.
     case life(ClientID, LifeEffect)
-}
-
-/// What a winning app receives.
-package struct Event: Equatable, Sendable {
-    /// Per app, from 1, rising by one.
-    package var sequence: UInt64
-    package var epoch: UInt64
-    /// The policy that decided, counted from 1.
-    package var generation: UInt64
-    /// The time of the sample that decided.
-    package var time: Timestamp
-    /// The app's own name for the detector.
-    package var detector: String
-    /// The largest value the detector's quantity has had since its condition became true.
-    package var peak: Double
-    /// The samples were made or replayed, not measured now.
-    package var isSimulated: Bool
-    /// A sample that led to it lay at the limit of the sensor's range.
-    package var isClipped: Bool
-
-    package init(
-        sequence: UInt64, epoch: UInt64, generation: UInt64, time: Timestamp, detector: String, peak: Double,
-        isSimulated: Bool, isClipped: Bool = false
-    ) {
-        self.sequence = sequence
-        self.epoch = epoch
-        self.generation = generation
-        self.time = time
-        self.detector = detector
-        self.peak = peak
-        self.isSimulated = isSimulated
-        self.isClipped = isClipped
-    }
+    case mark(ClientID, Mark)
+    /// Put an event on the disk, or take it from there.
+    case persist(StoredEvent)
+    case forget(StoredEvent)
+    /// A kept event came to its end.
+    case ended(AppID, Event, EventEnd)
 }
 
 /// Why the broker did not do what a client asked. Nothing of the request was done.

@@ -10,6 +10,9 @@ package struct BrokerLimits: Equatable, Sendable {
     package var optionsPerDetector: Int = 32
     package var optionBytes: Int = 16_384
 
+    /// Apps that left the bus and for which events are kept.
+    package var absentApps: Int = 64
+
     /// Longest time for which motion is silenced at once, in µs.
     package var mute: Int64 = 10_000_000
 
@@ -24,6 +27,7 @@ package struct BrokerLimits: Equatable, Sendable {
     /// Names as the bus shows them.
     package var table: [String: UInt64] {
         let own: [String: UInt64] = [
+            "absent-apps": UInt64(self.absentApps),
             "apps": UInt64(self.apps),
             "detectors": UInt64(self.detectors),
             "detectors-per-app": UInt64(self.detectorsPerApp),

@@ -32,6 +32,15 @@ struct RecentVerdicts {
         }
     }
 
+    /// An event that was kept for an app came to its end. Of several in one decision the last says it.
+    mutating func end(_ event: Event, of app: App, _ reason: Reason) {
+        self.records.updateNewest {
+            $0.verdict.epoch == event.epoch && $0.registration == app.registration
+        } _: {
+            if $0.verdict.reason.isOpen { $0.verdict.reason = reason }
+        }
+    }
+
     mutating func keep(_ event: Event, of app: App) {
         self.events.append(
             Sent(

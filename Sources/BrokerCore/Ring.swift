@@ -17,6 +17,17 @@ struct Ring<Element> {
         return nil
     }
 
+    /// Changes the newest that fits.
+    mutating func updateNewest(where fits: (Element) -> Bool, _ body: (inout Element) -> Void) {
+        for index in (0..<self.count).reversed() {
+            let slot = self.slot(index)
+            guard var element = self.slots[slot], fits(element) else { continue }
+            body(&element)
+            self.slots[slot] = element
+            return
+        }
+    }
+
     /// From the oldest to the newest.
     func all(where fits: (Element) -> Bool) -> [Element] {
         var found: [Element] = []

@@ -61,6 +61,14 @@ extension Connection {
         self.send(message, timeout: timeout, then: then)
     }
 
+    /// Calls a method whose answer does not matter, and gets none.
+    package func tell<each T: WireValue>(_ target: CallTarget, _ member: String, _ arguments: repeat each T) {
+        guard let message = try? Message(callTo: target, member) else { return }
+        message.write(repeat each arguments)
+        message.setNoReply()
+        self.send(message)
+    }
+
     /// Calls a method and runs the loop until the answer is there. For command-line tools, which have nothing else to do;
     /// never from a handler, which the loop itself runs.
     package func callAndWait<each T: WireValue>(
@@ -105,12 +113,8 @@ extension Connection {
 
     /// Tells the bus something whose answer does not matter.
     func callBus<each T: WireValue>(_ member: String, _ arguments: repeat each T) {
-        guard
-            let message = try? Message(callTo: CallTarget(DBUS_SERVICE_DBUS, Self.busPath, DBUS_INTERFACE_DBUS), member)
-        else { return }
-        message.write(repeat each arguments)
-        message.setNoReply()
-        self.send(message)
+        self.tell(
+            CallTarget(DBUS_SERVICE_DBUS, Self.busPath, DBUS_INTERFACE_DBUS), member, repeat each arguments)
     }
 
     private static var busPath: ObjectPath { ObjectPath(literal: "/org/freedesktop/DBus") }

@@ -21,18 +21,26 @@ package struct FlowWindow: Equatable, Sendable {
     /// Messages left out, ever.
     package private(set) var dropped: UInt64 = 0
 
-    /// A ping is due after this many bytes.
-    package static let pingAfter = 64 << 10
     /// With this many bytes out, messages are left out.
+    package var limit: Int
+
+    /// A ping is due after this many bytes, or after half of what may be out.
+    package static let pingAfter = 64 << 10
+    /// What may be out, unless it is said.
     package static let limit = 256 << 10
 
-    package init() {}
+    package init(limit: Int = FlowWindow.limit) {
+        self.limit = limit
+    }
+
+    /// Bytes that may be sent now.
+    package var room: Int { max(0, self.limit - self.unconfirmed) }
 
     /// Asks whether a message of `bytes` may go. `mayPing` is false while too many pings are open elsewhere.
     ///
     /// A message beyond the limit goes when nothing else is out, or it never would.
     package mutating func offer(_ bytes: Int, mayPing: Bool = true) -> Verdict {
-        guard self.unconfirmed == 0 || bytes <= Self.limit - self.unconfirmed else {
+        guard self.unconfirmed == 0 || bytes <= self.limit - self.unconfirmed else {
             self.dropped += 1
             self.isFull = true
             return .drop
@@ -48,7 +56,9 @@ package struct FlowWindow: Equatable, Sendable {
     }
 
     /// True when a ping is due and none is open.
-    package var needsPing: Bool { !self.isPingOpen && (self.unconfirmed >= Self.pingAfter || self.isFull) }
+    package var needsPing: Bool {
+        !self.isPingOpen && (self.isFull || self.unconfirmed >= max(1, min(Self.pingAfter, self.limit / 2)))
+    }
 
     /// A ping goes out that `offer` did not ask for.
     package mutating func pingSent() {

@@ -13,12 +13,19 @@ package final class PacedSender {
     package final class Peer {
         package let name: String
         package fileprivate(set) var window = FlowWindow()
+        /// Called with the bytes that may be sent, when something was left out and there may be room again.
+        package var onRoom: ((Int) -> Void)?
+        /// `onRoom` is due.
+        fileprivate var isRefused = false
         /// Since when a ping has been due that could not be sent.
         fileprivate var waitingSince: Int64?
         fileprivate var isQueued = false
         fileprivate var header: SignalHeader?
 
         fileprivate init(_ name: String) { self.name = name }
+
+        /// How much may be sent to it that it has not read.
+        package func setLimit(_ bytes: Int) { self.window.limit = bytes }
     }
 
     private struct Waiting {
@@ -29,6 +36,10 @@ package final class PacedSender {
     package private(set) var openPings = 0
     /// Peers for which a ping is due and too many were open, in order of asking.
     private var waiting: [Waiting] = []
+    /// Peers that are to be told of room and of which no open ping will tell.
+    private var refused: [Waiting] = []
+    private var timer: EventLoop.TimerID?
+    private let loop: EventLoop
     private let patience: Int64
 
     /// The system bus allows 128 pending replies to a connection; half of them are left for other calls.
@@ -39,8 +50,11 @@ package final class PacedSender {
     /// - Parameter patience: microseconds after which a peer that cannot be asked is believed to read.
     package init(on connection: Connection, patience: Int64 = 1_000_000) {
         self.connection = connection
+        self.loop = connection.loop
         self.patience = patience
     }
+
+    deinit { if let timer { self.loop.cancel(timer) } }
 
     package func peer(_ uniqueName: String) -> Peer { Peer(uniqueName) }
 
@@ -51,7 +65,10 @@ package final class PacedSender {
         from path: ObjectPath, _ interface: StaticString, _ member: StaticString, to peer: Peer, size: Int,
         _ body: (inout WireWriter) -> Void
     ) -> Bool {
-        guard let connection = self.connection, connection.canSend else { return false }
+        guard let connection = self.connection, connection.canSend else {
+            self.refuse(peer)
+            return false
+        }
         if let since = peer.waitingSince { self.trust(peer, since) }
         if peer.header?.fits(path, interface, member) != true {
             peer.header = SignalHeader(from: path, interface, member, to: peer.name)
@@ -69,8 +86,46 @@ package final class PacedSender {
         } else if peer.window.needsPing, peer.waitingSince == nil {
             self.request(peer)
         }
+        if verdict == .drop { self.refuse(peer) }
         return verdict != .drop
     }
+
+    // MARK: Word of room
+
+    /// Remembers that a peer is to be told of room. The answer to an open ping will tell, or else time.
+    private func refuse(_ peer: Peer) {
+        guard peer.onRoom != nil, !peer.isRefused else { return }
+        peer.isRefused = true
+        if !peer.window.isPingOpen { self.wait(for: peer) }
+    }
+
+    private func wait(for peer: Peer) {
+        self.refused.append(Waiting(peer: peer))
+        guard self.refused.count == 1 else { return }
+        if let timer { return self.loop.reschedule(timer, after: self.patience) }
+        self.timer = self.loop.schedule(after: self.patience) { [weak self] in self?.patienceEnded() }
+    }
+
+    private func patienceEnded() {
+        let peers = self.refused.compactMap(\.peer)
+        self.refused = []
+        for peer in peers where peer.isRefused {
+            if let since = peer.waitingSince { self.trust(peer, since) }
+            self.look(at: peer)
+        }
+    }
+
+    /// Tells a peer of room, or sees to it that there will be word of it.
+    private func look(at peer: Peer) {
+        guard peer.isRefused, !peer.window.isPingOpen else { return }
+        if peer.window.needsPing, peer.waitingSince == nil { self.request(peer) }
+        if peer.window.isPingOpen { return }
+        guard !peer.window.needsPing else { return self.wait(for: peer) }
+        peer.isRefused = false
+        peer.onRoom?(peer.window.room)
+    }
+
+    // MARK: Pings
 
     /// Believes a peer that could not be asked for long enough.
     private func trust(_ peer: Peer, _ since: Int64) {
@@ -109,6 +164,7 @@ package final class PacedSender {
             case .success: peer.window.pingAnswered()
             case .failure(let error): self.pingFailed(peer, error)
             }
+            self.look(at: peer)
         }
         while self.openPings < Self.pingLimit, !self.waiting.isEmpty {
             guard let next = self.waiting.removeFirst().peer else { continue }

@@ -81,7 +81,21 @@ public struct EffectiveDetector: Hashable, Sendable {
 
 /// An event: a detector of ours was hit, and the broker decided that we react.
 public struct MotionEvent: Hashable, Sendable {
-    /// Counts what was due to this app, from 1. A number left out is an event that we were too slow for.
+    /// What an event is known by, beyond one run of a program.
+    public struct Name: Hashable, Sendable {
+        /// The event's number.
+        public var sequence: UInt64
+        /// The event's epoch.
+        public var epoch: UInt64
+
+        /// The name of an event that an earlier run has had.
+        public init(sequence: UInt64, epoch: UInt64) {
+            self.sequence = sequence
+            self.epoch = epoch
+        }
+    }
+
+    /// Counts what was due to this app, from 1. Numbers left out stand in an `EventGap`.
     public var sequence: UInt64
     /// One number for one decision of the broker, never used twice.
     public var epoch: UInt64
@@ -95,8 +109,36 @@ public struct MotionEvent: Hashable, Sendable {
     public var isSimulated: Bool
     /// A sample that led to it lay at the limit of the sensor's range: the motion may have been harder than the peak says.
     public var isClipped: Bool
+    /// The broker sends the event again until we answer it.
+    public var wantsAck: Bool
+    /// We may pass the event on until then: CLOCK_BOOTTIME microseconds; `nil` when nobody is next.
+    public var answerBy: UInt64?
+    /// It was sent before, and we may have had it.
+    public var isRedelivered: Bool
+    /// The event is on the broker's disk and outlives it.
+    public var isPersistent: Bool
     /// When the event reached us: CLOCK_BOOTTIME microseconds.
     public var received: UInt64
+
+    /// What it is known by.
+    public var name: Name { Name(sequence: self.sequence, epoch: self.epoch) }
+}
+
+/// Events that were due to us and that we do not get.
+public struct EventGap: Hashable, Sendable {
+    /// The first number.
+    public var first: UInt64
+    /// The last number.
+    public var last: UInt64
+    /// How many gave way to newer ones because we did not read.
+    public var dropped: UInt64
+    /// How many grew too old.
+    public var expired: UInt64
+    /// How many had lost what they were for.
+    public var removed: UInt64
+
+    /// How many there are.
+    public var count: UInt64 { self.last &- self.first &+ 1 }
 }
 
 /// Why something could not be done.

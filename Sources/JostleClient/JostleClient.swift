@@ -11,6 +11,8 @@ import Protocol
 ///     try client.add([Detector("skip", preset: "shake")])
 ///     try client.run()
 ///
+/// An event that wants an answer is acknowledged when `onEvent` returns, unless `answersByItself` is switched off.
+///
 /// If the broker goes and comes back, or the bus does, the client registers again with all its detectors.
 ///
 /// Not `Sendable`: use it from one thread. `run` drives it; a program with a loop of its own watches `descriptor` and
@@ -28,26 +30,38 @@ public final class JostleClient {
 
     /// Called with every event.
     public var onEvent: (MotionEvent) -> Void = { _ in }
+    /// Called with the numbers of events that we do not get, before the next one that we get.
+    public var onGap: (EventGap) -> Void = { _ in }
+    /// Called when all that was kept for us when we subscribed has come, with the number of the last such event.
+    public var onCaughtUp: (UInt64) -> Void = { _ in }
+    /// Whether events that want an answer are acknowledged when `onEvent` returns, and copies of them left unheard.
+    public var answersByItself = true
     /// Called when the broker is there with all our detectors (`true`) and when it is gone (`false`).
     public var onBrokerChange: (Bool) -> Void = { _ in }
     /// Called when the broker came back and does not take our detectors any more.
     public var onRefusal: (JostleError) -> Void = { _ in }
 
-    private let loop: EventLoop
-    private let connection: Connection
+    let loop: EventLoop
+    let connection: Connection
     private let names: NameWatch
     private let app: String
     /// The broker's unique name; only its events count.
-    private var broker: String?
+    private(set) var broker: String?
     private var isBrokerKnown = false
     /// Our object at the broker, once registered there.
-    private var object: ObjectPath?
+    private(set) var object: ObjectPath?
     private var detectors: [Detector] = []
     private var isRunning = false
-    private var forgeries: UInt64 = 0
-    /// Events that came while a call waited for its answer: whoever called learns the answer first.
-    private var early: [MotionEvent] = []
-    private var isCalling = false
+    var forgeries: UInt64 = 0
+    /// What came while a call waited for its answer: whoever called learns the answer first.
+    var early: [Arrival] = []
+    var isCalling = false
+    /// The event that `onEvent` is at.
+    var current: MotionEvent?
+    /// Events that we answered lately.
+    var answered: [MotionEvent.Name] = []
+    /// We subscribed, and do so again when the broker comes back.
+    private var isSubscribed = false
 
     /// Signals that pretended to be events of ours, or to come from the bus, and were left unheard.
     public var refusedSignals: UInt64 { self.forgeries &+ self.names.forgeries }
@@ -77,7 +91,9 @@ public final class JostleClient {
         self.connection = Connection(
             to: address, on: self.loop, names: app.isEmpty ? [] : [app], retry: .upTo(microseconds: 2_000_000))
         self.names = NameWatch(on: self.connection)
-        self.connection.onSignal(InterfaceName.app, "Event") { [unowned self] in self.received($0) }
+        self.connection.onSignal(InterfaceName.app, "Event") { [unowned self] in self.receivedEvent($0) }
+        self.connection.onSignal(InterfaceName.app, "Gap") { [unowned self] in self.receivedGap($0) }
+        self.connection.onSignal(InterfaceName.app, "CaughtUp") { [unowned self] in self.receivedCaughtUp($0) }
         self.connection.onReady = { [unowned self] in self.names.refresh() }
         self.connection.onLost = { [unowned self] in self.names.forgetAll() }
     }
@@ -135,6 +151,26 @@ public final class JostleClient {
         }
     }
 
+    /// Asks for the events that are kept for us and not yet expired, in order; `onCaughtUp` follows them. Call it before
+    /// `add`, or what happens in between comes first.
+    ///
+    /// - Parameter event: the last event that we are done with, of an earlier run.
+    /// - Returns: how many events are kept.
+    @discardableResult
+    public func subscribe(since event: MotionEvent.Name? = nil) throws(JostleError) -> UInt64 {
+        self.isCalling = true
+        defer { self.callEnded() }
+        do throws(BusError) {
+            let reply = try self.connection.callAndWait(
+                try self.target(), "Subscribe", SubscribeOptions.options(since: event.map { ($0.sequence, $0.epoch) }))
+            self.isSubscribed = true
+            let results = try reply.read(reply: [String: Value].self)
+            return if case .uint64(let count) = results[SubscribeOptions.kept] { count } else { 0 }
+        } catch {
+            throw JostleError(error)
+        }
+    }
+
     // MARK: Running
 
     /// Handles events until `stop`.
@@ -172,7 +208,7 @@ public final class JostleClient {
 
     // MARK: The broker
 
-    private func target() throws(BusError) -> CallTarget {
+    func target() throws(BusError) -> CallTarget {
         guard let broker, let object else { throw .disconnected("not registered with the broker") }
         return CallTarget(broker, object, InterfaceName.app.description)
     }
@@ -204,9 +240,21 @@ public final class JostleClient {
             do throws(BusError) {
                 let (object, _) = try result.take().read(reply: ObjectPath.self, [String: Value].self)
                 self.object = object
+                if self.isSubscribed { self.subscribeAgain(try self.target()) }
                 self.addAgain(try self.target())
             } catch {
                 self.onRefusal(JostleError(error))
+            }
+        }
+    }
+
+    private func subscribeAgain(_ target: CallTarget) {
+        let last = self.answered.last.map { ($0.sequence, $0.epoch) }
+        self.connection.call(target, "Subscribe", SubscribeOptions.options(since: last)) { [weak self] result in
+            do throws(BusError) {
+                _ = try result.take()
+            } catch {
+                self?.onRefusal(JostleError(error))
             }
         }
     }
@@ -221,41 +269,6 @@ public final class JostleClient {
                 self.onRefusal(JostleError(error))
             }
         }
-    }
-
-    /// Anybody can send us a signal of this name: only the broker's, about our own object, is an event.
-    private func received(_ message: borrowing Message) {
-        guard let broker, let object, message.isFrom(broker), message.isAt(object),
-            let body = EventCodec.read(message)
-        else {
-            self.forgeries &+= 1
-            return
-        }
-        let event = MotionEvent(
-            sequence: body.sequence, epoch: body.epoch, time: body.time.wire, detector: body.detector,
-            peak: body.peak, isSimulated: body.isSimulated, isClipped: body.isClipped,
-            received: UInt64(max(0, Clock.boottime.now())))
-        if self.isCalling || !self.early.isEmpty {
-            self.early.append(event)
-        } else {
-            self.onEvent(event)
-        }
-    }
-
-    /// Lets the events that waited follow, once the caller has gone on.
-    private func callEnded() {
-        self.isCalling = false
-        guard !self.early.isEmpty else { return }
-        // A timer makes the descriptor readable, for programs with a loop of their own.
-        self.loop.once(after: 0) { [weak self] in self?.deliverEarly() }
-    }
-
-    private func deliverEarly() {
-        // The end of a call that is under way asks for it again.
-        guard !self.isCalling else { return }
-        let events = self.early
-        self.early = []
-        for event in events { self.onEvent(event) }
     }
 }
 

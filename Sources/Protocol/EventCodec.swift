@@ -11,6 +11,10 @@ package enum EventCodec {
         static let generation = "policy-generation"
         static let simulated = "simulated"
         static let clipped = "clipped"
+        static let ack = "ack"
+        static let answerBy = "answer-by"
+        static let redelivered = "redelivered"
+        static let persistent = "persistent"
     }
 
     /// An event as it travels.
@@ -26,6 +30,14 @@ package enum EventCodec {
         package var isSimulated: Bool
         /// A sample that led to it lay at the limit of the sensor's range.
         package var isClipped: Bool
+        /// The event is sent again until it is acknowledged.
+        package var wantsAck = false
+        /// The app may leave the event to the next until then.
+        package var answerBy: Timestamp?
+        /// It was sent before, and may have come.
+        package var isRedelivered = false
+        /// It outlives the broker.
+        package var isPersistent = false
 
         package init(
             sequence: UInt64, epoch: UInt64, time: Timestamp, detector: String, peak: Double, generation: UInt64,
@@ -45,22 +57,25 @@ package enum EventCodec {
         package static let none = Body(
             sequence: 0, epoch: 0, time: .zero, detector: "", peak: 0, generation: 0, isSimulated: false)
 
-        /// What else there is to say; `simulated` and `clipped` only when it is.
+        /// What else there is to say; a yes only when it is one.
         private var details: [String: Value] {
             var details: [String: Value] = [Key.generation: .uint64(self.generation)]
-            if self.isSimulated { details[Key.simulated] = .boolean(true) }
-            if self.isClipped { details[Key.clipped] = .boolean(true) }
+            if let answerBy { details[Key.answerBy] = .uint64(answerBy.wire) }
+            for (key, isSo) in self.flags where isSo { details[key] = .boolean(true) }
             return details
+        }
+
+        private var flags: [(String, Bool)] {
+            [
+                (Key.simulated, self.isSimulated), (Key.clipped, self.isClipped), (Key.ack, self.wantsAck),
+                (Key.redelivered, self.isRedelivered),
+                (Key.persistent, self.isPersistent),
+            ]
         }
 
         /// The same as a property's value.
         package var structure: Wire {
             Wire(self.sequence, self.epoch, self.time.wire, self.detector, self.peak, self.details)
-        }
-
-        /// About how many bytes the message takes on the bus, header included.
-        package var size: Int {
-            280 + self.detector.utf8.count + (self.isSimulated ? 24 : 0) + (self.isClipped ? 24 : 0)
         }
     }
 
@@ -75,6 +90,10 @@ package enum EventCodec {
                 details.entry(Key.generation, event.generation)
                 if event.isSimulated { details.entry(Key.simulated, true) }
                 if event.isClipped { details.entry(Key.clipped, true) }
+                if event.wantsAck { details.entry(Key.ack, true) }
+                if let answerBy = event.answerBy { details.entry(Key.answerBy, answerBy.wire) }
+                if event.isRedelivered { details.entry(Key.redelivered, true) }
+                if event.isPersistent { details.entry(Key.persistent, true) }
             }
         }
     }
@@ -86,9 +105,14 @@ package enum EventCodec {
         else { return nil }
         let details = body.fields.5
         let generation: UInt64 = if case .uint64(let count) = details[Key.generation] { count } else { 0 }
-        return Body(
+        var event = Body(
             sequence: body.fields.0, epoch: body.fields.1, time: time, detector: body.fields.3, peak: body.fields.4,
             generation: generation, isSimulated: details[Key.simulated] == .boolean(true),
             isClipped: details[Key.clipped] == .boolean(true))
+        event.wantsAck = details[Key.ack] == .boolean(true)
+        if case .uint64(let until) = details[Key.answerBy] { event.answerBy = Timestamp(wire: until) }
+        event.isRedelivered = details[Key.redelivered] == .boolean(true)
+        event.isPersistent = details[Key.persistent] == .boolean(true)
+        return event
     }
 }

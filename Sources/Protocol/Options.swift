@@ -54,6 +54,19 @@ package struct OptionReader {
         }
     }
 
+    /// An event: its sequence and its epoch.
+    package func event(_ key: String) throws(BusError) -> (sequence: UInt64, epoch: UInt64)? {
+        switch self.options[key] {
+        case nil: return nil
+        case .structure(let fields):
+            if fields.count == 2, case .uint64(let sequence) = fields[0], case .uint64(let epoch) = fields[1] {
+                return (sequence, epoch)
+            }
+            throw self.wrongType(key, "an event '(tt)'", .structure(fields))
+        case .some(let other): throw self.wrongType(key, "an event '(tt)'", other)
+        }
+    }
+
     private func wrongType(_ key: String, _ expected: String, _ found: Value) -> BusError {
         .invalidConfiguration("\(self.subject): \(key) is \(expected), not a \(found.typeName)")
     }

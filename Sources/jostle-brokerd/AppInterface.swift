@@ -22,10 +22,16 @@ enum AppInterface {
                 try client.checkOwner(call)
                 try client.removeDetectors(names)
             },
-            Method("Ack", in: ["epoch", "answer"]) {
-                (client: Client, call: MethodCall, epoch: UInt64, answer: String) throws(BusError) in
+            Method("Ack", in: ["sequence", "epoch", "answer"]) {
+                (client: Client, call: MethodCall, sequence: UInt64, epoch: UInt64, answer: String) throws(BusError)
+                in
                 try client.checkOwner(call, "answer its events")
-                try client.acknowledge(epoch, answer)
+                try client.acknowledge(EventName(sequence: sequence, epoch: epoch), answer)
+            },
+            Method(later: "Subscribe", in: ["options"], out: ["results"], as: [String: Value].self) {
+                (client: Client, call: MethodCall, options: [String: Value]) throws(BusError) in
+                try client.checkOwner(call, "subscribe to its events")
+                try client.subscribe(options, call)
             },
         ],
         properties: [
@@ -38,7 +44,16 @@ enum AppInterface {
             Property("Hits", .never) { (client: Client) in client.appState?.hits ?? 0 },
             Property("Delivered", .never) { (client: Client) in client.appState?.delivered ?? 0 },
             Property("Denied", .never) { (client: Client) in client.appState?.denied ?? 0 },
-            Property("Dropped", .never) { (client: Client) in client.appState?.dropped ?? 0 },
+            Property("Dropped", .never) { (client: Client) in client.appState?.queue.dropped ?? 0 },
+            Property("Expired", .never) { (client: Client) in client.appState?.queue.expired ?? 0 },
+            Property("Redelivered", .never) { (client: Client) in client.appState?.redelivered ?? 0 },
+            Property("Gaps", .never) { (client: Client) in client.appState?.gaps ?? 0 },
+            Property("Unacknowledged", .never) { (client: Client) in
+                UInt64(client.appState?.queue.unacknowledgedCount ?? 0)
+            },
+            Property("StaleAcks", .never) { (client: Client) in client.appState?.queue.staleAcks ?? 0 },
+            Property("QueuedBytes", .never) { (client: Client) in UInt64(client.appState?.queue.bytes ?? 0) },
+            Property("UnreadBytes", .never) { (client: Client) in UInt64(client.peer.window.unconfirmed) },
             Property("LastEvent", .never) { (client: Client) in
                 (client.appState?.lastEvent?.body
                     ?? EventCodec.Body.none).structure
@@ -46,7 +61,9 @@ enum AppInterface {
         ],
         signals: [
             SignalDescription(
-                "Event", ["event"], Structure<UInt64, UInt64, UInt64, String, Double, [String: Value]>.self)
+                "Event", ["event"], Structure<UInt64, UInt64, UInt64, String, Double, [String: Value]>.self),
+            SignalDescription("Gap", ["gap"], GapCodec.Wire.self),
+            SignalDescription("CaughtUp", ["mark"], CaughtUpCodec.Wire.self),
         ])
 }
 
@@ -59,13 +76,27 @@ extension Client {
         guard call.sender == self.uniqueName else { throw .accessDenied("only the app itself can \(what)") }
     }
 
-    func acknowledge(_ epoch: UInt64, _ word: String) throws(BusError) {
+    /// Answers before anything that was kept is sent, so that the app knows what is coming.
+    func subscribe(_ options: [String: Value], _ call: MethodCall) throws(BusError) {
+        let reader = try OptionReader(options, of: "Subscribe", known: SubscribeOptions.known)
+        let since = try reader.event(SubscribeOptions.since).map { EventName(sequence: $0.sequence, epoch: $0.epoch) }
+        do throws(Refusal) {
+            try self.service.input { (core, now, actions) throws(Refusal) in
+                let count = try core.subscribe(self.id, since: since, at: now, &actions)
+                call.reply([SubscribeOptions.kept: Value.uint64(UInt64(count))])
+            }
+        } catch {
+            throw BusError(error)
+        }
+    }
+
+    func acknowledge(_ event: EventName, _ word: String) throws(BusError) {
         guard let answer = Answer(rawValue: word) else {
             throw .invalidArguments("an answer is 'consume' or 'pass', not '\(printable(word))'")
         }
         do throws(Refusal) {
             try self.service.input { (core, now, actions) throws(Refusal) in
-                try core.answer(self.id, epoch: epoch, answer, at: now, &actions)
+                try core.answer(self.id, event, answer, at: now, &actions)
             }
         } catch {
             throw BusError(error)

@@ -9,7 +9,8 @@ import Protocol
 enum BrokerInterface {
     /// What this broker can do that another version might not.
     static let features = [
-        "broadcast", "exclusive", "explain", "foreground", "mute", "ordered", "pause", "policy", "presets",
+        "ack", "broadcast", "exclusive", "explain", "foreground", "mute", "ordered", "pause", "policy", "presets",
+        "subscribe",
     ]
 
     static let table = Interface<BrokerService>(

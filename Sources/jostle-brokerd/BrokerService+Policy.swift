@@ -65,6 +65,7 @@ extension BrokerService {
         try? self.input { (core, now, actions) throws(Refusal) in
             core.swap(policy, from: recorded, at: now, &actions)
         }
+        self.limitPeers()
         self.policyFiles = files.map(\.name)
         self.object?.changed("PolicyGeneration", of: BrokerInterface.table)
         self.object?.changed("PolicyFiles", of: BrokerInterface.table)

@@ -28,6 +28,8 @@ final class BrokerService {
     private var clientsByID: [Client?] = []
     private var freeIDs: [UInt32] = []
     private var actions: [BrokerAction] = []
+    /// What follows from what could not be sent: it is performed after what was being performed.
+    private var returned: [BrokerAction] = []
     private var lastArrival = Timestamp.zero
     private var timer: EventLoop.TimerID?
     /// When the timer runs, while it does.
@@ -121,18 +123,54 @@ final class BrokerService {
             case .release(let sensor): self.sensors.release(sensor)
             case .deliver(let client, let event): self.deliver(event, to: client)
             case .life(let client, let effect): self.clientsByID[Int(client.index)]?.perform(effect)
+            case .mark(let client, let mark): self.deliver(mark, to: client)
+            // What is on no disk lives as long as the broker.
+            case .persist, .forget: break
+            case .ended(let app, let event, let end):
+                self.log.debug("event \(event.sequence) of \(app): \(end.reason.name)")
             }
         }
         self.actions.removeAll(keepingCapacity: true)
+        guard !self.returned.isEmpty else { return }
+        swap(&self.actions, &self.returned)
+        self.performActions()
     }
 
     private func deliver(_ event: Event, to id: ClientID) {
         guard let client = self.clientsByID[Int(id.index)], let object = client.object else { return }
-        let body = event.body
-        let isSent = self.sender.signal(
-            from: object.path, InterfaceName.app, "Event", to: client.peer, size: body.size
-        ) { EventCodec.write(body, to: &$0) }
-        self.core.outcome(id, delivered: isSent)
+        // Once something came back, all that follows must, or the order were lost.
+        if !self.core.isHeld(id) {
+            let body = event.body
+            let isSent = self.sender.signal(
+                from: object.path, InterfaceName.app, "Event", to: client.peer, size: event.bytes
+            ) { EventCodec.write(body, to: &$0) }
+            if isSent { return self.core.sent(id, event) }
+        }
+        self.core.unsent(id, event, at: self.arrival(), &self.returned)
+    }
+
+    private func deliver(_ mark: Mark, to id: ClientID) {
+        guard let client = self.clientsByID[Int(id.index)], let object = client.object else { return }
+        if !self.core.isHeld(id), self.send(mark, from: object.path, to: client.peer) {
+            return self.core.sent(id, mark)
+        }
+        self.core.unsent(id, mark, &self.returned)
+    }
+
+    private func send(_ mark: Mark, from path: ObjectPath, to peer: PacedSender.Peer) -> Bool {
+        switch mark {
+        case .gap(let gap):
+            let body = GapCodec.Body(
+                first: gap.first, last: gap.last, dropped: UInt64(gap.losses.dropped),
+                expired: UInt64(gap.losses.expired), removed: UInt64(gap.losses.removed))
+            return self.sender.signal(from: path, InterfaceName.app, "Gap", to: peer, size: Mark.bytes) {
+                GapCodec.write(body, to: &$0)
+            }
+        case .caughtUp(let mark):
+            return self.sender.signal(from: path, InterfaceName.app, "CaughtUp", to: peer, size: Mark.bytes) {
+                CaughtUpCodec.write(mark.last, to: &$0)
+            }
+        }
     }
 
     func inputSensorsLost() {
@@ -223,6 +261,11 @@ final class BrokerService {
                 self.admit(call, to: client, answer)
             })
         client.object = object
+        client.peer.setLimit(self.core.busShare(of: client.id))
+        client.peer.onRoom = { [weak self, weak client] bytes in
+            guard let self, let client, client.object != nil else { return }
+            try? self.input { (core, now, actions) throws(Refusal) in core.room(client.id, bytes, at: now, &actions) }
+        }
         self.bus.export(object)
         self.log.debug("\(client.app.isAnonymous ? client.uniqueName : client.app.name) registered")
         self.answerRegistrations(of: client)
@@ -272,6 +315,11 @@ final class BrokerService {
         if let index = self.freeIDs.popLast() { return ClientID(index) }
         self.clientsByID.append(nil)
         return ClientID(UInt32(self.clientsByID.count - 1))
+    }
+
+    /// Policy says how much the bus may hold for each client.
+    func limitPeers() {
+        for client in self.clients.values { client.peer.setLimit(self.core.busShare(of: client.id)) }
     }
 
     /// Silences motion while the device itself vibrates.
@@ -329,7 +377,7 @@ final class BrokerService {
                 guard let object = client.object, let app = self.core.app(client.id) else { return nil }
                 return Structure(
                     object.path, client.app.name, client.stateName, UInt32(clamping: app.detectors.count), app.hits,
-                    app.delivered, app.denied, app.dropped)
+                    app.delivered, app.denied, app.queue.dropped)
             }
             call.reply(rows)
         }
@@ -339,9 +387,14 @@ final class BrokerService {
 extension Event {
     /// The event as it travels.
     var body: EventCodec.Body {
-        EventCodec.Body(
+        var body = EventCodec.Body(
             sequence: self.sequence, epoch: self.epoch, time: self.time, detector: self.detector, peak: self.peak,
             generation: self.generation, isSimulated: self.isSimulated, isClipped: self.isClipped)
+        body.wantsAck = self.wantsAck
+        body.answerBy = self.answerBy
+        body.isRedelivered = self.isRedelivered
+        body.isPersistent = self.isPersistent
+        return body
     }
 }
 

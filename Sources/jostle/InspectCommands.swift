@@ -85,6 +85,8 @@ struct Inspection {
         var delivered: UInt64
         var denied: UInt64
         var dropped: UInt64
+        /// What its object shows besides; empty when it has just left.
+        var properties: [String: Value]
 
         var json: String {
             var line = JSONLine()
@@ -96,6 +98,13 @@ struct Inspection {
             line.add("delivered", self.delivered)
             line.add("denied", self.denied)
             line.add("dropped", self.dropped)
+            line.add("expired", self.properties.count("Expired"))
+            line.add("redelivered", self.properties.count("Redelivered"))
+            line.add("gaps", self.properties.count("Gaps"))
+            line.add("unacknowledged", self.properties.count("Unacknowledged"))
+            line.add("stale_acks", self.properties.count("StaleAcks"))
+            line.add("queued_bytes", self.properties.count("QueuedBytes"))
+            line.add("unread_bytes", self.properties.count("UnreadBytes"))
             return line.text
         }
     }
@@ -107,17 +116,19 @@ struct Inspection {
             let row = $0.fields
             return AppRow(
                 path: row.0, id: row.1, state: row.2, detectors: row.3, hits: row.4, delivered: row.5, denied: row.6,
-                dropped: row.7)
+                dropped: row.7, properties: (try? service.properties(row.0, InterfaceName.app)) ?? [:])
         }
     }
 
     private func table(of apps: [AppRow]) -> Table {
         var table = Table(
-            ["APP", "STATE", "DETECTORS", "HITS", "DELIVERED", "DENIED", "DROPPED"], right: [2, 3, 4, 5, 6])
+            ["APP", "STATE", "DETECTORS", "HITS", "DELIVERED", "DENIED", "DROPPED", "EXPIRED", "UNACKED"],
+            right: [2, 3, 4, 5, 6, 7, 8])
         for app in apps {
             table.add([
                 app.id.isEmpty ? "(no name)" : app.id, app.state, "\(app.detectors)", "\(app.hits)",
-                "\(app.delivered)", "\(app.denied)", "\(app.dropped)",
+                "\(app.delivered)", "\(app.denied)", "\(app.dropped)", "\(app.properties.count("Expired"))",
+                "\(app.properties.count("Unacknowledged"))",
             ])
         }
         return table

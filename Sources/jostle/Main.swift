@@ -21,6 +21,8 @@ struct Main {
         static let every = CommandOption.value("every", "TIME", "with --when: the time between looks")
         static let rest = CommandOption.value("rest", "TIME", "with --when: the time without another hit")
         static let count = CommandOption.value("count", "N", "end after N events")
+        static let kept = CommandOption.flag(
+            "kept", "begin with the events that are kept for the app, and say when they end")
         static let sensor = CommandOption.value("sensor", "NAME", "the sensor (default: the accelerometer)")
         static let rate = CommandOption.value("rate", "HZ", "samples a second (default: 50)")
         static let length = CommandOption.value("for", "TIME", "end after so long")
@@ -94,7 +96,8 @@ struct Main {
             CommandSyntax(
                 "watch", "register detectors and print their events",
                 options: [
-                    Option.json, Option.app, Option.count, Option.when, Option.sensor, Option.every, Option.rest,
+                    Option.json, Option.app, Option.kept, Option.count, Option.when, Option.sensor, Option.every,
+                    Option.rest,
                 ],
                 arguments: [presetArgument]),
             CommandSyntax("pause", "switch motion off for all apps; no sensor runs until 'jostle resume'"),
@@ -238,7 +241,8 @@ struct Main {
             }
             try WatchCommand(
                 detectors: try self.detectors(arguments), app: arguments.value(of: Option.app) ?? "", loop: loop,
-                bus: JostleClient.Bus(bus), isJSON: arguments.has(Option.json), count: count, terminal: terminal
+                bus: JostleClient.Bus(bus), isJSON: arguments.has(Option.json), count: count,
+                subscribes: arguments.has(Option.kept), terminal: terminal
             ).run()
         case "on":
             try OnCommand(

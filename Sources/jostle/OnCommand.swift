@@ -21,6 +21,7 @@ struct OnCommand {
             var running = 0
             client.onEvent = { event in
                 guard running < Self.commandLimit else {
+                    client.pass(event)
                     return complain("\(event.detector): \(Self.commandLimit) commands are still at work; left out")
                 }
                 var command = ChildProcess.Command(program, Array(self.command.dropFirst()))
@@ -33,6 +34,7 @@ struct OnCommand {
                     complain("cannot run '\(printable(program))': \(error)")
                 }
             }
+            client.onGap = { complain($0.line) }
             client.onRefusal = { complain("\($0)") }
             stopOnSignals(self.loop) { client.stop() }
             try client.connect()
@@ -51,7 +53,7 @@ extension MotionEvent {
         [
             "JOSTLE_DETECTOR=\(self.detector)", "JOSTLE_SEQUENCE=\(self.sequence)", "JOSTLE_EPOCH=\(self.epoch)",
             "JOSTLE_TIME=\(self.time)", "JOSTLE_PEAK=\(self.peak)", "JOSTLE_SIMULATED=\(self.isSimulated ? 1 : 0)",
-            "JOSTLE_CLIPPED=\(self.isClipped ? 1 : 0)",
+            "JOSTLE_CLIPPED=\(self.isClipped ? 1 : 0)", "JOSTLE_REDELIVERED=\(self.isRedelivered ? 1 : 0)",
         ]
     }
 }

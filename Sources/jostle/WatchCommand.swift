@@ -13,6 +13,8 @@ struct WatchCommand {
     var isJSON: Bool
     /// End after so many events; `nil`: never.
     var count: Int?
+    /// Ask for what is kept for the app first.
+    var subscribes: Bool
     let terminal: Terminal
 
     func run() throws(CommandFailure) {
@@ -25,12 +27,20 @@ struct WatchCommand {
                 left = left.map { $0 - 1 }
                 if left == 0 { client.stop() }
             }
+            client.onGap = { gap in
+                if !self.terminal.print(self.isJSON ? gap.json : self.terminal.styled(gap.line, .dim)) { client.stop() }
+            }
+            client.onCaughtUp = { last in
+                let line = self.isJSON ? "{\"caught_up\":\(last)}" : self.terminal.styled("nothing more is kept", .dim)
+                if !self.terminal.print(line) { client.stop() }
+            }
             client.onBrokerChange = { isThere in
                 complain(isThere ? "the broker is back" : "the broker is gone; waiting for it")
             }
             client.onRefusal = { complain("\($0)") }
             stopOnSignals(self.loop) { client.stop() }
             try client.connect()
+            if self.subscribes { try client.subscribe() }
             self.announce(try client.add(self.detectors))
             if left != 0 { try client.run() }
         } catch {
@@ -80,13 +90,35 @@ extension MotionEvent {
         line.add("delay_us", self.delay)
         line.add("simulated", self.isSimulated)
         line.add("clipped", self.isClipped)
+        line.add("redelivered", self.isRedelivered)
         return line.text
     }
 
     func line(_ terminal: Terminal) -> String {
         let time = rounded(Double(self.time) / 1_000_000, 3)
         return "\(terminal.styled(self.detector, .bold))  at \(time) s  peak \(rounded(self.peak))"
-            + (self.isClipped ? " (clipped)" : "")
+            + (self.isClipped ? " (clipped)" : "") + (self.isRedelivered ? " (sent again)" : "")
             + terminal.styled("  \(rounded(Double(self.delay) / 1_000, 2)) ms after the sample", .dim)
+    }
+}
+
+extension EventGap {
+    /// `{"gap":COUNT,…}`.
+    var json: String {
+        var line = JSONLine()
+        line.add("gap", self.count)
+        line.add("first", self.first)
+        line.add("last", self.last)
+        line.add("dropped", self.dropped)
+        line.add("expired", self.expired)
+        line.add("removed", self.removed)
+        return line.text
+    }
+
+    var line: String {
+        let reasons = [("dropped", self.dropped), ("too old", self.expired), ("removed", self.removed)]
+        let told = reasons.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }.joined(separator: ", ")
+        let what = self.count == 1 ? "event \(self.first) is" : "events \(self.first) to \(self.last) are"
+        return "\(what) missing: \(told)"
     }
 }

@@ -252,15 +252,20 @@ import Testing
                 $0.tell("A", .dead)
             }
         },
-        Story(.queueFull) {
-            var settings = AppSettings()
-            settings.queueBytes = 200
-            return alone(AppEntrance(), terms(.live, .ack), settings: settings) { $0.hit(["a"], at: 1_100) }
-        },
     ]
 
     @Test func everyReasonHasItsStory() {
-        #expect(Set(Self.stories.map(\.reason)) == Set(Reason.allCases))
+        #expect(Set(Self.stories.map(\.reason)) == Set(Reason.allCases.filter { !$0.isEnd }))
+    }
+
+    /// What became of an event that was kept is told in place of its being kept.
+    @Test(arguments: Reason.allCases.filter(\.isEnd))
+    func everyEndIsExplained(_ end: Reason) throws {
+        let lab = try #require(Self.stories.first { $0.reason == .stored }).run()
+        var verdict = try #require(lab.verdicts.last { $0.id.name == "A" })
+        #expect(verdict.reason.isOpen)
+        verdict.reason = end
+        #expect(Self.gaps(verdict).isEmpty, "\(Explanation(verdict))")
     }
 
     /// Whatever the reason, each stage has its line, the rule its place, and who got nothing learns what it lacked.

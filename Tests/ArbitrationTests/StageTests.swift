@@ -169,29 +169,6 @@ import Testing
             ])
     }
 
-    @Test func nobodyFillsAnothersQueue() {
-        var settings = AppSettings()
-        settings.queueBytes = 300
-        var lab = Lab(Policy(rules: [rule("all", group: nil, terms: terms(.store))], everyApp: settings))
-        for name in ["A", "B"] { lab.add(name, AppEntrance(told: .suspended)) }
-        for time: Int64 in [0, 10, 20] { lab.hit(["a"], at: time) }
-        lab.hit(["b"], at: 30)
-        #expect(
-            lab.take() == [
-                "1 deliver A a store", "1 A S5.stored", "2 deliver A a store", "2 A S5.stored", "3 A S5.queue-full",
-                "4 deliver B b store", "4 B S5.stored",
-            ])
-        // An acknowledgement makes room, and so does what dies of age.
-        lab.answer("A", 1, .consume)
-        lab.hit(["a"], at: 40)
-        lab.hit(["a"], at: 50)
-        lab.hit(["a"], at: 3_020)
-        #expect(
-            lab.take() == [
-                "5 deliver A a store", "5 A S5.stored", "6 A S5.queue-full", "7 deliver A a store", "7 A S5.stored",
-            ])
-    }
-
     @Test func aNewPolicyIsNamedByWhatItDecides() {
         var lab = Lab(Policy(otherwise: .deny))
         lab.add("A")

@@ -33,7 +33,7 @@ import Testing
             try bench.core.removeDetectors(ClientID(7), [], at: bench.now, &bench.actions)
         }
         bench.core.leave(ClientID(7), at: bench.now, &bench.actions)
-        bench.core.outcome(ClientID(7), delivered: true)
+        bench.core.room(ClientID(7), 1_000, at: bench.now, &bench.actions)
         #expect(bench.actions.isEmpty)
     }
 }
@@ -302,10 +302,12 @@ import Testing
         let app = try bench.register(0, "org.example.App")
         _ = try bench.add(app, Bench.planar("one", 2, rest: "0ms"))
         bench.feed([2.5, 0, 2.6])
-        bench.core.outcome(app, delivered: true)
-        bench.core.outcome(app, delivered: false)
+        let events = bench.events.map(\.1)
+        bench.core.sent(app, events[0])
+        bench.core.unsent(app, events[1], at: bench.now, &bench.actions)
         let state = try #require(bench.core.app(app))
-        #expect([state.hits, state.delivered, state.dropped] == [2, 1, 1])
+        #expect([state.hits, state.delivered, state.queue.dropped] == [2, 1, 0])
+        #expect(state.queue.waitingCount == 1)
         #expect(state.lastEvent?.detector == "one")
         #expect(state.lastEvent?.peak == 2.6)
     }
@@ -393,7 +395,14 @@ import Testing
     private static func run(_ inputs: [(Timestamp, BrokerInput)]) -> [BrokerAction] {
         var core = BrokerCore(epoch: 0)
         var actions: [BrokerAction] = []
-        for (time, input) in inputs { _ = core.apply(input, at: time, &actions) }
+        for (time, input) in inputs {
+            let before = actions.count
+            _ = core.apply(input, at: time, &actions)
+            // Some events come back, as if their app did not read; a later input tells of room.
+            for case .deliver(let client, let event) in actions[before...] where event.sequence % 3 == 0 {
+                _ = core.apply(.unsent(client, event), at: time, &actions)
+            }
+        }
         return actions
     }
 
@@ -416,26 +425,34 @@ import Testing
                 let front = [nil, AppID("org.example.App1"), AppID("org.example.App2")][Int(random(3))]
                 inputs.append((now, .foreground(random(4) == 0 ? .none : .app(front))))
             case 21: inputs.append((now, .tell(client, [nil, .background, .suspended, .inactive][Int(random(4))])))
-            case 22: inputs.append((now, .locked(random(2) == 0)))
-            case 23: inputs.append((now, .sleep(random(2) == 0)))
+            case 22: inputs.append((now, .locked(random(4) == 0)))
+            case 23: inputs.append((now, .sleep(random(4) == 0)))
             case 24:
                 let request = AssertionRequest(AssertionID(random(4)), "a", warning: .seconds(5))
                 inputs.append((now, .beginAssertion(client, request)))
             case 25: inputs.append((now, .endAssertion(client, AssertionID(random(4)))))
             case 26: inputs.append((now, .beginActivity(client, ActivityID(random(4)), .audio)))
             case 27: inputs.append((now, .endActivity(client, ActivityID(random(4)))))
-            case 0: inputs.append((now, .register(client, AppID("org.example.App\(client.index)"), AppEntrance())))
+            case 0:
+                inputs.append(
+                    (now, .register(client, AppID("org.example.App\(client.index)"), AppEntrance(), user: 1_000)))
             case 1:
                 let detector = Bench.planar("d\(random(3))", 1 + Double(random(30)) / 10)
                 inputs.append((now, .addDetectors(client, [detector])))
             case 2: inputs.append((now, .removeDetectors(client, ["d\(random(3))"])))
             case 3 where random(5) == 0: inputs.append((now, .leave(client)))
-            case 4: inputs.append((now, .outcome(client, delivered: random(2) == 0)))
+            case 4: inputs.append((now, .room(client, Int(random(2_000)))))
             case 5: inputs.append((now, .tick))
             case 6 where random(3) == 0:
-                let policies = [Policy.builtIn, Bench.contest(.exclusive), Bench.contest(.ordered)]
-                inputs.append((now, .policy(policies[Int(random(3))])))
-            case 7: inputs.append((now, .answer(client, epoch: random(200), random(2) == 0 ? .pass : .consume)))
+                let policies = [
+                    Policy.builtIn, Bench.contest(.exclusive), Bench.contest(.ordered),
+                    Bench.contest(.broadcast, .ack),
+                ]
+                inputs.append((now, .policy(policies[Int(random(4))])))
+            case 7:
+                let event = EventName(sequence: random(100), epoch: random(200))
+                inputs.append((now, .answer(client, event, random(2) == 0 ? .pass : .consume)))
+            case 8 where random(5) == 0: inputs.append((now, .subscribe(client, since: nil)))
             default:
                 if random(50) == 0 { next += random(5) }
                 var block = SampleBlock(channels: 3)

@@ -158,7 +158,7 @@ import Testing
         let query = VerdictQuery(.epoch(epoch), for: .user(0))
         #expect(bench.core.find(query).isEmpty)
         #expect(bench.core.absence(of: query) == "epoch \(epoch) is not decided yet")
-        try bench.core.answer(client, epoch: epoch, .consume, at: bench.now, &bench.actions)
+        try bench.core.answer(client, EventName(sequence: 1, epoch: epoch), .consume, at: bench.now, &bench.actions)
         #expect(self.answer(bench.core, query) == ["org.example.App S5.taken"])
     }
 

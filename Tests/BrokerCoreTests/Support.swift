@@ -14,12 +14,15 @@ struct Bench {
         source: "test", isSimulated: false)
 
     /// All shakes compete, and the highest threshold that fired wins.
-    static func contest(_ mode: GroupMode) -> Policy {
+    static func contest(_ mode: GroupMode, _ reliability: Reliability = .bestEffort) -> Policy {
         var group = GroupConfiguration(name: "shake", place: Place(file: "test.conf", line: 1))
         group.mode = mode
         group.select = [.specificity]
         group.commitWindow = .milliseconds(350)
-        let rule = Rule(name: "any", place: Place(file: "test.conf", line: 5), effect: .allow, group: "shake")
+        var terms = DeliveryTerms()
+        terms.reliability = reliability
+        let rule = Rule(
+            name: "any", place: Place(file: "test.conf", line: 5), effect: .allow, group: "shake", terms: terms)
         return Policy(otherwise: .deny, groups: [group], rules: [rule])
     }
 

@@ -25,6 +25,7 @@ import Testing
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,SetLocked",
             "call,org.jostle.Broker1,/org/jostle/Broker1/apps/org_2eexample_2eA,org.jostle.Broker1.App,AddDetectors",
             "call,org.jostle.Broker1,/org/jostle/Broker1/apps/org_2eexample_2eA,org.jostle.Broker1.App,Ack",
+            "call,org.jostle.Broker1,/org/jostle/Broker1/apps/org_2eexample_2eA,org.jostle.Broker1.App,Subscribe",
         ]
         try withServices { bus, sensors, broker in
             let outcomes = try send(messages, as: .stranger, on: bus)

@@ -116,6 +116,53 @@ extension BusTests {
             for peer in peers { #expect(self.send(1_000, sender, to: peer)) }
         }
 
+        @Test func whoWasRefusedIsToldOfRoom() throws {
+            let station = try Station()
+            let listener = try Listener(on: station)
+            let sender = PacedSender(on: station.connection)
+            let peer = sender.peer(listener.names[0])
+            peer.setLimit(10 << 10)
+            var rooms: [Int] = []
+            peer.onRoom = { rooms.append($0) }
+            try listener.stop()
+            for number in 0..<20 as Range<UInt64> { _ = self.send(number, sender, to: peer) }
+            #expect(peer.window.unconfirmed == 10 << 10 && sender.openPings == 1)
+            try station.loop.runOnce(timeout: 50_000)
+            #expect(rooms.isEmpty)
+            try listener.program.signal(SIGCONT)
+            try station.until("room") { !rooms.isEmpty }
+            // Once for all that was refused, and not before it was again.
+            #expect(rooms.count == 1 && rooms[0] >= 5 << 10)
+            #expect(self.send(20, sender, to: peer))
+            try station.until("arrival") { listener.seen.last == 20 }
+            #expect(rooms.count == 1)
+        }
+
+        /// When there is no place for a ping, time tells of room.
+        @Test func whoCannotBeAskedIsToldOfRoomAllTheSame() throws {
+            let station = try Station()
+            let stopped = try Listener(on: station, connections: 80)
+            let healthy = try Listener(on: station)
+            let sender = PacedSender(on: station.connection, patience: 50_000)
+            let peers = stopped.names.map { sender.peer($0) }
+            let fast = sender.peer(healthy.names[0])
+            try stopped.stop()
+            for number in 0..<400 as Range<UInt64> {
+                for peer in peers { _ = self.send(number, sender, to: peer) }
+                try station.loop.runOnce(timeout: 0)
+            }
+            #expect(sender.openPings == PacedSender.pingLimit)
+            var sent: UInt64 = 0
+            let all = 3 * UInt64(FlowWindow.limit) / 1_024
+            func fill() { while sent < all, self.send(sent, sender, to: fast) { sent += 1 } }
+            fast.onRoom = { _ in fill() }
+            fill()
+            try station.until("flow", timeout: .seconds(20)) { sent == all }
+            try station.until("arrival") { healthy.seen.count == all }
+            try stopped.program.signal(SIGCONT)
+            try station.until("pings") { sender.openPings == 0 }
+        }
+
         @Test func peersThatAreGoneGiveTheirPlacesBack() throws {
             let station = try Station()
             let listener = try Listener(on: station, connections: 70)

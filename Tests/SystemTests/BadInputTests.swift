@@ -271,13 +271,18 @@ extension EndToEnd {
                     Self.bad("\(app) RemoveDetectors as [['nothing']]", Self.missing, "'nothing'"),
                     Self.bad("\(app) RemoveDetectors as [['']]", Self.missing),
                     Self.bad("\(app) RemoveDetectors as [['x'*2**20]]", Self.missing),
-                    Self.bad("\(app) Ack t [1]", "InvalidArgs", "'ts', got 't'"),
-                    Self.bad("\(app) Ack ts [1,'maybe']", "InvalidArgs", "'consume' or 'pass', not 'maybe'"),
+                    Self.bad("\(app) Ack ts [1,'consume']", "InvalidArgs", "'tts', got 'ts'"),
+                    Self.bad("\(app) Ack tts [1,1,'maybe']", "InvalidArgs", "'consume' or 'pass', not 'maybe'"),
+                    Self.bad("\(app) Subscribe", "InvalidArgs", "'a{sv}', got ''"),
+                    Self.bad("\(app) Subscribe a{sv} [{'sinse':V('(tt)',[1,1])}]", Self.invalid, "'since'"),
+                    Self.bad("\(app) Subscribe a{sv} [{'since':V('t',1)}]", Self.invalid, "an event '(tt)'"),
+                    Self.bad("\(app) Subscribe a{sv} [{'since':V('(ts)',[1,'x'])}]", Self.invalid, "an event '(tt)'"),
                     Self.bad("\(app) Event", "UnknownMethod"),
                     // Somebody else's object.
                     Self.bad("other \(object) AddDetectors a(sa{sv}) [[]]", "AccessDenied", "only the app itself"),
                     Self.bad("other \(object) RemoveDetectors as [[]]", "AccessDenied", "only the app itself"),
-                    Self.bad("other \(object) Ack ts [1,'consume']", "AccessDenied", "only the app itself"),
+                    Self.bad("other \(object) Ack tts [1,1,'consume']", "AccessDenied", "only the app itself"),
+                    Self.bad("other \(object) Subscribe a{sv} [{}]", "AccessDenied", "only the app itself"),
                     Self.bad(
                         "other call org.jostle.Broker1 /org/jostle/Broker1/apps/_3a1_2e999 org.jostle.Broker1.App "
                             + "AddDetectors a(sa{sv}) [[]]", "UnknownObject"),

@@ -77,9 +77,9 @@ extension EndToEnd {
                 "app call org.jostle.Broker1 \(object) org.jostle.Broker1.App AddDetectors a(sa{sv}) "
                     + "[[['one two\\n3%',{'preset':V('s','shake.planar'),'threshold':V('d',2.5)}]]]",
                 "app await 1",
-                "app call org.jostle.Broker1 \(object) org.jostle.Broker1.App Ack ts [heard[0][1],'pass']",
+                "app call org.jostle.Broker1 \(object) org.jostle.Broker1.App Ack tts [*heard[0][:2],'pass']",
                 "app await 1",
-                "app call org.jostle.Broker1 \(object) org.jostle.Broker1.App Ack ts [heard[0][1],'consume']")
+                "app call org.jostle.Broker1 \(object) org.jostle.Broker1.App Ack tts [*heard[0][:2],'consume']")
             for _ in 0..<2 { _ = try app.waitForLine { $0.hasPrefix("app ok") } }
             let second = try stage.watch("shake.planar,threshold=2.5g,name=hard", "--app", Self.second)
             let nameless = try stage.watch("shake.magnitude,threshold=2g,rest=0s,name=free")
@@ -88,7 +88,6 @@ extension EndToEnd {
             try self.inject("shake peak=4g for=600ms; rest 1s", stage)
             _ = try app.waitForLine { $0.hasPrefix("app ok") }
             _ = try second.nextEvent()
-            _ = try nameless.nextEvent()
             // Once the first motion is over and the detectors have rested.
             try self.inject("rest 2.5s; shake peak=4g for=600ms; rest 1s", stage)
             _ = try app.waitForLine { $0.hasPrefix("app ok") }

@@ -147,6 +147,25 @@ final class Stage {
         return program
     }
 
+    /// Starts an app that reads whatever comes as fast as it can, and says at its end what it was; returns when its
+    /// detector is in force.
+    func reader(of condition: String, every microseconds: Int, _ app: String) throws -> BackgroundProgram {
+        let program = try BackgroundProgram(
+            "jostle-baseline",
+            [
+                "subscribe", "--bus", self.address, "--broker", "--app", app, "--count", "1000000", "--when", condition,
+                "--every", "\(microseconds)", "--rest", "0",
+            ])
+        _ = try program.waitForLine { $0.hasPrefix(":") }
+        return program
+    }
+
+    /// Ends such an app, and returns what it says.
+    func figures(of reader: BackgroundProgram) throws -> String {
+        try reader.signal(SIGTERM)
+        return try reader.waitForLine { $0.hasPrefix("{") }
+    }
+
     /// Lets a script speak on the bus, and returns what it printed.
     func script(_ steps: String...) throws -> [String] { try self.script(steps) }
 

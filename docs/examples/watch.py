@@ -58,8 +58,18 @@ class Watch:
             asyncio.ensure_future(self.changed(message.body[2]))
         elif (message.member == "Event" and message.interface == f"{BROKER}.App" and message.path == self.app
               and message.sender == self.broker and message.signature == "(tttsda{sv})"):
-            sequence, _, _, detector, peak, _ = message.body[0]
-            print(f"event {sequence}: {detector}, peak {peak:.2f}", flush=True)
+            sequence, epoch, _, detector, peak, details = message.body[0]
+            again = ", sent again" if "redelivered" in details else ""
+            print(f"event {sequence}: {detector}, peak {peak:.2f}{again}", flush=True)
+            if "ack" in details or "answer-by" in details:
+                # The broker sends it again until we say that we have it.
+                asyncio.ensure_future(self.call(
+                    self.broker, self.app, f"{BROKER}.App", "Ack", "tts", sequence, epoch, "consume"))
+        elif (message.member == "Gap" and message.interface == f"{BROKER}.App" and message.path == self.app
+              and message.sender == self.broker and message.signature == "(tta{sv})"):
+            first, last, reasons = message.body[0]
+            why = ", ".join(f"{count.value} {reason}" for reason, count in sorted(reasons.items()))
+            print(f"events {first} to {last} are missing: {why}", flush=True)
 
     async def changed(self, owner):
         """A broker that comes back knows nothing of us."""

@@ -9,6 +9,7 @@ struct Watch {
         do throws(JostleError) {
             // An app with a bus name of its own gives it here, as in JostleClient(app: "org.example.Player").
             let client = try JostleClient()
+            client.onGap = { gap in print("events \(gap.first) to \(gap.last) are missing") }
             client.onEvent = { event in
                 self.say("event \(event.sequence): \(event.detector), peak \(event.peak)")
             }

@@ -1,0 +1,301 @@
+package import Arbitration
+package import Motion
+
+/// What is kept for an app that left the bus, until it is back or all of it has expired.
+struct AbsentApp {
+    let id: AppID
+    /// Another user's app of the same name gets nothing of it.
+    let user: UInt32
+    var queue: EventQueue
+}
+
+/// An event on the disk, and whose it is.
+package struct StoredEvent: Equatable, Sendable {
+    package var app: AppID
+    package var user: UInt32
+    package var event: Event
+
+    package init(app: AppID, user: UInt32, event: Event) {
+        self.app = app
+        self.user = user
+        self.event = event
+    }
+}
+
+extension BrokerCore {
+    // MARK: What apps say
+
+    /// Sends the app what is kept for it and not yet expired, in order; then tells it so; then goes on.
+    ///
+    /// - Returns: how many events are kept.
+    package mutating func subscribe(
+        _ client: ClientID, since: EventName?, at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) throws(Refusal) -> Int {
+        guard self.app(client) != nil else { throw .unknownClient }
+        let index = Int(client.index)
+        let count = self.apps[index]?.queue.subscribe(since: since, at: arrival, &self.queueActions) ?? 0
+        self.settleQueue(index, &actions)
+        return count
+    }
+
+    /// Takes an app's answer to an event: it is done with it and with all that it got before. One that it does not have,
+    /// or not any more, changes nothing.
+    package mutating func answer(
+        _ client: ClientID, _ event: EventName, _ answer: Answer, at arrival: Timestamp,
+        _ actions: inout [BrokerAction]
+    ) throws(Refusal) {
+        guard self.app(client) != nil else { throw .unknownClient }
+        let index = Int(client.index)
+        let verdict = self.apps[index]?.queue.acknowledge(event, at: arrival, &self.queueActions)
+        self.settleQueue(index, &actions)
+        if verdict == .mismatched { return }
+        self.tell(.answer(client.handle, epoch: event.epoch, answer), at: arrival)
+        self.perform(&actions)
+    }
+
+    // MARK: What became of it
+
+    /// An event went out.
+    package mutating func sent(_ client: ClientID, _ event: Event) {
+        guard client.index < self.apps.count else { return }
+        if event.isRedelivered {
+            self.apps[Int(client.index)]?.redelivered &+= 1
+        } else {
+            self.apps[Int(client.index)]?.delivered &+= 1
+        }
+    }
+
+    /// A mark went out.
+    package mutating func sent(_ client: ClientID, _ mark: Mark) {
+        guard client.index < self.apps.count else { return }
+        switch mark {
+        case .gap: self.apps[Int(client.index)]?.gaps &+= 1
+        case .caughtUp: break
+        }
+    }
+
+    /// The client does not read, so the event did not go out. There will be word when there is room.
+    package mutating func unsent(
+        _ client: ClientID, _ event: Event, at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) {
+        guard self.app(client) != nil else { return }
+        self.apps[Int(client.index)]?.queue.takeBack(event, at: arrival, &self.queueActions)
+        self.settleQueue(Int(client.index), &actions)
+    }
+
+    /// The client does not read, so the mark did not go out. There will be word when there is room.
+    package mutating func unsent(_ client: ClientID, _ mark: Mark, _ actions: inout [BrokerAction]) {
+        guard self.app(client) != nil else { return }
+        self.apps[Int(client.index)]?.queue.takeBack(mark)
+        self.settleQueue(Int(client.index), &actions)
+    }
+
+    /// The client has read, and so many bytes may be sent to it.
+    package mutating func room(
+        _ client: ClientID, _ bytes: Int, at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) {
+        guard self.app(client) != nil else { return }
+        self.apps[Int(client.index)]?.queue.resume(at: arrival, room: bytes, &self.queueActions)
+        self.settleQueue(Int(client.index), &actions)
+    }
+
+    /// Whether what would be sent to the client now would only come back.
+    package func isHeld(_ client: ClientID) -> Bool {
+        client.index < self.apps.count ? self.apps[Int(client.index)]?.queue.isHeld ?? true : true
+    }
+
+    /// How many bytes may be sent to a client that has not read them.
+    package func busShare(of client: ClientID) -> Int {
+        EventQueue.busShare(of: self.app(client).map { self.arbiter.policy.settings(for: $0.id).queueBytes } ?? 0)
+    }
+
+    // MARK: The disk
+
+    /// An event is on the disk now.
+    package mutating func persisted(_ event: StoredEvent) {
+        if let index = self.index(of: event.app, event.user) {
+            self.apps[index]?.queue.persisted(event.event.sequence)
+        } else if let index = self.absentIndex(of: event.app, event.user) {
+            self.absent[index].queue.persisted(event.event.sequence)
+        }
+    }
+
+    /// Puts in what was kept before a restart, in the order of the numbers of each app.
+    package mutating func restore(
+        _ events: [StoredEvent], at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) {
+        for stored in events {
+            if let index = self.index(of: stored.app, stored.user) {
+                self.apps[index]?.queue.restore(stored.event, at: arrival, &self.queueActions)
+                self.apps[index]?.queue.pump(at: arrival, &self.queueActions)
+                self.settleQueue(index, &actions)
+            } else {
+                let index = self.absentIndex(of: stored.app, stored.user) ?? self.makeAbsent(stored, &actions)
+                self.absent[index].queue.restore(stored.event, at: arrival, &self.queueActions)
+                self.tellAbsent(index, &actions)
+            }
+        }
+        self.pumpQueues(at: arrival, &actions)
+    }
+
+    private func index(of app: AppID, _ user: UInt32) -> Int? {
+        self.apps.firstIndex { $0?.id == app && $0?.user == user }
+    }
+
+    private func absentIndex(of app: AppID, _ user: UInt32) -> Int? {
+        self.absent.firstIndex { $0.id == app && $0.user == user }
+    }
+
+    // MARK: Coming and going
+
+    /// The queue of an app that comes: its own, if something was kept for it.
+    mutating func takeQueue(of app: AppID, _ user: UInt32) -> EventQueue {
+        if !app.isAnonymous, let index = self.absentIndex(of: app, user) { return self.absent.remove(at: index).queue }
+        return EventQueue(keeping: self.arbiter.policy.settings(for: app).queueBytes, isSubscribed: false)
+    }
+
+    /// Keeps what is left for an app that goes, if there is anything.
+    mutating func keepQueue(of app: App, _ actions: inout [BrokerAction]) {
+        var queue = app.queue
+        var ends: [QueueAction] = []
+        queue.detach(&ends)
+        if app.id.isAnonymous { queue.end(.removed, &ends) { _ in true } }
+        for end in ends { self.tell(end, of: app.id, app.user, &actions) }
+        guard queue.isKeeping else { return }
+        self.makeRoomForAbsent(&actions)
+        self.absent.append(AbsentApp(id: app.id, user: app.user, queue: queue))
+        if let deadline = queue.deadline { self.expect(deadline) }
+    }
+
+    private mutating func makeAbsent(_ stored: StoredEvent, _ actions: inout [BrokerAction]) -> Int {
+        self.makeRoomForAbsent(&actions)
+        let bytes = self.arbiter.policy.settings(for: stored.app).queueBytes
+        self.absent.append(
+            AbsentApp(id: stored.app, user: stored.user, queue: EventQueue(keeping: bytes, isSubscribed: false)))
+        return self.absent.count - 1
+    }
+
+    /// Whoever left first makes room for others.
+    private mutating func makeRoomForAbsent(_ actions: inout [BrokerAction]) {
+        guard self.absent.count >= self.limits.absentApps, !self.absent.isEmpty else { return }
+        self.absent[0].queue.end(.dropped, &self.queueActions) { _ in true }
+        self.tellAbsent(0, &actions)
+        self.absent.removeFirst()
+    }
+
+    /// An app that cannot receive keeps what is due to it; one that can again gets it.
+    mutating func stateChanged(of app: AppHandle, _ change: StateChange, _ actions: inout [BrokerAction]) {
+        let index = Int(app.index)
+        let now = self.arbiter.arrivalTime
+        self.apps[index]?.queue.setReachable(change.to.canReceive, at: now, &self.queueActions)
+        self.settleQueue(index, &actions)
+    }
+
+    // MARK: Queues at work
+
+    /// Takes in an event for an app, and sends it if it can go.
+    mutating func enqueue(_ delivery: Delivery, _ isSimulated: Bool, _ actions: inout [BrokerAction]) {
+        let index = Int(delivery.app.index)
+        let now = self.arbiter.arrivalTime
+        let event = self.apps[index]?.take(delivery, isSimulated, at: now, &self.queueActions)
+        if let app = self.apps[index], let last = app.lastEvent { self.recent.keep(last, of: app) }
+        if let event {
+            actions.append(.deliver(ClientID(delivery.app.index), event))
+        } else {
+            self.settleQueue(index, &actions)
+        }
+    }
+
+    /// Gives every queue the size that policy says.
+    mutating func limitQueues(at arrival: Timestamp, _ actions: inout [BrokerAction]) {
+        for index in self.apps.indices {
+            guard let id = self.apps[index]?.id else { continue }
+            let bytes = self.arbiter.policy.settings(for: id).queueBytes
+            self.apps[index]?.queue.setLimit(keeping: bytes, at: arrival, &self.queueActions)
+            self.settleQueue(index, &actions)
+        }
+        for index in self.absent.indices {
+            let bytes = self.arbiter.policy.settings(for: self.absent[index].id).queueBytes
+            self.absent[index].queue.setLimit(keeping: bytes, at: arrival, &self.queueActions)
+            self.tellAbsent(index, &actions)
+        }
+    }
+
+    /// Throws away what a detector of an app caused.
+    mutating func discard(
+        _ client: ClientID, _ detector: String, at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) {
+        let index = Int(client.index)
+        self.apps[index]?.queue.remove(detector: detector, at: arrival, &self.queueActions)
+        self.settleQueue(index, &actions)
+    }
+
+    /// Takes an event from whoever has it, because it is another's now.
+    mutating func revoke(_ epoch: UInt64, from app: AppHandle? = nil, _ actions: inout [BrokerAction]) {
+        let now = self.arbiter.arrivalTime
+        for index in self.busy where app.map({ Int($0.index) == index }) ?? true {
+            self.apps[index]?.queue.remove(epoch: epoch, at: now, &self.queueActions)
+            self.settleQueue(index, &actions)
+        }
+    }
+
+    /// Passes on what a queue wants, and remembers it while it is not done.
+    mutating func settleQueue(_ index: Int, _ actions: inout [BrokerAction]) {
+        guard let app = self.apps[index] else { return self.queueActions.removeAll(keepingCapacity: true) }
+        let client = ClientID(UInt32(truncatingIfNeeded: index))
+        for action in self.queueActions {
+            switch action {
+            case .send(let event): actions.append(.deliver(client, event))
+            case .mark(let mark): actions.append(.mark(client, mark))
+            case .ended(let event, let end):
+                self.apps[index]?.count(end.reason, epoch: event.epoch, at: event.time)
+                self.recent.end(event, of: app, end.reason)
+                self.tell(action, of: app.id, app.user, &actions)
+            case .persist, .forget: self.tell(action, of: app.id, app.user, &actions)
+            }
+        }
+        self.queueActions.removeAll(keepingCapacity: true)
+        if !app.isBusy, !app.queue.isIdle {
+            self.apps[index]?.isBusy = true
+            self.busy.append(index)
+        }
+        if let deadline = app.queue.deadline { self.expect(deadline) }
+    }
+
+    private mutating func tellAbsent(_ index: Int, _ actions: inout [BrokerAction]) {
+        let app = self.absent[index]
+        for action in self.queueActions { self.tell(action, of: app.id, app.user, &actions) }
+        self.queueActions.removeAll(keepingCapacity: true)
+        if let deadline = app.queue.deadline { self.expect(deadline) }
+    }
+
+    private func tell(
+        _ action: QueueAction, of app: AppID, _ user: UInt32, _ actions: inout [BrokerAction]
+    ) {
+        switch action {
+        case .persist(let event): actions.append(.persist(StoredEvent(app: app, user: user, event: event)))
+        case .forget(let event): actions.append(.forget(StoredEvent(app: app, user: user, event: event)))
+        case .ended(let event, let end): actions.append(.ended(app, event, end))
+        case .send, .mark: break
+        }
+    }
+
+    private mutating func expect(_ time: Timestamp) { self.queueDeadline = min(self.queueDeadline ?? time, time) }
+
+    /// Lets time pass in the queues, once one of them waits for it.
+    mutating func pumpQueues(at now: Timestamp, _ actions: inout [BrokerAction]) {
+        guard let deadline = self.queueDeadline, deadline <= now else { return }
+        self.queueDeadline = nil
+        for index in self.busy {
+            self.apps[index]?.queue.pump(at: now, &self.queueActions)
+            self.settleQueue(index, &actions)
+        }
+        for index in self.busy where self.apps[index]?.queue.isIdle == true { self.apps[index]?.isBusy = false }
+        self.busy.removeAll { self.apps[$0]?.isBusy != true }
+        for index in self.absent.indices {
+            self.absent[index].queue.pump(at: now, &self.queueActions)
+            self.tellAbsent(index, &actions)
+        }
+        self.absent.removeAll { !$0.queue.isKeeping }
+    }
+}

@@ -1,0 +1,127 @@
+package import Arbitration
+package import Motion
+
+/// What a winning app receives.
+package struct Event: Equatable, Sendable {
+    /// Per app, from 1, rising by one.
+    package var sequence: UInt64
+    package var epoch: UInt64
+    /// The policy that decided, counted from 1.
+    package var generation: UInt64
+    /// The time of the sample that decided.
+    package var time: Timestamp
+    /// The app's own name for the detector.
+    package var detector: String
+    /// The largest value the detector's quantity has had since its condition became true.
+    package var peak: Double
+    /// The samples were made or replayed, not measured now.
+    package var isSimulated: Bool
+    /// A sample that led to it lay at the limit of the sensor's range.
+    package var isClipped: Bool
+    /// What the rule that decided says about the way to the app.
+    package var terms: DeliveryTerms
+    /// When it is too old to be of use, in arrival time.
+    package var ends: Timestamp
+    /// The app may leave the event to the next until this arrival time; `nil` when nobody is next.
+    package var answerBy: Timestamp?
+    /// It was sent before, and may have come.
+    package var isRedelivered = false
+    /// It is on the disk, and outlives the broker.
+    package var isPersistent = false
+
+    package init(
+        sequence: UInt64, epoch: UInt64, generation: UInt64, time: Timestamp, detector: String, peak: Double,
+        isSimulated: Bool, isClipped: Bool, terms: DeliveryTerms, ends: Timestamp, answerBy: Timestamp? = nil
+    ) {
+        self.sequence = sequence
+        self.epoch = epoch
+        self.generation = generation
+        self.time = time
+        self.detector = detector
+        self.peak = peak
+        self.isSimulated = isSimulated
+        self.isClipped = isClipped
+        self.terms = terms
+        self.ends = ends
+        self.answerBy = answerBy
+    }
+
+    /// Whether it is kept until the app acknowledges it.
+    package var wantsAck: Bool { self.terms.reliability == .ack }
+
+    /// Whether it waits for its app when that leaves the bus.
+    var outlivesClient: Bool { self.terms.kind != .live || self.wantsAck }
+
+    /// About how many bytes it takes on the bus, and no less than in memory.
+    package var bytes: Int {
+        let extra =
+            (self.isSimulated ? 24 : 0) + (self.isClipped ? 24 : 0) + (self.wantsAck ? 88 : 0)
+            + (self.answerBy == nil ? 0 : 32)
+        return 280 + self.detector.utf8.count + extra
+    }
+}
+
+/// What an app is told between its events, in their order.
+package enum Mark: Equatable, Sendable {
+    case gap(Gap)
+    case caughtUp(CaughtUp)
+
+    /// About how many bytes it takes on the bus.
+    package static let bytes = 320
+}
+
+/// Events that were due to an app and that it does not get.
+package struct Gap: Equatable, Sendable {
+    package var first: UInt64
+    package var last: UInt64
+    package var losses: Losses
+
+    package init(first: UInt64, last: UInt64, losses: Losses) {
+        self.first = first
+        self.last = last
+        self.losses = losses
+    }
+}
+
+/// How many events ended unsent, and of what.
+package struct Losses: Equatable, Sendable {
+    /// Newer ones needed the room.
+    package var dropped: UInt32 = 0
+    /// They grew too old.
+    package var expired: UInt32 = 0
+    /// What they were for is gone.
+    package var removed: UInt32 = 0
+
+    package init(dropped: UInt32 = 0, expired: UInt32 = 0, removed: UInt32 = 0) {
+        self.dropped = dropped
+        self.expired = expired
+        self.removed = removed
+    }
+
+    package var isEmpty: Bool { self == Losses() }
+
+    static func += (a: inout Losses, b: Losses) {
+        a.dropped &+= b.dropped
+        a.expired &+= b.expired
+        a.removed &+= b.removed
+    }
+
+    mutating func count(_ end: EventEnd) {
+        switch end {
+        case .dropped: self.dropped &+= 1
+        case .expired: self.expired &+= 1
+        case .removed: self.removed &+= 1
+        case .acknowledged: break
+        }
+    }
+}
+
+/// All that was kept for an app when it subscribed has been sent, or has ended.
+package struct CaughtUp: Equatable, Sendable {
+    /// The number of the last of them.
+    package var last: UInt64
+
+    package init(last: UInt64) {
+        self.last = last
+    }
+}

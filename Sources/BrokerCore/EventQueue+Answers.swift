@@ -1,0 +1,184 @@
+import Arbitration
+package import Motion
+
+/// An event as an app names it.
+package struct EventName: Equatable, Sendable {
+    package var sequence: UInt64
+    package var epoch: UInt64
+
+    package init(sequence: UInt64, epoch: UInt64) {
+        self.sequence = sequence
+        self.epoch = epoch
+    }
+}
+
+extension EventQueue {
+    // MARK: What the app says
+
+    package enum AckVerdict: Equatable, Sendable {
+        /// It and all that was sent before it is done with.
+        case taken
+        /// Not known here: its end is long ago, or nobody waits for an acknowledgement of it.
+        case unknown
+        /// Another event has this number, or none yet.
+        case mismatched
+    }
+
+    /// Takes in an acknowledgement, which covers all that was sent before the event, too.
+    package mutating func acknowledge(
+        _ name: EventName, at now: Timestamp, _ actions: inout [QueueAction]
+    ) -> AckVerdict {
+        let verdict = self.verdict(on: name)
+        switch verdict {
+        case .unknown: break
+        case .mismatched: self.staleAcks &+= 1
+        case .taken:
+            self.end(.acknowledged, &actions) { $0.attempts > 0 && $0.event.sequence <= name.sequence }
+            self.pump(at: now, &actions)
+        }
+        return verdict
+    }
+
+    private func verdict(on name: EventName) -> AckVerdict {
+        guard name.sequence <= self.lastSequence else { return .mismatched }
+        func isNamed(_ kept: KeptEvent) -> Bool { kept.event.sequence == name.sequence && kept.attempts > 0 }
+        let known =
+            (self.unacknowledged.first(where: isNamed) ?? self.waiting.all.first(where: isNamed))?.event.epoch
+            ?? self.recent.first { $0.sequence == name.sequence }?.epoch
+        guard let known else { return .unknown }
+        return known == name.epoch ? .taken : .mismatched
+    }
+
+    /// The app wants what is kept for it, and then is told that this was all.
+    ///
+    /// - Parameter since: the last event that the app is done with.
+    /// - Returns: how many events are kept for it.
+    package mutating func subscribe(
+        since: EventName?, at now: Timestamp, _ actions: inout [QueueAction]
+    ) -> Int {
+        if let since { _ = self.acknowledge(since, at: now, &actions) }
+        self.requeue()
+        self.isSubscribed = true
+        self.catchingUp = CaughtUp(last: self.lastSequence)
+        let count = self.waiting.count
+        self.wake(at: now, &actions)
+        return count
+    }
+
+    /// The app wants its events, and asks for nothing.
+    package mutating func listen(at now: Timestamp, _ actions: inout [QueueAction]) {
+        guard !self.isSubscribed else { return }
+        self.isSubscribed = true
+        self.wake(at: now, &actions)
+    }
+
+    // MARK: The way to the app
+
+    /// The app can be reached, or not.
+    package mutating func setReachable(
+        _ isReachable: Bool, at now: Timestamp, _ actions: inout [QueueAction]
+    ) {
+        guard self.isReachable != isReachable else { return }
+        self.isReachable = isReachable
+        self.wake(at: now, &actions)
+    }
+
+    /// The app has read, and takes so many bytes.
+    package mutating func resume(at now: Timestamp, room: Int, _ actions: inout [QueueAction]) {
+        self.isHeld = false
+        self.wake(at: now, room: room, &actions)
+    }
+
+    private mutating func wake(at now: Timestamp, room: Int = .max, _ actions: inout [QueueAction]) {
+        // What was not to be sent again while nothing could be may be due since.
+        if !self.unacknowledged.isEmpty { self.expect(now) }
+        self.pump(at: now, room: room, &actions)
+    }
+
+    /// An event could not be sent. There will be word when it can.
+    package mutating func takeBack(_ event: Event, at now: Timestamp, _ actions: inout [QueueAction]) {
+        self.isHeld = true
+        if let index = self.unacknowledged.firstIndex(where: { $0.event.sequence == event.sequence }) {
+            var kept = self.unacknowledged.remove(at: index)
+            kept.attempts -= 1
+            kept.event.isRedelivered = kept.attempts > 0
+            self.waiting.insert(kept)
+            return self.expect(event.ends)
+        }
+        self.keep(KeptEvent(event), at: now, &actions)
+        if event.terms.durability == .persistent, self.keeps(event.sequence) { actions.append(.persist(event)) }
+    }
+
+    /// A mark could not be sent. There will be word when it can.
+    package mutating func takeBack(_ mark: Mark) {
+        self.isHeld = true
+        switch mark {
+        case .gap(let gap): self.lost.insert(gap)
+        case .caughtUp(let mark):
+            if self.catchingUp == nil { self.catchingUp = mark }
+        }
+    }
+
+    // MARK: What is gone
+
+    /// The detector is gone, and what it caused.
+    package mutating func remove(detector: String, at now: Timestamp, _ actions: inout [QueueAction]) {
+        self.end(.removed, &actions) { $0.event.detector == detector }
+        self.pump(at: now, &actions)
+    }
+
+    /// The event is another app's now.
+    package mutating func remove(epoch: UInt64, at now: Timestamp, _ actions: inout [QueueAction]) {
+        guard !self.isIdle else { return }
+        self.end(.removed, &actions) { $0.event.epoch == epoch }
+        self.pump(at: now, &actions)
+    }
+
+    /// The app left the bus. What outlives that waits for its return; all of it may have come already.
+    package mutating func detach(_ actions: inout [QueueAction]) {
+        self.isSubscribed = false
+        self.isReachable = true
+        self.isHeld = false
+        self.catchingUp = nil
+        self.requeue()
+        self.end(.removed, &actions) { !$0.event.outlivesClient }
+    }
+
+    /// What was sent and not acknowledged is to be sent again, before everything else.
+    private mutating func requeue() {
+        for kept in self.unacknowledged { self.waiting.insert(kept) }
+        self.unacknowledged = []
+    }
+
+    // MARK: Policy and the disk
+
+    /// Other limits are in force.
+    package mutating func setLimit(
+        keeping total: Int, at now: Timestamp, _ actions: inout [QueueAction]
+    ) {
+        self.limit = total - Self.busShare(of: total)
+        _ = self.makeRoom(for: 0, at: now, &actions)
+    }
+
+    /// An event is on the disk now.
+    package mutating func persisted(_ sequence: UInt64) {
+        for index in self.unacknowledged.indices where self.unacknowledged[index].event.sequence == sequence {
+            self.unacknowledged[index].event.isPersistent = true
+        }
+        if let index = self.waiting.all.firstIndex(where: { $0.event.sequence == sequence }) {
+            self.waiting.update(index - self.waiting.all.startIndex) { $0.event.isPersistent = true }
+        }
+    }
+
+    /// Puts in an event that was kept before a restart. It may have been sent already.
+    package mutating func restore(_ event: Event, at now: Timestamp, _ actions: inout [QueueAction]) {
+        var event = event
+        // The numbers of an app that has had events since are its own.
+        if event.sequence <= self.lastSequence { event.sequence = self.lastSequence &+ 1 }
+        event.isPersistent = true
+        self.lastSequence = event.sequence
+        var kept = KeptEvent(event)
+        kept.attempts = 1
+        self.keep(kept, at: now, &actions)
+    }
+}

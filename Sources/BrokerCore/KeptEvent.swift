@@ -1,0 +1,121 @@
+package import Arbitration
+import Motion
+
+/// How an event of a queue came to its end.
+package enum EventEnd: Equatable, Sendable, CaseIterable {
+    /// The app has it.
+    case acknowledged
+    /// Newer ones needed the room.
+    case dropped
+    /// It grew too old.
+    case expired
+    /// What it was for is gone: its detector, its app, or its turn.
+    case removed
+
+    package var reason: Reason {
+        switch self {
+        case .acknowledged: .acknowledged
+        case .dropped: .queueFull
+        case .expired: .expired
+        case .removed: .removed
+        }
+    }
+}
+
+/// An event that waits to be sent, or to be acknowledged.
+struct KeptEvent: Sendable {
+    var event: Event
+    /// How often it was sent.
+    var attempts = 0
+    /// When it is sent again, should nobody acknowledge it.
+    var due = Timestamp(microseconds: .max)
+
+    init(_ event: Event) {
+        self.event = event
+    }
+
+    var isDurable: Bool { self.event.terms.durability == .persistent }
+
+    /// How long after the latest sending it is sent again: each time twice as long.
+    var patience: TimeSpan {
+        let doublings = min(max(0, self.attempts - 1), 6)
+        return min(EventQueue.longestPatience, .milliseconds(1_000 << Int64(doublings)))
+    }
+}
+
+/// Kept events in the order of their numbers. Taking from the front costs no more than adding at the end.
+struct KeptLine: Sendable {
+    private var events: [KeptEvent] = []
+    private var head = 0
+
+    var count: Int { self.events.count - self.head }
+    var isEmpty: Bool { self.head == self.events.count }
+    var first: KeptEvent? { self.isEmpty ? nil : self.events[self.head] }
+    var all: ArraySlice<KeptEvent> { self.events[self.head...] }
+
+    mutating func popFirst() -> KeptEvent? {
+        guard let first = self.first else { return nil }
+        self.head += 1
+        if self.isEmpty {
+            self.events.removeAll(keepingCapacity: self.events.capacity <= Self.spareCapacity)
+            self.head = 0
+        } else if self.head > Self.spareCapacity, self.head > self.events.count / 2 {
+            self.events.removeFirst(self.head)
+            self.head = 0
+        }
+        return first
+    }
+
+    /// Puts an event where its number belongs, which mostly is at the end.
+    mutating func insert(_ event: KeptEvent) {
+        var index = self.events.count
+        while index > self.head, self.events[index - 1].event.sequence > event.event.sequence { index -= 1 }
+        self.events.insert(event, at: index)
+    }
+
+    /// Takes out what fits, in order.
+    mutating func remove(where fits: (KeptEvent) -> Bool) -> [KeptEvent] {
+        let gone = self.all.filter(fits)
+        if gone.isEmpty { return [] }
+        self.events = self.all.filter { !fits($0) }
+        self.head = 0
+        return gone
+    }
+
+    mutating func update(_ index: Int, _ body: (inout KeptEvent) -> Void) { body(&self.events[self.head + index]) }
+
+    private static let spareCapacity = 64
+}
+
+/// Numbers of events that ended unsent and of which the app has not been told: runs without a break, in order.
+struct LostNumbers: Sendable {
+    private var runs: [Gap] = []
+
+    var isEmpty: Bool { self.runs.isEmpty }
+
+    /// Adds numbers that are not in here.
+    mutating func insert(_ gap: Gap) {
+        var index = self.runs.count
+        while index > 0, self.runs[index - 1].first > gap.first { index -= 1 }
+        let joinsNext = index < self.runs.count && gap.last &+ 1 == self.runs[index].first
+        if index > 0, self.runs[index - 1].last &+ 1 == gap.first {
+            self.runs[index - 1].last = gap.last
+            self.runs[index - 1].losses += gap.losses
+            guard joinsNext else { return }
+            let next = self.runs.remove(at: index)
+            self.runs[index - 1].last = next.last
+            self.runs[index - 1].losses += next.losses
+        } else if joinsNext {
+            self.runs[index].first = gap.first
+            self.runs[index].losses += gap.losses
+        } else {
+            self.runs.insert(gap, at: index)
+        }
+    }
+
+    /// Takes out the first run, if it lies before a number.
+    mutating func takeFirst(before sequence: UInt64) -> Gap? {
+        guard let first = self.runs.first, first.last < sequence else { return nil }
+        return self.runs.removeFirst()
+    }
+}

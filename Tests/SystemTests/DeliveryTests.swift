@@ -1,0 +1,209 @@
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Events that must come: kept, sent again, replayed; for apps that answer, do not, stop and die.
+    @Suite(.serialized) struct Deliveries {
+        private static let app = "org.example.Careful"
+        private static let object = Stage.Object.app(app)
+        private static let call =
+            "a call org.jostle.Broker1 /org/jostle/Broker1/apps/org_2eexample_2eCareful org.jostle.Broker1.App"
+        private static let shake = "[[['d',{'preset':V('s','shake.planar'),'threshold':V('s','2g')}]]]"
+        private static let always =
+            "[[['d',{'when':V('s','norm(x, y, z) > 0.5g'),'every':V('s','5ms'),'rest':V('s','0s')}]]]"
+
+        /// A broker whose one rule allows everything, on these terms.
+        private func stage(_ terms: String, source: String? = Stage.rest) throws -> Stage {
+            let stage = try Stage(source: source, broker: false)
+            let directory = "\(stage.bus.directory)/policy"
+            try #require(mkdir(directory, 0o755) == 0)
+            let file = try #require(fopen("\(directory)/10-test.conf", "w"))
+            fputs("[Rule all]\nThen=allow\nWhenState=foreground\n\(terms)\n", file)
+            try #require(fclose(file) == 0)
+            try stage.startBroker("--policy", directory)
+            return stage
+        }
+
+        /// An app that hears its events and answers none.
+        private func silent(_ stage: Stage, _ detectors: String, _ more: String...) throws -> BackgroundProgram {
+            let script = Programs.source("Tests/Scripts/bus-script.py")
+            let steps = [
+                "a own \(Self.app)", "a hear",
+                "a call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 Register sa{sv} ['\(Self.app)',{}]",
+                "\(Self.call) AddDetectors a(sa{sv}) \(detectors)",
+            ]
+            let program = try BackgroundProgram(tool: ["python3", script, stage.address] + steps + more + ["stay"])
+            return program
+        }
+
+        private func inject(_ motion: String, _ stage: Stage) throws {
+            let result = try stage.bus.busctl([
+                "call", "org.jostle.Sensors1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor", "Inject", "s",
+                motion,
+            ])
+            #expect(result.status == 0, "\(result.stderr)")
+        }
+
+        /// Number and epoch of an event that a script heard.
+        private func name(_ line: String) throws -> (sequence: String, epoch: String) {
+            let body = try #require(line.components(after: " Event [["))
+            let fields = body.split(separator: ", ")
+            return (String(fields[0]), String(fields[1]))
+        }
+
+        // MARK: Acknowledgements
+
+        @Test func anEventIsSentAgainUntilItIsAcknowledged() throws {
+            let stage = try self.stage("Reliability=ack\nLifespan=1min")
+            let app = try self.silent(stage, Self.shake, "a await 2")
+            _ = try app.waitForLine { $0.hasPrefix("a ok [[[\"d\"") }
+            try self.inject("shake peak=3g for=1500ms; rest 60s", stage)
+            let first = try app.waitForLine { $0.contains(" Event ") }
+            #expect(first.contains("\"ack\": true") && !first.contains("redelivered"))
+            let second = try app.waitForLine { $0.contains(" Event ") }
+            #expect(second.contains("\"redelivered\": true"))
+            let (sequence, epoch) = try self.name(second)
+            #expect(try self.name(first) == (sequence, epoch))
+            #expect(try stage.count("Unacknowledged", at: Self.object) == 1)
+            #expect(try stage.count("Redelivered", at: Self.object) >= 1)
+            #expect(try stage.count("QueuedBytes", at: Self.object) > 0)
+            // Only the app itself may answer, and only what it has.
+            let other = try stage.script("\(Self.call) Ack tts [\(sequence),\(epoch),'consume']")
+            #expect(other.first?.contains("AccessDenied") == true)
+        }
+
+        @Test func aClientOfOursAnswersByItself() throws {
+            let stage = try self.stage("Reliability=ack\nLifespan=1min")
+            let app = try stage.watch("shake.planar,threshold=2g", "--app", Self.app)
+            try self.inject("shake peak=3g for=1500ms; rest 60s", stage)
+            #expect(field("redelivered", of: try app.nextEvent()) == "false")
+            try stage.until("the answer") {
+                try stage.count("Delivered", at: Self.object) == 1
+                    && stage.count("Unacknowledged", at: Self.object) == 0
+            }
+            #expect(try stage.count("QueuedBytes", at: Self.object) == 0)
+            #expect(try stage.count("StaleAcks", at: Self.object) == 0)
+        }
+
+        @Test func aStaleAnswerIsCountedAndChangesNothing() throws {
+            let stage = try self.stage("Reliability=ack\nLifespan=1min")
+            let app = try self.silent(
+                stage, Self.always, "a await 3", "\(Self.call) Ack tts [2,7,'consume']",
+                "\(Self.call) Ack tts [4000000000,7,'consume']")
+            _ = try app.waitForLine { $0 == "staying" }
+            try stage.until("both are counted") { try stage.count("StaleAcks", at: Self.object) == 2 }
+            try stage.until("the window is full") { try stage.count("Unacknowledged", at: Self.object) == 16 }
+            // No more than the window is out, whatever else is due.
+            try stage.until("others wait") { try stage.count("QueuedBytes", at: Self.object) > 30 * 300 }
+            #expect(try stage.count("Unacknowledged", at: Self.object) == 16)
+            #expect(try stage.count("Delivered", at: Self.object) == 16)
+        }
+
+        // MARK: Away and back
+
+        @Test func aKilledAppFindsWhatItDidNotAnswer() throws {
+            let stage = try self.stage("Reliability=ack\nLifespan=10min")
+            let app = try self.silent(stage, Self.shake, "a await 1")
+            _ = try app.waitForLine { $0.hasPrefix("a ok [[[\"d\"") }
+            try self.inject("shake peak=3g for=1500ms; rest 60s", stage)
+            let (sequence, epoch) = try self.name(try app.waitForLine { $0.contains(" Event ") })
+            #expect(sequence == "1")
+            try stage.kill(app)
+            try stage.until("it is gone") {
+                try stage.property("State", at: Self.object).contains("Unknown object")
+                    || !stage.busctl("--list", "tree", "org.jostle.Broker1").stdout.contains("Careful")
+            }
+
+            let again = try BackgroundProgram(
+                "jostle", ["watch", "--json", "--kept", "--app", Self.app, "shake.planar,threshold=2g"],
+                environment: stage.environment)
+            _ = try again.waitForLine { $0.hasPrefix("{\"watching\":") }
+            let kept = try again.nextEvent()
+            #expect(field("sequence", of: kept) == "1" && field("epoch", of: kept) == epoch)
+            #expect(field("redelivered", of: kept) == "true")
+            #expect(try again.waitForLine { $0.hasPrefix("{\"caught_up\":") } == "{\"caught_up\":1}")
+            // Live ones follow, with the next number.
+            try self.inject("shake peak=3g for=1500ms; rest 60s", stage)
+            let live = try again.nextEvent()
+            #expect(field("sequence", of: live) == "2" && field("redelivered", of: live) == "false")
+            try stage.until("all is answered") { try stage.count("Unacknowledged", at: Self.object) == 0 }
+        }
+
+        @Test func whatWasAnsweredIsNotKept() throws {
+            let stage = try self.stage("Reliability=ack\nLifespan=10min")
+            let app = try stage.watch("shake.planar,threshold=2g", "--app", Self.app)
+            try self.inject("shake peak=3g for=1500ms; rest 60s", stage)
+            _ = try app.nextEvent()
+            try stage.until("the answer") {
+                try stage.count("Delivered", at: Self.object) == 1
+                    && stage.count("Unacknowledged", at: Self.object) == 0
+            }
+            try stage.kill(app)
+            let again = try BackgroundProgram(
+                "jostle", ["watch", "--json", "--kept", "--app", Self.app, "shake.planar,threshold=2g"],
+                environment: stage.environment)
+            _ = try again.waitForLine { $0.hasPrefix("{\"watching\":") }
+            #expect(try again.waitForLine { _ in true } == "{\"caught_up\":0}")
+        }
+
+        // MARK: Not reading
+
+        /// A quarter of what a minute of it costs, at the rate of the budget.
+        @Test func aStoppedAppCostsOthersNothing() throws {
+            let stage = try self.stage("Lifespan=3s", source: nil)
+            let detector = "\(Stage.always),every=5ms,name=d"
+            let stopped = try stage.watch(detector, "--app", Self.app)
+            let other = try stage.reader(of: "norm(x, y, z) > 0.5g", every: 5_000, "org.example.Other")
+            try stopped.stop()
+            let broker = try #require(stage.broker)
+            let bus = stage.bus.pid
+            let busBefore = try self.residentKiB(bus)
+            let before = try self.residentKiB(broker.pid)
+            try stage.startReader("synth:rate=200Hz; noise=0.05g; gravity=z")
+            func held() throws -> UInt64 {
+                try stage.count("QueuedBytes", at: Self.object) + stage.count("UnreadBytes", at: Self.object)
+            }
+            try stage.until("events are given up", timeout: .seconds(60)) {
+                #expect(try held() <= 256 << 10)
+                return try stage.count("Dropped", at: Self.object) + stage.count("Expired", at: Self.object) > 400
+            }
+            let after = try self.residentKiB(broker.pid)
+            // The broker keeps what it decided lately besides.
+            let verdicts = 2_048
+            #expect(after < before + 256 + verdicts + 1_024)
+            #expect(try self.residentKiB(bus) < busBefore + 256 + 512)
+            // The other had all of them, in order.
+            let otherObject = Stage.Object.app("org.example.Other")
+            #expect(try stage.count("Gaps", at: otherObject) == 0)
+            try stopped.signal(SIGCONT)
+            let gap = try stopped.waitForLine { $0.hasPrefix("{\"gap\":") }
+            #expect((number("gap", of: gap) ?? 0) > 400)
+            let next = try stopped.nextEvent()
+            #expect(number("sequence", of: next) == number("last", of: gap).map { $0 + 1 })
+            try stage.until("nothing is held back") { try stage.count("QueuedBytes", at: Self.object) == 0 }
+            let figures = try stage.figures(of: other)
+            #expect((number("events", of: figures) ?? 0) > 800)
+            #expect(field("lost", of: figures) == "0" && field("refused", of: figures) == "0")
+        }
+
+        private func residentKiB(_ pid: Int32) throws -> Int {
+            let text = try Tool.run([
+                "sed", "-n", "s/^RssAnon:[^0-9]*\\([0-9]*\\).*/\\1/p", "/proc/\(pid)/status",
+            ])
+            return try #require(Int(text.stdout.dropLast()))
+        }
+    }
+}
+
+extension String {
+    /// What stands behind the first place where a text stands.
+    fileprivate func components(after text: String) -> Substring? {
+        var start = self.startIndex
+        while start < self.endIndex {
+            if self[start...].hasPrefix(text) { return self[self.index(start, offsetBy: text.count)...] }
+            start = self.index(after: start)
+        }
+        return nil
+    }
+}
