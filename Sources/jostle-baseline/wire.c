@@ -60,6 +60,18 @@ bool read_event(DBusMessage *message, struct event *event) {
     return true;
 }
 
+bool read_gap(DBusMessage *message, struct gap *gap) {
+    if (!dbus_message_is_signal(message, APP_INTERFACE, "Gap")) return false;
+    if (!dbus_message_has_signature(message, "(tta{sv})")) return false;
+    DBusMessageIter arguments, body;
+    dbus_message_iter_init(message, &arguments);
+    dbus_message_iter_recurse(&arguments, &body);
+    dbus_message_iter_get_basic(&body, &gap->first);
+    dbus_message_iter_next(&body);
+    dbus_message_iter_get_basic(&body, &gap->last);
+    return gap->first <= gap->last;
+}
+
 static void append_option(DBusMessageIter *options, const char *key, int type, const void *value) {
     DBusMessageIter entry, variant;
     const char signature[] = {(char)type, '\0'};

@@ -47,6 +47,14 @@ struct event {
 bool read_event(DBusMessage *message, struct event *event);
 DBusMessage *new_event(const char *app, const struct event *event);
 
+/* Events that the app does not get, from the first number to the last. */
+struct gap {
+    uint64_t first;
+    uint64_t last;
+};
+
+bool read_gap(DBusMessage *message, struct gap *gap);
+
 /* Claims the accelerometer: a rate of 0 leaves the choice to the service, a latency of 0 wants each sample at once. */
 void claim(struct bus *bus, const char *sensors, double rate, uint64_t latency_us);
 

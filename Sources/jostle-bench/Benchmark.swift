@@ -8,6 +8,7 @@ enum Benchmark: String, CaseIterable {
     case idle
     case iio
     case sharing
+    case stall
     case evaluation
     case policy
 
@@ -19,6 +20,7 @@ enum Benchmark: String, CaseIterable {
         case .idle: try IdleBenchmark.run(plan, report)
         case .iio: try DeviceBenchmark.run(plan, report)
         case .sharing: try SharingBenchmark.run(plan, report)
+        case .stall: try StallBenchmark.run(plan, report)
         case .evaluation: try EvaluationBenchmark.run(plan, report)
         case .policy: try PolicyBenchmark.run(plan, report)
         }
@@ -32,11 +34,13 @@ struct Plan {
     /// Seconds of the two-hop stream that count.
     let stream: Double
     let idle: Double
+    /// Seconds for which an app is stopped.
+    let stall: Double
     /// Loops of the motion while the processor time of all is taken.
     let loops: Int
     /// How many clients share a sensor.
     let crowds: [Int]
 
-    static let full = Plan(rounds: 5, stream: 4, idle: 5, loops: 1, crowds: [10, 50, 200])
-    static let quick = Plan(rounds: 1, stream: 1, idle: 1, loops: 1, crowds: [10])
+    static let full = Plan(rounds: 5, stream: 4, idle: 5, stall: 60, loops: 1, crowds: [10, 50, 200])
+    static let quick = Plan(rounds: 1, stream: 1, idle: 1, stall: 5, loops: 1, crowds: [10])
 }
