@@ -111,9 +111,7 @@ extension Arbiter {
         }
         self.active.removeAll { self.groups[$0].episode == nil }
         if state == .dead {
-            for group in self.groups.indices where self.groups[group].holder?.app == app {
-                self.groups[group].holder = nil
-            }
+            for group in self.groups.indices { self.groups[group].loseHold(app) }
         }
         self.leaveChains(app, isGone: isGone || state == .dead, into: &actions)
     }

@@ -238,6 +238,7 @@ extension Arbiter {
             epoch: self.nextEpoch(), old.configuration, generation: old.generation, opened: old.opened)
         episode.lastTrue = old.lastTrue
         episode.inherits = old.epoch
+        episode.holder = old.holder
         for heir in heirs { episode.append(heir) }
         episode.findLeader()
         for (index, heir) in heirs.enumerated() {

@@ -73,6 +73,9 @@ extension Arbiter {
         let configuration = self.groups[group].configuration
         var episode = Episode(
             epoch: self.nextEpoch(), configuration, generation: self.generation, opened: time)
+        if configuration.isSticky, let holder = self.groups[group].holder, holder.holds(at: self.arrivalTime) {
+            episode.holder = holder.app
+        }
         if configuration.mode == .broadcast {
             episode.phase = .decided
             self.groups[group].contest = Contest(
@@ -163,12 +166,10 @@ extension Arbiter {
         return best ?? holder
     }
 
-    /// The candidate that holds a sticky group at present.
+    /// The candidate that holds a sticky group.
     private func holder(of group: Int, _ episode: Episode) -> Int? {
-        guard episode.configuration.isSticky, let holder = self.groups[group].holder,
-            holder.holds(at: self.arrivalTime)
-        else { return nil }
-        let position = Int(self.groups[group][holder.app].position)
+        guard let holder = episode.holder else { return nil }
+        let position = Int(self.groups[group][holder].position)
         return position >= 0 ? position : nil
     }
 
@@ -268,15 +269,7 @@ extension Arbiter {
         self.sortMembers(group)
         let winner = self.pick(group, episode)
         var cursor = episode.cursor
-        if episode.configuration.isSticky {
-            // The lease may run out first: then all is open.
-            if let ends = self.groups[group].holder?.ends, ends > self.arrivalTime,
-                ends <= self.arrivalTime + episode.configuration.commitWindow
-            {
-                return true
-            }
-            cursor = 0
-        }
+        if episode.holder != nil { cursor = 0 }
         let members = self.groups[group].members
         while cursor < members.count {
             if self.couldWin(members[cursor], group, episode, over: winner) { break }
@@ -303,7 +296,7 @@ extension Arbiter {
         if let holder = self.holder(of: group, episode), holder == winner {
             return self.takes(rank, from: holder, episode)
         }
-        if episode.configuration.isSticky, self.groups[group].holder?.app == detector.app { return true }
+        if episode.holder == detector.app { return true }
         return rank.outranks(episode.candidates[winner].rank, by: episode.configuration.select).outranks
     }
 

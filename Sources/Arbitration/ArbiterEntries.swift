@@ -137,6 +137,12 @@ struct GroupState: Sendable {
             self.episode?.leave(entry.id, order: entry.order, outcome)
         }
         if Int(app.index) < self.standings.count { self[app] = Standing() }
+        self.loseHold(app)
+    }
+
+    /// Whoever dies holds nothing.
+    mutating func loseHold(_ app: AppHandle) {
         if self.holder?.app == app { self.holder = nil }
+        if self.episode?.holder == app { self.episode?.holder = nil }
     }
 }

@@ -61,6 +61,9 @@ struct Episode: Sendable {
     var outcomes: [Reason?] = []
     /// The best so far while collecting.
     var leader = 0
+    /// Whoever held the sticky group when the motion began. A hold that ends or goes to another meanwhile, by a lease or by an
+    /// order that was not through, does not change what waiting would come to.
+    var holder: AppHandle?
     /// The epoch of an owner who died, whose place this one takes.
     var inherits: UInt64?
     /// Members before this one cannot outrank the leader. Back to 0 when that may have changed.
@@ -82,7 +85,11 @@ struct Episode: Sendable {
     }
 
     var closes: Timestamp { self.opened + self.configuration.commitWindow }
-    var ends: Timestamp { min(self.lastTrue + self.configuration.quiet, self.opened + Self.longest) }
+    /// When nothing was true for long enough; not before the window closes, however early it was decided.
+    var ends: Timestamp {
+        let silent = min(self.lastTrue + self.configuration.quiet, self.opened + Self.longest)
+        return self.configuration.mode == .broadcast ? silent : max(silent, self.closes)
+    }
 
     var isCollecting: Bool {
         if case .collecting = self.phase { return true }
