@@ -194,11 +194,12 @@ package struct PlainEvaluator {
         }
     }
 
-    /// The sum, in the order in which slices stand in a ring of 32: a sum of Doubles depends on it.
+    /// The sum, every fourth slice of a ring of 32 by itself: a sum of Doubles depends on the order.
     private static func sum(_ looks: [(slice: Double, value: Double)]) -> Double {
         var slices = [Double](repeating: 0, count: 32)
         for look in looks { slices[Int(look.slice.truncatingRemainder(dividingBy: 32))] += look.value }
-        return slices.reduce(0, +)
+        let fourths = (0..<4).map { first in stride(from: first, to: 32, by: 4).reduce(0) { $0 + slices[$1] } }
+        return (fourths[0] + fourths[1]) + (fourths[2] + fourths[3])
     }
 
     private func reversals(_ lobes: inout Lobes, _ o: [Double], over: Double, within: Double) -> Double {

@@ -80,19 +80,19 @@ extension Evaluation {
             let place = advance(2)
             state[place] += node.operation == .mean ? value : value * value
             state[place + 1] += 1
-            let sum = SlicedWindow.sum(state, at: base, fields: 2, field: 0)
-            let mean = sum / SlicedWindow.sum(state, at: base, fields: 2, field: 1)
+            let (sum, looks) = SlicedWindow.sums(state, at: base)
+            let mean = sum / looks
             return node.operation == .mean ? mean : mean.squareRoot()
         case .peak:
             let place = advance(1, empty: .nan)
             if !(state[place] >= value.magnitude) { state[place] = value.magnitude }
-            return SlicedWindow.largest(state, at: base, fields: 1, field: 0)
+            return SlicedWindow.largest(state, at: base)
         case .range:
             let place = advance(2, empty: .nan)
             if !(state[place] >= value) { state[place] = value }
             if !(state[place + 1] >= -value) { state[place + 1] = -value }
-            return SlicedWindow.largest(state, at: base, fields: 2, field: 0)
-                + SlicedWindow.largest(state, at: base, fields: 2, field: 1)
+            let (largest, smallest) = SlicedWindow.largests(state, at: base)
+            return largest + smallest
         case .fraction:
             let started = base + SlicedWindow.size(fields: 2)
             if state[started].isNaN { state[started] = now }
@@ -100,14 +100,14 @@ extension Evaluation {
             state[place] += value
             state[place + 1] += 1
             guard now - state[started] >= node.p else { return 0 }
-            let trues = SlicedWindow.sum(state, at: base, fields: 2, field: 0)
-            return trues / SlicedWindow.sum(state, at: base, fields: 2, field: 1)
+            let (trues, looks) = SlicedWindow.sums(state, at: base)
+            return trues / looks
         default:
             let before = base + SlicedWindow.size(fields: 1)
             let place = advance(1)
             if value > 0, !(state[before] > 0) { state[place] += 1 }
             state[before] = value
-            return SlicedWindow.sum(state, at: base, fields: 1, field: 0)
+            return SlicedWindow.sum(state, at: base)
         }
     }
 

@@ -14,39 +14,76 @@ enum SlicedWindow {
         let last = state[base]
         // Also when time seems to stand still beyond the precision of a Double: nothing is dropped then.
         if last.isNaN || slice - last >= Double(self.slices) {
-            for index in 0..<self.slices * fields { state[base + 1 + index] = empty }
+            for index in base + 1..<base + self.size(fields: fields) { state[index] = empty }
             state[base] = slice
         } else if slice > last {
-            var next = last + 1
-            while next <= slice {
-                let place = base + 1 + self.place(next) * fields
-                for index in 0..<fields { state[place + index] = empty }
-                next += 1
+            var place = self.place(last)
+            for _ in 0..<Int(slice - last) {
+                place = (place + 1) % self.slices
+                let first = base + 1 + place * fields
+                for index in first..<first + fields { state[index] = empty }
             }
             state[base] = slice
         }
         return base + 1 + self.place(state[base]) * fields
     }
 
-    /// The sum of a field over all slices.
-    static func sum(_ state: borrowing MutableSpan<Double>, at base: Int, fields: Int, field: Int) -> Double {
-        var sum = 0.0
-        for slice in 0..<self.slices { sum += state[base + 1 + slice * fields + field] }
-        return sum
+    /// The sum of windows that hold one field.
+    static func sum(_ state: borrowing MutableSpan<Double>, at base: Int) -> Double {
+        let sums = self.fold(state, at: base, fields: 1, from: .zero) { $0 + $1 }
+        let (first, second) = self.sums(of: sums)
+        return first + second
     }
 
-    /// The largest value of a field; slices without one are not numbers and lose.
-    static func largest(_ state: borrowing MutableSpan<Double>, at base: Int, fields: Int, field: Int) -> Double {
-        var largest = -Double.infinity
-        for slice in 0..<self.slices {
-            let value = state[base + 1 + slice * fields + field]
-            if value > largest { largest = value }
+    /// The sums of windows that hold two fields.
+    ///
+    /// Every fourth slice is added up by itself: a sum of Doubles depends on the order.
+    static func sums(_ state: borrowing MutableSpan<Double>, at base: Int) -> (Double, Double) {
+        self.sums(of: self.fold(state, at: base, fields: 2, from: .zero) { $0 + $1 })
+    }
+
+    /// The largest value of windows that hold one field; slices without one are not numbers and lose.
+    static func largest(_ state: borrowing MutableSpan<Double>, at base: Int) -> Double {
+        let (first, second) = self.largests(
+            of: self.fold(state, at: base, fields: 1, from: SIMD8(repeating: -.infinity), self.larger))
+        return max(first, second)
+    }
+
+    /// The largest values of windows that hold two fields.
+    static func largests(_ state: borrowing MutableSpan<Double>, at base: Int) -> (Double, Double) {
+        self.largests(of: self.fold(state, at: base, fields: 2, from: SIMD8(repeating: -.infinity), self.larger))
+    }
+
+    /// What is not a number is not larger.
+    private static func larger(_ a: SIMD8<Double>, _ b: SIMD8<Double>) -> SIMD8<Double> {
+        a.replacing(with: b, where: b .> a)
+    }
+
+    private static func sums(of eight: SIMD8<Double>) -> (Double, Double) {
+        ((eight[0] + eight[2]) + (eight[4] + eight[6]), (eight[1] + eight[3]) + (eight[5] + eight[7]))
+    }
+
+    private static func largests(of eight: SIMD8<Double>) -> (Double, Double) {
+        (max(eight[0], eight[2], eight[4], eight[6]), max(eight[1], eight[3], eight[5], eight[7]))
+    }
+
+    /// Joins the fields of all slices, eight at a time.
+    @inline(__always)
+    private static func fold(
+        _ state: borrowing MutableSpan<Double>, at base: Int, fields: Int, from start: SIMD8<Double>,
+        _ join: (SIMD8<Double>, SIMD8<Double>) -> SIMD8<Double>
+    ) -> SIMD8<Double> {
+        let bytes = state.span.extracting(base + 1..<base + self.size(fields: fields)).bytes
+        var joined = start
+        for index in 0..<self.slices / 8 * fields {
+            // SAFETY: there are four times eight numbers for each field, and any bits are numbers.
+            let eight = bytes.unsafeLoadUnaligned(
+                fromUncheckedByteOffset: index &* MemoryLayout<SIMD8<Double>>.stride, as: SIMD8<Double>.self)
+            joined = join(joined, eight)
         }
-        return largest
+        return joined
     }
 
-    private static func place(_ slice: Double) -> Int {
-        let place = slice.truncatingRemainder(dividingBy: Double(self.slices))
-        return Int(place < 0 ? place + Double(self.slices) : place)
-    }
+    /// No window is so short, and no time so late, that the number of a slice is none.
+    private static func place(_ slice: Double) -> Int { Int(slice) % self.slices }
 }
