@@ -22,8 +22,15 @@ package protocol SampleSource: AnyObject {
     /// Runs at this pace from now on; returns the pace it really runs at.
     func run(at pace: SensorPace) -> SensorPace
     func stop()
+    /// Tells the samples up to now that the source gathers to tell them together.
+    func catchUp()
     /// Adds motion from now on.
     func inject(_ motion: String) throws(InjectProblem)
+}
+
+extension SampleSource {
+    /// Nothing to tell for a source that gathers no samples itself.
+    package func catchUp() {}
 }
 
 extension SampleSource {

@@ -73,6 +73,8 @@ final class SensorService: SampleSink {
 
     func claim(_ options: [String: Value], _ call: MethodCall) throws(BusError) -> [String: Value] {
         let pace = try SensorPace(claim: options)
+        // What the source holds was read for those who claimed the sensor until now, at its pace until now.
+        self.source.catchUp()
         let isNew = self.clients[call.sender] == nil
         let client = self.clients[call.sender] ?? self.makeClient(call.sender)
         do throws(ClaimProblem) {
@@ -142,6 +144,7 @@ final class SensorService: SampleSink {
         guard self.clients[client.uniqueName] === client else { return }
         self.clients[client.uniqueName] = nil
         if let watch = client.watch { self.names.unfollow(watch) }
+        self.source.catchUp()
         self.hub.clientGone(client.id, into: &self.actions)
         self.perform()
         self.clientsByID[Int(client.id.index)] = nil
@@ -232,6 +235,8 @@ final class SensorService: SampleSink {
     private func run(at pace: SensorPace) {
         let real = self.source.run(at: pace)
         if real != pace { self.hub.deviceRuns(at: real, into: &self.actions) }
+        // What was read at the old pace must not wait for the first reading at the new one.
+        self.setTimer()
         self.paceChanged()
     }
 

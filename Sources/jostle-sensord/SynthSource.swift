@@ -15,7 +15,7 @@ final class SynthSource: SampleSource {
     private let loop: EventLoop
     private var motion: SyntheticMotion
     private var start: Timestamp?
-    private var rate = 0.0
+    private var pace = SensorPace(rate: 0)
     /// The number of the next sample at this rate.
     private var next: Int64 = 0
     private var timer: EventLoop.TimerID?
@@ -37,11 +37,12 @@ final class SynthSource: SampleSource {
     func run(at pace: SensorPace) -> SensorPace {
         let now = self.now
         if self.start == nil { self.start = now }
-        self.rate = pace.rate
-        self.skip(to: now)
+        // What became due just now is not lost by a change of pace.
+        let first = self.timer == nil ? now : min(now, self.due)
+        self.pace = pace
+        self.skip(to: first)
         self.setTimer()
-        // There is no buffer to gather samples in.
-        return SensorPace(rate: pace.rate)
+        return pace
     }
 
     func stop() {
@@ -49,7 +50,13 @@ final class SynthSource: SampleSource {
         self.timer = nil
     }
 
+    func catchUp() {
+        if self.timer != nil { self.read(upTo: self.now) }
+    }
+
     func inject(_ motion: String) throws(InjectProblem) {
+        // The past cannot be read any more when motion was added.
+        self.catchUp()
         let now = self.now
         // Motion that nobody watches is motion all the same.
         let start = self.start ?? now
@@ -64,33 +71,38 @@ final class SynthSource: SampleSource {
     /// Goes on with the first sample at or after `time`.
     private func skip(to time: Timestamp) {
         guard let start else { return }
-        self.next = Int64(((time - start).seconds * self.rate).rounded(.up))
+        self.next = Int64(((time - start).seconds * self.pace.rate).rounded(.up))
     }
 
     private var due: Timestamp {
-        (self.start ?? .zero) + SyntheticMotion.offset(ofSample: self.next, rate: self.rate)
+        (self.start ?? .zero) + SyntheticMotion.offset(ofSample: self.next, rate: self.pace.rate)
     }
 
+    /// Lets the next sample wait as long as it may, so that those that follow it are read in the same go.
     private func setTimer() {
-        let alarm = self.due.microseconds
+        let alarm = (self.due + self.pace.batchLatency).microseconds
         if let timer { return self.loop.reschedule(timer, at: alarm) }
         self.timer = self.loop.schedule(at: alarm, on: .boottime) { [weak self] in self?.read() }
     }
 
     private func read() {
-        let now = self.now
-        if now - self.due > Self.backlog { self.skip(to: now) }
+        self.read(upTo: self.now)
+        guard self.timer != nil else { return }
+        self.sink?.readingDone()
+        if self.timer != nil { self.setTimer() }
+    }
+
+    private func read(upTo now: Timestamp) {
+        if now - self.due > self.pace.batchLatency + Self.backlog { self.skip(to: now) }
         while self.due <= now {
-            let offset = SyntheticMotion.offset(ofSample: self.next, rate: self.rate)
             let time = self.due
+            let reading = self.motion.sample(at: SyntheticMotion.offset(ofSample: self.next, rate: self.pace.rate))
             self.next += 1
-            guard let reading = self.motion.sample(at: offset) else { continue }
+            guard let reading else { continue }
             for axis in 0..<3 { self.row[axis] = reading[axis] }
             self.sink?.sample(at: time, self.row.span)
             // A claimant may have gone while it was told.
             guard self.timer != nil else { return }
         }
-        self.sink?.readingDone()
-        if self.timer != nil { self.setTimer() }
     }
 }

@@ -101,6 +101,35 @@ extension EndToEnd {
             }
         }
 
+        /// The reader sleeps while samples gather: it wakes for all of them, not for each.
+        @Test func samplesThatGatherWakeTheReaderOnce() throws {
+            let stage = try Stage(broker: false)
+            let reader = try #require(stage.reader)
+            func waits() throws -> Int {
+                let status = try Tool.run(["grep", "^voluntary_ctxt_switches", "/proc/\(reader.pid)/status"]).stdout
+                return try #require(status.split(whereSeparator: \.isWhitespace).last.flatMap { Int($0) })
+            }
+            let script = try stage.startScript("p hear", "p \(Self.claim(100, latency: 200_000))")
+            _ = try self.hear(2, from: script)
+            let before = try waits()
+            let batches = try self.hear(5, from: script)
+            let samples = batches.reduce(0) { $0 + $1.times.count }
+            #expect(try waits() - before <= samples / 4, "\(samples) samples")
+        }
+
+        /// A faster pace begins where the slower one ended, also with samples that the source still held.
+        @Test func noSampleIsLostWhenThePaceChanges() throws {
+            let stage = try Stage(broker: false)
+            let slow = try stage.startScript("s hear", "s \(Self.claim(50, latency: 400_000))")
+            _ = try self.hear(1, from: slow)
+            let fast = try stage.startScript("f hear", "f \(Self.claim(100, latency: 100_000))")
+            let batches = try self.hear(4, from: fast)
+            #expect(batches.map(\.first) == batches.indices.map { batches[..<$0].reduce(0) { $0 + $1.times.count } })
+            let held = try self.hear(3, from: slow)
+            let times = held.flatMap(\.times)
+            #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 20_000 }, "\(times)")
+        }
+
         /// A latency shorter than the time between two samples gathers nothing, and the answer says so.
         @Test func aLatencyThatGathersNothingIsNone() throws {
             let stage = try Stage(broker: false)
@@ -172,18 +201,25 @@ extension EndToEnd {
             #expect(lines.first?.hasPrefix("p error org.freedesktop.DBus.Error.NotSupported: ") == true)
         }
 
-        @Test func injectedMotionIsRead() throws {
+        /// Also when samples of the time before are still held.
+        @Test(arguments: [(0, 5, 110), (100_000, 1, 12)])
+        func injectedMotionIsRead(latency: Int, before: Int, after: Int) throws {
             let stage = try Stage(broker: false)
             let lines = try stage.script(
-                "p hear", "p \(Self.claim(100))", "p await 5",
+                "p hear", "p \(Self.claim(100, latency: latency))", "p await \(before)",
                 "p \(Self.sensor) Inject s ['shake peak=3g axis=y for=1s']",
-                "p await 110")
-            let samples = lines.compactMap(Samples.init)
+                "p await \(after)")
+            func heard(_ lines: some Collection<String>) -> [Double] {
+                lines.compactMap(Samples.init).flatMap { samples in
+                    stride(from: 1, to: samples.values.count, by: 3).map { abs(samples.values[$0]) }
+                }
+            }
             let injected = try #require(lines.firstIndex(of: "p ok []"))
-            let quiet = lines[..<injected].compactMap(Samples.init).map { abs($0.values[1]) }
-            #expect(quiet.allSatisfy { $0 <= 0.05 })
-            let peak = try #require(samples.map { abs($0.values[1]) }.max())
+            #expect(heard(lines[..<injected]).allSatisfy { $0 <= 0.05 })
+            let peak = try #require(heard(lines).max())
             #expect((2.8...3.1).contains(peak), "\(peak)")
+            let times = lines.compactMap(Samples.init).flatMap(\.times)
+            #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 10_000 })
         }
     }
 }
