@@ -8,6 +8,8 @@ package struct App {
     /// How well it is proven who it is.
     package let proof: IdentityProof
     package internal(set) var detectors: [String: InstalledDetector] = [:]
+    /// What they cost.
+    package internal(set) var census = FeatureCensus()
     /// Looks that its detectors' rests let through.
     package internal(set) var hits: UInt64 = 0
     /// Events sent to it.

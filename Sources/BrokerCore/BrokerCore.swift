@@ -95,7 +95,10 @@ package struct BrokerCore {
         self.tell(.leave(client.handle), at: arrival)
         self.perform(&actions)
         // In one order, because handles that become free are given out again.
-        for detector in app.detectors.values.sorted(by: { $0.id < $1.id }) { self.drop(detector) }
+        for detector in app.detectors.values.sorted(by: { $0.id < $1.id }) {
+            self.count(detector.effective, of: client, isGone: true)
+            self.drop(detector)
+        }
         // Who has it now is settled: what is left is its own.
         if let left = self.app(client) { self.keepQueue(of: left, &actions) }
         self.busy.removeAll { $0 == Int(client.index) }
@@ -130,6 +133,7 @@ package struct BrokerCore {
             }
         }
         try self.checkPaces(compiled)
+        try self.count(compiled, requests, of: client)
         for (request, detector) in zip(requests, compiled) {
             self.install(detector, request, for: client, at: arrival, &actions)
         }
@@ -149,6 +153,7 @@ package struct BrokerCore {
         for name in names {
             guard let detector = self.apps[Int(client.index)]?.detectors.removeValue(forKey: name) else { continue }
             self.tell(.removeDetector(detector.id), at: arrival)
+            self.count(detector.effective, of: client, isGone: true)
             self.drop(detector)
             self.discard(client, name, at: arrival, &actions)
         }
@@ -267,11 +272,15 @@ package struct BrokerCore {
         }
         self.waiting.removeAll { $0.detector == detector.id }
         self.audiences = nil
-        // A sensor that never was and that nobody waits for is forgotten.
-        self.streams.removeAll { $0.detectors == 0 && $0.description == nil }
+        self.forgetUnknownSensors()
         self.owners[Int(detector.id.index)] = nil
         self.freeDetectors.append(detector.id.index)
         self.detectorCount -= 1
+    }
+
+    /// A sensor that never was and that nobody waits for is forgotten.
+    mutating func forgetUnknownSensors() {
+        self.streams.removeAll { $0.detectors == 0 && $0.description == nil }
     }
 
     /// What is in force for a detector, as its owner is told.
@@ -350,6 +359,9 @@ package struct BrokerCore {
                 }
                 self.streams[stream].engine.add(compiled, as: installed.id, at: arrival)
                 let client = ClientID(UInt32(truncatingIfNeeded: index))
+                // It stays whatever it costs now: its app was told that it is registered.
+                self.count(installed.effective, of: client, isGone: true)
+                self.count(compiled, of: client, isGone: false)
                 self.tell(.removeDetector(installed.id), at: arrival)
                 self.tell(
                     .detector(
@@ -384,7 +396,7 @@ package struct BrokerCore {
 
     package func stream(named sensor: String) -> SensorStream? { self.index(of: sensor).map { self.streams[$0] } }
 
-    private mutating func makeStream(for sensor: String) -> Int {
+    mutating func makeStream(for sensor: String) -> Int {
         if let index = self.index(of: sensor) { return index }
         self.streams.append(SensorStream(name: sensor, channels: SensorDescription.channels(of: sensor)))
         self.streams[self.streams.count - 1].engine.mute(until: self.mutedUntil)

@@ -9,6 +9,12 @@ package struct BrokerLimits: Equatable, Sendable {
     package var detectorNameBytes: Int = 128
     package var optionsPerDetector: Int = 32
     package var optionBytes: Int = 16_384
+    /// Distinct operations of the conditions, which each look executes: of one app, and of all on one sensor.
+    package var operationsPerApp: Int = 4_096
+    package var operationsPerSensor: Int = 32_768
+    /// Distinct filters, windows and other memories of the conditions.
+    package var statefulPerApp: Int = 1_024
+    package var statefulPerSensor: Int = 8_192
 
     /// Apps that left the bus and for which events are kept.
     package var absentApps: Int = 64
@@ -35,6 +41,10 @@ package struct BrokerLimits: Equatable, Sendable {
             "detector-name-bytes": UInt64(self.detectorNameBytes),
             "options-per-detector": UInt64(self.optionsPerDetector),
             "option-bytes": UInt64(self.optionBytes),
+            "operations-per-app": UInt64(self.operationsPerApp),
+            "operations-per-sensor": UInt64(self.operationsPerSensor),
+            "stateful-per-app": UInt64(self.statefulPerApp),
+            "stateful-per-sensor": UInt64(self.statefulPerSensor),
             "mute": UInt64(self.mute),
             "verdicts": UInt64(self.verdicts),
             "verdict-bytes": UInt64(self.verdictBytes),

@@ -9,6 +9,8 @@ package struct SensorStream {
     package private(set) var channels: [String]
     var engine: DetectionEngine
     var detectors = 0
+    /// What the detectors of all apps cost here.
+    var census = FeatureCensus()
     /// Hits of the last samples, until they are decided.
     var hits: [Hit] = []
 

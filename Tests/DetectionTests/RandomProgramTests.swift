@@ -50,6 +50,34 @@ import Testing
         "\(hit.time.microseconds) \(hit.detector.index)" + (withPeak ? " \(hit.peak + 0)" : "")
     }
 
+    /// What limits are held against is what the engine has, whatever comes and goes.
+    @Test(arguments: Array(UInt64(1)...10))
+    func theCensusCountsAsTheEngineShares(seed: UInt64) {
+        var maker = Maker(seed: seed)
+        var random = SeededRandom(seed: seed)
+        var engine = DetectionEngine(channels: ["x", "y", "z"])
+        var census = FeatureCensus()
+        var present: [UInt32: CompiledDetector] = [:]
+        for step in 0..<300 {
+            let id = UInt32.random(in: 0..<40, using: &random)
+            if let old = present.removeValue(forKey: id) {
+                engine.remove(DetectorID(id))
+                census.remove(old)
+            } else {
+                let detector = maker.next().compiled
+                engine.add(detector, as: DetectorID(id), at: .zero)
+                census.add(detector)
+                present[id] = detector
+            }
+            #expect(census.stateful == engine.statefulFeatures, "seed \(seed) step \(step)")
+        }
+        var anew = FeatureCensus()
+        for detector in present.values { anew.add(detector) }
+        #expect(census.operations == anew.operations && census.operations > 0, "seed \(seed)")
+        for detector in present.values { census.remove(detector) }
+        #expect(census.operations == 0 && census.stateful == 0, "seed \(seed)")
+    }
+
     @Test(arguments: Array(UInt64(1)...40))
     func randomProgramsAgree(seed: UInt64) throws {
         var maker = Maker(seed: seed)

@@ -317,6 +317,17 @@ extension EndToEnd {
                     [condition("' or '.join('held(x>%dg,1s)'%i for i in range(33))")]
                 ),
                 (
+                    "stateful-per-app", broker,
+                    [
+                        "\(add) [[('d%d'%i,{'when':V('s',' or '.join('peak(x,%dms)>1g'%(32*i+j+1)for j in range(32)))})"
+                            + " for i in range(33)]]"
+                    ]
+                ),
+                (
+                    "operations-per-app", broker,
+                    ["\(add) [[('d%d'%i,{'when':V('s','x*%d+y>1g'%(i+2))}) for i in range(2049)]]"]
+                ),
+                (
                     "mute", broker,
                     ["app call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 Mute t [10000001]"]
                 ),

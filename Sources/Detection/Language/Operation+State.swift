@@ -20,6 +20,9 @@ extension Operation {
         }
     }
 
+    /// True for what costs something at each look; the values of the others are simply there.
+    var isExecuted: Bool { self != .channel && self != .constant && self != .strength }
+
     /// True when the value is always 1 or 0.
     var isTruth: Bool {
         switch self {

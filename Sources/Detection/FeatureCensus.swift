@@ -1,0 +1,113 @@
+import Motion
+
+/// What the conditions of some detectors cost with every look, equal features counted once: what limits are held against.
+///
+/// It counts as the engine shares. An operation on the same operands exists once for each sensor and pace, whoever asks
+/// for it.
+package struct FeatureCensus: Sendable {
+    /// Distinct operations on the samples, and steps that join comparisons.
+    package private(set) var operations = 0
+    /// Those of them that remember something.
+    package private(set) var stateful = 0
+
+    /// What looks at the same samples.
+    private struct Pace: Hashable {
+        let sensor: String
+        let every: TimeSpan?
+        let decimation: Decimation
+
+        init(_ detector: CompiledDetector) {
+            self.sensor = detector.sensor
+            self.every = detector.every
+            self.decimation = detector.decimation
+        }
+    }
+
+    /// What exists once at a pace.
+    fileprivate struct Features: Sendable {
+        var detectors = 0
+        /// Each with how many detectors have it.
+        var formulas: [Formula: Int] = [:]
+        var joints: [Condition: Int] = [:]
+        /// By what they do to which others. An index is given out once.
+        var nodes: [FormulaNode: (index: Int32, uses: Int)] = [:]
+        var channels: [String: Int32] = [:]
+        var indices: Int32 = 0
+    }
+
+    private var paces: [Pace: Features] = [:]
+
+    package init() {}
+
+    package mutating func add(_ detector: CompiledDetector) {
+        self.change(by: 1, detector)
+    }
+
+    /// Takes out what was added.
+    package mutating func remove(_ detector: CompiledDetector) {
+        self.change(by: -1, detector)
+    }
+
+    private mutating func change(by step: Int, _ detector: CompiledDetector) {
+        let pace = Pace(detector)
+        // Taken out while it changes, so that it is not copied.
+        var features = self.paces.removeValue(forKey: pace) ?? Features()
+        let (operations, stateful) = features.change(by: step, detector.condition)
+        self.operations += operations
+        self.stateful += stateful
+        if features.detectors > 0 { self.paces[pace] = features }
+    }
+}
+
+extension FeatureCensus.Features {
+    /// Counts a detector in or out. Returns how many operations came or went, and how many of them remember something.
+    mutating func change(by step: Int, _ condition: Condition) -> (operations: Int, stateful: Int) {
+        self.detectors += step
+        var (operations, stateful) = (0, 0)
+        if Self.isTurn(&self.formulas, condition.formula, step) {
+            (operations, stateful) = self.change(by: step, condition.formula)
+        }
+        if !condition.isDirect, Self.isTurn(&self.joints, condition, step) { operations += step * condition.code.count }
+        return (operations, stateful)
+    }
+
+    /// Counts a user in or out. True for the first one and the last one.
+    private static func isTurn<Key>(_ users: inout [Key: Int], _ key: Key, _ step: Int) -> Bool {
+        let before = users[key] ?? 0
+        guard before > 0 || step > 0 else { return false }
+        let now = before + step
+        users[key] = now > 0 ? now : nil
+        return before == 0 || now == 0
+    }
+
+    private mutating func change(by step: Int, _ formula: Formula) -> (operations: Int, stateful: Int) {
+        var (operations, stateful) = (0, 0)
+        var mapped: [Int32] = []
+        mapped.reserveCapacity(formula.nodes.count)
+        for node in formula.nodes {
+            var key = node
+            if node.operation == .channel {
+                key.a = self.channel(named: formula.channels[Int(node.a)])
+            } else {
+                if node.a >= 0 { key.a = mapped[Int(node.a)] }
+                if node.b >= 0 { key.b = mapped[Int(node.b)] }
+                if node.c >= 0 { key.c = mapped[Int(node.c)] }
+            }
+            let before = self.nodes[key] ?? (self.indices, 0)
+            if before.uses == 0 { self.indices &+= 1 }
+            let uses = before.uses + step
+            self.nodes[key] = uses > 0 ? (before.index, uses) : nil
+            mapped.append(before.index)
+            guard before.uses == 0 || uses == 0, node.operation.isExecuted else { continue }
+            operations += step
+            if node.operation.stateSize > 0 { stateful += step }
+        }
+        return (operations, stateful)
+    }
+
+    private mutating func channel(named name: String) -> Int32 {
+        if let known = self.channels[name] { return known }
+        self.channels[name] = Int32(self.channels.count)
+        return Int32(self.channels.count - 1)
+    }
+}

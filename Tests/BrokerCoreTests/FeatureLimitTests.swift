@@ -1,0 +1,101 @@
+import BrokerCore
+import Detection
+import Motion
+import Testing
+
+/// What all looks together may cost: limits for an app, and for all apps on a sensor.
+@Suite struct FeatureLimits {
+    private static func detector(_ name: String, _ condition: String, every: String? = nil) -> DetectorRequest {
+        var options: [String: OptionValue] = ["when": .text(condition)]
+        if let every { options["every"] = .text(every) }
+        return DetectorRequest(name: name, options: options)
+    }
+
+    /// Two different features in one call where one may be.
+    @Test(arguments: ["stateful-per-app", "stateful-per-sensor", "operations-per-app", "operations-per-sensor"])
+    func eachIsNamedAndRefusesTheWholeCall(_ name: String) throws {
+        var limits = BrokerLimits()
+        switch name {
+        case "stateful-per-app": limits.statefulPerApp = 1
+        case "stateful-per-sensor": limits.statefulPerSensor = 1
+        case "operations-per-app": limits.operationsPerApp = 1
+        default: limits.operationsPerSensor = 1
+        }
+        var bench = Bench(limits: limits)
+        let app = try bench.register(0, "org.example.App")
+        do {
+            _ = try bench.add(app, Self.detector("a", "mean(x, 1s) > 1g"), Self.detector("b", "mean(x, 2s) > 1g"))
+            Issue.record("nothing was refused")
+        } catch let refusal as Refusal {
+            guard case .limit(name, 1, _) = refusal else {
+                Issue.record("refused by \(refusal)")
+                return
+            }
+            #expect(limits.table[name] == 1)
+        }
+        #expect(bench.core.app(app)?.detectors.isEmpty == true)
+        // Nothing is left of the refused ones.
+        _ = try bench.add(app, Self.detector("c", "mean(x, 3s) > 1g"))
+    }
+
+    @Test func whatIsSharedCountsOnce() throws {
+        var limits = BrokerLimits()
+        limits.statefulPerApp = 3
+        var bench = Bench(limits: limits)
+        let app = try bench.register(0, "org.example.App")
+        for index in 1...50 { _ = try bench.add(app, Self.detector("\(index)", "norm(user) > \(index)g")) }
+        // Another pace, or another sensor, is another look.
+        #expect(throws: Refusal.self) { try bench.add(app, Self.detector("a", "norm(user) > 1g", every: "100ms")) }
+        var light = Self.detector("b", "mean(lux, 1s) < 10lx")
+        light.options["sensor"] = .text("light")
+        #expect(throws: Refusal.self) { try bench.add(app, light) }
+    }
+
+    @Test func whatIsReplacedOrRemovedCountsNoMore() throws {
+        var limits = BrokerLimits()
+        limits.statefulPerApp = 1
+        var bench = Bench(limits: limits)
+        let app = try bench.register(0, "org.example.App")
+        for span in ["1s", "2s", "2s", "3s"] { _ = try bench.add(app, Self.detector("a", "mean(x, \(span)) > 1g")) }
+        // A refused one leaves the old one where it is.
+        #expect(throws: Refusal.self) {
+            try bench.add(app, Self.detector("a", "mean(x, 4s) > 1g and mean(y, 4s) > 1g"))
+        }
+        _ = try bench.add(app, Self.detector("b", "mean(x, 3s) > 2g"))
+        try bench.core.removeDetectors(app, ["a"], at: bench.now, &bench.actions)
+        #expect(throws: Refusal.self) { try bench.add(app, Self.detector("c", "mean(x, 1s) > 1g")) }
+        try bench.core.removeDetectors(app, ["b"], at: bench.now, &bench.actions)
+        _ = try bench.add(app, Self.detector("c", "mean(x, 1s) > 1g"))
+    }
+
+    @Test func anAppThatLeavesMakesRoomOnTheSensor() throws {
+        var limits = BrokerLimits()
+        limits.statefulPerSensor = 2
+        var bench = Bench(limits: limits)
+        let first = try bench.register(0, "org.example.First")
+        let second = try bench.register(1, "org.example.Second")
+        _ = try bench.add(first, Self.detector("a", "mean(x, 1s) > 1g"))
+        _ = try bench.add(second, Self.detector("a", "mean(x, 1s) > 2g"), Self.detector("b", "mean(y, 1s) > 1g"))
+        let third = try bench.register(2, "org.example.Third")
+        #expect(throws: Refusal.self) { try bench.add(third, Self.detector("a", "mean(z, 1s) > 1g")) }
+        bench.core.leave(second, at: bench.now, &bench.actions)
+        _ = try bench.add(third, Self.detector("a", "mean(z, 1s) > 1g"))
+        #expect(throws: Refusal.self) { try bench.add(third, Self.detector("b", "mean(y, 1s) > 1g")) }
+    }
+
+    /// The sensor's channels are other than thought, so its detectors are compiled anew and counted anew.
+    @Test func aSensorThatAppearsKeepsTheCountsRight() throws {
+        var limits = BrokerLimits()
+        limits.statefulPerSensor = 1
+        var bench = Bench(limits: limits, sensor: nil)
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Self.detector("a", "mean(x, 1s) > 1g"))
+        let sensor = SensorDescription(
+            name: "accelerometer", channels: ["z", "y", "x"], unit: "g", range: 16, rates: [50], source: "test",
+            isSimulated: false)
+        bench.core.sensorAppeared(sensor, at: bench.now, &bench.actions)
+        #expect(throws: Refusal.self) { try bench.add(app, Self.detector("b", "mean(y, 1s) > 1g")) }
+        try bench.core.removeDetectors(app, ["a"], at: bench.now, &bench.actions)
+        _ = try bench.add(app, Self.detector("b", "mean(y, 1s) > 1g"))
+    }
+}
