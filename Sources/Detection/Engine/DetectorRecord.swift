@@ -5,6 +5,8 @@ struct DetectorRecord {
     var compound: Int32 = -1
     /// Index into the lane's formulas.
     var formula: Int32 = -1
+    /// Index into those that wait for their first look, while it does.
+    var pending: Int32 = -1
     var restMode = RestMode.none
     var neededRate = 0.0
     /// How far back in µs a hit reaches for samples at the limit of the range.

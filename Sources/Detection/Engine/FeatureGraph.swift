@@ -26,6 +26,8 @@ struct FeatureGraph {
     private var nodes: [Node?] = []
     private var known: [FormulaNode: Int32] = [:]
     private var freeSlots: [Int32] = []
+    /// Slots that nobody uses any more, but the program may still mention.
+    private var deadSlots: [Int32] = []
     /// Free stretches of the state by size.
     private var freeState: [Int: [Int32]] = [:]
     /// Nodes that remember something.
@@ -82,7 +84,6 @@ struct FeatureGraph {
 
     /// Gives back the slots that `insert` returned; what nobody uses any more disappears.
     mutating func release(_ mapped: [Int32]) {
-        var isSmaller = false
         for slot in mapped.reversed() where Int(slot) >= self.fixed {
             let index = Int(slot) - self.fixed
             guard var node = self.nodes[index] else { continue }
@@ -94,17 +95,22 @@ struct FeatureGraph {
             self.nodes[index] = nil
             self.known[node.key] = nil
             if node.key.operation == .strength { self.setStrength(of: node.key.a, to: -1) }
-            self.freeSlots.append(slot)
+            self.deadSlots.append(slot)
+            self.isStale = true
             let size = node.key.operation.stateSize
             if size > 0 {
                 self.freeState[size, default: []].append(node.instruction.state)
                 self.stateful -= 1
             }
-            isSmaller = true
         }
-        guard isSmaller else { return }
-        self.isStale = true
+    }
+
+    /// Takes the dead slots out of the program, all in one go: many go together.
+    private mutating func bury() {
+        guard !self.deadSlots.isEmpty else { return }
         self.program.removeAll { self.nodes[Int($0.destination) - self.fixed] == nil }
+        self.freeSlots.append(contentsOf: self.deadSlots)
+        self.deadSlots.removeAll()
     }
 
     /// Lets a block take its looks; their values come into the channels' columns.
@@ -141,13 +147,17 @@ struct FeatureGraph {
     }
 
     /// Forgets what filters and windows hold.
-    mutating func reset() { Evaluation.reset(self.program, &self.state, keepsRest: true) }
+    mutating func reset() {
+        self.bury()
+        Evaluation.reset(self.program, &self.state, keepsRest: true)
+    }
 
     private mutating func insert(_ key: FormulaNode) -> Int32 {
         if let slot = self.known[key] {
             self.nodes[Int(slot) - self.fixed]?.uses += 1
             return slot
         }
+        if self.freeSlots.isEmpty, self.deadSlots.count > self.program.count / 2 { self.bury() }
         let slot: Int32
         if let free = self.freeSlots.popLast() {
             slot = free
@@ -204,6 +214,7 @@ struct FeatureGraph {
     /// Makes one instruction of a product with a constant and the only sum that reads it.
     private mutating func compile() {
         self.isStale = false
+        self.bury()
         var readers = [Int](repeating: 0, count: self.slots)
         for instruction in self.program {
             for slot in [instruction.a, instruction.b, instruction.c] where slot >= 0 { readers[Int(slot)] += 1 }

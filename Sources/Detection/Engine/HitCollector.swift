@@ -26,7 +26,7 @@ struct HitCollector {
         self.count += 1
     }
 
-    /// Adds those of 64 ids from `start` on whose bit is set, with one peak.
+    /// Adds those of up to 64 ids from `start` on whose bit is set, with one peak.
     mutating func add(_ chosen: UInt64, of ids: borrowing [UInt32], at start: Int, peak: Double) {
         Self.mark(chosen, ids, start, peak, &self.bits, &self.summary, &self.peaks)
         self.count += 1
@@ -36,13 +36,13 @@ struct HitCollector {
         _ chosen: UInt64, _ ids: borrowing [UInt32], _ start: Int, _ peak: Double, _ bits: inout [UInt64],
         _ summary: inout [UInt64], _ peaks: inout [Double]
     ) {
-        let ids = ids.span.extracting(start..<start + 64)
+        let ids = ids.span.extracting(start..<min(start + 64, ids.count))
         var bits = bits.mutableSpan
         var summary = summary.mutableSpan
         var peaks = peaks.mutableSpan
         var left = chosen
         while left != 0 {
-            // SAFETY: there are 64 ids from `start` on, and `reserve` has made room for each id that was given out.
+            // SAFETY: each bit stands for an id, and `reserve` has made room for each that was given out.
             let index = Int(ids[unchecked: left.trailingZeroBitCount])
             left &= left &- 1
             bits[unchecked: index >> 6] |= 1 << UInt64(truncatingIfNeeded: index & 63)

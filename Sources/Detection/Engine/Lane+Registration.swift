@@ -15,6 +15,7 @@ extension Lane {
         for atom in condition.atoms { self.graph.show(self.formulas[Int(formula)].slots[Int(atom.node)]) }
         around.records[Int(id)].formula = formula
         around.records[Int(id)].restMode = detector.restMode
+        around.records[Int(id)].pending = Int32(self.pending.count)
         around.seats[Int(id)] = .none
         self.pending.append(
             Pending(
@@ -29,7 +30,7 @@ extension Lane {
         let record = around.records[Int(id)]
         let seat = around.seats[Int(id)]
         if seat.table < 0 {
-            self.pending.removeAll { $0.id == id }
+            self.removePending(at: Int(record.pending), &around)
         } else {
             self.tables[Int(seat.table)].remove(at: seat.place, seats: &around.seats, wheel: &self.wheel)
             if record.compound >= 0 {
@@ -39,8 +40,15 @@ extension Lane {
             }
         }
         self.release(formula: Int(record.formula))
-        self.refreshShortestRest()
+        self.isShortestRestStale = true
         self.detectors -= 1
+    }
+
+    /// The last one takes its place; they look in no order.
+    private mutating func removePending(at place: Int, _ around: inout Surroundings) {
+        self.pending.swapAt(place, self.pending.count - 1)
+        self.pending.removeLast()
+        if place < self.pending.count { around.records[Int(self.pending[place].id)].pending = Int32(place) }
     }
 
     /// Lets the waiting detectors look: puts them where they belong at the present values.
@@ -180,9 +188,13 @@ extension Lane {
             self.refreshGate(ofTable: table)
             return
         }
-        self.gates.removeAll { $0.table == Int32(table) }
-        for index in self.gates.indices { self.owners[Int(self.gates[index].table)].gate = Int32(index) }
-        for (key, known) in self.knownTables where known == Int32(table) { self.knownTables[key] = nil }
+        let index = Int(self.owners[table].gate)
+        let gate = self.gates[index]
+        self.knownTables[TableKey(slot: gate.slot, sign: gate.sign, purpose: self.tables[table].purpose)] = nil
+        // The last gate takes its place: what gates let through is brought into order later.
+        self.gates.swapAt(index, self.gates.count - 1)
+        self.gates.removeLast()
+        if index < self.gates.count { self.owners[Int(self.gates[index].table)].gate = Int32(index) }
         self.drop(table: table)
     }
 
@@ -192,10 +204,13 @@ extension Lane {
         self.freeTables.append(Int32(table))
     }
 
-    private mutating func refreshShortestRest() {
-        var shortest = Int64.max
-        for table in self.tables where table.purpose == .restarting { shortest = min(shortest, table.shortestRest) }
-        self.shortestRest = shortest
+    mutating func refreshShortestRest() {
+        self.isShortestRestStale = false
+        self.shortestRest = .max
+        // By index: a table as a whole would be copied.
+        for index in self.tables.indices where self.tables[index].purpose == .restarting {
+            self.shortestRest = min(self.shortestRest, self.tables[index].shortestRest)
+        }
     }
 
     // MARK: Compound conditions

@@ -87,6 +87,8 @@ struct Lane {
     var knownTables: [TableKey: Int32] = [:]
     /// The shortest rest of a restarting table: looks that lie no further apart can repeat nothing.
     var shortestRest = Int64.max
+    /// The shortest rest may have gone with its detector.
+    var isShortestRestStale = false
 
     var formulas: [FormulaUse] = []
     var freeFormulas: [Int32] = []
@@ -145,6 +147,7 @@ struct Lane {
 
     /// Begins with the rows from `first` on; `advance` looks at them.
     mutating func start(at first: Int) {
+        if self.isShortestRestStale { self.refreshShortestRest() }
         self.block.nextRow = first
         self.block.count = 0
         self.block.next = 0

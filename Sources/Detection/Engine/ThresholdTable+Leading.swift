@@ -138,13 +138,13 @@ extension ThresholdTable {
     private static func begin(
         _ bits: UInt64, at start: Int, _ rests: borrowing [Int64], _ deadlines: inout [Int64], _ now: Int64
     ) -> Int64 {
-        let rests = rests.span.extracting(start..<start + 64)
+        let rests = rests.span.extracting(start..<min(start + 64, rests.count))
         var deadlines = deadlines.mutableSpan
-        precondition(deadlines.count >= start + 64)
+        precondition(deadlines.count >= start + rests.count)
         var first = Int64.max
         var left = bits
         while left != 0 {
-            // SAFETY: a word has 64 places, which both columns have.
+            // SAFETY: each bit stands for an entry, whose place both columns have.
             let place = left.trailingZeroBitCount
             left &= left &- 1
             // Even the shortest rest ends at a later look.
@@ -182,12 +182,12 @@ extension ThresholdTable {
     private static func ended(
         _ bits: UInt64, at start: Int, _ deadlines: borrowing [Int64], _ now: Int64
     ) -> (UInt64, Int64) {
-        let deadlines = deadlines.span.extracting(start..<start + 64)
+        let deadlines = deadlines.span.extracting(start..<min(start + 64, deadlines.count))
         var ended: UInt64 = 0
         var next = Int64.max
         var left = bits
         while left != 0 {
-            // SAFETY: a word has 64 places.
+            // SAFETY: each bit stands for an entry.
             let place = left.trailingZeroBitCount
             left &= left &- 1
             let end = deadlines[unchecked: place]

@@ -17,6 +17,8 @@ struct ThresholdTable {
     static let capacity = 256
     static let words = capacity / 64
     private static let pivotsByChunk = capacity / 16
+    /// Places of a table's first chunk while that is enough; most features have few thresholds.
+    private static let leastRoom = 16
     /// The stamp of an entry that has never been true.
     static let never = Int64.min
 
@@ -154,7 +156,8 @@ struct ThresholdTable {
     /// the last of every sixteen tells the sixteen. Behind the entries the keys are infinite.
     func place(of value: Double, in chunk: Int) -> Int {
         let block = Self.below(value, self.pivots, chunk * Self.pivotsByChunk)
-        guard block < Self.pivotsByChunk else { return Self.capacity }
+        let room = self.room(of: chunk)
+        guard block * 16 < room else { return room }
         return block * 16 + Self.below(value, self.keys, chunk * Self.capacity + block * 16)
     }
 
@@ -173,10 +176,13 @@ struct ThresholdTable {
 
     /// Keeps the last key of every sixteen beside the others.
     private mutating func refreshPivots(_ chunk: Int) {
-        for index in 0..<Self.pivotsByChunk {
+        for index in 0..<self.room(of: chunk) / 16 {
             self.pivots[chunk * Self.pivotsByChunk + index] = self.keys[chunk * Self.capacity + index * 16 + 15]
         }
     }
+
+    /// The places of a chunk: only a lone one has fewer than its capacity.
+    private func room(of chunk: Int) -> Int { min(Self.capacity, self.keys.count - chunk * Self.capacity) }
 
     private func isRested(_ place: Int, at now: Int64) -> Bool {
         let stamp = self.stamps[place]
@@ -250,6 +256,8 @@ struct ThresholdTable {
             self.order.append(self.newChunk(&wheel))
             index = 0
         }
+        let room = self.room(of: Int(self.order[index]))
+        if room < Self.capacity, self.counts[Int(self.order[index])] == room { self.makeRoom(4 * room) }
         if self.counts[Int(self.order[index])] == Self.capacity {
             self.split(index, &seats, &wheel)
             if self.isBefore(self.firstEntry(index + 1), entry) { index += 1 }
@@ -373,12 +381,8 @@ struct ThresholdTable {
             chunk = known
         } else {
             chunk = Int32(self.counts.count)
-            self.keys.append(contentsOf: repeatElement(.infinity, count: Self.capacity))
+            self.makeRoom(chunk == 0 ? Self.leastRoom : (Int(chunk) + 1) * Self.capacity)
             self.pivots.append(contentsOf: repeatElement(.infinity, count: Self.pivotsByChunk))
-            self.ids.append(contentsOf: repeatElement(0, count: Self.capacity))
-            self.stamps.append(contentsOf: repeatElement(Self.never, count: Self.capacity))
-            self.rests.append(contentsOf: repeatElement(0, count: Self.capacity))
-            self.deadlines.append(contentsOf: repeatElement(Self.never, count: Self.capacity))
             self.resting.append(contentsOf: repeatElement(0, count: Self.words))
             self.counts.append(0)
             self.shortest.append(.max)
@@ -389,6 +393,16 @@ struct ThresholdTable {
         self.counts[Int(chunk)] = 0
         self.shortest[Int(chunk)] = .max
         return chunk
+    }
+
+    /// Lets every column have that many places.
+    private mutating func makeRoom(_ places: Int) {
+        let missing = places - self.keys.count
+        self.keys.append(contentsOf: repeatElement(.infinity, count: missing))
+        self.ids.append(contentsOf: repeatElement(0, count: missing))
+        self.stamps.append(contentsOf: repeatElement(Self.never, count: missing))
+        self.rests.append(contentsOf: repeatElement(0, count: missing))
+        self.deadlines.append(contentsOf: repeatElement(Self.never, count: missing))
     }
 
     /// Moves the upper half of a full chunk into a new one behind it.
