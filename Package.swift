@@ -120,8 +120,9 @@ let package = Package(
         program(
             "jostle-bench",
             [
-                "Detection", "Arbitration", "PolicyFiles", "Motion", "TestSupport", "DaemonSupport", "DBus",
-                "EventLoop",
+                "Detection", "DetectionModel", "Replay", "Traces", "Arbitration", "PolicyFiles", "Motion",
+                "TestSupport",
+                "DaemonSupport", "DBus", "EventLoop",
             ]),
 
         // How an app uses the client library; run by the tests.

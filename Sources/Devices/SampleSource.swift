@@ -31,9 +31,6 @@ package protocol SampleSource: AnyObject {
 extension SampleSource {
     /// Nothing to tell for a source that gathers no samples itself.
     package func catchUp() {}
-}
-
-extension SampleSource {
     package var driver: String { "" }
     package var method: String { "" }
 }

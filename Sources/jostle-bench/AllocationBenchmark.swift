@@ -1,14 +1,37 @@
 import Glibc
 import TestSupport
 
-/// Heap allocations for one sample and its event: what libdbus needs is in both columns, what is ours only in one.
+/// Heap allocations: of the engine for one sample, and of the broker for one sample and its event.
+///
+/// What libdbus needs is in both columns of the broker's, what is ours only in one.
 enum AllocationBenchmark {
     static func run(_ plan: Plan, _ report: (Figure) -> Void) throws(Failure) {
+        report(
+            Figure(
+                name: "allocations.sample", unit: "1/sample", value: try self.countSamples(), budget: .value(.atMost, 0)
+            ))
         var counts = Pairs()
         for _ in 0..<plan.rounds {
             counts.add(ours: try self.count(.broker, plan), baseline: try self.count(.relay, plan))
         }
         report(counts.figure("two-hops.allocations", "1/event"))
+    }
+
+    /// Of two runs that differ in their samples only, what the longer one needs more.
+    private static func countSamples() throws(Failure) -> Double {
+        let stage = try Stage()
+        defer { stage.end() }
+        let (few, many) = (20_000, 220_000)
+        var counts: [Double] = []
+        for (index, samples) in [few, many].enumerated() {
+            let counter = try AllocationCounter(in: stage.bus.directory, name: "samples-\(index)")
+            // With a seed of its own each run's tables would grow at other times.
+            var environment = counter.environment
+            environment["SWIFT_DETERMINISTIC_HASHING"] = "1"
+            _ = try Workload.measure(detectors: 1_000, features: 4, samples: samples, environment: environment)
+            counts.append(try counter.value())
+        }
+        return (counts[1] - counts[0]) / Double(many - few)
     }
 
     private static func count(_ middle: TwoHopRun.Middle, _ plan: Plan) throws(Failure) -> Double {
@@ -26,8 +49,8 @@ struct AllocationCounter {
     private let path: String
 
     /// Makes the file that is counted into.
-    init(in directory: String) throws(Failure) {
-        self.path = "\(directory)/allocations"
+    init(in directory: String, name: String = "allocations") throws(Failure) {
+        self.path = "\(directory)/\(name)"
         // SAFETY: the path is a terminated string for the time of the call.
         let descriptor = unsafe open(self.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw Failure("cannot create \(self.path)") }

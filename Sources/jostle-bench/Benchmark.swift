@@ -10,6 +10,9 @@ enum Benchmark: String, CaseIterable {
     case sharing
     case stall
     case evaluation
+    case registration
+    case memory
+    case replay
     case policy
 
     func run(_ plan: Plan, _ report: (Figure) -> Void) throws(Failure) {
@@ -22,6 +25,9 @@ enum Benchmark: String, CaseIterable {
         case .sharing: try SharingBenchmark.run(plan, report)
         case .stall: try StallBenchmark.run(plan, report)
         case .evaluation: try EvaluationBenchmark.run(plan, report)
+        case .registration: try RegistrationBenchmark.run(plan, report)
+        case .memory: try MemoryBenchmark.run(plan, report)
+        case .replay: try ReplayBenchmark.run(plan, report)
         case .policy: try PolicyBenchmark.run(plan, report)
         }
     }
@@ -40,7 +46,12 @@ struct Plan {
     let loops: Int
     /// How many clients share a sensor.
     let crowds: [Int]
+    /// How many detectors look.
+    let detectors: [Int]
 
-    static let full = Plan(rounds: 5, stream: 4, idle: 5, stall: 60, loops: 1, crowds: [10, 50, 200])
-    static let quick = Plan(rounds: 1, stream: 1, idle: 1, stall: 5, loops: 1, crowds: [10])
+    static let full = Plan(
+        rounds: 5, stream: 4, idle: 5, stall: 60, loops: 1, crowds: [10, 50, 200],
+        detectors: [10, 1_000, 100_000, 1_000_000])
+    static let quick = Plan(
+        rounds: 1, stream: 1, idle: 1, stall: 5, loops: 1, crowds: [10], detectors: [10, 1_000, 100_000])
 }

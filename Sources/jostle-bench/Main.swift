@@ -11,9 +11,12 @@ struct Main {
         "only", "NAME", "measure only this: \(Benchmark.allCases.map(\.rawValue).joined(separator: ", "))",
         repeats: true)
     private static let quickOption = CommandOption.flag("quick", "measure once and shortly, for a first look")
+    private static let workloadOption = CommandOption.value(
+        "workload", "DETECTORS,FEATURES,SAMPLES",
+        "measure nothing: only let detectors look at samples, for a counter or a profiler outside")
     private static let syntax = CommandSyntax(
         "jostle-bench", "Measures what Jostle costs, against the budget.",
-        options: [jsonOption, onlyOption, quickOption])
+        options: [jsonOption, onlyOption, quickOption, workloadOption])
 
     static func main() {
         do {
@@ -21,6 +24,13 @@ struct Main {
             // Four descriptors for each program that is started.
             raiseDescriptorLimit()
             let arguments = self.syntax.parseOrExit()
+            if let text = arguments.value(of: self.workloadOption) {
+                guard let workload = Workload(text) else {
+                    throw UsageProblem("--workload takes three numbers, not '\(text)'")
+                }
+                try writeAll(try workload.run() + "\n", to: STDOUT_FILENO)
+                ExitCode.done.exit()
+            }
             let chosen = try self.benchmarks(arguments.values(of: self.onlyOption))
             let isJSON = arguments.has(self.jsonOption)
             let plan = arguments.has(self.quickOption) ? Plan.quick : Plan.full

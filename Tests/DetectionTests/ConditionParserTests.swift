@@ -78,18 +78,7 @@ import Testing
         }
     }
 
-    static let hostile: [(String, String)] = [
-        ("condition-length", String(repeating: "x > 1g and ", count: 1_500)),
-        ("condition-nesting", String(repeating: "(", count: 4_000)),
-        ("condition-nesting", String(repeating: "not ", count: 1_000)),
-        ("condition-nesting", "x > " + String(repeating: "-", count: 4_000)),
-        ("condition-nesting", String(repeating: "abs(", count: 1_000)),
-        ("condition-comparisons", (0..<400).map { "x>\($0)g" }.joined(separator: " or ")),
-        ("condition-operations", "x" + (0..<400).map { "+x*\($0)" }.joined() + " > 1g"),
-        ("condition-stateful", (1...60).map { "mean(x, \($0)s) > 1g" }.joined(separator: " and ")),
-    ]
-
-    @Test(arguments: hostile)
+    @Test(arguments: HostileConditions.refused)
     func hostileProgramsMeetALimit(_ limit: String, _ text: String) {
         do {
             _ = try detector(text)
@@ -99,22 +88,8 @@ import Testing
         }
     }
 
-    /// What is long to read but within every limit, and what crosses one late.
-    static let costly: [String] = [
-        "x > 0g" + String(repeating: "+0g", count: 1_360),
-        "x > 1g" + String(repeating: " and x > 1g", count: 120),
-        String(repeating: "not ", count: 30) + "(" + (0..<60).map { "x>\($0)g" }.joined(separator: " or ") + ")",
-        (1...32).map { "mean(x,\($0)s)>1g" }.joined(separator: " and "),
-        "x" + (0..<230).map { "+x*\($0)" }.joined() + ">1g",
-        String(repeating: "abs(", count: 31) + "x" + String(repeating: ")", count: 31) + ">1g",
-        "x > 1g" + String(repeating: " ", count: 16_000), String(repeating: "é", count: 2_000),
-        "hypot(" + String(repeating: "x+", count: 2_000),
-        "norm(user) > 1g " + String(repeating: "or norm(user) > 1g ", count: 200),
-        String(repeating: "(", count: 31) + "x>1g" + String(repeating: " or y>1g)", count: 31),
-    ]
-
     /// The bar is 5 ms; a build without optimisation has five times as long.
-    @Test(arguments: hostile.map(\.1) + costly)
+    @Test(arguments: HostileConditions.all)
     func anyProgramIsAnsweredSoon(_ text: String) {
         func spent() -> Double {
             var time = timespec()
