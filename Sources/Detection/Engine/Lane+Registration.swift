@@ -9,8 +9,10 @@ extension Lane {
         _ detector: CompiledDetector, as id: UInt32, channels: [Int32], at registration: Timestamp,
         _ around: inout Surroundings
     ) {
-        let condition = detector.condition
+        var condition = detector.condition
         let formula = self.use(condition.formula, channels: channels)
+        // Equal formulas exist once here, so that what waits holds no memory of its own for them.
+        condition.formula = self.formulas[Int(formula)].formula
         self.formulas[Int(formula)].users += 1
         for atom in condition.atoms { self.graph.show(self.formulas[Int(formula)].slots[Int(atom.node)]) }
         around.records[Int(id)].formula = formula
