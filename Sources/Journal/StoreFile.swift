@@ -60,7 +60,12 @@ struct StoreFile: ~Copyable {
         try Self.configure(database, path, kind)
         let isChanged = try Self.migrate(database, path, kind)
         let mark = try database.number("SELECT whole FROM mark")
-        guard mark == 1 || (mark == 0 && before == 0) else {
+        // Behind a checkpoint `-wal` is empty until the mark is in it; a whole one has the mark that came first, and then a
+        // checkpoint was broken off.
+        let isEmpty = before.map { $0 < Self.smallestWAL } ?? false
+        var isWhole = mark == 1 || (mark == 0 && isEmpty)
+        if mark == 0, !isEmpty { isWhole = try Self.isCheckpointBrokenOff(database) }
+        guard isWhole else {
             throw StoreError(.broken, "\(path) lacks what was written last: \(path)-wal is not what it was")
         }
         try kind.check(database)
@@ -72,16 +77,29 @@ struct StoreFile: ~Copyable {
         self.database = database
     }
 
+    /// What begins `-wal`, and one page with what stands before it.
+    private static let smallestWAL: Int64 = 32 + 24 + 4_096
+
+    /// Whether there is something in `-wal` that SQLite believes. It is put in its place then, so that `-wal` is empty.
+    private static func isCheckpointBrokenOff(_ database: borrowing Database) throws(StoreError) -> Bool {
+        let statement = try database.prepare("PRAGMA wal_checkpoint(PASSIVE)")
+        guard try statement.step(), statement.number(1) > 0 else { return false }
+        statement.reset()
+        try database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return true
+    }
+
     private static func configure(
         _ database: borrowing Database, _ path: String, _ kind: Kind
     ) throws(StoreError) {
+        // Said of a file that has something in it, it is written there.
+        if try database.number("PRAGMA page_count") == 0 { try database.execute("PRAGMA auto_vacuum = INCREMENTAL") }
         try database.execute(
             """
             PRAGMA trusted_schema = OFF;
             PRAGMA cell_size_check = ON;
             PRAGMA temp_store = MEMORY;
             PRAGMA cache_size = -512;
-            PRAGMA auto_vacuum = INCREMENTAL;
             PRAGMA synchronous = \(kind.isDurable ? "FULL" : "NORMAL");
             PRAGMA wal_autocheckpoint = 0;
             """)
@@ -162,6 +180,10 @@ struct StoreFile: ~Copyable {
             try? self.setMark(1, in: database)
             throw error
         }
+        // Should the power fail, what comes behind it may be lost, but the file is not to look as if all of it were.
+        let mode = try database.number("PRAGMA synchronous") ?? 1
+        try database.execute("PRAGMA synchronous = FULL")
+        defer { try? database.execute("PRAGMA synchronous = \(mode)") }
         try self.setMark(1, in: database)
     }
 

@@ -147,6 +147,18 @@ import Testing
         #expect(keeper.news.contains { $0.contains("journal.db lacks what was written last") })
     }
 
+    /// What was broken off there is all there.
+    @Test func aCheckpointMayBeBrokenOff() throws {
+        let (place, keeper, _) = try self.crashed { place in
+            // As it is while what stands beside is put in its place; the copy of `-wal` keeps it from being done.
+            try place.python(
+                "c.execute('UPDATE mark SET whole = 0');c.commit();import os;os._exit(0)", on: "journal.db")
+            #expect(place.has("journal.db-wal"))
+        }
+        #expect(try keeper.ask(JournalQuery()).verdicts.count == 100)
+        #expect(!place.has("journal.db.broken"))
+    }
+
     @Test func whatStandsBesideIsNotWhatItWas() throws {
         let (place, keeper, _) = try self.crashed { place in
             var data = try place.bytes("journal.db-wal")
