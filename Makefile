@@ -16,12 +16,13 @@ PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev libudev-dev libev
     libglib2.0-bin python3-dbus-fast libxml2-utils umockdev gir1.2-umockdev-1.0 python3-gi locales
 INSTALL = install -D -m 644
 
-.PHONY: help deps build test lint lint-format lint-imports lint-foundation lint-dbus lint-policy demo bench install clean fuzz
+.PHONY: help deps build test test-kills lint lint-format lint-imports lint-foundation lint-dbus lint-policy demo bench install clean fuzz
 
 help:
 	@echo 'make deps     install the Debian packages that are missing'
 	@echo 'make build    build the release programs into .build/release'
 	@echo 'make test     run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
+	@echo 'make test-kills  kill the broker under load; KILLS=$(KILLS) times'
 	@echo 'make lint     check format, imports, linkage and the D-Bus files'
 	@echo 'make demo     show two apps, one shake, and who gets it'
 	@echo 'make bench    measure against the budget'
@@ -48,6 +49,12 @@ build:
 test:
 	@rm -f .build/tests.xml
 	$(SWIFT) test --disable-xctest --xunit-output .build/tests.xml
+
+# Kills the broker under load so many times; the suite does it 20 times.
+KILLS ?= 200
+
+test-kills:
+	JOSTLE_KILLS=$(KILLS) $(SWIFT) test --disable-xctest --filter aKilledBrokerLosesNothing
 
 lint: lint-format lint-imports lint-foundation lint-dbus lint-policy
 
@@ -102,6 +109,7 @@ install:
 	sed -e 's|@user@|$(SERVICE_USER)|' udev/60-jostle.rules.in > $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-jostle.rules
 	chmod 644 $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-jostle.rules
 	$(INSTALL) dbus/jostle.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/jostle.conf
+	$(INSTALL) dbus/jostle.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/jostle.conf
 	for page in $(wildcard docs/*.[1578]); do \
 	    $(INSTALL) $$page $(DESTDIR)$(SHARE)/man/man$${page##*.}/$${page##*/} || exit 1; \
 	done

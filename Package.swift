@@ -64,6 +64,8 @@ let package = Package(
         .executable(name: "jostle-bench", targets: ["jostle-bench"]),
         // Only to be preloaded by the benchmark.
         .library(name: "malloc-count", type: .dynamic, targets: ["malloc-count"]),
+        // Only to be preloaded by tests.
+        .library(name: "disk-faults", type: .dynamic, targets: ["disk-faults"]),
     ] + fuzzProducts,
     targets: [
         // C at the edge.
@@ -105,7 +107,8 @@ let package = Package(
         program(
             "jostle-brokerd",
             [
-                "BrokerCore", "PolicyFiles", "Arbitration", "Scenarios", "Detection", "Motion", "Protocol", "DBus",
+                "BrokerCore", "Journal", "PolicyFiles", "Arbitration", "Scenarios", "Detection", "Motion", "Protocol",
+                "DBus",
                 "EventLoop", "DaemonSupport",
             ]),
         program(
@@ -139,6 +142,12 @@ let package = Package(
                 .define("_GNU_SOURCE"), .enableWarning("all"), .enableWarning("extra"), .treatAllWarnings(as: .error),
                 // Or the compiler turns what is written here into calls of itself.
                 .unsafeFlags(["-fno-builtin"]),
+            ],
+            linkerSettings: [withoutRuntime]),
+        .target(
+            name: "disk-faults", path: "Tests/DiskFaults",
+            cSettings: [
+                .define("_GNU_SOURCE"), .enableWarning("all"), .enableWarning("extra"), .treatAllWarnings(as: .error),
             ],
             linkerSettings: [withoutRuntime]),
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: [.define("_GNU_SOURCE")]),

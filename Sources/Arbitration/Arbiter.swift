@@ -122,6 +122,9 @@ package struct Arbiter: Sendable {
         return index < self.detectors.count ? self.detectors[index] : nil
     }
 
+    /// Gives out none up to this one any more: others may have.
+    package mutating func skipEpochs(upTo epoch: UInt64) { self.lastEpoch = max(self.lastEpoch, epoch) }
+
     mutating func nextEpoch() -> UInt64 {
         self.lastEpoch &+= 1
         return self.lastEpoch

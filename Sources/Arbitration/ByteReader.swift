@@ -67,7 +67,12 @@ struct ByteReader {
         return text
     }
 
-    mutating func app() throws(RecordProblem) -> AppID { AppID(try self.text()) }
+    mutating func app() throws(RecordProblem) -> AppID {
+        let name = try self.text()
+        guard name.isEmpty else { return AppID(name) }
+        guard let number = UInt32(exactly: try self.number()) else { throw .corrupt }
+        return number == 0 ? AppID("") : .anonymous(number)
+    }
 
     mutating func word<Element: Word>() throws(RecordProblem) -> Element {
         let name = try self.text()

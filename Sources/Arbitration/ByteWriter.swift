@@ -36,7 +36,12 @@ struct ByteWriter {
         self.bytes += text.utf8
     }
 
-    mutating func write(_ id: AppID) { self.write(id.name) }
+    /// A client without a name is told by its number.
+    mutating func write(_ id: AppID) {
+        self.write(id.name)
+        if id.isAnonymous { self.write(UInt64(id.number)) }
+    }
+
     mutating func write(_ word: some Word) { self.write(word.name) }
 
     /// All the words of a list are told by a flag: it is what most conditions say, and what they go on to say when the

@@ -21,6 +21,14 @@ extension BrokerCore {
         self.perform(&actions)
     }
 
+    // MARK: Epochs
+
+    /// The last epoch that was given out.
+    package var lastEpoch: UInt64 { self.arbiter.lastEpoch }
+
+    /// Gives out none up to this one any more: others may have.
+    package mutating func skipEpochs(upTo epoch: UInt64) { self.arbiter.skipEpochs(upTo: epoch) }
+
     // MARK: Samples
 
     /// Samples arrived; the columns are lent, so that the hot path copies nothing.
@@ -181,7 +189,9 @@ extension BrokerCore {
         let index = Int(verdict.app.index)
         guard let app = self.apps[index] else { return }
         self.apps[index]?.count(verdict.reason, epoch: verdict.epoch, at: verdict.time)
-        self.recent.keep(VerdictRecord(verdict: verdict, user: app.user, registration: app.registration))
+        let record = VerdictRecord(verdict: verdict, user: app.user, registration: app.registration)
+        self.recent.keep(record)
+        actions.append(.keep(record))
         self.revoke(after: verdict, &actions)
     }
 

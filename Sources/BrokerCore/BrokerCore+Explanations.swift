@@ -1,4 +1,4 @@
-package import Arbitration
+import Arbitration
 import Detection
 package import Motion
 
@@ -8,22 +8,38 @@ extension BrokerCore {
     /// The verdicts that are asked for, as far as they are kept here. What is older may be kept elsewhere.
     package func find(_ query: VerdictQuery) -> [VerdictRecord] { self.recent.find(query) }
 
+    /// Whether all there is for a query is kept here, and nothing of it can be elsewhere.
+    package func hasAll(of query: VerdictQuery) -> Bool {
+        // Of the oldest epoch that is left some may be gone.
+        guard let oldest = self.recent.oldest, let epoch = self.recent.epoch(of: query) else { return false }
+        return epoch > oldest
+    }
+
     /// Verdicts of one epoch as whoever asks may see them, those who got the event first.
-    package func show(_ records: [VerdictRecord], for query: VerdictQuery) -> [Verdict] {
+    ///
+    /// - Parameter records: All of that epoch, as far as they are known; those that are not asked for are not shown.
+    package func show(_ records: [VerdictRecord], for query: VerdictQuery) -> [VerdictRecord] {
         let visible = records.filter { query.concerns($0) }
         let (served, others) = (
             visible.filter { $0.verdict.isDelivered }, visible.filter { !$0.verdict.isDelivered }
         )
-        return (served + others).prefix(self.limits.answerRows).map { self.show($0, to: query.viewer) }
+        return (served + others).prefix(self.limits.answerRows).map { record in
+            var shown = record
+            shown.verdict = self.show(record, to: query.viewer, among: records)
+            return shown
+        }
     }
 
     /// A verdict with the names of those other apps that its reader may know.
-    private func show(_ record: VerdictRecord, to viewer: Viewer) -> Verdict {
+    private func show(
+        _ record: VerdictRecord, to viewer: Viewer, among records: [VerdictRecord] = []
+    ) -> Verdict {
         switch viewer {
         case .app: return record.verdict.withoutOthers
         case .user(0): return record.verdict
         case .user(let user):
             return record.verdict.naming { id in
+                if records.contains(where: { $0.verdict.id == id && $0.user == user }) { return true }
                 if self.recent.find(AppReference(id, user: user), epoch: record.verdict.epoch) != nil { return true }
                 // In an order that is not through it has no verdict yet.
                 return self.apps.contains { $0?.user == user && $0?.id == id }

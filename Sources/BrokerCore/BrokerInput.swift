@@ -80,6 +80,8 @@ package enum BrokerAction: Equatable, Sendable {
     case forget(StoredEvent)
     /// A kept event came to its end.
     case ended(AppID, Event, EventEnd)
+    /// Keep why an app got an event or did not.
+    case keep(VerdictRecord)
 }
 
 /// Why the broker did not do what a client asked. Nothing of the request was done.

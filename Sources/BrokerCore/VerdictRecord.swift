@@ -2,18 +2,34 @@ package import Arbitration
 package import Motion
 
 /// A verdict as it is kept: with what says later whose it is.
-package struct VerdictRecord: Sendable {
+package struct VerdictRecord: Equatable, Sendable {
     package var verdict: Verdict
     /// The user of the app.
     package var user: UInt32
     /// Which registration of an app it was, counted from 1 at the start of the broker. A client without a name has no
     /// other sign.
     package var registration: UInt64
+    /// Where it comes from when it is not kept in memory any more.
+    package var origin: Origin?
 
-    package init(verdict: Verdict, user: UInt32, registration: UInt64) {
+    /// What stands beside a verdict on the disk.
+    package struct Origin: Equatable, Sendable {
+        /// When it was made, in µs of the wall clock.
+        package var wall: Int64
+        /// The files of the policy that decided; none: the built-in policy did.
+        package var policyFiles: [String]
+
+        package init(wall: Int64, policyFiles: [String]) {
+            self.wall = wall
+            self.policyFiles = policyFiles
+        }
+    }
+
+    package init(verdict: Verdict, user: UInt32, registration: UInt64, origin: Origin? = nil) {
         self.verdict = verdict
         self.user = user
         self.registration = registration
+        self.origin = origin
     }
 
     /// What it takes to keep it, about.

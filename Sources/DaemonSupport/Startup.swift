@@ -13,6 +13,8 @@ package enum Startup {
     /// Blocks `signals`, because whoever starts us may send one at once, and threads inherit the mask.
     package static func prepareDaemon() throws(SystemError) {
         try blockSignals(self.signals)
+        // A file that may grow no further makes writing fail and not the process die.
+        _ = signal(SIGXFSZ, SIG_IGN)
         self.prepareProgram()
         raiseDescriptorLimit()
     }

@@ -3,21 +3,21 @@ package import Motion
 
 /// Something to be kept in the journal.
 package enum JournalEntry: Sendable {
-    /// Why an app got an event or did not.
-    case verdict(Verdict)
-    /// What an app was sent.
+    /// Why an app of some user got an event or did not; and which registration of the run it was, counted from 1.
+    case verdict(Verdict, user: UInt32, registration: UInt64)
+    /// What an app was sent, or was not.
     case event(JournalEvent)
 
     /// Whether policy wants it on the disk before the power can fail.
     var isPersistent: Bool {
         switch self {
-        case .verdict(let verdict): verdict.isDelivered && verdict.rule?.terms.durability == .persistent
+        case .verdict(let verdict, _, _): verdict.isDelivered && verdict.rule?.terms.durability == .persistent
         case .event: false
         }
     }
 }
 
-/// An event as it went out.
+/// An event that went out, which may be more than once, or that came to its end otherwise.
 package struct JournalEvent: Equatable, Sendable {
     package var app: AppID
     /// The app's own number for it.
@@ -28,7 +28,7 @@ package struct JournalEvent: Equatable, Sendable {
     package var detector: String
     package var peak: Double
     package var isSimulated: Bool
-    /// False when it was left out because the app does not read.
+    /// False when it came to its end and the app has not got it, as far as is known.
     package var isSent: Bool
 
     package init(

@@ -12,6 +12,8 @@ package struct JournalQuery: Sendable {
 
     package var epoch: UInt64?
     package var app: AppID?
+    /// Only those of which the app got the event under this number of its own.
+    package var sequence: UInt64?
     /// From and to when, in µs of the wall clock, both included.
     package var since: Int64?
     package var until: Int64?
@@ -25,11 +27,12 @@ package struct JournalQuery: Sendable {
     package static let mostVerdicts = 4_096
 
     package init(
-        epoch: UInt64? = nil, app: AppID? = nil, since: Int64? = nil, until: Int64? = nil, after: Int64? = nil,
-        keeping end: End = .newest, limit: Int = JournalQuery.mostVerdicts
+        epoch: UInt64? = nil, app: AppID? = nil, sequence: UInt64? = nil, since: Int64? = nil, until: Int64? = nil,
+        after: Int64? = nil, keeping end: End = .newest, limit: Int = JournalQuery.mostVerdicts
     ) {
         self.epoch = epoch
         self.app = app
+        self.sequence = sequence
         self.since = since
         self.until = until
         self.after = after
@@ -50,6 +53,10 @@ package struct JournalAnswer: Equatable, Sendable {
 /// A verdict as it was, and when and under which policy that was.
 package struct StoredVerdict: Equatable, Sendable {
     package var verdict: Verdict
+    /// The user of its app.
+    package var user: UInt32
+    /// Which registration of its run it was, counted from 1.
+    package var registration: UInt64
     /// When it was made, in µs of the wall clock.
     package var wall: Int64
     /// The start of the broker that made it, in µs of the wall clock: generations count from there.

@@ -17,6 +17,9 @@ extension JournalStore {
             numbers.append(number)
         }
         add("v.epoch = ?", query.epoch.map { Int64(clamping: $0) })
+        add(
+            "EXISTS (SELECT 1 FROM event e WHERE e.epoch = v.epoch AND e.run = v.run AND e.app = v.app AND e.sequence = ?)",
+            query.sequence.map { Int64(clamping: $0) })
         add("v.wall >= ?", query.since)
         add("v.wall <= ?", query.until)
         add("v.id > ?", query.after)
@@ -24,7 +27,7 @@ extension JournalStore {
         let order = query.end == .newest ? "DESC" : "ASC"
         let statement = try self.file.database.prepare(
             """
-            SELECT v.id, v.wall, v.detail, v.generation, r.started, r.boot, p.files, p.since FROM verdict v \
+            SELECT v.id, v.wall, v.detail, v.generation, r.started, r.boot, p.files, p.since, v.user, v.registration FROM verdict v \
             LEFT JOIN run r ON r.id = v.run LEFT JOIN policy p ON p.run = v.run AND p.generation = v.generation \
             \(conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")) ORDER BY v.id \(order) LIMIT ?
             """)
@@ -34,7 +37,7 @@ extension JournalStore {
             index += 1
         }
         if let app = query.app {
-            try statement.bind(index, app.name)
+            try statement.bind(index, app.description)
             index += 1
         }
         try statement.bind(index, Int64(query.limit))
@@ -54,7 +57,9 @@ extension JournalStore {
             let files = statement.text(6).split(separator: "\n").map(String.init)
             answer.verdicts.append(
                 StoredVerdict(
-                    verdict: verdict, wall: statement.number(1), started: statement.number(4), boot: statement.text(5),
+                    verdict: verdict, user: UInt32(truncatingIfNeeded: statement.number(8)),
+                    registration: UInt64(bitPattern: statement.number(9)), wall: statement.number(1),
+                    started: statement.number(4), boot: statement.text(5),
                     policy: JournalPolicy(generation: verdict.generation, files: files, since: statement.number(7))))
         }
         if isReversed { answer.verdicts.reverse() }

@@ -24,8 +24,8 @@ struct JournalStore: ~Copyable {
                 PRIMARY KEY (run, generation)) STRICT, WITHOUT ROWID;
             CREATE TABLE verdict (
                 id INTEGER PRIMARY KEY, run INTEGER NOT NULL, epoch INTEGER NOT NULL, app TEXT NOT NULL,
-                detector TEXT NOT NULL, preset TEXT NOT NULL, time INTEGER NOT NULL, wall INTEGER NOT NULL,
-                intensity REAL NOT NULL, reason TEXT NOT NULL, delivered INTEGER NOT NULL, generation INTEGER NOT NULL,
+                user INTEGER NOT NULL, registration INTEGER NOT NULL, detector TEXT NOT NULL,
+                preset TEXT NOT NULL, time INTEGER NOT NULL, wall INTEGER NOT NULL, intensity REAL NOT NULL, reason TEXT NOT NULL, delivered INTEGER NOT NULL, generation INTEGER NOT NULL,
                 rule TEXT, place TEXT, detail BLOB NOT NULL) STRICT;
             CREATE INDEX verdict_epoch ON verdict (epoch);
             CREATE INDEX verdict_app ON verdict (app);
@@ -46,8 +46,8 @@ struct JournalStore: ~Copyable {
         let number = try Self.number(of: run, in: file.database)
         let insertVerdict = try file.database.prepare(
             """
-            INSERT INTO verdict (run, epoch, app, detector, preset, time, wall, intensity, reason, delivered, generation, \
-            rule, place, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO verdict (run, epoch, app, user, registration, detector, preset, time, wall, intensity, reason, delivered, \
+            generation, rule, place, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)
         let insertEvent = try file.database.prepare(
             """
@@ -91,14 +91,14 @@ struct JournalStore: ~Copyable {
                 for row in rows {
                     switch row.entry {
                     case .event(let event): try self.insert(event, row.wall)
-                    case .verdict(let verdict):
+                    case .verdict(let verdict, let user, let registration):
                         let generation = verdict.generation
                         if !self.written.contains(generation), added.insert(generation).inserted {
                             try self.insert(
                                 policies[generation]
                                     ?? JournalPolicy(generation: generation, files: [], since: row.wall))
                         }
-                        try self.insert(verdict, row.wall)
+                        try self.insert(verdict, of: user, registration, row.wall)
                     }
                 }
             }
@@ -111,29 +111,33 @@ struct JournalStore: ~Copyable {
         self.sinceTrim += rows.count
     }
 
-    private borrowing func insert(_ verdict: Verdict, _ wall: Int64) throws(StoreError) {
+    private borrowing func insert(
+        _ verdict: Verdict, of user: UInt32, _ registration: UInt64, _ wall: Int64
+    ) throws(StoreError) {
         try self.insertVerdict.bind(1, self.run)
         try self.insertVerdict.bind(2, verdict.epoch)
-        try self.insertVerdict.bind(3, verdict.id.name)
-        try self.insertVerdict.bind(4, verdict.detector)
-        try self.insertVerdict.bind(5, verdict.preset)
-        try self.insertVerdict.bind(6, verdict.time.microseconds)
-        try self.insertVerdict.bind(7, wall)
+        try self.insertVerdict.bind(3, verdict.id.description)
+        try self.insertVerdict.bind(4, UInt64(user))
+        try self.insertVerdict.bind(5, registration)
+        try self.insertVerdict.bind(6, verdict.detector)
+        try self.insertVerdict.bind(7, verdict.preset)
+        try self.insertVerdict.bind(8, verdict.time.microseconds)
+        try self.insertVerdict.bind(9, wall)
         // SQLite takes what is no number for nothing at all.
-        try self.insertVerdict.bind(8, verdict.intensity.isNaN ? 0 : verdict.intensity)
-        try self.insertVerdict.bind(9, verdict.reason.name)
-        try self.insertVerdict.bind(10, verdict.isDelivered)
-        try self.insertVerdict.bind(11, verdict.generation)
-        try self.insertVerdict.bind(12, verdict.rule?.name)
-        try self.insertVerdict.bind(13, verdict.rule?.place.lineDescription)
-        try self.insertVerdict.bind(14, verdict.encoded)
+        try self.insertVerdict.bind(10, verdict.intensity.isNaN ? 0 : verdict.intensity)
+        try self.insertVerdict.bind(11, verdict.reason.name)
+        try self.insertVerdict.bind(12, verdict.isDelivered)
+        try self.insertVerdict.bind(13, verdict.generation)
+        try self.insertVerdict.bind(14, verdict.rule?.name)
+        try self.insertVerdict.bind(15, verdict.rule?.place.lineDescription)
+        try self.insertVerdict.bind(16, verdict.encoded)
         try self.insertVerdict.run()
     }
 
     private borrowing func insert(_ event: JournalEvent, _ wall: Int64) throws(StoreError) {
         try self.insertEvent.bind(1, self.run)
         try self.insertEvent.bind(2, event.epoch)
-        try self.insertEvent.bind(3, event.app.name)
+        try self.insertEvent.bind(3, event.app.description)
         try self.insertEvent.bind(4, event.sequence)
         try self.insertEvent.bind(5, event.detector)
         try self.insertEvent.bind(6, event.time.microseconds)

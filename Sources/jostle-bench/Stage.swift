@@ -21,8 +21,12 @@ final class Stage {
     }
 
     func broker(_ options: [String] = [], environment: [String: String] = [:]) throws(Failure) -> BackgroundProgram {
-        try self.daemon("jostle-brokerd", owning: "org.jostle.Broker1", options, environment: environment)
+        try self.daemon(
+            "jostle-brokerd", owning: "org.jostle.Broker1", self.brokerOptions + options, environment: environment)
     }
+
+    /// What the broker keeps goes with the stage.
+    var brokerOptions: [String] { ["--state-dir", "\(self.bus.directory)/state"] }
 
     func reader(_ options: [String]) throws(Failure) -> BackgroundProgram {
         try self.daemon("jostle-sensord", owning: "org.jostle.Sensors1", options)

@@ -13,10 +13,14 @@ enum StartBenchmark {
         defer { stage.end() }
         let bus = ["--bus", stage.bus.address]
         let watch = try StartWatch(stage.bus.address)
-        for (program, name) in [("jostle-sensord", "org.jostle.Sensors1"), ("jostle-brokerd", "org.jostle.Broker1")] {
+        let programs = [
+            ("jostle-sensord", [], "org.jostle.Sensors1"),
+            ("jostle-brokerd", stage.brokerOptions, "org.jostle.Broker1"),
+        ]
+        for (program, options, name) in programs {
             var times = Pairs()
             for _ in 0..<plan.rounds * Self.repetitions {
-                let ours = try watch.time(program, bus + ["--log-level", "err"], owning: name)
+                let ours = try watch.time(program, bus + options + ["--log-level", "err"], owning: name)
                 let theirs = try watch.time(
                     "jostle-baseline", ["daemon"] + bus + ["--name", baseline], owning: baseline)
                 times.add(ours: ours, baseline: theirs)

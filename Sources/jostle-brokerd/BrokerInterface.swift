@@ -2,6 +2,7 @@ import Arbitration
 import BrokerCore
 import DBus
 import Detection
+import Journal
 import Motion
 import Protocol
 
@@ -85,6 +86,13 @@ enum BrokerInterface {
             Property("Locked", .always) { (service: BrokerService) in service.core.isLocked },
             Property("Paused", .always) { (service: BrokerService) in service.core.isPaused },
             Property("MutedUntil", .never) { (service: BrokerService) in service.core.mutedUntil.wire },
+            Property("Durability", .always) { (service: BrokerService) in service.durability.rawValue },
+            Property("JournalWritten", .never) { (service: BrokerService) in
+                service.storeLink?.store.counts.written ?? 0
+            },
+            Property("JournalDropped", .never) { (service: BrokerService) in
+                service.storeLink?.store.counts.dropped ?? 0
+            },
             Property("RefusedSignals", .never) { (service: BrokerService) in service.forgeries },
         ])
 }

@@ -31,7 +31,13 @@ extension BrokerService {
     /// Hands the verdicts that are asked for to `then`; not always at once, because those that are not kept in memory any
     /// more may have to be read from elsewhere.
     private func find(_ query: VerdictQuery, then: @escaping ([VerdictRecord]) -> Void) {
-        then(self.core.find(query))
+        let recent = self.core.find(query)
+        if self.core.hasAll(of: query) || (query.event == .last && !recent.isEmpty) { return then(recent) }
+        self.findStored(query) { stored in
+            // What is in both is shown once; what is in memory alone may not have come to the disk.
+            let known = recent.map(\.verdict)
+            then(recent + stored.filter { !known.contains($0.verdict) })
+        }
     }
 
     // MARK: Why not

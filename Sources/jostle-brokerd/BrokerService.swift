@@ -4,6 +4,7 @@ import DBus
 import DaemonSupport
 import EventLoop
 import Glibc
+import Journal
 import Motion
 import PolicyFiles
 import Protocol
@@ -17,6 +18,10 @@ final class BrokerService {
     let names: NameWatch
     let log: Log
     private(set) var core: BrokerCore
+    /// `nil` when nothing is kept on the disk.
+    let storeLink: StoreLink?
+    /// As it was told last.
+    var lastDurability = StoreHealth.off
     let policySource: PolicySource
     /// The policy files in force; none: the built-in policy is.
     var policyFiles: [String]
@@ -41,7 +46,7 @@ final class BrokerService {
 
     init(
         on loop: EventLoop, bus: Connection, sensorBus: Connection, policy source: PolicySource, batchLatency: TimeSpan,
-        record: BrokerRecord, log: Log
+        store: StoreLink?, record: BrokerRecord, log: Log
     ) {
         self.loop = loop
         self.bus = bus
@@ -52,9 +57,10 @@ final class BrokerService {
         let (policy, files) = Self.firstPolicy(of: source, log)
         self.policySource = source
         self.policyFiles = files.map(\.name)
+        self.storeLink = store
         // Epochs survive a lost disk because the wall clock is ahead of all that were given out.
-        self.core = BrokerCore(
-            policy: policy, epoch: UInt64(max(0, Clock.wallClock())), batchLatency: batchLatency)
+        let epoch = store?.firstEpoch() ?? UInt64(max(0, Clock.wallClock()))
+        self.core = BrokerCore(policy: policy, epoch: epoch, batchLatency: batchLatency)
         self.core.record(
             inputs: record.wantsInputs, decisions: record.wantsDecisions, files: files.map(\.recorded),
             at: self.arrival())
@@ -62,6 +68,9 @@ final class BrokerService {
         let object = ExportedObject(Path.broker, [(BrokerInterface.table, self)])
         bus.export(object)
         self.object = object
+        self.lastDurability = self.durability
+        self.keepPolicy()
+        store?.onNews { [unowned self] in self.storeNews() }
     }
 
     /// The way to the reader, which is there as long as we are.
@@ -94,6 +103,7 @@ final class BrokerService {
     ) throws(Refusal) -> R {
         defer {
             self.performActions()
+            self.noteEpochs()
             self.setTimer()
             if self.core.isRecording { self.record.write(&self.core) }
         }
@@ -102,6 +112,9 @@ final class BrokerService {
 
     /// Asks the core, as things are now.
     func now<R>(_ body: (BrokerCore, Timestamp) -> R) -> R { body(self.core, self.arrival()) }
+
+    /// Gives out no epoch up to this one any more.
+    func skipEpochs(upTo epoch: UInt64) { self.core.skipEpochs(upTo: epoch) }
 
     /// A timer only while something waits for time alone; it is let run and set anew rather than moved with every sample,
     /// unless something falls due before it.
@@ -128,6 +141,8 @@ final class BrokerService {
             case .persist, .forget: break
             case .ended(let app, let event, let end):
                 self.log.debug("event \(event.sequence) of \(app): \(end.reason.name)")
+                if end != .acknowledged { self.keep(event, of: app, isSent: false) }
+            case .keep(let record): self.keep(record)
             }
         }
         self.actions.removeAll(keepingCapacity: true)
@@ -144,7 +159,10 @@ final class BrokerService {
             let isSent = self.sender.signal(
                 from: object.path, InterfaceName.app, "Event", to: client.peer, size: event.bytes
             ) { EventCodec.write(body, to: &$0) }
-            if isSent { return self.core.sent(id, event) }
+            if isSent {
+                self.core.sent(id, event)
+                return self.keep(event, of: client.appState?.id ?? client.app, isSent: true)
+            }
         }
         self.core.unsent(id, event, at: self.arrival(), &self.returned)
     }

@@ -22,7 +22,8 @@ struct Main {
         "decision-log", "FILE", "write what is decided, as 'jostle scenario' prints it")
     private static let syntax = CommandSyntax(
         "jostle-brokerd", "Evaluates the detectors of all apps and gives each its events.",
-        options: [policyOption, sensorBusOption, latencyOption, recordOption, decisionsOption] + Daemon.options)
+        options: [policyOption, sensorBusOption, latencyOption, recordOption, decisionsOption] + StoreLink.options
+            + Daemon.options)
 
     static func main() {
         do {
@@ -30,17 +31,21 @@ struct Main {
             let arguments = self.syntax.parseOrExit()
             let daemon = try Daemon(self.syntax.name, owning: BusName.broker, arguments)
             let sensorBus = try self.sensorBus(arguments, daemon)
+            let latency = try self.latency(arguments)
             let record = try BrokerRecord(
                 inputs: arguments.value(of: self.recordOption), decisions: arguments.value(of: self.decisionsOption),
                 on: daemon.loop, daemon.log)
+            // After all that could be wrong with the command line, and as long as can be before it is needed.
+            let store = try StoreLink(arguments, on: daemon)
             let service = BrokerService(
                 on: daemon.loop, bus: daemon.bus, sensorBus: sensorBus,
                 policy: PolicySource(arguments.values(of: self.policyOption), environment: environmentValue),
-                batchLatency: try self.latency(arguments), record: record, log: daemon.log)
+                batchLatency: latency, store: store, record: record, log: daemon.log)
             if sensorBus !== daemon.bus { try service.sensors.open() }
             let code = try daemon.run(
                 ready: { service.busReady() }, lost: { service.busLost() }, reload: { service.reload() })
             record.flush()
+            store?.close()
             code.exit()
         } catch let problem as UsageProblem {
             self.syntax.exit(with: problem)

@@ -3,9 +3,24 @@ import BrokerCore
 import DBus
 import Motion
 
+extension VerdictRecord {
+    /// The verdict as `Explain` shows it, and where it was read.
+    var options: [String: Value] {
+        var options = self.verdict.options
+        guard let origin = self.origin else { return options }
+        options["made"] = .int64(origin.wall)
+        options["policy-files"] = .lines(origin.policyFiles)
+        let files = origin.policyFiles.isEmpty ? "the built-in one" : origin.policyFiles.joined(separator: ", ")
+        options["text"] = .lines(
+            Explanation(self.verdict).lines + ["  read in the journal; its policy \(self.verdict.generation): \(files)"]
+        )
+        return options
+    }
+}
+
 extension Verdict {
     /// The verdict as `Explain` shows it.
-    var options: [String: Value] {
+    fileprivate var options: [String: Value] {
         let explanation = Explanation(self)
         var options = self.explained(explanation)
         options["app"] = .string(self.id.name)

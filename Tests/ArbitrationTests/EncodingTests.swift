@@ -51,7 +51,7 @@ import Testing
         copy.rule = pick(nil, rule)
         copy.nearest = pick(nil, NearMiss(rule: rule, unmet: Conditions.Keys(rawValue: pick(0, 0x7FF))))
         copy.decidedBy = pick(nil, .holder, .registration, .selected(.roundRobin))
-        copy.takenBy = pick(nil, AppID(""), AppID("org.example.B"))
+        copy.takenBy = pick(nil, AppID(""), .anonymous(.max), AppID("org.example.B"))
         copy.alongside = pick(nil, 7)
         return copy
     }

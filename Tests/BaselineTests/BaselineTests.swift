@@ -105,7 +105,7 @@ import Testing
         try PrivateBus.with { bus in
             let sensor = try start("publish", "--rate", "50", "--count", "20", on: bus)
             try bus.waitForName("org.jostle.Sensors1")
-            let broker = try BackgroundProgram("jostle-brokerd", ["--bus", bus.address])
+            let broker = try BackgroundProgram("jostle-brokerd", ["--bus", bus.address, "--no-journal"])
             try bus.waitForName("org.jostle.Broker1")
             let app = try start(
                 "subscribe", "--broker", "--app", "org.example.A", "--count", "20", "--when", "hypot(x, y) > 1g",

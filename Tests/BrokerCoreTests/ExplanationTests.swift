@@ -22,7 +22,7 @@ import Testing
 
     /// The apps and reasons that an answer shows.
     private func answer(_ core: BrokerCore, _ query: VerdictQuery) -> [String] {
-        core.show(core.find(query), for: query).map { "\($0.id.name) \($0.reason.name)" }
+        core.show(core.find(query), for: query).map { "\($0.verdict.id.name) \($0.verdict.reason.name)" }
     }
 
     private func viewer(_ core: BrokerCore, _ client: ClientID) throws -> Viewer {
@@ -55,7 +55,7 @@ import Testing
         let core = bench.core
         func winner(_ viewer: Viewer) -> String? {
             let query = VerdictQuery(.last, of: AppReference(AppID("org.example.Gentle")), for: viewer)
-            return core.show(core.find(query), for: query).first?.contest?.winner?.name
+            return core.show(core.find(query), for: query).first?.verdict.contest?.winner?.name
         }
         #expect(winner(.user(0)) == "org.example.Hard")
         #expect(winner(.user(1_000)) == "another app")
@@ -70,7 +70,9 @@ import Testing
         same.answerClaim()
         same.feed([0, 4.5])
         let query = VerdictQuery(.last, of: AppReference(AppID("org.example.Gentle")), for: .user(1_000))
-        #expect(same.core.show(same.core.find(query), for: query).first?.contest?.winner?.name == "org.example.Hard")
+        #expect(
+            same.core.show(same.core.find(query), for: query).first?.verdict.contest?.winner?.name == "org.example.Hard"
+        )
     }
 
     /// An app that came back asks about what it did before; a client without a name has nothing to be known by.

@@ -32,7 +32,7 @@ import Testing
         for (stored, verdict) in zip(all.verdicts, given) {
             #expect(Explanation(stored.verdict) == Explanation(verdict))
             #expect(stored.policy == JournalPolicy(generation: 1, files: ["/etc/a.conf", "/etc/b.conf"], since: 7))
-            #expect(stored.started == 1_000_000 && stored.boot == "boot")
+            #expect(stored.started == 1_000_000 && stored.boot == "boot" && stored.user == 1_000)
         }
         #expect(all.verdicts.last?.policy.files == ["/etc/other.conf"])
 

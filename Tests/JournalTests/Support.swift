@@ -98,7 +98,7 @@ final class Keeper {
     /// Keeps verdicts one second apart.
     func keep(_ verdicts: [Verdict], from wall: Int64 = 2_000_000) {
         for (index, verdict) in verdicts.enumerated() {
-            self.store.keep(.verdict(verdict), at: wall + Int64(index) * 1_000_000)
+            self.store.keep(.verdict(verdict, user: 1_000, registration: 5), at: wall + Int64(index) * 1_000_000)
         }
     }
 

@@ -81,7 +81,7 @@ import Traces
     private func explain(_ core: BrokerCore, _ story: inout DemoStory) {
         for app in DemoStory.apps {
             let query = VerdictQuery(.last, of: AppReference(AppID(app.id)), for: .user(0))
-            for verdict in core.show(core.find(query), for: query) {
+            for verdict in core.show(core.find(query), for: query).map(\.verdict) {
                 let told = DemoStory.Verdict(
                     app: app.id, time: verdict.time, reason: verdict.reason.name,
                     winner: verdict.contest?.winner?.name ?? "", decidedBy: verdict.decidedBy?.name ?? "", text: [])

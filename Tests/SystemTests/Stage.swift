@@ -68,8 +68,15 @@ final class Stage {
         self.reader = program
     }
 
-    func startBroker(_ arguments: String..., on address: String? = nil) throws {
-        let program = try BackgroundProgram("jostle-brokerd", ["--bus", address ?? self.address] + arguments)
+    /// Where the broker keeps what it keeps: there as long as the stage.
+    var state: String { "\((self.spare ?? self.bus).directory)/state" }
+
+    func startBroker(
+        _ arguments: String..., on address: String? = nil, environment: [String: String] = [:]
+    ) throws {
+        let program = try BackgroundProgram(
+            "jostle-brokerd", ["--bus", address ?? self.address, "--state-dir", self.state] + arguments,
+            environment: environment)
         try Self.waitUntilServing(program)
         self.broker = program
     }
@@ -111,7 +118,7 @@ final class Stage {
     // MARK: Programs
 
     /// What makes a program take our bus for its session bus.
-    var environment: [String: String] { ["DBUS_SESSION_BUS_ADDRESS": self.address] }
+    var environment: [String: String] { ["DBUS_SESSION_BUS_ADDRESS": self.address, "XDG_STATE_HOME": self.state] }
 
     /// Runs a tool whose session bus is ours.
     func run(_ arguments: [String], environment: [String: String] = [:]) throws -> Tool.Result {

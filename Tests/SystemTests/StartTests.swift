@@ -59,6 +59,14 @@ extension EndToEnd {
             ("jostle-brokerd", ["--sensor-bus", "here"], "session, system or a bus address, not 'here'"),
             ("jostle-brokerd", ["--bus", "session", "--bus", "system"], "option '--bus' was given twice"),
             ("jostle-brokerd", ["--exit-with-bus=yes"], "option '--exit-with-bus' takes no value"),
+            ("jostle-brokerd", ["--state-dir", "state"], "an absolute path, not 'state'"),
+            ("jostle-brokerd", ["--state-dirs", "/state"], "did you mean '--state-dir'?"),
+            ("jostle-brokerd", ["--no-journal=yes"], "option '--no-journal' takes no value"),
+            ("jostle-brokerd", ["--journal-size", "0"], "a whole number from 1 to 65536, not '0'"),
+            ("jostle-brokerd", ["--journal-size", "64MiB"], "a whole number from 1 to 65536, not '64MiB'"),
+            ("jostle-brokerd", ["--journal-age", "48"], "a time from 1min to 87600h, such as 48h, not '48'"),
+            ("jostle-brokerd", ["--journal-age", "1s"], "a time from 1min to 87600h, such as 48h, not '1s'"),
+            ("jostle-brokerd", ["--journal-age", "1e300h"], "a time from 1min to 87600h, such as 48h, not '1e300h'"),
         ]
 
         @Test(arguments: badArguments.indices)

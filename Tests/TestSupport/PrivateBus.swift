@@ -82,7 +82,10 @@ package final class PrivateBus {
         }
         // Inherited, this would be read as the bus that activated us, by whatever this bus activates.
         let process = try TetheredProcess(
-            command, environment: ["DBUS_STARTER_ADDRESS": "", "DBUS_STARTER_BUS_TYPE": ""], removing: directory)
+            command,
+            environment: [
+                "DBUS_STARTER_ADDRESS": "", "DBUS_STARTER_BUS_TYPE": "", "XDG_STATE_HOME": "\(directory)/activated",
+            ], removing: directory)
         var read = 0
         var line: String?
         _ = try process.wait(.seconds(30)) {

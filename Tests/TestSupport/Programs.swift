@@ -27,7 +27,8 @@ package enum Programs {
 
     /// Our environment, one `NAME=value` each, with some variables replaced. Tools are to speak plain English.
     static func environment(adding additions: [String: String]) -> [String] {
-        let added = ["LC_ALL": "C"].merging(additions) { $1 }
+        // Whoever wants to keep something must say where: nothing may end up in the user's home.
+        let added = ["LC_ALL": "C", "XDG_STATE_HOME": "/dev/null"].merging(additions) { $1 }
         var result = added.map { "\($0.key)=\($0.value)" }
         // SAFETY: an array of strings ended by a null pointer; nothing here changes it.
         guard var entry = unsafe CTestSupport_environment() else { return result }

@@ -51,7 +51,7 @@ final class DemoStage {
         var owned: Set<String> = []
         for (program, arguments, name) in [
             ("jostle-sensord", ["--source", "synth:\(DemoStory.rest)"], "org.jostle.Sensors1"),
-            ("jostle-brokerd", ["--policy", self.policyDirectory], "org.jostle.Broker1"),
+            ("jostle-brokerd", ["--policy", self.policyDirectory, "--no-journal"], "org.jostle.Broker1"),
         ] {
             guard let path = siblingProgram(program) else {
                 throw CommandFailure(.no, "\(program) is not beside this program")

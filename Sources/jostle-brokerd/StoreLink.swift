@@ -1,0 +1,103 @@
+import DBus
+import DaemonSupport
+import EventLoop
+import Journal
+import Motion
+
+/// The way to what is on the disk: made first of all, so that the disk has time until the broker needs it.
+final class StoreLink {
+    let store: Store
+    /// The start of our run, in µs of the wall clock, as the journal tells runs apart.
+    let started: Int64
+    private let inbox: Inbox
+
+    /// What the writer's thread wakes the loop for.
+    private final class Inbox {
+        var open: () -> Void = {}
+    }
+
+    static let directoryOption = CommandOption.value(
+        "state-dir", "DIR",
+        "where to keep the journal and what must outlive the broker (default: $STATE_DIRECTORY, else"
+            + " \(systemDirectory) on the system bus, else jostle in $XDG_STATE_HOME or ~/.local/state)")
+    static let offOption = CommandOption.flag(
+        "no-journal", "write nothing to the disk: no journal, and nothing that outlives the broker")
+    static let sizeOption = CommandOption.value(
+        "journal-size", "MIB", "how large the journal may become, in MiB (default: 64)")
+    static let ageOption = CommandOption.value(
+        "journal-age", "TIME", "how long the journal keeps what stands in it, such as 48h (default: 720h)")
+    static let options = [directoryOption, offOption, sizeOption, ageOption]
+
+    private static let systemDirectory = "/var/lib/jostle"
+
+    /// How long the start of the broker may wait for the disk.
+    private static let patience = TimeSpan.milliseconds(250)
+    /// How long its end may.
+    private static let lastPatience = TimeSpan.seconds(2)
+
+    /// `nil` when nothing is to be kept.
+    init?(_ arguments: Arguments, on daemon: Daemon) throws(UsageProblem) {
+        let limits = try Self.limits(arguments)
+        if arguments.has(Self.offOption) { return nil }
+        guard let directory = try Self.directory(arguments, daemon) else {
+            throw UsageProblem("there is no HOME to keep anything in: give --state-dir or --no-journal")
+        }
+        let inbox = Inbox()
+        let wakeup = daemon.loop.wakeup { inbox.open() }
+        let run = StoreRun(started: Clock.wallClock(), boot: Self.boot, version: Version.text)
+        self.inbox = inbox
+        self.started = run.started
+        self.store = Store(in: directory, run: run, limits: limits) { wakeup.fire() }
+    }
+
+    /// Has the news told to somebody, from the loop.
+    func onNews(_ tell: @escaping () -> Void) { self.inbox.open = tell }
+
+    /// The epoch behind which ours begin, should the disk tell it in time.
+    func firstEpoch() -> UInt64? { self.store.firstEpochs(within: Self.patience)?.first }
+
+    func close() { self.store.close(within: Self.lastPatience) }
+
+    // MARK: What was asked for
+
+    private static func directory(_ arguments: Arguments, _ daemon: Daemon) throws(UsageProblem) -> String? {
+        let given = try arguments.value(of: self.directoryOption, expected: "an absolute path") { text in
+            text.hasPrefix("/") ? text : nil
+        }
+        if let given { return given }
+        // A service manager may give several, the first for us.
+        let ofManager = environmentValue("STATE_DIRECTORY")?.split(separator: ":").first.map(String.init)
+        if let ofManager, ofManager.hasPrefix("/") { return ofManager }
+        if case .system = daemon.bus.address { return self.systemDirectory }
+        // The variable is to be ignored when it holds no absolute path.
+        let base = environmentValue("XDG_STATE_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let home = environmentValue("HOME").flatMap { $0.hasPrefix("/") ? "\($0)/.local/state" : nil }
+        return (base ?? home).map { "\($0)/jostle" }
+    }
+
+    private static func limits(_ arguments: Arguments) throws(UsageProblem) -> StoreLimits {
+        var limits = StoreLimits()
+        let size = try arguments.value(of: self.sizeOption, expected: "a whole number from 1 to 65536") { text in
+            Int64(text).flatMap { (1...65_536).contains($0) ? $0 : nil }
+        }
+        if let size { limits.journalBytes = size << 20 }
+        let age = try arguments.value(of: self.ageOption, expected: "a time from 1min to 87600h, such as 48h") { text in
+            let quantity = try? Quantity.parse(text)
+            guard let quantity, quantity.dimension == .time, let span = TimeSpan(seconds: quantity.value) else {
+                return nil as TimeSpan?
+            }
+            return (TimeSpan.seconds(60) ... .seconds(87_600 * 3_600)).contains(span) ? span : nil
+        }
+        if let age { limits.journalAge = age }
+        return limits
+    }
+
+    /// The boot of the system, as the kernel names it: times count from there.
+    private static var boot: String {
+        var buffer = [UInt8](repeating: 0, count: 36)
+        guard let file = try? InputFile("/proc/sys/kernel/random/boot_id"),
+            let count = try? file.read(into: &buffer)
+        else { return "" }
+        return String(decoding: buffer.prefix(count), as: UTF8.self)
+    }
+}

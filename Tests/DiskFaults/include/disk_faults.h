@@ -1,0 +1,13 @@
+/* Names the file whose first byte says what goes wrong: a DISK_FAULT_* as a digit. */
+#define DISK_FAULTS_VARIABLE "DISK_FAULTS"
+
+/* Nothing. */
+#define DISK_FAULT_NONE '0'
+/* What is written does not come to the disk: EIO. */
+#define DISK_FAULT_WRITE '1'
+/* There is no room: ENOSPC. */
+#define DISK_FAULT_FULL '2'
+/* What was written does not stay: EIO from fsync. */
+#define DISK_FAULT_SYNC '3'
+/* Nothing answers as long as this stands there. */
+#define DISK_FAULT_STALL '4'

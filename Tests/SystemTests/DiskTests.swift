@@ -1,0 +1,376 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// What the broker keeps, and what becomes of motion when the disk does not take it.
+    @Suite(.serialized) struct Disks {
+        /// A detector that is hit fifty times a second.
+        private static let busy = "\(Stage.always),every=20ms"
+        private static let app = "org.example.App"
+
+        /// What goes wrong, as `disk-faults` is told.
+        enum Fault: String, CaseIterable, Sendable {
+            case none = "0"
+            case write = "1"
+            case full = "2"
+            case sync = "3"
+            case stall = "4"
+        }
+
+        /// A stage whose broker has a disk that fails on command.
+        private final class FailingDisk {
+            let stage: Stage
+            private let control: String
+
+            init(_ fault: Fault = .none) throws {
+                self.stage = try Stage(broker: false)
+                self.control = "\(self.stage.bus.directory)/fault"
+                try self.set(fault)
+                try self.start()
+            }
+
+            func start() throws {
+                try self.stage.startBroker(environment: [
+                    "LD_PRELOAD": "\(Programs.directory)/libdisk-faults.so", "DISK_FAULTS": self.control,
+                ])
+            }
+
+            /// In place, because it is mapped.
+            func set(_ fault: Fault) throws {
+                let file = try #require(open(self.control, O_WRONLY | O_CREAT, 0o600) as Int32?)
+                #expect(write(file, fault.rawValue, 1) == 1)
+                close(file)
+            }
+        }
+
+        private func durability(_ stage: Stage) throws -> String {
+            try stage.property("Durability", at: Stage.Object.broker)
+        }
+
+        private func written(_ stage: Stage) throws -> UInt64 {
+            try stage.count("JournalWritten", at: Stage.Object.broker)
+        }
+
+        /// Waits until the disk is well again, as the broker sees it, which may take five seconds.
+        private func recovers(_ stage: Stage) throws {
+            let before = try self.written(stage)
+            try stage.until("recovery", timeout: .seconds(5)) { try self.durability(stage) == "s \"ok\"" }
+            try stage.until("rows") { try self.written(stage) > before }
+        }
+
+        /// Events go on, none is missing, and none waits for the disk.
+        private func eventsGoOn(_ app: BackgroundProgram, _ count: Int = 30) throws {
+            var last = try #require(number("sequence", of: try app.nextEvent()))
+            for _ in 0..<count {
+                let next = try #require(number("sequence", of: try app.nextEvent()))
+                #expect(next == last + 1)
+                last = next
+            }
+        }
+
+        @Test(arguments: [Fault.write, .full, .sync])
+        func aFailingDiskIsNoHindrance(_ fault: Fault) throws {
+            let disk = try FailingDisk()
+            let stage = disk.stage
+            let app = try stage.watch(Self.busy, "--app", Self.app)
+            try self.eventsGoOn(app, 5)
+            try stage.until("rows") { try self.written(stage) > 0 }
+            #expect(try self.durability(stage) == "s \"ok\"")
+            let changes = try BackgroundProgram(tool: [
+                "busctl", "--address=\(stage.address)", "monitor", "--match=member='PropertiesChanged'",
+            ])
+            _ = try changes.waitForLine(on: .errors) { $0.hasPrefix("Monitoring bus message stream") }
+
+            try disk.set(fault)
+            // A commit is not put on the disk at once, but before long.
+            if fault == .sync { try self.fillWAL(stage) }
+            _ = try changes.waitForLine { $0.contains("STRING \"Durability\"") }
+            _ = try changes.waitForLine { $0.contains("STRING \"degraded\"") }
+            try self.eventsGoOn(app)
+            try disk.set(.none)
+            try self.recovers(stage)
+            #expect(try stage.count("JournalDropped", at: Stage.Object.broker) == 0)
+            try self.eventsGoOn(app, 5)
+            let broker = try #require(stage.broker)
+            _ = try broker.waitForLine(on: .errors) { $0.contains("the disk is well again") }
+            let log = broker.errors.split(separator: "\n")
+            #expect(log.filter { $0.contains("nothing can be kept on the disk") }.count == 1, "\(log)")
+        }
+
+        /// Makes the next commits need the disk itself: reserving epochs does.
+        private func fillWAL(_ stage: Stage) throws {
+            let motion = try stage.watch("\(Stage.always),every=10ms", "--app", "org.example.More")
+            try stage.until("something that must last", timeout: .seconds(60)) {
+                try self.durability(stage) == "s \"degraded\""
+            }
+            #expect(try motion.terminate() == .exited(0))
+        }
+
+        /// Nothing waits for a disk that does not answer: not what is under way, and not a broker that starts.
+        @Test func aDiskThatDoesNotAnswerIsNoHindrance() throws {
+            let disk = try FailingDisk()
+            let stage = disk.stage
+            let app = try stage.watch(Self.busy, "--app", Self.app)
+            try self.eventsGoOn(app, 5)
+            try stage.until("rows") { try self.written(stage) > 0 }
+            try disk.set(.stall)
+            try self.eventsGoOn(app)
+            let before = try self.written(stage)
+            try self.eventsGoOn(app, 5)
+            #expect(try self.written(stage) == before)
+            let epoch = try #require(number("epoch", of: try app.nextEvent()))
+
+            try stage.kill(stage.broker)
+            let start = ContinuousClock.now
+            try disk.start()
+            let took = ContinuousClock.now - start
+            #expect(took < .seconds(5), "\(took)")
+            _ = try app.nextEvent { number("sequence", of: $0) == 1 }
+            #expect(try #require(number("epoch", of: try app.nextEvent())) > epoch)
+            try disk.set(.none)
+            try self.recovers(stage)
+        }
+
+        /// The limit on the size of a file that any user can set.
+        @Test func aFileThatMayNotGrowIsNoHindrance() throws {
+            let stage = try Stage()
+            let app = try stage.watch(Self.busy, "--app", Self.app)
+            try self.eventsGoOn(app, 5)
+            try stage.until("rows") { try self.written(stage) > 0 }
+            let pid = try #require(stage.broker).pid
+            func limit(_ size: String) throws {
+                #expect(try Tool.run(["prlimit", "--pid", "\(pid)", "--fsize=\(size):"]).status == 0)
+            }
+            try limit("4096")
+            try stage.until("trouble") { try self.durability(stage) == "s \"degraded\"" }
+            try self.eventsGoOn(app)
+            try limit("unlimited")
+            try self.recovers(stage)
+        }
+
+        /// A real disk of 1 MB that is full. Only root may mount one; `.full` does the same for everybody.
+        @Test(.enabled(if: getuid() == 0, "only root may mount a disk"))
+        func aFullDiskIsNoHindrance() throws {
+            let stage = try Stage(broker: false)
+            #expect(mkdir(stage.state, 0o700) == 0)
+            // Seen by the broker alone, and gone with it.
+            let broker = try BackgroundProgram(tool: [
+                "unshare", "--mount", "--propagation", "private", "sh", "-c",
+                "mount -t tmpfs -o size=1m tmpfs '\(stage.state)' && exec \"$0\" \"$@\"",
+                Programs.path(of: "jostle-brokerd"), "--bus", stage.address, "--state-dir", stage.state,
+            ])
+            try Stage.waitUntilServing(broker)
+            func inside(_ command: String) throws -> Int32 {
+                try Tool.run(["nsenter", "-t", "\(broker.pid)", "-m", "sh", "-c", command]).status
+            }
+            let app = try stage.watch(Self.busy, "--app", Self.app)
+            try self.eventsGoOn(app, 5)
+            try stage.until("rows") { try self.written(stage) > 0 }
+            #expect(try inside("dd if=/dev/zero of='\(stage.state)/filler' bs=4096 2>/dev/null") != 0)
+            try stage.until("trouble") { try self.durability(stage) == "s \"degraded\"" }
+            try self.eventsGoOn(app)
+            #expect(try inside("rm '\(stage.state)/filler'") == 0)
+            try self.recovers(stage)
+            _ = try broker.terminate()
+        }
+
+        @Test(arguments: ["state.db", "journal.db"])
+        func aBrokenFileIsSetAside(_ name: String) throws {
+            let stage = try Stage()
+            let app = try stage.watch(Self.busy, "--app", Self.app)
+            try self.eventsGoOn(app, 10)
+            try stage.until("rows") { try self.written(stage) > 0 }
+            let epoch = try #require(number("epoch", of: try app.nextEvent()))
+            #expect(try stage.broker?.terminate() == .exited(0))
+            let path = "\(stage.state)/\(name)"
+            #expect(try Tool.run(["sh", "-c", "head -c 20000 /dev/urandom >'\(path)'"]).status == 0)
+
+            try stage.startBroker()
+            _ = try app.nextEvent { number("sequence", of: $0) == 1 }
+            #expect(try #require(number("epoch", of: try app.nextEvent())) > epoch)
+            try stage.until("rows") { try self.written(stage) > 0 }
+            #expect(try self.durability(stage) == "s \"ok\"")
+            #expect(access("\(path).broken", F_OK) == 0)
+            let broker = try #require(stage.broker)
+            #expect(try broker.terminate() == .exited(0))
+            let log = broker.errors.split(separator: "\n")
+            #expect(log.filter { $0.contains("set aside") && $0.contains("\(path).broken") }.count == 1, "\(log)")
+        }
+
+        @Test func nothingIsKeptWhenNothingIsWanted() throws {
+            let stage = try Stage(broker: false)
+            try stage.startBroker("--no-journal")
+            let app = try stage.watch(Self.busy, "--app", Self.app)
+            try self.eventsGoOn(app, 5)
+            #expect(try self.durability(stage) == "s \"off\"")
+            #expect(try self.written(stage) == 0)
+            #expect(access(stage.state, F_OK) != 0)
+        }
+
+        /// Where a broker keeps things that was not told where.
+        @Test(arguments: ["STATE_DIRECTORY", "XDG_STATE_HOME"])
+        func theEnvironmentSaysWhere(_ variable: String) throws {
+            let stage = try Stage(broker: false)
+            let place = "\(stage.bus.directory)/\(variable)"
+            let program = try BackgroundProgram(
+                "jostle-brokerd", ["--bus", stage.address],
+                environment: [variable: "\(place)\(variable == "STATE_DIRECTORY" ? ":/nonexistent" : "")"])
+            try Stage.waitUntilServing(program)
+            try stage.until("it is there") {
+                access(variable == "STATE_DIRECTORY" ? "\(place)/state.db" : "\(place)/jostle/state.db", F_OK) == 0
+            }
+            #expect(try program.terminate() == .exited(0))
+        }
+
+        /// With nothing to do, neither of the broker's threads wakes up.
+        @Test func theWriterSleeps() throws {
+            let stage = try Stage()
+            let app = try stage.watch(Self.busy)
+            try self.eventsGoOn(app, 5)
+            #expect(try app.terminate() == .exited(0))
+            let pid = try #require(stage.broker).pid
+            func switches() throws -> String {
+                try Tool.run(["sh", "-c", "cat /proc/\(pid)/task/*/status | grep ctxt_switches"]).stdout
+            }
+            // What is left to write is written.
+            var before = ""
+            try stage.until("all is written") {
+                let last = before
+                _ = try Tool.run(["sleep", "0.5"])
+                before = try switches()
+                return before == last
+            }
+            _ = try Tool.run(["sleep", "3"])
+            #expect(try switches() == before)
+            #expect(before.split(separator: "\n").count == 4)
+        }
+
+        // MARK: Afterwards
+
+        @Test func whyIsKnownAfterARestart() throws {
+            let stage = try Stage(broker: false)
+            let policy = Programs.source("policies/examples/02-most-specific")
+            try stage.startBroker("--policy", policy)
+            let gentle = try stage.watch("shake.planar,threshold=2.3g,name=gentle", "--app", "org.example.Gentle")
+            let hard = try stage.watch("shake.planar,threshold=3.5g,name=hard", "--app", "org.example.Hard")
+            #expect(try stage.jostle("shake", "--peak", "4.5g", "--for", "500ms").status == 0)
+            let epoch = try #require(field("epoch", of: try hard.nextEvent()))
+            for app in [gentle, hard] { #expect(try app.terminate() == .exited(0)) }
+            let told = try stage.jostle("explain", epoch).stdout
+            #expect(told.contains("org.example.Gentle  NOT DELIVERED  S4.outranked"))
+            try stage.until("rows") { try self.written(stage) >= 3 }
+            try stage.kill(stage.broker)
+
+            // Other rules, and generations that begin again.
+            try stage.startBroker("--policy", Programs.source("policies"))
+            let later = try stage.jostle("explain", epoch).stdout
+            let note = "  read in the journal; its policy 1: \(policy)/policy.conf"
+            #expect(later.split(separator: "\n").filter { $0 == note }.count == 2, "\(later)")
+            let lines = later.split(separator: "\n", omittingEmptySubsequences: false).filter { $0 != note }
+            #expect(lines.joined(separator: "\n") == told)
+            // By the app's own number, and the last one.
+            #expect(try stage.jostle("explain", "--app", "org.example.Hard").stdout.contains("epoch \(epoch) "))
+            let own = try stage.busctl(
+                "--json=short", "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "Explain",
+                "ta{sv}", "1", "2", "app", "s", "org.example.Hard", "sequence", "b", "true")
+            #expect(own.stdout.contains("\"policy-files\":{\"type\":\"as\",\"data\":[\"\(policy)/policy.conf\"]}"))
+            #expect(own.stdout.contains("\"data\":\(epoch)"))
+            #expect(try stage.jostle("explain", "7").status == 1)
+        }
+
+        /// How often to kill the broker: `make test-kills` says 200.
+        static let kills = ProcessInfo.processInfo.environment["JOSTLE_KILLS"].flatMap(Int.init) ?? 20
+
+        /// Killed at any moment under load: what was committed is there, no epoch comes twice, and events come again soon.
+        @Test func aKilledBrokerLosesNothing() throws {
+            let stage = try Stage()
+            let apps = try (0..<3).map { index in
+                try stage.watch("\(Stage.always),every=10ms,name=d\(index)", "--app", "org.example.App\(index)")
+            }
+            let seed = UInt64.random(in: .min ... .max)
+            print("seed \(seed), \(Self.kills) kills")
+            var state = seed
+            var committed: [UInt64] = []
+            var waits: [Duration] = []
+            for kill in 0..<Self.kills {
+                let start = ContinuousClock.now
+                if kill > 0 { try stage.startBroker() }
+                for app in apps {
+                    _ = try app.nextEvent { number("sequence", of: $0) == 1 }
+                    if app === apps[0], kill > 0 { waits.append(ContinuousClock.now - start) }
+                }
+                state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+                for _ in 0..<(state >> 33 % 40) { _ = try apps[0].nextEvent() }
+                // What it says is committed; there is more by the time it dies.
+                committed.append(try self.written(stage))
+                try stage.kill(stage.broker)
+            }
+            for app in apps { _ = try app.terminate() }
+            try self.check(stage, apps, committed)
+            let sorted = waits.sorted()
+            print(
+                "first event after a restart: median \(sorted[sorted.count / 2]), longest \(sorted[sorted.count - 1])")
+            #expect(sorted.allSatisfy { $0 < .seconds(1) }, "\(sorted.suffix(3))")
+        }
+
+        /// - Parameter committed: What each broker said, before it was killed, that it had written.
+        private func check(_ stage: Stage, _ apps: [BackgroundProgram], _ committed: [UInt64]) throws {
+            // Every event that anybody got, in order: epochs of one app rise, and nobody shares one.
+            var all: Set<Int> = []
+            // The first epoch of each broker: what an app gets from another one counts from 1.
+            var first = [Int](repeating: .max, count: committed.count)
+            for app in apps {
+                let events = app.output.split(separator: "\n").map(String.init).filter {
+                    $0.hasPrefix("{\"detector\":")
+                }
+                var (life, last) = (-1, 0)
+                for event in events {
+                    let epoch = try #require(field("epoch", of: event).flatMap { Int($0) })
+                    #expect(epoch > last && all.insert(epoch).inserted, "epoch \(epoch) came twice, or too late")
+                    last = epoch
+                    guard number("sequence", of: event) == 1 else { continue }
+                    life += 1
+                    try #require(life < first.count)
+                    first[life] = min(first[life], epoch)
+                }
+                #expect(life + 1 == committed.count)
+            }
+            #expect(all.count > committed.count)
+            let query = """
+                import sqlite3,sys
+                c=sqlite3.connect(sys.argv[1])
+                print(c.execute('PRAGMA integrity_check').fetchone()[0])
+                print(c.execute('SELECT count(*)-count(DISTINCT epoch) FROM verdict').fetchone()[0])
+                # Of each app in each run, all events from the first to the last.
+                print(c.execute('SELECT count(*) FROM (SELECT 1 FROM event GROUP BY run,app'
+                    ' HAVING min(sequence)<>1 OR max(sequence)<>count(*))').fetchone()[0])
+                for run in c.execute('SELECT id FROM run ORDER BY id').fetchall():
+                    v=c.execute('SELECT count(*),min(epoch),max(epoch) FROM verdict WHERE run=?',run).fetchone()
+                    e=c.execute('SELECT count(*) FROM event WHERE run=?',run).fetchone()
+                    print(v[0]+e[0],v[1],v[2])
+                """
+            let result = try Tool.run(["python3", "-c", query, "\(stage.state)/journal.db"])
+            let lines = result.stdout.split(separator: "\n")
+            try #require(lines.count > 3, "\(result)")
+            #expect(lines[0] == "ok" && lines[1] == "0" && lines[2] == "0", "\(lines[..<3])")
+            // A broker that had written nothing need not be there.
+            var found = [Int](repeating: 0, count: committed.count)
+            var last = 0
+            for line in lines.dropFirst(3) {
+                let numbers = line.split(separator: " ").compactMap { Int($0) }
+                try #require(numbers.count == 3, "\(line)")
+                #expect(numbers[1] > last && numbers[2] >= numbers[1])
+                last = numbers[2]
+                // What is decided first is written first.
+                let life = try #require(first.firstIndex(of: numbers[1]), "\(line): nobody got the first event")
+                found[life] = numbers[0]
+            }
+            for (said, rows) in zip(committed, found) { #expect(rows >= Int(said), "committed \(said), found \(rows)") }
+            print("\(all.count) events came, \(committed.reduce(0, +)) rows were said to be written, none is missing")
+            #expect(access("\(stage.state)/journal.db.broken", F_OK) != 0)
+            #expect(access("\(stage.state)/state.db.broken", F_OK) != 0)
+        }
+    }
+}
