@@ -12,58 +12,6 @@ struct Inspection {
     let terminal: Terminal
     let loop: EventLoop
 
-    // MARK: jostle sensors
-
-    func sensors() throws(CommandFailure) {
-        let service = try Service.sensors(on: self.sensorBus, self.loop)
-        var table = Table(
-            [
-                "SENSOR", "STATE", "RATE", "RATES", "UNIT", "RANGE", "CLAIMS", "SENT", "DROPPED", "PLACED", "READ",
-                "SOURCE",
-            ], right: [2, 5, 6, 7, 8])
-        var details: [String] = []
-        for (path, sensor) in try service.listSensors() {
-            let state = try service.properties(path, InterfaceName.sensor)
-            let claims = self.claims(state)
-            if self.isJSON {
-                var line = JSONLine()
-                line.add("sensor", sensor.name)
-                line.add("channels", sensor.channels)
-                line.add("unit", sensor.unit)
-                line.add("range", sensor.range ?? 0)
-                line.add("rates", sensor.rates)
-                line.add("placement", sensor.placement)
-                line.add("source", sensor.source)
-                line.add("simulated", sensor.isSimulated)
-                for key in ["Driver", "Method", "State"] { line.add(key.lowercased(), state.text(key)) }
-                line.add("detail", state.text("StateDetail"))
-                line.add("running", state.flag("Running"))
-                line.add("rate", state.number("Rate"))
-                line.add("claims", claims.count)
-                line.add("sent", state.count("Sent"))
-                line.add("dropped", state.count("Dropped"))
-                self.terminal.print(line.text)
-            } else {
-                table.add([
-                    sensor.name, state.text("State"),
-                    state.flag("Running") ? "\(rounded(state.number("Rate"), 0)) Hz" : "off",
-                    sensor.rates.map { rounded($0, 0) }.joined(separator: ","), sensor.unit,
-                    sensor.range.map { rounded($0, 0) } ?? "?", "\(claims.count)", "\(state.count("Sent"))",
-                    "\(state.count("Dropped"))", sensor.placement, state.text("Method"), sensor.source,
-                ])
-                let detail = state.text("StateDetail")
-                if !detail.isEmpty { details.append("\(sensor.name) is \(state.text("State")): \(detail)") }
-            }
-        }
-        guard !self.isJSON else { return }
-        let lines = table.isEmpty ? ["no sensor is there"] : table.lines(self.terminal)
-        (lines + (details.isEmpty ? [] : [""] + details)).forEach { self.terminal.print($0) }
-    }
-
-    private func claims(_ state: [String: Value]) -> [Value] {
-        if case .array(_, let rows) = state["Claimants"] { rows } else { [] }
-    }
-
     // MARK: jostle apps
 
     func apps() throws(CommandFailure) {

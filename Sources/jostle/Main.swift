@@ -13,6 +13,7 @@ struct Main {
         static let sensorBus = CommandOption.value(
             "sensor-bus", "BUS", "the sensor reader's bus, if it is another one")
         static let json = CommandOption.flag("json", "one JSON object a line, for machines")
+        static let live = CommandOption.flag("live", "start those that stand still for a moment, to see what they read")
         static let app = CommandOption.value("app", "ID", "register under this app id, a bus name to own")
         static let ofApp = CommandOption.value(
             "app", "ID", "of this app (default: those that the policy names, and any other)", repeats: true)
@@ -69,7 +70,9 @@ struct Main {
                 "show the documented case on a private bus: two apps, two shakes, without a policy and with one",
                 options: [Option.json]),
             CommandSyntax("status", "show sensors, apps, detectors and counters", options: [Option.json]),
-            CommandSyntax("sensors", "show the sensors of the reader", options: [Option.json]),
+            CommandSyntax(
+                "sensors", "show the sensors of the reader, and what those read that run",
+                options: [Option.json, Option.live]),
             CommandSyntax("apps", "show the apps that are registered", options: [Option.json]),
             CommandSyntax(
                 "app", "show one app: its state and why it is in it, its detectors and what became of them",
@@ -206,7 +209,7 @@ struct Main {
         case "demo":
             try DemoCommand(isJSON: arguments.has(Option.json), terminal: terminal, loop: loop).run()
         case "status": try inspection.status()
-        case "sensors": try inspection.sensors()
+        case "sensors": try inspection.sensors(startingIdle: arguments.has(Option.live))
         case "apps": try inspection.apps()
         case "app":
             try AppCommand(

@@ -33,8 +33,8 @@ struct RecordCommand {
         var tally = Tally()
         var isDone = false
         var failure: CommandFailure?
-        let reader = SampleReader(service, object, channels: sensor.channels.count)
-        reader.onSamples = { first, times, values in
+        let reader = SampleReader(service, [(object, sensor.channels.count)])
+        reader.onSamples = { _, first, times, values in
             if let expected = tally.expected, first > expected { tally.missed += first - expected }
             tally.expected = first &+ UInt64(times.count)
             for index in times.indices {
@@ -106,21 +106,25 @@ final class OutputFile {
     }
 }
 
-/// Hears the samples of one sensor that we claimed ourselves.
+/// Hears the samples of sensors that we claimed ourselves.
 final class SampleReader {
-    var onSamples: (_ first: UInt64, _ times: Span<Int64>, _ values: Span<Double>) -> Void = { _, _, _ in }
-
-    /// Only the owner of the reader's name is heard: anybody can send us a signal of this name.
-    init(_ service: Service, _ object: ObjectPath, channels: Int) {
-        let names = NameWatch(on: service.connection)
-        self.names = names
-        _ = names.follow(service.name, ownRule: true) { [weak self] owner in self?.owner = owner }
-        service.connection.onSignal(InterfaceName.sensor, "Samples") { [weak self] message in
-            guard let self, let owner = self.owner, message.isFrom(owner), message.isAt(object) else { return }
-            _ = SampleCodec.read(message, channels: channels) { self.onSamples($0, $1, $2) }
-        }
+    var onSamples: (_ object: ObjectPath, _ first: UInt64, _ times: Span<Int64>, _ values: Span<Double>) -> Void = {
+        _, _, _, _ in
     }
 
     private let names: NameWatch
     private var owner: String?
+
+    /// Only the owner of the reader's name is heard: anybody can send us a signal of this name.
+    init(_ service: Service, _ sensors: [(object: ObjectPath, channels: Int)]) {
+        let names = NameWatch(on: service.connection)
+        self.names = names
+        _ = names.follow(service.name, ownRule: true) { [weak self] owner in self?.owner = owner }
+        service.connection.onSignal(InterfaceName.sensor, "Samples") { [weak self] message in
+            guard let self, let owner = self.owner, message.isFrom(owner) else { return }
+            for sensor in sensors where message.isAt(sensor.object) {
+                _ = SampleCodec.read(message, channels: sensor.channels) { self.onSamples(sensor.object, $0, $1, $2) }
+            }
+        }
+    }
 }

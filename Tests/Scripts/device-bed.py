@@ -10,18 +10,23 @@ COMMANDS is a fifo; each line is a command, and "done" or "failed: …" answers 
     remove DEVICE                 removes a device, and tells them
     set DEVICE ATTRIBUTE TEXT     replaces an attribute in one step, as a reader sees it
     lose DEVICE ATTRIBUTE         removes an attribute
-    spoil DEVICE ATTRIBUTE        makes an attribute unreadable
+    spoil DEVICE ATTRIBUTE        makes each reading of an attribute fail as on a bus that stumbles: EIO, from the kernel itself
     heal DEVICE ATTRIBUTE TEXT    makes it readable again
     event DEVICE ACTION           tells udev's listeners of something
     pipe NODE                     turns a node into a pipe, which "write NODE HEX" fills and "close NODE" ends
     ioctl FILE                    answers ioctls as a record says
+    move DEVICE PEAK SECONDS      lies flat for so long, with a shake of 1.2 s along x first when PEAK (in mg) is not 0; through the
+                                  attributes, or as scans of a buffer where "move" is given NODE for DEVICE
 
 DEVICE is a path as descriptions have it: /devices/platform/accel/iio:device0.
 """
 
+import math
 import os
 import shlex
+import struct
 import sys
+import time
 
 import gi
 
@@ -62,10 +67,11 @@ class Bed:
 
     def spoil(self, device, name):
         self.lose(device, name)
-        os.mkdir(self.attribute(device, name))
+        # A process has no memory at address 0, and cannot read what it has not.
+        os.symlink("/proc/self/mem", self.attribute(device, name))
 
     def heal(self, device, name, text):
-        os.rmdir(self.attribute(device, name))
+        self.lose(device, name)
         self.set(device, name, text)
 
     def event(self, device, action):
@@ -85,6 +91,20 @@ class Bed:
 
     def close(self, node):
         os.close(self.pipes.pop(node))
+
+    def move(self, target, peak, seconds):
+        """Moves in real time; how well we keep up is no matter, because what is written is always the motion of just now."""
+        start = time.clock_gettime(time.CLOCK_BOOTTIME)
+        passed = 0.0
+        while passed < float(seconds):
+            x = float(peak) * math.sin(2 * math.pi * 3 * passed) if passed < 1.2 else 0.0
+            if target.startswith("/dev/"):
+                stamp = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+                self.write(target, (struct.pack("<hh", round(x), 0) + struct.pack(">hxx", 1_000) + struct.pack("<q", stamp)).hex())
+            else:
+                self.set(target, "in_accel_x_raw", str(round(x)))
+            time.sleep(0.01)
+            passed = time.clock_gettime(time.CLOCK_BOOTTIME) - start
 
     def ioctl(self, file):
         self.testbed.load_ioctl(None, file)

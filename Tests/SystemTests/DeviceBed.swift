@@ -56,6 +56,11 @@ final class DeviceBed {
         self.add("accelerometer", "NUMBER=\(number)", "NAME=\(name)", "LABEL=\(label)", "MATRIX=\(matrix)")
     }
 
+    /// The command that adds a device with a buffer; in it accelerometer and gyroscope, 1 mg and 1 mrad/s a count.
+    static func buffered(
+        trigger: String = "imu-dev3", z: String = "be:s12/16>>4", stamp: String = "le:s64/64>>0"
+    ) -> String { self.add("buffered", "TRIGGER=\(trigger)", "Z=\(z)", "STAMP=\(stamp)") }
+
     static func accelerometerPath(_ number: Int = 0) -> String {
         "/devices/platform/accel\(number)/iio:device\(number)"
     }

@@ -5,9 +5,9 @@ import Testing
 extension EndToEnd {
     /// jostle-sensord with devices: what it makes of them, and what it does when they come, go and break.
     @Suite(.serialized) struct Devices {
-        private static let flat = DeviceBed.accelerometerPath()
+        static let flat = DeviceBed.accelerometerPath()
 
-        private func start(
+        func start(
             _ stage: Stage, _ bed: DeviceBed, _ sources: String..., environment: [String: String] = [:]
         ) throws -> BackgroundProgram {
             let program = try BackgroundProgram(
@@ -18,22 +18,22 @@ extension EndToEnd {
         }
 
         /// A sensor as `jostle sensors --json` shows it.
-        private func sensor(_ name: String, on stage: Stage) throws -> String {
+        func sensor(_ name: String, on stage: Stage) throws -> String {
             let lines = try stage.jostle("sensors", "--json").stdout.split(separator: "\n").map(String.init)
             return try #require(lines.first { field("sensor", of: $0) == "\"\(name)\"" }, "\(lines)")
         }
 
-        private func until(_ sensor: String, is state: String, on stage: Stage) throws {
+        func until(_ sensor: String, is state: String, on stage: Stage) throws {
             let path = "\(Stage.Object.sensors)/\(sensor)"
             try stage.until("\(sensor) is \(state)") { try stage.property("State", at: path) == "s \"\(state)\"" }
         }
 
-        private static func claim(_ sensor: String, _ rate: Double, latency: Int = 0) -> String {
+        static func claim(_ sensor: String, _ rate: Double, latency: Int = 0) -> String {
             "call org.jostle.Sensors1 \(Stage.Object.sensors)/\(sensor) org.jostle.Sensors1.Sensor Claim a{sv} "
                 + "[{'rate':V('d',\(rate)),'batch-latency':V('t',\(latency))}]"
         }
 
-        private static func boottime() -> Int64 {
+        static func boottime() -> Int64 {
             var time = timespec()
             clock_gettime(CLOCK_BOOTTIME, &time)
             return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000
@@ -172,6 +172,25 @@ extension EndToEnd {
             #expect(try reader.terminate() == .exited(0))
         }
 
+        /// To look is not to use: what stands still is started only when that is asked for, and stands still again after it.
+        @Test func aSensorThatStandsStillIsReadOnRequest() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let bed = try DeviceBed(stage)
+            try bed.perform(DeviceBed.accelerometer(), DeviceBed.add("ambient"))
+            let reader = try self.start(stage, bed)
+            #expect(try self.sensor("light", on: stage).contains("\"values\":[],"))
+            #expect(try stage.count("Sent", at: "\(Stage.Object.sensors)/light") == 0)
+            let live = try stage.jostle("sensors", "--json", "--live").stdout.split(separator: "\n")
+            let values = ["accelerometer": "[0.0,0.0,1.0]", "light": "[50.0]", "proximity": "[0.0]"]
+            #expect(live.count == values.count)
+            for (sensor, expected) in values {
+                let line = live.first { $0.contains("\"sensor\":\"\(sensor)\"") }
+                #expect(line?.contains("\"values\":\(expected)") == true, "\(live)")
+            }
+            try self.until("light", is: "idle", on: stage)
+            #expect(try reader.terminate() == .exited(0))
+        }
+
         @Test func aSensorThatComesLaterIsThere() throws {
             let stage = try Stage(source: nil)
             let bed = try DeviceBed(stage)
@@ -250,29 +269,35 @@ extension EndToEnd {
 
         // MARK: Buffered
 
-        private static let imu = "/devices/platform/imu/iio:device3"
+        static let imu = "/devices/platform/imu/iio:device3"
 
         /// A scan as the description lays it out: little-endian x and y, big-endian z in the upper 12 bits, a stamp.
-        private static func scan(_ x: Int16, _ y: Int16, _ z: Int16, at nanoseconds: Int64) -> String {
+        static func scan(_ x: Int16, _ y: Int16, _ z: Int16, at nanoseconds: Int64) -> String {
             hex(x, y) + hex((z << 4).byteSwapped) + "0000" + hex(nanoseconds)
         }
 
-        private func samples(_ script: BackgroundProgram, _ count: Int) throws -> (times: [Int64], values: [Double]) {
+        /// The next samples that a script heard: the number of each message's first, all times, all values.
+        func samples(
+            _ script: BackgroundProgram, _ count: Int
+        ) throws -> (numbers: [Int64], times: [Int64], values: [Double]) {
+            var numbers: [Int64] = []
             var times: [Int64] = []
             var values: [Double] = []
             while times.count < count {
                 let line = try script.waitForLine { $0.contains(" Samples ") }
                 let parts = line.split(separator: "[").map { $0.split { ",] ".contains($0) }.map(String.init) }
+                try #require(parts.count >= 3, "\(line)")
+                numbers += parts[parts.count - 3].compactMap { Int64($0) }
                 times += parts[parts.count - 2].compactMap { Int64($0) }
                 values += (parts.last ?? []).compactMap { Double($0) }
             }
-            return (times, values)
+            return (numbers, times, values)
         }
 
         @Test func aBufferIsReadAsItFills() throws {
             let stage = try Stage(source: nil, broker: false)
             let bed = try DeviceBed(stage)
-            try bed.perform(DeviceBed.add("buffered", "TRIGGER=imu-dev3"), "pipe /dev/iio:device3")
+            try bed.perform(DeviceBed.buffered(), "pipe /dev/iio:device3")
             let reader = try self.start(stage, bed)
             #expect(try stage.property("Rates", at: Stage.Object.accelerometer) == "ad 4 25 50 100 200")
             // 12 bits with their sign, at 1 mg each.
@@ -297,7 +322,7 @@ extension EndToEnd {
                 "write /dev/iio:device3 " + Self.scan(1_000, -1_000, 2_047, at: now - 20_000_600)
                     + Self.scan(0, 0, 0, at: now - 10_000_000) + third.prefix(14),
                 "write /dev/iio:device3 " + third.dropFirst(14))
-            let (times, values) = try self.samples(script, 3)
+            let (_, times, values) = try self.samples(script, 3)
             #expect(times == [now / 1_000 - 20_001, now / 1_000 - 10_000, now / 1_000 - 1_000])
             let expected = [1, -1, 2.047, 0, 0, 0, -2, 0.5, -2.048]
             #expect(zip(values, expected).allSatisfy { abs($0 - $1) < 1e-9 } && values.count == 9, "\(values)")
@@ -332,7 +357,7 @@ extension EndToEnd {
             let stage = try Stage(source: nil)
             let bed = try DeviceBed(stage)
             try bed.perform(
-                DeviceBed.add("buffered", "TRIGGER=\(trigger)"), "pipe /dev/iio:device3",
+                DeviceBed.buffered(trigger: trigger), "pipe /dev/iio:device3",
                 "set \(Self.imu) in_accel_x_raw 3000")
             let reader = try self.start(stage, bed)
             let app = try stage.watch("shake.planar,threshold=2.3g")

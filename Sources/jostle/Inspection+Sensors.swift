@@ -1,0 +1,127 @@
+import DBus
+import EventLoop
+import Motion
+import Protocol
+
+/// `jostle sensors`: what there is, how it does, who wants it, and what it reads now.
+extension Inspection {
+    func sensors(startingIdle: Bool) throws(CommandFailure) {
+        let service = try Service.sensors(on: self.sensorBus, self.loop)
+        var rows: [SensorRow] = []
+        for (path, sensor) in try service.listSensors() {
+            let state = try service.properties(path, InterfaceName.sensor)
+            rows.append(SensorRow(path: path, sensor: sensor, state: state))
+        }
+        try self.readValues(of: &rows, startingIdle: startingIdle, service)
+        if self.isJSON {
+            for row in rows { self.terminal.print(row.json) }
+            return
+        }
+        if rows.isEmpty {
+            self.terminal.print("no sensor is there")
+            return
+        }
+        var table = Table(SensorRow.header, right: SensorRow.right)
+        for row in rows { table.add(row.cells) }
+        table.lines(self.terminal).forEach { self.terminal.print($0) }
+        let details = rows.compactMap(\.detail)
+        (details.isEmpty ? [] : [""] + details).forEach { self.terminal.print($0) }
+    }
+
+    /// Claims for a moment what runs, just as it runs, so that nothing changes for anybody; what stands still stays so unless
+    /// that is asked for. A sensor that refuses us, or tells nothing, has no values.
+    private func readValues(
+        of rows: inout [SensorRow], startingIdle: Bool, _ service: Service
+    ) throws(CommandFailure) {
+        let wanted = rows.filter { $0.sensor.isAvailable && ($0.isRunning || startingIdle) }
+        guard !wanted.isEmpty else { return }
+        let sensors = wanted.map { (object: $0.path, channels: $0.sensor.channels.count) }
+        var values: [ObjectPath: [Double]] = [:]
+        let reader = SampleReader(service, sensors)
+        reader.onSamples = { object, _, times, all in
+            let channels = all.count / max(times.count, 1)
+            values[object] = (all.count - channels..<all.count).map { all[$0] }
+        }
+        var claimed: Set<ObjectPath> = []
+        var patience = TimeSpan.zero
+        for row in wanted {
+            let answer = try? service.call(row.path, InterfaceName.sensor, "Claim", row.pace.options)
+            guard answer != nil else { continue }
+            claimed.insert(row.path)
+            patience = max(patience, row.patience)
+        }
+        var isLate = false
+        let timer = self.loop.schedule(after: min(patience, .seconds(3)).microseconds) { isLate = true }
+        try self.loop.wait { isLate || claimed.allSatisfy { values[$0] != nil } }
+        self.loop.cancel(timer)
+        for index in rows.indices { rows[index].values = values[rows[index].path] ?? [] }
+    }
+}
+
+/// One sensor as it is shown.
+private struct SensorRow {
+    let path: ObjectPath
+    let sensor: SensorDescription
+    let state: [String: Value]
+    /// What it read last; empty when that is not known.
+    var values: [Double] = []
+
+    var isRunning: Bool { self.state.flag("Running") }
+
+    private var rate: Double { self.state.number("Rate") }
+
+    private var claims: Int { self.state.structures("Claimants").count }
+
+    /// The pace it runs at, or a gentle one.
+    var pace: SensorPace {
+        guard self.isRunning, SensorLimits.rates.contains(self.rate) else { return SensorPace(rate: 10) }
+        let latency = TimeSpan(microseconds: Int64(clamping: self.state.count("BatchLatency")))
+        return SensorPace(rate: self.rate, batchLatency: min(latency, SensorLimits.batchLatency))
+    }
+
+    /// How long to wait for a sample: a few periods, and the time that samples are held back.
+    var patience: TimeSpan { (TimeSpan(seconds: 5 / self.pace.rate) ?? .zero) + self.pace.batchLatency }
+
+    /// What is wrong with it, in a sentence.
+    var detail: String? {
+        let detail = self.state.text("StateDetail")
+        return detail.isEmpty ? nil : "\(self.sensor.name) is \(self.state.text("State")): \(detail)"
+    }
+
+    static let header = [
+        "SENSOR", "STATE", "VALUES", "UNIT", "RATE", "RATES", "RANGE", "CLAIMS", "SENT", "DROPPED", "PLACED", "READ",
+        "SOURCE",
+    ]
+    static let right: Set<Int> = [4, 6, 7, 8, 9]
+
+    var cells: [String] {
+        [
+            self.sensor.name, self.state.text("State"), self.values.map { rounded($0) }.joined(separator: " "),
+            self.sensor.unit, self.isRunning ? "\(rounded(self.rate, 0)) Hz" : "off",
+            self.sensor.rates.map { rounded($0, 0) }.joined(separator: ","),
+            self.sensor.range.map { rounded($0, 0) } ?? "?", "\(self.claims)", "\(self.state.count("Sent"))",
+            "\(self.state.count("Dropped"))", self.sensor.placement, self.state.text("Method"), self.sensor.source,
+        ]
+    }
+
+    var json: String {
+        var line = JSONLine()
+        line.add("sensor", self.sensor.name)
+        line.add("channels", self.sensor.channels)
+        line.add("values", self.values)
+        line.add("unit", self.sensor.unit)
+        line.add("range", self.sensor.range ?? 0)
+        line.add("rates", self.sensor.rates)
+        line.add("placement", self.sensor.placement)
+        line.add("source", self.sensor.source)
+        line.add("simulated", self.sensor.isSimulated)
+        for key in ["Driver", "Method", "State"] { line.add(key.lowercased(), self.state.text(key)) }
+        line.add("detail", self.state.text("StateDetail"))
+        line.add("running", self.isRunning)
+        line.add("rate", self.rate)
+        line.add("claims", self.claims)
+        line.add("sent", self.state.count("Sent"))
+        line.add("dropped", self.state.count("Dropped"))
+        return line.text
+    }
+}
