@@ -10,9 +10,6 @@ package struct SampleClock: Sendable {
 
     /// Bits that the stamp has; `nil` when there is none.
     private let bits: Int?
-    /// The high part of stamps narrower than 64 bits, and the last one seen.
-    private var turns: UInt64 = 0
-    private var last: UInt64?
     /// The last time told, because times must rise.
     private var told = Timestamp(microseconds: -1)
     /// Stamps that made no sense.
@@ -44,8 +41,8 @@ package struct SampleClock: Sendable {
         let (wait, overflow) = arrival.period.microseconds.multipliedReportingOverflow(by: Int64(after))
         var time = arrival.now - TimeSpan(microseconds: overflow ? .max : wait)
         if let stamp, let bits {
-            let real = self.unwrapped(stamp, bits) + arrival.offset
             let earliest = arrival.now - (Self.tolerance + arrival.held)
+            let real = Self.unwrapped(stamp, bits, after: earliest - arrival.offset) + arrival.offset
             if real >= earliest, real <= arrival.now + Self.tolerance {
                 time = min(real, arrival.now)
             } else {
@@ -58,14 +55,12 @@ package struct SampleClock: Sendable {
         return time
     }
 
-    private mutating func unwrapped(_ stamp: Int64, _ bits: Int) -> Timestamp {
-        guard bits < 64 else { return Self.rounded(stamp) }
-        let mask = (UInt64(1) << UInt64(bits)) - 1
-        let low = UInt64(bitPattern: stamp) & mask
-        // Half a turn back is a turn forward; less is a stamp out of order.
-        if let last = self.last, low < last, last - low > mask / 2 { self.turns &+= 1 }
-        self.last = low
-        return Self.rounded(Int64(truncatingIfNeeded: self.turns << UInt64(bits) | low))
+    /// A narrow stamp begins again and again: it is taken for the first of its kind that can be true.
+    private static func unwrapped(_ stamp: Int64, _ bits: Int, after earliest: Timestamp) -> Timestamp {
+        guard bits < 64 else { return self.rounded(stamp) }
+        let start = earliest.microseconds &* 1_000
+        let mask = (Int64(1) << Int64(bits)) &- 1
+        return self.rounded(start &+ ((stamp &- start) & mask))
     }
 
     /// Nanoseconds to the nearest microsecond.

@@ -43,6 +43,14 @@ struct AttributeDirectory {
         unsafe access(self.path(of: name), F_OK) == 0
     }
 
+    /// Whether an attribute can be written, and by us. The mode is looked at too, because root may write what nobody reads.
+    func takes(_ name: String) -> Bool {
+        var status = stat()
+        let path = self.path(of: name)
+        // SAFETY: the path is a NUL-terminated string, and the struct lives, for the time of the calls.
+        return unsafe stat(path, &status) == 0 && status.st_mode & 0o222 != 0 && access(path, W_OK) == 0
+    }
+
     func write(_ text: String, to name: String) throws(DeviceProblem) {
         do throws(SystemError) {
             // SAFETY: the path is a NUL-terminated string for the time of the call.

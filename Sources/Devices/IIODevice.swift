@@ -51,8 +51,9 @@ final class IIODevice {
         for name in self.rateAttributes(of: sensor) {
             if let text = try self.directory.textIfAny(name + "_available") { return AttributeText.rates(text) }
         }
-        // Without a choice, the rate it has is the one there is.
+        // Without a choice it takes any rate that we may write, as sensor hubs do, or else it has the one there is.
         for name in self.rateAttributes(of: sensor) where self.directory.has(name) {
+            guard !self.directory.takes(name) else { return [] }
             let rate = try self.directory.number(name)
             return SensorLimits.rates.contains(rate) ? [rate] : []
         }

@@ -50,6 +50,19 @@ import Testing
         #expect(clock.misdated == 0)
     }
 
+    /// Whichever turn it is, and also when the first stamp seen is one of long after the start.
+    @Test(arguments: [31, 32, 41, 42, 52, 53])
+    func narrowStampsFindTheirTurn(power: Int) {
+        var clock = SampleClock(bits: 32)
+        for step in -200...200 {
+            let now = Int64(1) << Int64(power) + Int64(step) * 10_000
+            let taken = now - 3_000
+            let stamp = (taken * 1_000) & 0xFFFF_FFFF
+            #expect(clock.time(of: stamp, after: 0, Self.arrival(at: now)).microseconds == taken)
+        }
+        #expect(clock.misdated == 0)
+    }
+
     @Test func nonsenseGivesWayToTheArrival() {
         var clock = SampleClock(bits: 64)
         var now = 100 * Self.second
