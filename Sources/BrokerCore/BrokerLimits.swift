@@ -1,4 +1,6 @@
+import Arbitration
 import Detection
+package import Motion
 
 /// How much the broker holds for its clients. What `Limits` shows, and what `LimitsExceeded` names.
 package struct BrokerLimits: Equatable, Sendable {
@@ -28,6 +30,12 @@ package struct BrokerLimits: Equatable, Sendable {
     /// Verdicts or detectors in one answer.
     package var answerRows: Int = 32
 
+    /// Assertions of one app at a time, and activities.
+    package var heldPerApp: Int { AppLife.mostHeld }
+    package var assertionNameBytes: Int = 128
+    /// The longest time ahead for which an app is told that an assertion ends.
+    package var warning = TimeSpan.seconds(3_600)
+
     package init() {}
 
     /// Names as the bus shows them.
@@ -49,6 +57,9 @@ package struct BrokerLimits: Equatable, Sendable {
             "verdicts": UInt64(self.verdicts),
             "verdict-bytes": UInt64(self.verdictBytes),
             "answer-rows": UInt64(self.answerRows),
+            "held-per-app": UInt64(self.heldPerApp),
+            "assertion-name-bytes": UInt64(self.assertionNameBytes),
+            "warning": UInt64(self.warning.microseconds),
         ]
         return own.merging(DetectionLimits.table) { own, _ in own }
     }

@@ -63,4 +63,11 @@ package struct Pipe: ~Copyable, Sendable {
         self.reader = OwnedDescriptor(adopting: ends.0)
         self.writer = OwnedDescriptor(adopting: ends.1)
     }
+
+    /// Gives the ends to different owners.
+    package consuming func split<Result>(
+        _ body: (_ reader: consuming OwnedDescriptor, _ writer: consuming OwnedDescriptor) throws(SystemError) -> Result
+    ) throws(SystemError) -> Result {
+        try body(self.reader, self.writer)
+    }
 }

@@ -65,6 +65,13 @@ extension JostleClient {
         self.arrived(.caughtUp(last))
     }
 
+    func receivedExpiring(_ message: borrowing Message) {
+        guard self.isOurs(message), let (name, remaining) = try? message.read(String.self, UInt64.self) else {
+            return self.forgeries &+= 1
+        }
+        self.onExpiring(name, .microseconds(Int64(clamping: remaining)))
+    }
+
     private func arrived(_ arrival: Arrival) {
         if self.isCalling || !self.early.isEmpty {
             self.early.append(arrival)

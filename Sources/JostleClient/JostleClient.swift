@@ -38,6 +38,10 @@ public final class JostleClient {
     public var answersByItself = true
     /// Called when the broker is there with all our detectors (`true`) and when it is gone (`false`).
     public var onBrokerChange: (Bool) -> Void = { _ in }
+    /// Called when an assertion ends soon, with its name and how long it still lasts.
+    ///
+    /// A handler makes no calls of the client's: have it `stop`, and go on after `run`.
+    public var onExpiring: (_ assertion: String, _ remaining: Duration) -> Void = { _, _ in }
     /// Called when the broker came back and does not take our detectors any more.
     public var onRefusal: (JostleError) -> Void = { _ in }
 
@@ -94,6 +98,9 @@ public final class JostleClient {
         self.connection.onSignal(InterfaceName.app, "Event") { [unowned self] in self.receivedEvent($0) }
         self.connection.onSignal(InterfaceName.app, "Gap") { [unowned self] in self.receivedGap($0) }
         self.connection.onSignal(InterfaceName.app, "CaughtUp") { [unowned self] in self.receivedCaughtUp($0) }
+        self.connection.onSignal(InterfaceName.app, "AssertionExpiring") { [unowned self] in
+            self.receivedExpiring($0)
+        }
         self.connection.onReady = { [unowned self] in self.names.refresh() }
         self.connection.onLost = { [unowned self] in self.names.forgetAll() }
     }
@@ -124,28 +131,32 @@ public final class JostleClient {
     /// Adds detectors, all or none, and returns what is in force for them.
     @discardableResult
     public func add(_ detectors: [Detector]) throws(JostleError) -> [EffectiveDetector] {
-        self.isCalling = true
-        defer { self.callEnded() }
-        do throws(BusError) {
-            let reply = try self.connection.callAndWait(
-                try self.target(), "AddDetectors", detectors.map(\.request.wire))
-            let effective = try reply.read(reply: [Structure<String, [String: Value]>].self)
-            let names = Set(detectors.map(\.name))
-            self.detectors.removeAll { names.contains($0.name) }
-            self.detectors += detectors
-            return effective.map { EffectiveDetector($0.fields.0, $0.fields.1) }
-        } catch {
-            throw JostleError(error)
+        let rows = try self.ask { (connection, target) throws(BusError) in
+            try connection.callAndWait(target, "AddDetectors", detectors.map(\.request.wire))
+                .read(reply: [Structure<String, [String: Value]>].self)
         }
+        let names = Set(detectors.map(\.name))
+        self.detectors.removeAll { names.contains($0.name) }
+        self.detectors += detectors
+        return rows.map { EffectiveDetector($0.fields.0, $0.fields.1) }
     }
 
     /// Removes detectors by name.
     public func remove(_ names: [String]) throws(JostleError) {
+        _ = try self.ask { (connection, target) throws(BusError) in
+            _ = try connection.callAndWait(target, "RemoveDetectors", names)
+        }
+        self.detectors.removeAll { names.contains($0.name) }
+    }
+
+    /// Asks the broker about our own object; events that come meanwhile wait.
+    func ask<Answer>(
+        _ body: (Connection, CallTarget) throws(BusError) -> Answer
+    ) throws(JostleError) -> Answer {
         self.isCalling = true
         defer { self.callEnded() }
         do throws(BusError) {
-            _ = try self.connection.callAndWait(try self.target(), "RemoveDetectors", names)
-            self.detectors.removeAll { names.contains($0.name) }
+            return try body(self.connection, try self.target())
         } catch {
             throw JostleError(error)
         }
@@ -158,16 +169,12 @@ public final class JostleClient {
     /// - Returns: how many events are kept.
     @discardableResult
     public func subscribe(since event: MotionEvent.Name? = nil) throws(JostleError) -> UInt64 {
-        self.isCalling = true
-        defer { self.callEnded() }
-        do throws(BusError) {
-            let reply = try self.connection.callAndWait(
-                try self.target(), "Subscribe", SubscribeOptions.options(since: event.map { ($0.sequence, $0.epoch) }))
+        try self.ask { (connection, target) throws(BusError) in
+            let reply = try connection.callAndWait(
+                target, "Subscribe", SubscribeOptions.options(since: event.map { ($0.sequence, $0.epoch) }))
             self.isSubscribed = true
             let results = try reply.read(reply: [String: Value].self)
             return if case .uint64(let count) = results[SubscribeOptions.kept] { count } else { 0 }
-        } catch {
-            throw JostleError(error)
         }
     }
 

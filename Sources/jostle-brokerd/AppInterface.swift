@@ -33,6 +33,18 @@ enum AppInterface {
                 try client.checkOwner(call, "subscribe to its events")
                 try client.subscribe(options, call)
             },
+            Method(
+                later: "BeginAssertion", in: ["name", "options"], out: ["assertion", "in_force"],
+                as: WireDescriptor.self, [String: Value].self
+            ) { (client: Client, call: MethodCall, name: String, options: [String: Value]) throws(BusError) in
+                try client.checkOwner(call, "begin an assertion")
+                try client.beginAssertion(name, options, call)
+            },
+            Method(later: "BeginActivity", in: ["mode", "options"], out: ["activity"], as: WireDescriptor.self) {
+                (client: Client, call: MethodCall, mode: String, options: [String: Value]) throws(BusError) in
+                try client.checkOwner(call, "begin an activity")
+                try client.beginActivity(mode, options, call)
+            },
         ],
         properties: [
             Property("AppId", .constant) { (client: Client) in client.app.name },
@@ -40,6 +52,11 @@ enum AppInterface {
             Property("State", .always) { (client: Client) in client.stateName },
             Property("StateCause", .always) { (client: Client) in (client.life?.cause ?? .left).rawValue },
             Property("StateSince", .never) { (client: Client) in (client.life?.since ?? .zero).wire },
+            Property("Grants", .never) { (client: Client) in client.grantList },
+            Property("Activities", .always) { (client: Client) in client.activityList },
+            Property("Assertions", .never) { (client: Client) in client.assertionList },
+            Property("BackgroundTimeRemaining", .never) { (client: Client) in client.backgroundTimeRemaining },
+            Property("Overruns", .never) { (client: Client) in client.life?.overruns ?? 0 },
             Property("Detectors", .invalidates) { (client: Client) in client.detectors },
             Property("Hits", .never) { (client: Client) in client.appState?.hits ?? 0 },
             Property("Delivered", .never) { (client: Client) in client.appState?.delivered ?? 0 },
@@ -64,6 +81,7 @@ enum AppInterface {
                 "Event", ["event"], Structure<UInt64, UInt64, UInt64, String, Double, [String: Value]>.self),
             SignalDescription("Gap", ["gap"], GapCodec.Wire.self),
             SignalDescription("CaughtUp", ["mark"], CaughtUpCodec.Wire.self),
+            SignalDescription("AssertionExpiring", ["name", "remaining"], String.self, UInt64.self),
         ])
 }
 

@@ -10,8 +10,8 @@ import Protocol
 enum BrokerInterface {
     /// What this broker can do that another version might not.
     static let features = [
-        "ack", "broadcast", "exclusive", "explain", "foreground", "mute", "ordered", "pause", "policy", "presets",
-        "subscribe",
+        "ack", "activities", "assertions", "broadcast", "exclusive", "explain", "foreground", "mute", "ordered",
+        "pause", "policy", "presets", "subscribe",
     ]
 
     static let table = Interface<BrokerService>(

@@ -324,6 +324,8 @@ final class BrokerService {
         for call in client.waiting { call.fail(error) }
         client.waiting = []
         if let object = client.object { self.bus.unexport(object) }
+        client.assertions = [:]
+        client.activities = [:]
         try? self.input { (core, now, actions) throws(Refusal) in core.leave(client.id, at: now, &actions) }
         self.clientsByID[Int(client.id.index)] = nil
         self.freeIDs.append(client.id.index)
@@ -427,7 +429,7 @@ extension BusError {
         case .unknownDetector(let name): self = .notFound("there is no detector '\(printable(name))'")
         case .duplicateDetector(let name):
             self = .invalidConfiguration("the detector name '\(printable(name))' stands twice in one call")
-        case .life(let refusal): self = .accessDenied(refusal.name)
+        case .life(let refusal): self.init(refusal)
         }
     }
 }

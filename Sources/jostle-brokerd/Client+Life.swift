@@ -1,20 +1,158 @@
 import Arbitration
 import BrokerCore
 import DBus
+import EventLoop
 import Motion
 import Protocol
 
-/// The life of an app, as far as it can see it.
+/// What an app keeps going in the background with, and what it can see of its own life.
 extension Client {
     var life: AppLife? { self.service.core.life(self.id) }
 
-    /// Takes in what followed in the app's life.
+    func beginAssertion(_ name: String, _ options: [String: Value], _ call: MethodCall) throws(BusError) {
+        let reader = try OptionReader(options, of: "assertion", known: ["warning"])
+        let warning = try reader.time("warning") ?? AssertionRequest.standardWarning
+        let limits = self.service.core.limits
+        guard warning <= limits.warning else {
+            throw .limitsExceeded("the app is told too long ahead: warning is \(limits.warning.microseconds) us")
+        }
+        guard !name.isEmpty else { throw .invalidConfiguration("an assertion needs a name") }
+        guard name.utf8.count <= limits.assertionNameBytes else {
+            throw .limitsExceeded(
+                "the name of an assertion is too long: assertion-name-bytes is \(limits.assertionNameBytes)")
+        }
+        let request = AssertionRequest(AssertionID(self.nextNumber()), name, warning: warning)
+        let (own, given) = try self.hold { [weak self] in self?.end(request.id) }
+        self.assertions[request.id] = own
+        do throws(Refusal) {
+            try self.service.input { (core, now, actions) throws(Refusal) in
+                try core.begin(request, of: self.id, at: now, &actions)
+            }
+        } catch {
+            self.assertions[request.id] = nil
+            throw BusError(error)
+        }
+        var answer: [String: Value] = [
+            "background-time-remaining": .uint64(self.backgroundTimeRemaining), "name": .string(name),
+        ]
+        let (remaining, now) = self.service.now { core, now in (core.remaining(request.id, of: self.id, at: now), now) }
+        if let remaining {
+            answer["deadline"] = .uint64((now + remaining).wire)
+            answer["remaining"] = .uint64((Timestamp.zero + remaining).wire)
+        }
+        call.reply(given, answer)
+    }
+
+    private func end(_ id: AssertionID) {
+        guard self.assertions.removeValue(forKey: id) != nil else { return }
+        try? self.service.input { (core, now, actions) throws(Refusal) in
+            core.end(id, of: self.id, at: now, &actions)
+        }
+    }
+
+    func beginActivity(_ word: String, _ options: [String: Value], _ call: MethodCall) throws(BusError) {
+        _ = try OptionReader(options, of: "activity", known: [])
+        guard let mode = BackgroundMode.allCases.first(where: { $0.name == word }) else {
+            let names = BackgroundMode.allCases.map(\.name)
+            let near = Suggestion.nearest(to: word, among: names)
+            throw .invalidConfiguration(
+                "there is no mode '\(printable(word))', "
+                    + (near.map { "did you mean '\($0)'?" } ?? "give one of: \(names.joined(separator: ", "))"))
+        }
+        let id = ActivityID(self.nextNumber())
+        let (own, given) = try self.hold { [weak self] in self?.end(id) }
+        self.activities[id] = own
+        do throws(Refusal) {
+            try self.service.input { (core, now, actions) throws(Refusal) in
+                try core.begin(id, mode, of: self.id, at: now, &actions)
+            }
+        } catch {
+            self.activities[id] = nil
+            throw BusError(error)
+        }
+        self.object?.changed("Activities", of: AppInterface.table)
+        call.reply(given)
+    }
+
+    private func end(_ id: ActivityID) {
+        guard self.activities.removeValue(forKey: id) != nil else { return }
+        try? self.service.input { (core, now, actions) throws(Refusal) in
+            core.end(id, of: self.id, at: now, &actions)
+        }
+        self.object?.changed("Activities", of: AppInterface.table)
+    }
+
+    private func hold(_ closed: @escaping () -> Void) throws(BusError) -> (own: HeldEnd, given: WireDescriptor) {
+        do throws(SystemError) {
+            return try HeldEnd.make(on: self.service.loop, closed: closed)
+        } catch {
+            throw .limitsExceeded("no descriptor is left: \(error)")
+        }
+    }
+
+    private func nextNumber() -> UInt64 {
+        self.lastNumber += 1
+        return self.lastNumber
+    }
+
+    /// Takes in what followed in the app's life. What it holds no more is closed, so that it sees a hang-up.
     func perform(_ effect: LifeEffect) {
         switch effect {
         case .changed:
             self.object?.changed("State", of: AppInterface.table)
             self.object?.changed("StateCause", of: AppInterface.table)
-        case .expiring, .assertionEnded, .activityEnded: break
+        case .expiring(_, let name, let remaining):
+            guard let object = self.object else { return }
+            self.service.bus.signal(from: object.path, InterfaceName.app, "AssertionExpiring", to: self.uniqueName) {
+                name.write(to: &$0)
+                (Timestamp.zero + remaining).wire.write(to: &$0)
+            }
+        case .assertionEnded(let id, _, _): self.assertions[id] = nil
+        case .activityEnded(let id, _):
+            self.activities[id] = nil
+            self.object?.changed("Activities", of: AppInterface.table)
+        }
+    }
+
+    // MARK: What there is to see
+
+    /// How long the app can go on as things are; the largest number when nothing ends it.
+    var backgroundTimeRemaining: UInt64 {
+        self.service.now { core, now in core.remaining(self.id, at: now) }.map { (Timestamp.zero + $0).wire } ?? .max
+    }
+
+    /// Name, and time left; the largest number while nothing of the budget is used.
+    var assertionList: [Structure<String, UInt64>] {
+        let held = self.life?.assertions ?? []
+        return held.map { assertion in
+            let left = self.service.now { core, now in core.remaining(assertion.id, of: self.id, at: now) }
+            return Structure(assertion.name, left.map { (Timestamp.zero + $0).wire } ?? .max)
+        }
+    }
+
+    var activityList: [String] { (self.life?.activities ?? []).map(\.mode.name) }
+    var grantList: [String] { (self.service.core.settings(self.id)?.grants.elements ?? []).map(\.name) }
+}
+
+extension BusError {
+    /// Why an app may not begin what it wants to.
+    init(_ refusal: LifeRefusal) {
+        switch refusal {
+        case .unknown: self = .notFound("register first")
+        case .anonymous: self = .accessDenied("a client without a name has nothing in the background")
+        case .away(let state): self = .accessDenied("the app is \(state.name); only a running app can begin anything")
+        case .repeated: self = .failed("the number is taken")
+        case .tooMany(let limit): self = .limitsExceeded("too many at a time: held-per-app is \(limit)")
+        case .budget(let budget):
+            self = .limitsExceeded(
+                "the time in the background is used up until the app is in the foreground again: "
+                    + "AssertionBudget is \(budget.text)")
+        case .hourly(let limit, _):
+            self = .limitsExceeded("too many assertions in an hour: AssertionsPerHour is \(limit)")
+        case .undeclared(let mode):
+            self = .accessDenied("the app file does not ask for \(mode.name): Modes in apps.d/APPID.conf")
+        case .ungranted(let mode):
+            self = .accessDenied("policy does not grant \(mode.name): Grants in its [App] section")
         }
     }
 }

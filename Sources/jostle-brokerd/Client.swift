@@ -1,3 +1,4 @@
+import Arbitration
 import BrokerCore
 import DBus
 import Motion
@@ -17,6 +18,11 @@ final class Client {
     var watches: [NameWatch.Token] = []
     /// Calls that wait for the registration to be complete.
     var waiting: [MethodCall] = []
+    /// Our ends of what it holds.
+    var assertions: [AssertionID: HeldEnd] = [:]
+    var activities: [ActivityID: HeldEnd] = [:]
+    /// The last number given to one of them.
+    var lastNumber: UInt64 = 0
     unowned let service: BrokerService
 
     init(_ id: ClientID, _ uniqueName: String, _ app: AppID, _ peer: PacedSender.Peer, _ service: BrokerService) {

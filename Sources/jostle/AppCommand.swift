@@ -28,6 +28,19 @@ struct AppCommand {
         let identity =
             own.text("Identity") == "uid" ? "only its user is known" : "proven by its \(own.text("Identity"))"
         self.terminal.print("  identity    \(identity)")
+        if !own.lines("Grants").isEmpty {
+            self.terminal.print("  granted     \(own.lines("Grants").joined(separator: ", "))")
+        }
+        if !own.lines("Activities").isEmpty {
+            self.terminal.print("  at work     \(own.lines("Activities").joined(separator: ", "))")
+        }
+        for assertion in Self.assertions(own) {
+            let left = assertion.remaining.map { "lasts another \($0.inWords)" } ?? "nothing of it is used"
+            self.terminal.print("  assertion   \(printable(assertion.name)): \(left)")
+        }
+        if own.count("Overruns") > 0 {
+            self.terminal.print("  overruns    \(own.count("Overruns")) assertions that it did not end in time")
+        }
         let detectors = Self.detectors(own)
         self.terminal.print("  detectors   \(detectors.isEmpty ? "none" : detectors.joined(separator: ", "))")
         let counts = ["Hits", "Delivered", "Denied", "Dropped"].map { "\(own.count($0)) \($0.lowercased())" }
@@ -51,6 +64,19 @@ struct AppCommand {
         line.add("state_cause", own.text("StateCause"))
         line.add("state_since_us", own.count("StateSince"))
         line.add("identity", own.text("Identity"))
+        line.add("grants", own.lines("Grants"))
+        line.add("activities", own.lines("Activities"))
+        line.add(
+            "assertions",
+            Self.assertions(own).map { assertion in
+                var entry = JSONLine()
+                entry.add("name", assertion.name)
+                if let remaining = assertion.remaining { entry.add("remaining_us", remaining.microseconds) }
+                return entry
+            })
+        let remaining = own.count("BackgroundTimeRemaining")
+        if remaining < .max { line.add("background_time_remaining_us", remaining) }
+        line.add("overruns", own.count("Overruns"))
         line.add("detectors", Self.detectors(own))
         for name in ["Hits", "Delivered", "Denied", "Dropped"] { line.add(name.lowercased(), own.count(name)) }
         if let last = Self.lastEvent(own) {
@@ -91,6 +117,16 @@ struct AppCommand {
         case "grace": "nothing kept it going"
         case "overrun": "it did not end an assertion in time"
         case let other: other
+        }
+    }
+
+    /// The assertions it holds; no time for one of which nothing is used.
+    private static func assertions(_ own: [String: Value]) -> [(name: String, remaining: TimeSpan?)] {
+        own.structures("Assertions").compactMap { fields in
+            guard fields.count == 2, case .string(let name) = fields[0], case .uint64(let left) = fields[1] else {
+                return nil
+            }
+            return (name, left == .max ? nil : TimeSpan(microseconds: Int64(clamping: left)))
         }
     }
 

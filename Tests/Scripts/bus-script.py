@@ -9,6 +9,11 @@ Each step is one argument. PEER is a connection with a name of the test's choosi
     PEER name           prints "PEER name UNIQUE"
     PEER hear [MEMBER]  prints "PEER heard SENDER MEMBER BODY" for each signal (of that name) that is sent to it from now on
     PEER await N        returns when N more of them have arrived
+    PEER drop [N]       closes the descriptor that came with the last answer, or the one at that place of those it holds
+    PEER ended          returns when its last descriptor is at its end of file, and prints "PEER ended"
+    PEER child          starts a process that holds a copy of it for as long as this one lives, and prints "PEER child PID"
+    PEER leave          leaves the bus
+    say TEXT            prints the text
     stay                prints "staying" and goes on until the bus goes
 
 BODY is a Python list, in which V(signature, value) is a variant, nan and inf are what they are, and heard is the body of the
@@ -18,11 +23,14 @@ last signal that the peer heard. Bodies are printed as JSON. "-" as an interface
 import asyncio
 import json
 import math
+import os
+import subprocess
 import sys
 
 from dbus_fast import Message, MessageFlag, MessageType, RequestNameReply, Variant
 from dbus_fast.aio import MessageBus
 
+children = []  # their standard input ends with us, and they with it
 NAMES = {"V": Variant, "nan": math.nan, "inf": math.inf}
 
 
@@ -43,7 +51,7 @@ class Peer:
 
     def __init__(self, name, bus):
         self.name, self.bus = name, bus
-        self.calls, self.heard, self.wanted, self.last = set(), None, [], None
+        self.calls, self.heard, self.wanted, self.last, self.held = set(), None, [], None, []
         bus.add_message_handler(self.arrived)
 
     def arrived(self, message):
@@ -51,6 +59,7 @@ class Peer:
             if message.message_type is MessageType.ERROR:
                 print(self.name, "error", f"{message.error_name}:", *message.body, flush=True)
             else:
+                self.held += message.unix_fds
                 print(self.name, "ok", printed(message.body), flush=True)
         elif (self.heard is not None and message.message_type is MessageType.SIGNAL
               and message.sender != "org.freedesktop.DBus" and (not self.wanted or message.member in self.wanted)):
@@ -77,6 +86,23 @@ class Peer:
         elif verb == "await":
             for _ in range(int(words[0])):
                 await self.heard.acquire()
+        elif verb == "drop":
+            os.close(self.held.pop(int(words[0]) if words else -1))
+        elif verb == "ended":
+            readable = asyncio.Event()
+            loop = asyncio.get_running_loop()
+            loop.add_reader(self.held[-1], readable.set)
+            await readable.wait()
+            loop.remove_reader(self.held[-1])
+            assert os.read(self.held[-1], 1) == b""
+            print(self.name, "ended", flush=True)
+        elif verb == "child":
+            child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[self.held[-1]])
+            children.append(child)
+            print(self.name, "child", child.pid, flush=True)
+        elif verb == "leave":
+            self.bus.disconnect()
+            await self.bus.wait_for_disconnect()
         else:
             sys.exit(f"bus-script: what is '{verb}'?")
 
@@ -89,8 +115,11 @@ async def main():
             await asyncio.gather(*[peer.bus.wait_for_disconnect() for peer in peers.values()])
             continue
         name, verb, *words = step.split(" ", 7)
+        if name == "say":
+            print(verb, *words, flush=True)
+            continue
         if name not in peers:
-            peers[name] = Peer(name, await MessageBus(bus_address=sys.argv[1]).connect())
+            peers[name] = Peer(name, await MessageBus(bus_address=sys.argv[1], negotiate_unix_fd=True).connect())
         await peers[name].perform(verb, words)
 
 

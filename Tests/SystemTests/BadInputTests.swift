@@ -277,12 +277,32 @@ extension EndToEnd {
                     Self.bad("\(app) Subscribe a{sv} [{'sinse':V('(tt)',[1,1])}]", Self.invalid, "'since'"),
                     Self.bad("\(app) Subscribe a{sv} [{'since':V('t',1)}]", Self.invalid, "an event '(tt)'"),
                     Self.bad("\(app) Subscribe a{sv} [{'since':V('(ts)',[1,'x'])}]", Self.invalid, "an event '(tt)'"),
+                    Self.bad("\(app) BeginAssertion s ['a']", "InvalidArgs", "'sa{sv}', got 's'"),
+                    Self.bad("\(app) BeginAssertion sa{sv} ['',{}]", Self.invalid, "needs a name"),
+                    Self.bad(
+                        "\(app) BeginAssertion sa{sv} ['a',{'warnin':V('t',1)}]", Self.invalid,
+                        "did you mean 'warning'?"),
+                    Self.bad(
+                        "\(app) BeginAssertion sa{sv} ['a',{'warning':V('s','5s')}]", Self.invalid, "warning is a time"),
+                    Self.bad(
+                        "\(app) BeginAssertion sa{sv} ['a',{'warning':V('t',2**64-1)}]", Self.invalid, "too long"),
+                    Self.bad("\(app) BeginActivity s ['audio']", "InvalidArgs", "'sa{sv}', got 's'"),
+                    Self.bad("\(app) BeginActivity sa{sv} ['',{}]", Self.invalid, "no mode ''"),
+                    Self.bad("\(app) BeginActivity sa{sv} ['adio',{}]", Self.invalid, "did you mean 'audio'?"),
+                    Self.bad("\(app) BeginActivity sa{sv} ['x'*2**20,{}]", Self.invalid, "no mode 'xxx"),
+                    Self.bad(
+                        "\(app) BeginActivity sa{sv} ['audio',{'a':V('b',True)}]", Self.invalid, "unknown option 'a'"),
+                    Self.bad("\(app) BeginActivity sa{sv} ['audio',{}]", "AccessDenied", "Grants"),
+                    Self.bad("\(app) AssertionExpiring", "UnknownMethod"),
                     Self.bad("\(app) Event", "UnknownMethod"),
                     // Somebody else's object.
                     Self.bad("other \(object) AddDetectors a(sa{sv}) [[]]", "AccessDenied", "only the app itself"),
                     Self.bad("other \(object) RemoveDetectors as [[]]", "AccessDenied", "only the app itself"),
                     Self.bad("other \(object) Ack tts [1,1,'consume']", "AccessDenied", "only the app itself"),
                     Self.bad("other \(object) Subscribe a{sv} [{}]", "AccessDenied", "only the app itself"),
+                    Self.bad("other \(object) BeginAssertion sa{sv} ['a',{}]", "AccessDenied", "only the app itself"),
+                    Self.bad(
+                        "other \(object) BeginActivity sa{sv} ['audio',{}]", "AccessDenied", "only the app itself"),
                     Self.bad(
                         "other call org.jostle.Broker1 /org/jostle/Broker1/apps/_3a1_2e999 org.jostle.Broker1.App "
                             + "AddDetectors a(sa{sv}) [[]]", "UnknownObject"),
@@ -330,6 +350,12 @@ extension EndToEnd {
                 (
                     "mute", broker,
                     ["app call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 Mute t [10000001]"]
+                ),
+                ("assertion-name-bytes", broker, ["app \(object) BeginAssertion sa{sv} ['n'*129,{}]"]),
+                ("warning", broker, ["app \(object) BeginAssertion sa{sv} ['a',{'warning':V('t',3600000001)}]"]),
+                (
+                    "held-per-app", broker,
+                    Array(repeating: "app \(object) BeginAssertion sa{sv} ['a',{}]", count: 65)
                 ),
                 ("motion-bytes", reader, ["\(sensor) Inject s ['r'*2**20]"]),
                 ("motions", reader, Array(repeating: "\(sensor) Inject s ['rest 1h']", count: 65)),

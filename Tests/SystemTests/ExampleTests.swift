@@ -34,7 +34,11 @@ extension EndToEnd {
             _ = try app.waitForLine { $0 == "the broker is gone" }
             try stage.startBroker()
             _ = try app.waitForLine { $0 == "the broker is back" }
-            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            try stage.until("the broker claims") {
+                try stage.property("Sensors", at: Stage.Object.broker).contains("\"rate\" d 10 ")
+            }
+            // Ten looks a second must not miss it, wherever they fall.
+            #expect(try stage.jostle("shake", "--peak", "6g").status == 0)
             _ = try app.waitForLine { $0.hasPrefix("event 1: watch, ") }
             #expect(app.end == nil)
         }

@@ -184,7 +184,9 @@ final class Stage {
     }
 
     /// Starts a script whose connections stay.
-    func startScript(_ steps: String...) throws -> BackgroundProgram {
+    func startScript(_ steps: String...) throws -> BackgroundProgram { try self.startScript(steps) }
+
+    func startScript(_ steps: [String]) throws -> BackgroundProgram {
         let program = try BackgroundProgram(
             tool: ["python3", Programs.source("Tests/Scripts/bus-script.py"), self.address] + steps + ["stay"])
         return program

@@ -1,0 +1,64 @@
+import DBus
+import EventLoop
+import Motion
+import Protocol
+
+extension JostleClient {
+    /// Keeps the app going in the background while `body` runs, for as long as policy allows.
+    ///
+    ///     try client.withAssertion("save") { assertion in
+    ///         for page in pages where !assertion.isEnded { page.save() }
+    ///     }
+    ///
+    /// - Parameter warning: How long before the end `onExpiring` is called; nothing is called while `body` does not let the
+    ///   client `dispatch`.
+    /// - Throws: What `body` throws, or a `JostleError` when the broker refuses.
+    public func withAssertion<Result>(
+        _ name: String, warning: Duration = .seconds(5), _ body: (borrowing Assertion) throws -> Result
+    ) throws -> Result {
+        let assertion = try self.beginAssertion(name, warning: warning)
+        return try body(assertion)
+    }
+
+    /// Begins an assertion, which lasts until the value goes, or its time is over, or the app is in the foreground again.
+    public func beginAssertion(_ name: String, warning: Duration = .seconds(5)) throws(JostleError) -> Assertion {
+        let (seconds, attoseconds) = warning.components
+        let span = TimeSpan.seconds(seconds) + TimeSpan(microseconds: attoseconds / 1_000_000_000_000)
+        let (descriptor, inForce) = try self.ask { (connection, target) throws(BusError) in
+            let options: [String: Value] = ["warning": .uint64((Timestamp.zero + span).wire)]
+            return try connection.callAndWait(target, "BeginAssertion", name, options)
+                .read(reply: WireDescriptor.self, [String: Value].self)
+        }
+        var deadline: UInt64?
+        if case .uint64(let time) = inForce["deadline"] { deadline = time }
+        return Assertion(name, deadline: deadline, try Self.taken(descriptor))
+    }
+
+    /// Says that the app is at work in a mode: audio, location, bluetooth, fetch, processing, voip or push.
+    public func beginActivity(_ mode: String) throws(JostleError) -> Activity {
+        let descriptor = try self.ask { (connection, target) throws(BusError) in
+            try connection.callAndWait(target, "BeginActivity", mode, [String: Value]()).read(
+                reply: WireDescriptor.self)
+        }
+        return Activity(mode, try Self.taken(descriptor))
+    }
+
+    /// How long the app can go on as things are; `nil`: nothing ends it.
+    public func backgroundTimeRemaining() throws(JostleError) -> Duration? {
+        let value = try self.ask { (connection, target) throws(BusError) in
+            let properties = CallTarget(target.name, target.path, "org.freedesktop.DBus.Properties")
+            return try connection.callAndWait(
+                properties, "Get", InterfaceName.app.description, "BackgroundTimeRemaining"
+            ).read(reply: Value.self)
+        }
+        guard case .uint64(let time) = value, time < .max else { return nil }
+        return .microseconds(Int64(clamping: time))
+    }
+
+    private static func taken(_ descriptor: WireDescriptor) throws(JostleError) -> OwnedDescriptor {
+        guard let own = descriptor.take() else {
+            throw JostleError(kind: .failed, name: "", message: "the broker gave no descriptor")
+        }
+        return own
+    }
+}

@@ -1,0 +1,318 @@
+import Glibc
+import JostleClient
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// What keeps an app going in the background: assertions and activities, each a descriptor.
+    @Suite(.serialized) struct Holding {
+        private static let app = "org.example.App"
+        private static let root = "org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1"
+        private static let object = "org.jostle.Broker1 \(Stage.Object.app(app)) org.jostle.Broker1.App"
+        private static let register = ["app own \(app)", "app call \(root) Register sa{sv} ['\(app)',{}]"]
+        /// An assertion of which the app is told early.
+        private static let begin = "app call \(object) BeginAssertion sa{sv} ['save',{'warning':V('t',1200000)}]"
+        private static let toBack = "shell call \(root) SetForeground s ['']"
+        private static let toFront = "shell call \(root) SetForeground s ['\(app)']"
+        /// Waits for `go`.
+        private static let gate = ["gate own org.example.Gate", "gate hear"]
+        private static let wait = "gate await 1"
+
+        /// The rules of the phone with a short budget, and the right to play audio.
+        private func stage(_ keys: String = "AssertionBudget=1500ms") throws -> Stage {
+            let stage = try Stage(source: nil, broker: false)
+            let rules = try Tool.run(["cat", Programs.source("policies/10-default.conf")]).stdout
+            try stage.startBroker(policy: rules + "\n[App *]\nGrants=audio\n\(keys)\n")
+            return stage
+        }
+
+        private func go(_ stage: Stage) throws {
+            let go = try stage.run([
+                "dbus-send", "--session", "--type=signal", "--dest=org.example.Gate", "/", "org.example.Test.Go",
+            ])
+            #expect(go.status == 0)
+        }
+
+        private func start(_ stage: Stage, _ steps: [String]) throws -> BackgroundProgram {
+            try stage.startScript(Self.gate + Self.register + steps)
+        }
+
+        private func property(_ name: String, _ stage: Stage) throws -> String {
+            try stage.property(name, at: Stage.Object.app(Self.app))
+        }
+
+        private func descriptors(_ stage: Stage) throws -> Int {
+            let broker = try #require(stage.broker)
+            return try Tool.run(["ls", "/proc/\(broker.pid)/fd"]).stdout.split(separator: "\n").count
+        }
+
+        // MARK: How an assertion ends
+
+        @Test func itIsAnnouncedAndEndsAtItsDeadline() throws {
+            let stage = try self.stage()
+            let script = try self.start(
+                stage, ["app hear AssertionExpiring", Self.begin, Self.toBack, "app await 1", "app ended"])
+            _ = try script.waitForLine { $0 == "staying" }
+            let lines = script.output.split(separator: "\n").map(String.init)
+            try #require(lines.count == 6, "\(script.output)")
+            // In the foreground nothing of it is used.
+            #expect(!lines[1].contains("deadline") && lines[1].contains("\"background-time-remaining\": \(UInt64.max)"))
+            let words = lines[3].split(separator: " ")
+            #expect(words[0...1] == ["app", "heard"] && words[3...4] == ["AssertionExpiring", "[\"save\","])
+            let left = try #require(words.last.flatMap { Int($0.dropLast()) })
+            #expect((1...1_200_000).contains(left))
+            #expect(lines[4] == "app ended")
+            #expect(try self.property("State", stage) == "s \"suspended\"")
+            #expect(try self.property("StateCause", stage) == "s \"overrun\"")
+            #expect(try self.property("Overruns", stage) == "t 1")
+            #expect(try self.property("Assertions", stage) == "a(st) 0")
+            #expect(try self.property("BackgroundTimeRemaining", stage) == "t 0")
+            let shown = try stage.jostle("app", Self.app).stdout
+            #expect(shown.contains(" ago: it did not end an assertion in time\n"), "\(shown)")
+            #expect(shown.contains("\n  overruns    1 assertions that it did not end in time\n"), "\(shown)")
+        }
+
+        @Test func closingItEndsIt() throws {
+            let stage = try self.stage("AssertionBudget=1h")
+            let script = try self.start(
+                stage,
+                [
+                    Self.toBack.replacing("''", with: "'\(Self.app)'"), Self.begin, Self.toBack, "say held", Self.wait,
+                    "app drop",
+                ])
+            _ = try script.waitForLine { $0 == "held" }
+            #expect(try self.property("State", stage) == "s \"background\"")
+            #expect(try self.property("Assertions", stage).hasPrefix("a(st) 1 \"save\" 35"))
+            let remaining = try stage.count("BackgroundTimeRemaining", at: Stage.Object.app(Self.app))
+            #expect((3_500_000_000...3_600_000_000).contains(remaining))
+            let shown = try stage.jostle("app", Self.app).stdout
+            #expect(shown.contains("\n  granted     audio\n  assertion   save: lasts another 59 min\n"), "\(shown)")
+            try self.go(stage)
+            try stage.until("it is suspended") { try self.property("State", stage) == "s \"suspended\"" }
+            #expect(try self.property("StateCause", stage) == "s \"grace\"")
+            #expect(try self.property("Overruns", stage) == "t 0")
+        }
+
+        /// The name counts, whoever else holds the descriptor.
+        @Test func itEndsWithTheNameAlsoWhenAForkedChildStillHoldsIt() throws {
+            let stage = try self.stage("AssertionBudget=1h")
+            let before = try self.descriptors(stage)
+            let script = try self.start(
+                stage,
+                [Self.begin, "app child", "app drop", Self.toBack, "say held", Self.wait, "app leave", "say left"])
+            let child = try script.waitForLine { $0.hasPrefix("app child ") }.dropFirst("app child ".count)
+            _ = try script.waitForLine { $0 == "held" }
+            // The child keeps it.
+            #expect(try self.property("State", stage) == "s \"background\"")
+            #expect(try self.property("Assertions", stage).hasPrefix("a(st) 1 \"save\" "))
+            #expect(try self.descriptors(stage) == before + 1)
+            try self.go(stage)
+            _ = try script.waitForLine { $0 == "left" }
+            try stage.until("the assertion is gone") { try self.descriptors(stage) == before }
+            #expect(try stage.jostle("apps", "--json").stdout.isEmpty)
+            #expect(Glibc.kill(try #require(Int32(child)), 0) == 0, "the child is still there")
+            // Whoever has the name next has nothing of it.
+            let next = try stage.startScript([
+                "next own \(Self.app)", "next call \(Self.root) Register sa{sv} ['\(Self.app)',{}]",
+            ])
+            _ = try next.waitForLine { $0 == "staying" }
+            #expect(try self.property("Assertions", stage) == "a(st) 0")
+        }
+
+        @Test func noAssertionSurvivesItsProcess() throws {
+            let stage = try self.stage("AssertionBudget=1h")
+            let before = try self.descriptors(stage)
+            let script = try self.start(
+                stage, [Self.begin, Self.begin, "app call \(Self.object) BeginActivity sa{sv} ['audio',{}]"])
+            _ = try script.waitForLine { $0 == "staying" }
+            let held = try self.descriptors(stage)
+            #expect(held == before + 3)
+            try stage.kill(script)
+            try stage.until("all is gone") { try self.descriptors(stage) == before }
+            #expect(try stage.jostle("apps", "--json").stdout.isEmpty)
+        }
+
+        @Test func comingBackToTheForegroundEndsIt() throws {
+            let stage = try self.stage("AssertionBudget=1h")
+            let script = try self.start(stage, [Self.begin, Self.toBack, Self.toFront, "app ended"])
+            _ = try script.waitForLine { $0 == "staying" }
+            #expect(try self.property("State", stage) == "s \"foreground\"")
+            #expect(try self.property("Assertions", stage) == "a(st) 0")
+            #expect(try self.property("Overruns", stage) == "t 0")
+        }
+
+        // MARK: Activities
+
+        /// The article's recipe: at the warning begin to play audio, then end the assertion; no moment without either.
+        @Test func anActivityTakesOverWithoutASuspendedMoment() throws {
+            let stage = try self.stage()
+            let play = "app call \(Self.object) BeginActivity sa{sv} ['audio',{}]"
+            let script = try self.start(
+                stage,
+                [
+                    "app hear PropertiesChanged AssertionExpiring", Self.begin, Self.toBack,
+                    // The change of the state, and the warning.
+                    "app await 2", play, "app drop 0", "app await 1", Self.wait, Self.toFront, "app await 1",
+                ])
+            try stage.until("the assertion is ended and the activity goes on") {
+                try self.property("Assertions", stage) == "a(st) 0"
+                    && self.property("Activities", stage) == "as 1 \"audio\""
+            }
+            #expect(try self.property("State", stage) == "s \"background\"")
+            #expect(try stage.count("BackgroundTimeRemaining", at: Stage.Object.app(Self.app)) == .max)
+            #expect(try stage.jostle("app", Self.app).stdout.contains("\n  at work     audio\n"))
+            try self.go(stage)
+            _ = try script.waitForLine { $0 == "staying" }
+            #expect(try self.property("Overruns", stage) == "t 0")
+            // Coming back changes nothing about what it plays.
+            #expect(try self.property("Activities", stage) == "as 1 \"audio\"")
+            #expect(script.output.contains("\"background\"") && script.output.contains("AssertionExpiring"))
+            #expect(!script.output.contains("suspended"))
+        }
+
+        @Test func anActivityEndsWithItsDescriptor() throws {
+            let stage = try self.stage()
+            let play = "app call \(Self.object) BeginActivity sa{sv} ['audio',{}]"
+            let script = try self.start(stage, [play, Self.toBack, "say plays", Self.wait, "app drop"])
+            _ = try script.waitForLine { $0 == "plays" }
+            #expect(try self.property("State", stage) == "s \"background\"")
+            try self.go(stage)
+            try stage.until("it is suspended") { try self.property("State", stage) == "s \"suspended\"" }
+            #expect(try self.property("Activities", stage) == "as 0")
+        }
+
+        // MARK: Refusals
+
+        @Test func whatMayNotBeBegunIsRefusedWithItsReason() throws {
+            let stage = try self.stage("AssertionBudget=1s\nAssertionsPerHour=2\nGrace=1h")
+            let begin = "app call \(Self.object) BeginAssertion sa{sv} ['a',{}]"
+            let lines = try stage.script(
+                Self.register + [
+                    Self.begin, "app drop", begin, "app drop", begin,
+                    "shell call \(Self.root) SetState ss ['\(Self.app)','suspended']", begin,
+                    "app call \(Self.object) BeginActivity sa{sv} ['audio',{}]",
+                    "app call \(Self.object) BeginActivity sa{sv} ['push',{}]",
+                ])
+            try #require(lines.count == 8, "\(lines)")
+            let denied = "app error org.freedesktop.DBus.Error."
+            #expect(lines[3].hasPrefix("\(denied)LimitsExceeded: ") && lines[3].hasSuffix("AssertionsPerHour is 2"))
+            for line in lines[5...7] { #expect(line.hasPrefix("\(denied)AccessDenied: the app is suspended")) }
+        }
+
+        @Test func theBudgetOfAStayIsSpentOnce() throws {
+            let stage = try self.stage("AssertionBudget=1s\nGrace=1h")
+            let script = try self.start(
+                stage,
+                [
+                    "app call \(Self.object) BeginActivity sa{sv} ['audio',{}]", Self.begin, Self.toBack, "app ended",
+                    "app call \(Self.object) BeginAssertion sa{sv} ['more',{}]", Self.toFront,
+                    "app call \(Self.object) BeginAssertion sa{sv} ['again',{}]",
+                ])
+            _ = try script.waitForLine { $0 == "staying" }
+            let lines = script.output.split(separator: "\n").map(String.init)
+            try #require(lines.count == 9, "\(script.output)")
+            #expect(
+                lines[5]
+                    == "app error org.freedesktop.DBus.Error.LimitsExceeded: the time in the background is used up "
+                    + "until the app is in the foreground again: AssertionBudget is 1s")
+            #expect(lines[7].hasPrefix("app ok ") && lines[7].contains("\"again\""))
+        }
+
+        // MARK: The client library
+
+        @Test func swiftHoldsOneForTheTimeOfAClosure() throws {
+            let stage = try self.stage("AssertionBudget=1h")
+            let client = try JostleClient(app: Self.app, on: .address(stage.address))
+            try client.connect()
+            #expect(try client.backgroundTimeRemaining() == nil)
+            let shell = try stage.startScript(Self.toBack)
+            _ = try shell.waitForLine { $0 == "staying" }
+            // Suspended with nothing to keep it going: too late.
+            let late = #expect(throws: JostleError.self) { try client.withAssertion("late") { _ in } }
+            #expect(late?.kind == .refused && late?.message.contains("the app is suspended") == true)
+            #expect(try shell.terminate() != .exited(0))
+            try stage.until("it is in the foreground") { try self.property("State", stage) == "s \"foreground\"" }
+
+            let result = try client.withAssertion("save") { assertion in
+                let (name, deadline, isEnded) = (assertion.name, assertion.deadline, assertion.isEnded)
+                #expect(name == "save" && deadline == nil && !isEnded)
+                #expect(try self.property("Assertions", stage) == "a(st) 1 \"save\" \(UInt64.max)")
+                let again = try stage.startScript(Self.toBack)
+                _ = try again.waitForLine { $0 == "staying" }
+                #expect(try self.property("State", stage) == "s \"background\"")
+                #expect(try #require(try client.backgroundTimeRemaining()) > .seconds(3_500))
+                let inner = try client.beginAssertion("inner")
+                let end = inner.deadline
+                #expect(end != nil)
+                inner.end()
+                _ = try again.terminate()
+                // Back in the foreground.
+                let limit = ContinuousClock.now + .seconds(20)
+                while !assertion.isEnded { try #require(ContinuousClock.now < limit) }
+                return 7
+            }
+            #expect(result == 7)
+            #expect(throws: Failure.self) { try client.withAssertion("fails") { _ in throw Failure("so") } }
+            try stage.until("nothing is held") { try self.property("Assertions", stage) == "a(st) 0" }
+            let activity = try client.beginActivity("audio")
+            let (mode, isEnded) = (activity.mode, activity.isEnded)
+            #expect(mode == "audio" && !isEnded)
+            #expect(try stage.jostle("state", Self.app, "suspended").status == 0)
+            let isEndedNow = activity.isEnded
+            #expect(isEndedNow)
+            #expect(throws: JostleError.self) { _ = try client.beginActivity("audio") }
+        }
+
+        @Test func withoutANameNothingIsHeld() throws {
+            let stage = try self.stage()
+            let client = try JostleClient(on: .address(stage.address))
+            try client.connect()
+            let refused = #expect(throws: JostleError.self) { try client.withAssertion("a") { _ in } }
+            #expect(refused?.kind == .refused && refused?.message.contains("without a name") == true)
+        }
+
+        /// The same in Python, with nothing of ours.
+        @Test func thePythonExampleStopsInTime() throws {
+            let stage = try self.stage()
+            let example = try BackgroundProgram(
+                tool: ["python3", Programs.source("docs/examples/background.py"), Self.app, "60"],
+                environment: stage.environment)
+            _ = try example.waitForLine { $0 == "working" }
+            #expect(try self.property("Assertions", stage) == "a(st) 1 \"example\" \(UInt64.max)")
+            let shell = try stage.startScript(Self.toBack)
+            _ = try shell.waitForLine { $0 == "staying" }
+            #expect(try self.property("State", stage) == "s \"background\"")
+            _ = try example.waitForLine { $0 == "stopped in time" }
+            #expect(try example.waitForEnd() == .exited(0))
+            _ = try shell.terminate()
+            try stage.until("the report lapses") {
+                try stage.property("ForegroundReported", at: Stage.Object.broker) == "b false"
+            }
+            let done = try stage.run(["python3", Programs.source("docs/examples/background.py"), Self.app, "0.01"])
+            #expect(done == Tool.Result(status: 0, stdout: "working\ndone\n", stderr: ""))
+        }
+
+        @Test func swiftIsToldThatOneEndsSoon() throws {
+            let stage = try self.stage()
+            let client = try JostleClient(app: Self.app, on: .address(stage.address))
+            try client.connect()
+            var told: [String] = []
+            client.onExpiring = { name, remaining in
+                #expect(remaining > .zero && remaining <= .milliseconds(1_200))
+                told.append(name)
+                client.stop()
+            }
+            let assertion = try client.beginAssertion("save", warning: .milliseconds(1_200))
+            #expect(try stage.jostle("state", Self.app, "background").status == 0)
+            try client.run()
+            let isEnded = assertion.isEnded
+            #expect(told == ["save"] && !isEnded)
+            // The recipe: take over, then end it.
+            let activity = try client.beginActivity("audio")
+            assertion.end()
+            #expect(try client.backgroundTimeRemaining() == nil)
+            let isOver = activity.isEnded
+            #expect(!isOver)
+        }
+    }
+}
