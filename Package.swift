@@ -130,7 +130,11 @@ let package = Package(
 
         // How an app uses the client library; run by the tests.
         .executableTarget(
-            name: "example-watch", dependencies: ["JostleClient"], path: "docs/examples/swift", swiftSettings: strict),
+            name: "example-watch", dependencies: ["JostleClient"], path: "docs/examples/swift/watch",
+            swiftSettings: strict),
+        .executableTarget(
+            name: "example-careful", dependencies: ["JostleClient"], path: "docs/examples/swift/careful",
+            swiftSettings: strict),
 
         // What tests and the benchmark run on, and what the benchmark compares with.
         helper("jostle-baseline", ["CDBus"]),

@@ -16,16 +16,16 @@ extension JostleClient {
 
     // MARK: Answers
 
-    /// Says that we are done with an event and with all before it. Only with `answersByItself` off.
+    /// Says that we are done with an event and with all before it: with `answersByItself` off, or from the handler.
     public func acknowledge(_ event: MotionEvent) { self.answer(event, "consume") }
 
-    /// Leaves an event of an ordered group to the next app, from the handler or, with `answersByItself` off, later.
-    public func pass(_ event: MotionEvent) {
-        if self.current?.name == event.name { self.current = nil }
-        self.answer(event, "pass")
-    }
+    /// Leaves an event of an ordered group to the next app: with `answersByItself` off, or from the handler.
+    ///
+    /// It counts until the event's `answerBy`. Where nobody is next it is as good as `acknowledge`.
+    public func pass(_ event: MotionEvent) { self.answer(event, "pass") }
 
     private func answer(_ event: MotionEvent, _ answer: String) {
+        if self.current?.name == event.name { self.current = nil }
         guard let target = try? self.target() else { return }
         self.connection.tell(target, "Ack", event.sequence, event.epoch, answer)
         if self.answered.count == Self.mostAnswered { self.answered.removeFirst() }
@@ -94,9 +94,7 @@ extension JostleClient {
         if event.isRedelivered, self.answered.contains(event.name) { return self.answer(event, "consume") }
         self.current = event
         self.onEvent(event)
-        guard self.current?.name == event.name else { return }
-        self.current = nil
-        self.answer(event, "consume")
+        if self.current?.name == event.name { self.answer(event, "consume") }
     }
 
     /// Lets what waited follow, once the caller has gone on.

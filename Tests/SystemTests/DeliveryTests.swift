@@ -16,12 +16,7 @@ extension EndToEnd {
         /// A broker whose one rule allows everything, on these terms.
         private func stage(_ terms: String, source: String? = Stage.rest) throws -> Stage {
             let stage = try Stage(source: source, broker: false)
-            let directory = "\(stage.bus.directory)/policy"
-            try #require(mkdir(directory, 0o755) == 0)
-            let file = try #require(fopen("\(directory)/10-test.conf", "w"))
-            fputs("[Rule all]\nThen=allow\nWhenState=foreground\n\(terms)\n", file)
-            try #require(fclose(file) == 0)
-            try stage.startBroker("--policy", directory)
+            try stage.startBroker(policy: "[Rule all]\nThen=allow\nWhenState=foreground\n\(terms)\n")
             return stage
         }
 

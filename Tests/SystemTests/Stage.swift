@@ -94,6 +94,16 @@ final class Stage {
         self.broker = program
     }
 
+    /// Starts a broker whose one policy file says this.
+    func startBroker(policy text: String) throws {
+        let directory = "\(self.bus.directory)/policy"
+        try #require(mkdir(directory, 0o755) == 0)
+        let file = try #require(fopen("\(directory)/10-test.conf", "w"))
+        fputs(text, file)
+        try #require(fclose(file) == 0)
+        try self.startBroker("--policy", directory)
+    }
+
     /// A daemon says so when the bus has given it its name.
     static func waitUntilServing(_ program: BackgroundProgram) throws {
         _ = try program.waitForLine(on: .errors) {

@@ -44,10 +44,13 @@ class Watch:
     async def register(self):
         """Registers without a name, adds one detector, and returns what is in force for it.
 
-        An app with a bus name of its own requests that name first and gives it to Register.
+        An app with a bus name of its own requests that name first and gives it to Register: careful.py does.
         """
         self.app = (await self.call(
             self.broker, "/org/jostle/Broker1", BROKER, "Register", "sa{sv}", "", {}))[0]
+        return await self.listen()
+
+    async def listen(self):
         ((_, effective),) = (await self.call(
             self.broker, self.app, f"{BROKER}.App", "AddDetectors", "a(sa{sv})", [["watch", self.options]]))[0]
         return effective
@@ -56,20 +59,30 @@ class Watch:
         # Anybody can send us a signal: only the bus speaks of owners, and only the broker of events.
         if message.member == "NameOwnerChanged" and message.sender == BUS and message.body[0] == BROKER:
             asyncio.ensure_future(self.changed(message.body[2]))
-        elif (message.member == "Event" and message.interface == f"{BROKER}.App" and message.path == self.app
-              and message.sender == self.broker and message.signature == "(tttsda{sv})"):
-            sequence, epoch, _, detector, peak, details = message.body[0]
-            again = ", sent again" if "redelivered" in details else ""
-            print(f"event {sequence}: {detector}, peak {peak:.2f}{again}", flush=True)
-            if "ack" in details or "answer-by" in details:
-                # The broker sends it again until we say that we have it.
-                asyncio.ensure_future(self.call(
-                    self.broker, self.app, f"{BROKER}.App", "Ack", "tts", sequence, epoch, "consume"))
-        elif (message.member == "Gap" and message.interface == f"{BROKER}.App" and message.path == self.app
-              and message.sender == self.broker and message.signature == "(tta{sv})"):
-            first, last, reasons = message.body[0]
-            why = ", ".join(f"{count.value} {reason}" for reason, count in sorted(reasons.items()))
-            print(f"events {first} to {last} are missing: {why}", flush=True)
+        elif message.interface == f"{BROKER}.App" and message.path == self.app and message.sender == self.broker:
+            handler = self.HANDLERS.get((message.member, message.signature))
+            if handler:
+                getattr(self, handler)(*message.body[0])
+
+    HANDLERS = {("Event", "(tttsda{sv})"): "event", ("Gap", "(tta{sv})"): "gap", ("CaughtUp", "(ta{sv})"): "caught_up"}
+
+    def event(self, sequence, epoch, _, detector, peak, details):
+        again = ", sent again" if "redelivered" in details else ""
+        print(f"event {sequence}: {detector}, peak {peak:.2f}{again}", flush=True)
+        self.answer("consume", sequence, epoch, details)
+
+    def answer(self, answer, sequence, epoch, details):
+        """Until we say that we have it, the broker sends the event again."""
+        if "ack" in details or "answer-by" in details:
+            asyncio.ensure_future(self.call(
+                self.broker, self.app, f"{BROKER}.App", "Ack", "tts", sequence, epoch, answer))
+
+    def gap(self, first, last, reasons):
+        why = ", ".join(f"{count.value} {reason}" for reason, count in sorted(reasons.items()))
+        print(f"events {first} to {last} are missing: {why}", flush=True)
+
+    def caught_up(self, last, _):
+        print("nothing more is kept", flush=True)
 
     async def changed(self, owner):
         """A broker that comes back knows nothing of us."""
@@ -86,18 +99,21 @@ class Watch:
                 self.failed.set_exception(error)
 
 
-async def main(preset="shake", *options):
-    bus = await MessageBus().connect()
-    watch = Watch(bus, preset, dict(option.split("=", 1) for option in options))
+async def run(watch):
     await watch.start()
-    await asyncio.wait([watch.failed, asyncio.ensure_future(bus.wait_for_disconnect())],
+    await asyncio.wait([watch.failed, asyncio.ensure_future(watch.bus.wait_for_disconnect())],
                        return_when=asyncio.FIRST_COMPLETED)
     raise watch.failed.exception() if watch.failed.done() else RuntimeError("the bus is gone")
 
 
-try:
-    asyncio.run(main(*sys.argv[1:]))
-except KeyboardInterrupt:
-    pass
-except (RuntimeError, OSError) as error:
-    sys.exit(f"watch.py: {error}")
+async def main(preset="shake", *options):
+    await run(Watch(await MessageBus().connect(), preset, dict(option.split("=", 1) for option in options)))
+
+
+if __name__ == "__main__":
+    try:
+        asyncio.run(main(*sys.argv[1:]))
+    except KeyboardInterrupt:
+        pass
+    except (RuntimeError, OSError) as error:
+        sys.exit(f"watch.py: {error}")
