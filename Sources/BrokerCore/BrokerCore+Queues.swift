@@ -241,7 +241,21 @@ extension BrokerCore {
 
     /// Passes on what a queue wants, and remembers it while it is not done.
     mutating func settleQueue(_ index: Int, _ actions: inout [BrokerAction]) {
-        guard let app = self.apps[index] else { return self.queueActions.removeAll(keepingCapacity: true) }
+        if !self.queueActions.isEmpty { self.passOn(index, &actions) }
+        guard let queue = self.apps[index]?.queue else { return }
+        if self.apps[index]?.isBusy == false, !queue.isIdle {
+            self.apps[index]?.isBusy = true
+            self.busy.append(index)
+        }
+        if let deadline = queue.deadline { self.expect(deadline) }
+    }
+
+    private mutating func passOn(_ index: Int, _ actions: inout [BrokerAction]) {
+        defer { self.queueActions.removeAll(keepingCapacity: true) }
+        // Not a copy of the app, which would have to be made anew when it counts.
+        guard let id = self.apps[index]?.id, let user = self.apps[index]?.user,
+            let registration = self.apps[index]?.registration
+        else { return }
         let client = ClientID(UInt32(truncatingIfNeeded: index))
         for action in self.queueActions {
             switch action {
@@ -249,17 +263,11 @@ extension BrokerCore {
             case .mark(let mark): actions.append(.mark(client, mark))
             case .ended(let event, let end):
                 self.apps[index]?.count(end.reason, epoch: event.epoch, at: event.time)
-                self.recent.end(event, of: app, end.reason)
-                self.tell(action, of: app.id, app.user, &actions)
-            case .persist, .forget: self.tell(action, of: app.id, app.user, &actions)
+                self.recent.end(event, of: registration, end.reason)
+                self.tell(action, of: id, user, &actions)
+            case .persist, .forget: self.tell(action, of: id, user, &actions)
             }
         }
-        self.queueActions.removeAll(keepingCapacity: true)
-        if !app.isBusy, !app.queue.isIdle {
-            self.apps[index]?.isBusy = true
-            self.busy.append(index)
-        }
-        if let deadline = app.queue.deadline { self.expect(deadline) }
     }
 
     private mutating func tellAbsent(_ index: Int, _ actions: inout [BrokerAction]) {

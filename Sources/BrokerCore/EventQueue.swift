@@ -129,7 +129,8 @@ package struct EventQueue: Sendable {
         for size: Int, before sequence: UInt64 = .max, at now: Timestamp, _ actions: inout [QueueAction]
     ) -> Bool {
         guard self.bytes + size > self.limit else { return true }
-        self.end(.expired, &actions) { $0.event.ends <= now }
+        // Looked for only when there may be some: a full queue comes by here with every event.
+        if let deadline = self.deadline, deadline <= now { self.end(.expired, &actions) { $0.event.ends <= now } }
         guard self.unacknowledged.reduce(size, { $0 + $1.event.bytes }) <= self.limit else { return false }
         while self.bytes + size > self.limit {
             guard let next = self.waiting.first, next.event.sequence < sequence,

@@ -6,9 +6,16 @@ import Motion
 /// Bounded by number and by bytes; the oldest go first.
 struct RecentVerdicts {
     private var records = Ring<VerdictRecord>()
+    /// The keys of the records, in step with them: looked through for each event that an app did not get.
+    private var keys = Ring<Key>()
     private var events = Ring<Sent>()
     private var bytes = 0
     private let limits: BrokerLimits
+
+    private struct Key: Equatable {
+        var epoch: UInt64
+        var registration: UInt64
+    }
 
     /// An event that went out, by the app's own number.
     private struct Sent {
@@ -25,19 +32,21 @@ struct RecentVerdicts {
 
     mutating func keep(_ record: VerdictRecord) {
         self.records.append(record)
+        self.keys.append(Key(epoch: record.verdict.epoch, registration: record.registration))
         self.bytes += record.bytes
         while self.records.count > self.limits.verdicts || self.bytes > self.limits.verdictBytes {
             guard let oldest = self.records.removeFirst() else { break }
+            self.keys.removeFirst()
             self.bytes -= oldest.bytes
         }
     }
 
     /// An event that was kept for an app came to its end. Of several in one decision the last says it.
-    mutating func end(_ event: Event, of app: App, _ reason: Reason) {
-        self.records.updateNewest {
-            $0.verdict.epoch == event.epoch && $0.registration == app.registration
-        } _: {
-            if $0.verdict.reason.isOpen { $0.verdict.reason = reason }
+    mutating func end(_ event: Event, of registration: UInt64, _ reason: Reason) {
+        let key = Key(epoch: event.epoch, registration: registration)
+        guard let index = self.keys.newestIndex(where: { $0 == key }) else { return }
+        self.records.update(index) { record in
+            if record.verdict.reason.isOpen { record.verdict.reason = reason }
         }
     }
 

@@ -4,7 +4,10 @@ struct Ring<Element> {
     private var first = 0
     private(set) var count = 0
 
-    private func slot(_ index: Int) -> Int { (self.first + index) % self.slots.count }
+    private func slot(_ index: Int) -> Int {
+        let slot = self.first + index
+        return slot < self.slots.count ? slot : slot - self.slots.count
+    }
 
     /// From the oldest, 0, to the newest.
     subscript(index: Int) -> Element? { index < self.count ? self.slots[self.slot(index)] : nil }
@@ -17,15 +20,19 @@ struct Ring<Element> {
         return nil
     }
 
-    /// Changes the newest that fits.
-    mutating func updateNewest(where fits: (Element) -> Bool, _ body: (inout Element) -> Void) {
+    /// Where the newest that fits stands, counted from the oldest.
+    func newestIndex(where fits: (Element) -> Bool) -> Int? {
         for index in (0..<self.count).reversed() {
-            let slot = self.slot(index)
-            guard var element = self.slots[slot], fits(element) else { continue }
-            body(&element)
-            self.slots[slot] = element
-            return
+            if let element = self[index], fits(element) { return index }
         }
+        return nil
+    }
+
+    /// Changes an element where it stands.
+    mutating func update(_ index: Int, _ body: (inout Element) -> Void) {
+        guard index < self.count else { return }
+        let slot = self.slot(index)
+        if self.slots[slot] != nil { body(&self.slots[slot]!) }
     }
 
     /// From the oldest to the newest.
