@@ -22,6 +22,8 @@ struct Lab {
     var arbiter: Arbiter
     /// Everything since the last `take()`: `deliver A shake`, `A S4.outranked`, `again A S4.late`.
     private(set) var said: [String] = []
+    /// Everything, in order.
+    private(set) var actions: [ArbiterAction] = []
     private(set) var verdicts: [Verdict] = []
     private(set) var deliveries: [Delivery] = []
     private(set) var effects: [(app: AppHandle, effect: LifeEffect)] = []
@@ -32,6 +34,8 @@ struct Lab {
     /// Rests in milliseconds.
     var rests: [DetectorID: Int64] = [:]
     var now: Int64 = 0
+    /// Apps of which a detector fired, and to which nothing was said since.
+    private var asking: Set<String> = []
 
     init(_ policy: Policy) {
         self.arbiter = Arbiter(policy: policy, epoch: 0)
@@ -40,17 +44,21 @@ struct Lab {
     mutating func perform(_ body: (inout Arbiter, inout [ArbiterAction]) -> Void) {
         var actions: [ArbiterAction] = []
         body(&self.arbiter, &actions)
+        self.actions += actions
         for action in actions {
             switch action {
             case .deliver(let delivery):
+                self.asking.remove(delivery.id.name)
                 self.deliveries.append(delivery)
                 let route = delivery.route == .live ? "" : " \(delivery.route.rawValue)"
                 self.said.append("\(delivery.epoch) deliver \(delivery.id) \(delivery.detector)\(route)")
             case .verdict(let verdict):
+                self.asking.remove(verdict.id.name)
                 self.verdicts.append(verdict)
                 self.said.append("\(verdict.epoch) \(verdict.id) \(verdict.reason.name)")
             case .repeated(let app, _, let epoch, let reason):
                 let name = self.apps.first { $0.value == app }?.key ?? "?"
+                self.asking.remove(name)
                 self.said.append("\(epoch) again \(name) \(reason.name)")
             case .life(let app, let effect): self.effects.append((app, effect))
             case .assertion(_, _, let refusal, _), .activity(_, _, let refusal): self.refusals.append(refusal)
@@ -89,11 +97,19 @@ struct Lab {
         self.perform { $0.take(.detector(id, handle, facts), at: now, into: &$1) }
     }
 
+    /// How many apps were never told anything after a detector of theirs fired.
+    var unanswered: Int { self.asking.count }
+
     mutating func hit(_ detectors: [String], at time: Int64, _ peak: Double = 2) {
         self.now = max(self.now, time)
         let now = ms(self.now)
         let hits = detectors.compactMap { name in
             self.detectors[name].map { Hit(detector: $0, time: ms(time), peak: peak) }
+        }
+        for name in detectors {
+            // Detectors are named after their apps, in lower case, with a mark for the second.
+            guard let app = self.apps.keys.first(where: { name.hasPrefix($0.lowercased()) }) else { continue }
+            self.asking.insert(app)
         }
         self.perform { $0.take(.hits(hits), at: now, into: &$1) }
     }
