@@ -125,6 +125,83 @@ extension EndToEnd {
             #expect(try app.terminate() == .exited(0))
         }
 
+        /// A policy with many rules for others. All apps may have events; two compete for the same motion.
+        private static func crowded(_ number: Int) -> String {
+            var text = "[Policy]\nDefault=allow\n[Group pair]\nMode=exclusive\nSelect=strength recent\n"
+            text += "[Rule first]\nWhenApp=\(Self.hard)\nThen=allow\nGroup=pair\nStrength=9\n"
+            text += "[Rule second]\nWhenApp=\(Self.gentle)\nThen=allow\nGroup=pair\n"
+            for index in 0..<500 {
+                text +=
+                    "[Rule r\(index)]\nWhenApp=org.example.Other\(index)\nThen=\(number % 2 == 0 ? "deny" : "allow")\n"
+            }
+            return text
+        }
+
+        /// A hundred looks a second, all hits, while the policy changes in every way there is: each of them is an event.
+        @Test func noEventIsLostWhileThePolicyChanges() throws {
+            let (stage, file) = try self.stage(Self.crowded(0))
+            let detector = "shake.magnitude,threshold=0.5g,rest=0s,every=10ms,name=one"
+            let alone = try stage.watch(detector, "--app", "org.example.Alone")
+            let winner = try stage.watch(detector, "--app", Self.hard)
+            let loser = try stage.watch(detector, "--app", Self.gentle)
+            let reload = ["call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "Reload"]
+            var generation: UInt64 = 1
+            for number in 1...24 {
+                _ = try alone.nextEvent()
+                switch number % 4 {
+                case 0:
+                    // Refused as a whole.
+                    try Self.write(Self.crowded(number) + "Then=maybe\n", to: file)
+                    #expect(try stage.busctl(reload).status != 0)
+                case 1:
+                    try Self.write(Self.crowded(number), to: file)
+                    try #require(stage.broker).signal(SIGHUP)
+                    generation += 1
+                    try stage.until("the policy is in force") {
+                        try stage.count("PolicyGeneration", at: Stage.Object.broker) == generation
+                    }
+                default:
+                    try Self.write(Self.crowded(number), to: file)
+                    #expect(try stage.busctl(reload).status == 0)
+                    generation += 1
+                }
+                #expect(try stage.count("PolicyGeneration", at: Stage.Object.broker) == generation)
+            }
+            // Nothing moves any more, so that the counts stay.
+            #expect(try stage.jostle("pause").status == 0)
+            #expect(try stage.property("Sensors", at: Stage.Object.broker).contains("\"lost\" t 0"))
+            for (app, id) in [(alone, "org.example.Alone"), (winner, Self.hard)] {
+                let object = Stage.Object.app(id)
+                let hits = try stage.count("Hits", at: object)
+                #expect(hits > 100)
+                #expect(try stage.count("Delivered", at: object) == hits)
+                #expect(try stage.count("Denied", at: object) == 0)
+                #expect(try stage.count("Dropped", at: object) == 0)
+                let events = try Self.events(of: app, through: hits)
+                #expect(zip(events, events.dropFirst()).allSatisfy { $0.sequence + 1 == $1.sequence }, "\(id)")
+                #expect(zip(events, events.dropFirst()).allSatisfy { $0.time < $1.time }, "\(id)")
+                #expect(events.last?.sequence == hits)
+            }
+            #expect(try stage.count("Delivered", at: Stage.Object.app(Self.gentle)) == 0)
+            for app in [alone, winner, loser] { #expect(try app.terminate() == .exited(0)) }
+        }
+
+        /// The events that an app was not asked about yet, up to a sequence number.
+        private static func events(
+            of app: BackgroundProgram, through last: UInt64
+        ) throws -> [(sequence: UInt64, time: UInt64)] {
+            var events: [(sequence: UInt64, time: UInt64)] = []
+            repeat {
+                let line = try app.nextEvent()
+                events.append(
+                    (
+                        try #require(field("sequence", of: line).flatMap { UInt64($0) }),
+                        try #require(field("t_us", of: line).flatMap { UInt64($0) })
+                    ))
+            } while events.last.map { $0.sequence < last } ?? true
+            return events
+        }
+
         @Test func aBrokenFileAtTheStartLeavesTheBuiltInPolicy() throws {
             let (stage, file) = try self.stage("[Policy]\nDefault=maybe\n")
             let said = try #require(stage.broker).errors
