@@ -83,6 +83,12 @@ package struct Policy: Sendable {
         return named.isEmpty ? .nobodyNamed : .named(named)
     }
 
+    /// The apps that rules and settings speak of by name.
+    package var namedApps: Set<AppID> {
+        let ruled = self.rules.flatMap { $0.conditions.apps.any.filter(\.isLiteral) }.map { AppID($0.text) }
+        return Set(ruled).union(self.apps.keys)
+    }
+
     package func settings(for app: AppID) -> AppSettings { self.apps[app] ?? self.everyApp }
 
     /// The rules that are tried for a preset of an app, in that order. Rules for other apps are not among them.

@@ -35,6 +35,8 @@ struct MergedSection: Sendable {
         self.place = place
     }
 
+    /// What stands between its brackets.
+    var name: String { self.argument.map { "\(self.kind) \($0.text)" } ?? self.kind }
     var keys: [String] { self.values.map(\.key) }
 
     /// The words of a list, or one value; `nil` when the key is not set.

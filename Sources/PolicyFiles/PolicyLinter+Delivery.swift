@@ -89,6 +89,7 @@ extension PolicyLinter {
                 self.missing(pattern.text, at: self.place(of: "WhenApp", at: rule.place), ids)
             }
         }
+        self.checkStarting(Set(installed.filter { !$0.canBeStarted }.map(\.id.name)))
         for section in self.reading.sections where section.kind == "App" {
             guard let id = section.argument, id.text != "*", !ids.contains(id.text) else { continue }
             self.missing(id.text, at: section.place, ids)
@@ -99,6 +100,19 @@ extension PolicyLinter {
         }
         for group in self.policy.groups where group.mode == .exclusive && group.select.first == .strength {
             if group.aging == nil { self.checkDominated(group, installed) }
+        }
+    }
+
+    /// Whoever is not on the bus is woken by being started.
+    private mutating func checkStarting(_ unstartable: Set<String>) {
+        for rule in self.policy.rules
+        where rule.effect == .allow && rule.terms.kind == .wake && rule.conditions.states.contains(.dead) {
+            for pattern in rule.conditions.apps.any where pattern.isLiteral && unstartable.contains(pattern.text) {
+                self.find(
+                    .notStartable, at: self.place(of: "Deliver", at: rule.place),
+                    "\(Self.named(rule)) wakes '\(printable(pattern.text))', which the bus cannot start",
+                    advice: "install its D-Bus service file, or leave the state dead out")
+            }
         }
     }
 

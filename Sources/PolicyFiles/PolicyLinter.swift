@@ -9,10 +9,13 @@ package struct PolicyLinter {
     package struct InstalledApp: Sendable {
         package var id: AppID
         package var detectors: [DetectorFacts]
+        /// Whether a call starts it.
+        package var canBeStarted: Bool
 
-        package init(_ id: AppID, detectors: [DetectorFacts] = []) {
+        package init(_ id: AppID, detectors: [DetectorFacts] = [], canBeStarted: Bool = true) {
             self.id = id
             self.detectors = detectors
+            self.canBeStarted = canBeStarted
         }
     }
 

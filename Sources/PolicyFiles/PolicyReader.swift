@@ -16,9 +16,12 @@ package struct PolicyReading: Sendable {
 
     package var errors: [Finding] { self.findings.filter { $0.severity == .error } }
 
+    /// Whether nobody but the user said anything, so that the built-in policy stands behind it.
+    package var standsOnBuiltIn: Bool { !self.hasSystemFiles }
+
     /// The policy that a broker goes by: where there are no files but users' own, the built-in policy stands behind them.
     package var inForce: Policy? {
-        guard !self.hasSystemFiles, let policy = self.policy else { return self.policy }
+        guard self.standsOnBuiltIn, let policy = self.policy else { return self.policy }
         return Policy(
             otherwise: Policy.builtIn.otherwise, groups: Policy.builtIn.groups,
             rules: policy.rules + Policy.builtIn.rules, apps: policy.apps, everyApp: policy.everyApp)

@@ -1,20 +1,50 @@
-import Arbitration
+package import Arbitration
 
 /// Writes a policy the way it was put together.
 package enum PolicyText {
-    /// The policy as one file: every section as all files together make it, and above each where it stands first.
+    /// One key as all files together make it.
+    package struct Entry: Equatable, Sendable {
+        package var section: String
+        package var key: String
+        package var value: String
+        /// Where its value stands: a list may stand in several places.
+        package var places: [Place]
+        /// Whether a user's own file says it.
+        package var isUsers: Bool
+    }
+
+    /// Every key that is set, in the order of sections.
+    package static func entries(_ reading: PolicyReading) -> [Entry] { reading.sections.flatMap { self.entries($0) } }
+
+    private static func entries(_ section: MergedSection) -> [Entry] {
+        section.keys.map { key in
+            let words = section[key] ?? []
+            var places: [Place] = []
+            for place in words.map(\.place)
+            where places.last.map({ ($0.file, $0.line) != (place.file, place.line) }) ?? true {
+                places.append(place)
+            }
+            return Entry(
+                section: section.name, key: key, value: words.map(\.text).joined(separator: " "), places: places,
+                isUsers: section.layer == .user)
+        }
+    }
+
+    /// The policy as one file: every section as all files together make it, with where it and its keys stand.
     ///
     /// What comes out can be read again, and says the same.
     package static func show(_ reading: PolicyReading) -> String {
         var lines: [String] = []
+        if reading.standsOnBuiltIn {
+            lines.append("# Behind this the built-in policy is in force: the rules of the phone.")
+        }
         for section in reading.sections {
-            let name = section.argument.map { "\(section.kind) \($0.text)" } ?? section.kind
             if !lines.isEmpty { lines.append("") }
             lines.append("# \(section.place.lineDescription)\(section.layer == .user ? " (user)" : "")")
-            lines.append("[\(name)]")
-            for key in section.keys {
-                let words = section[key] ?? []
-                lines.append("\(key)=\(words.map(\.text).joined(separator: " "))")
+            lines.append("[\(section.name)]")
+            for entry in self.entries(section) {
+                lines.append("# \(entry.places.map(\.lineDescription).joined(separator: ", "))")
+                lines.append("\(entry.key)=\(entry.value)")
             }
         }
         return lines.map { $0 + "\n" }.joined()

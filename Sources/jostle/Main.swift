@@ -52,6 +52,8 @@ struct Main {
             "against", "PATH", "a directory or file of the policy to compare with", repeats: true)
         static let scenario = CommandOption.value(
             "scenario", "FILE", "a scenario to run under both; '-' is standard input")
+        static let withApps = CommandOption.flag(
+            "apps", "hold it against the apps there are: ask the broker and the bus")
         static let strict = CommandOption.flag("strict", "take warnings for errors")
         static let frequency = CommandOption.value("freq", "HZ", "how often to and fro (default: 3Hz)")
     }
@@ -118,7 +120,7 @@ struct Main {
                 commands: [
                     CommandSyntax(
                         "check", "say what is wrong with policy files, and where",
-                        options: [Option.strict, Option.json],
+                        options: [Option.strict, Option.withApps, Option.json],
                         arguments: [
                             CommandArgument("PATH", "files and directories (default: what the broker reads)", .list)
                         ]),
@@ -126,7 +128,8 @@ struct Main {
                         "whatif", "show what another policy would change about who gets events",
                         options: [Option.newPolicy, Option.scenario, Option.against, Option.json]),
                     CommandSyntax(
-                        "show", "show the policy as all files together make it",
+                        "show", "show the policy as all files together make it, with file and line",
+                        options: [Option.json],
                         arguments: [
                             CommandArgument("PATH", "files and directories (default: what the broker reads)", .list)
                         ]),
@@ -274,7 +277,8 @@ struct Main {
         case "policy" where arguments.command.last == "check":
             try PolicyCheckCommand(
                 paths: arguments.positionals, isStrict: arguments.has(Option.strict),
-                isJSON: arguments.has(Option.json), terminal: terminal
+                isJSON: arguments.has(Option.json), bus: arguments.has(Option.withApps) ? bus : nil,
+                terminal: terminal, loop: loop
             ).run()
         case "policy" where arguments.command.last == "coverage":
             try PolicyCoverageCommand(
@@ -291,7 +295,10 @@ struct Main {
                 policies: policies, against: arguments.values(of: Option.against), inputs: .scenario(scenario),
                 isJSON: arguments.has(Option.json), terminal: terminal
             ).run()
-        case "policy": try PolicyShowCommand(paths: arguments.positionals, terminal: terminal).run()
+        case "policy":
+            try PolicyShowCommand(
+                paths: arguments.positionals, isJSON: arguments.has(Option.json), terminal: terminal
+            ).run()
         case "scenario":
             try ScenarioCommand(
                 path: arguments.positionals[0], policies: arguments.values(of: Option.policy),

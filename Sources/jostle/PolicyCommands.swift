@@ -1,4 +1,5 @@
 import Arbitration
+import DBus
 import DaemonSupport
 import Detection
 import EventLoop
@@ -34,27 +35,42 @@ struct PolicyCheckCommand {
     /// Warnings count as errors.
     var isStrict: Bool
     var isJSON: Bool
+    /// The bus whose apps the policy is held against, if it is.
+    var bus: BusAddress?
     let terminal: Terminal
+    let loop: EventLoop
 
     func run() throws(CommandFailure) {
-        let findings = PolicyLinter.check(try PolicySource(self.paths).read().reading)
+        let reading = try PolicySource(self.paths).read().reading
+        var installed: [PolicyLinter.InstalledApp]?
+        if let bus = self.bus, let policy = reading.policy {
+            installed = try InstalledApps(on: bus, self.loop).find(for: policy)
+        }
+        let findings = PolicyLinter.check(reading, installed: installed)
         for finding in findings { self.terminal.print(self.isJSON ? finding.json : "\(finding)") }
         let errors = findings.filter { $0.severity == .error }.count
         let warnings = findings.filter { $0.severity == .warning }.count
         guard errors == 0, !self.isStrict || warnings == 0 else {
-            throw CommandFailure(.no, "\(errors) errors, \(warnings) warnings")
+            throw CommandFailure(.no, Self.count(errors, "error") + ", " + Self.count(warnings, "warning"))
         }
     }
+
+    private static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
 }
 
-/// `jostle policy show`: what is in force, with the file and line of each section.
+/// `jostle policy show`: what is in force, with the file and line of each key.
 struct PolicyShowCommand {
     var paths: [String]
+    var isJSON: Bool
     let terminal: Terminal
 
     func run() throws(CommandFailure) {
         let reading = try PolicySource(self.paths).read().reading
         if let first = reading.errors.first { throw CommandFailure(.no, "\(first)") }
+        if self.isJSON {
+            for entry in PolicyText.entries(reading) { self.terminal.print(entry.json) }
+            return
+        }
         PolicyText.show(reading).split(separator: "\n", omittingEmptySubsequences: false).dropLast().forEach {
             self.terminal.print(String($0))
         }
@@ -105,6 +121,26 @@ extension PolicyCoverage.Table {
                 return line.text
             }
         }
+    }
+}
+
+extension PolicyText.Entry {
+    fileprivate var json: String {
+        var line = JSONLine()
+        line.add("section", self.section)
+        line.add("key", self.key)
+        line.add("value", self.value)
+        line.add(
+            "places",
+            self.places.map { place in
+                var object = JSONLine()
+                object.add("file", place.file)
+                object.add("line", place.line)
+                object.add("column", place.column)
+                return object
+            })
+        line.add("user", self.isUsers)
+        return line.text
     }
 }
 

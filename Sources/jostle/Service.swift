@@ -104,7 +104,7 @@ extension [String: Value] {
 
 extension Value {
     /// An `a{sv}` as a dictionary; anything else is empty.
-    fileprivate var asOptions: [String: Value] {
+    var asOptions: [String: Value] {
         guard case .dictionary(_, _, let entries) = self else { return [:] }
         var options: [String: Value] = [:]
         for entry in entries {

@@ -132,6 +132,17 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
                 == ["W030 1:1", "W005 4:1", "I061 6:1", "I061 6:1"])
     }
 
+    /// Who is not on the bus is woken by being started, if something starts it.
+    @Test(arguments: [
+        ("dead suspended", false, ["W043 4:9"]), ("dead suspended", true, []), ("suspended", false, []),
+    ])
+    func whatIsToBeWokenCanBeStarted(_ states: String, _ canBeStarted: Bool, _ expected: [String]) {
+        let policy =
+            "[Rule a]\nThen=allow\nWhenApp=x\nDeliver=wake\nWhenIdentity=unit\nWhenState=\(states)\n"
+            + "[App *]\nQuota=9/1min"
+        #expect(lint(policy, [PolicyLinter.InstalledApp(AppID("x"), canBeStarted: canBeStarted)]) == expected)
+    }
+
     @Test func whatAnInstalledAppHearsIsTold() {
         let policy =
             "[App a]\nGrants=audio\n[Rule f]\nWhenState=foreground\nThen=allow\n"

@@ -220,6 +220,41 @@ func found(_ reading: PolicyReading) -> [String] {
         #expect(a.everyApp == b.everyApp)
     }
 
+    /// Every key is shown with the lines that it comes from, which are not always where its section begins.
+    @Test func whatIsShownSaysWhereItStands() {
+        let reading = PolicyReader.read([
+            PolicyFile(name: "10-a.conf", "[Rule a]\nThen=allow\nWhenApp=x\n[Policy]\nDefault=deny\n"),
+            PolicyFile(name: "20-b.conf", "# again\n[Rule a]\nWhenApp=y z\nWhenApp=w\nThen=deny\n"),
+            PolicyFile(name: "u.conf", layer: .user, "[Rule u]\nThen=deny\n"),
+        ])
+        #expect(
+            PolicyText.show(reading) == """
+                # u.conf:1 (user)
+                [Rule u]
+                # u.conf:2
+                Then=deny
+
+                # 10-a.conf:1
+                [Rule a]
+                # 20-b.conf:5
+                Then=deny
+                # 10-a.conf:3, 20-b.conf:3, 20-b.conf:4
+                WhenApp=x y z w
+
+                # 10-a.conf:4
+                [Policy]
+                # 10-a.conf:5
+                Default=deny
+
+                """)
+        #expect(PolicyText.entries(reading).map(\.isUsers) == [true, false, false, false])
+        // Without files of the system the phone's rules are in force, too.
+        #expect(
+            PolicyText.show(PolicyReader.read([PolicyFile(name: "u", layer: .user, "[Rule u]\nThen=deny")])).hasPrefix(
+                "# Behind this"))
+        #expect(PolicyText.show(PolicyReader.read([])).hasPrefix("# Behind this"))
+    }
+
     /// Whatever stands in a file, it is read or refused, and every finding has a place in the file.
     @Test(arguments: 1...40)
     func anyBytesAreReadOrRefused(_ seed: UInt64) {

@@ -29,6 +29,7 @@ extension EndToEnd {
         static let absent: [Case] = [
             Case("status", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("apps", "--json", status: 3, "the broker (org.jostle.Broker1) is not running"),
+            Case("policy", "check", "--apps", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("pause", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("app", "org.example.App", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("state", "org.example.App", "auto", status: 3, "the broker (org.jostle.Broker1) is not running"),

@@ -125,6 +125,61 @@ extension EndToEnd {
             #expect(try app.terminate() == .exited(0))
         }
 
+        /// The check asks who there is: the broker for its apps, the bus for those that it starts.
+        @Test func theCheckLooksAtTheAppsThereAre() throws {
+            let startable = "org.example.Startable"
+            let stage = try Stage(services: [PrivateBus.Service(name: startable, command: "/bin/false")])
+            let gentle = try stage.watch("shake.planar,threshold=1.2g,name=gentle", "--app", Self.gentle)
+            let hard = try stage.watch("shake.planar,threshold=2.7g,name=hard", "--app", Self.hard)
+            let other = try stage.watch("tilt,name=other", "--app", "org.example.Other")
+            let file = "\(stage.bus.directory)/apps.conf"
+            try Self.write(
+                """
+                [Group g]
+                Mode=exclusive
+                Select=strength recent
+                [App *]
+                Quota=9/1min
+                [Rule strong]
+                WhenApp=\(Self.gentle)
+                WhenPreset=shake*
+                Then=allow
+                Group=g
+                Strength=5
+                [Rule weak]
+                WhenApp=\(Self.hard)
+                WhenPreset=shake*
+                Then=allow
+                Group=g
+                [Rule woken]
+                WhenApp=\(startable) org.example.Nobody \(Self.gentle)
+                WhenPreset=tilt
+                WhenIdentity=unit
+                Then=allow
+                Deliver=wake
+
+                """, to: file)
+            let checked = try stage.jostle("policy", "check", "--apps", file)
+            #expect(checked.status == 0, "\(checked)")
+            let lines = checked.stdout.split(separator: "\n")
+            func isFound(_ words: String...) -> Bool {
+                lines.contains { line in words.allSatisfy { line.contains($0) } }
+            }
+            #expect(isFound(":18:", "W005", "'org.example.Nobody' is not installed"), "\(checked.stdout)")
+            #expect(isFound(":22:9:", "W043", "'\(Self.gentle)', which the bus cannot start"), "\(checked.stdout)")
+            #expect(isFound(":1:1:", "W031", "'hard' of \(Self.hard) fires"), "\(checked.stdout)")
+            #expect(isFound("W060", "'other' of org.example.Other"), "\(checked.stdout)")
+            #expect(isFound("I061", "\(Self.gentle) hears shake.planar"), "\(checked.stdout)")
+            #expect(!checked.stdout.contains("'\(startable)'"), "\(checked.stdout)")
+            // Without the apps, and as a machine asks.
+            let alone = try stage.jostle("policy", "check", file)
+            #expect(!alone.stdout.contains("W005") && !alone.stdout.contains("I061"), "\(alone.stdout)")
+            #expect(try stage.jostle("policy", "check", "--apps", "--strict", file).status == 1)
+            let json = try stage.jostle("policy", "check", "--apps", "--json", file).stdout
+            #expect(json.contains("\"id\":\"W005\""), "\(json)")
+            for app in [gentle, hard, other] { #expect(try app.terminate() == .exited(0)) }
+        }
+
         /// A policy with many rules for others. All apps may have events; two compete for the same motion.
         private static func crowded(_ number: Int) -> String {
             var text = "[Policy]\nDefault=allow\n[Group pair]\nMode=exclusive\nSelect=strength recent\n"
