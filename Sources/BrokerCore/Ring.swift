@@ -32,7 +32,9 @@ struct Ring<Element> {
     mutating func update(_ index: Int, _ body: (inout Element) -> Void) {
         guard index < self.count else { return }
         let slot = self.slot(index)
-        if self.slots[slot] != nil { body(&self.slots[slot]!) }
+        guard var element = self.slots[slot].take() else { return }
+        body(&element)
+        self.slots[slot] = element
     }
 
     /// From the oldest to the newest.
