@@ -29,6 +29,7 @@ extension Arbiter {
         let effects = self.lives[app]?.move(to: .gone, .left, at: now, entry.settings) ?? []
         for effect in effects where !effect.isOwnDoing { actions.append(.life(app, effect)) }
         self.lives.forget(app)
+        self.endSessions(of: app, except: [], into: &actions)
         self.apps[Int(app.index)]?.facts.state = .dead
         self.withdraw(app, isGone: true, into: &actions)
         for index in self.detectors.indices where self.detectors[index]?.app == app {

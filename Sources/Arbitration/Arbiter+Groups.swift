@@ -36,18 +36,20 @@ extension Arbiter {
             return group
         case .owned(let owner, _) where owner == position:
             self.deliverMore(held, detector.app, app, epoch: epoch, into: &actions)
-        case .decided where configuration.mode == .broadcast:
-            let reason = self.deliver(
-                held, to: detector.app, epoch: epoch, generation: self.generation, into: &actions)
+        case .decided where !configuration.mode.compares:
+            let mixing = configuration.mode == .mixable ? self.mixing(of: detector.app, app, held) : nil
+            let reason =
+                mixing?.refusal
+                ?? self.deliver(held, to: detector.app, epoch: epoch, generation: self.generation, into: &actions)
+            if let session = mixing?.session, reason.isDelivered { self.sessions.spend(session, at: held.hit.time) }
             if known == nil {
                 let candidate = self.candidate(held, detector.app, app, limits, in: group)
                 _ = self.append(candidate, reason, to: group)
-                self.groups[group].rests = held.hit.time + configuration.cooldown
-                actions.append(
-                    .verdict(
-                        self.verdict(
-                            candidate, reason, epoch: epoch, generation: self.generation,
-                            self.groups[group].contest)))
+                if reason.isDelivered { self.groups[group].rests = held.hit.time + configuration.cooldown }
+                var verdict = self.verdict(
+                    candidate, reason, epoch: epoch, generation: self.generation, self.groups[group].contest)
+                verdict.mixing = mixing?.seen
+                actions.append(.verdict(verdict))
             } else if !reason.isDelivered {
                 actions.append(.repeated(detector.app, held.hit, epoch: epoch, reason))
             }
@@ -76,10 +78,10 @@ extension Arbiter {
         if configuration.isSticky, let holder = self.groups[group].holder, holder.holds(at: self.arrivalTime) {
             episode.holder = holder.app
         }
-        if configuration.mode == .broadcast {
+        if !configuration.mode.compares {
             episode.phase = .decided
             self.groups[group].contest = Contest(
-                group: configuration.name, mode: .broadcast, select: [], candidates: 0, decided: time,
+                group: configuration.name, mode: configuration.mode, select: [], candidates: 0, decided: time,
                 isEager: false)
         }
         self.groups[group].episode = episode

@@ -33,14 +33,30 @@ extension Arbiter {
     }
 
     mutating func begin(
-        _ activity: ActivityID, _ mode: BackgroundMode, of app: AppHandle, into actions: inout [ArbiterAction]
+        _ activity: ActivityID, _ mode: BackgroundMode, _ request: SessionRequest?, of app: AppHandle,
+        into actions: inout [ArbiterAction]
     ) {
+        let (sessions, matrix) = (self.sessions, self.policy.matrix)
+        let standard = mode == .audio ? matrix.standard.map { SessionRequest($0.name) } : nil
+        let session = request ?? standard
         let refusal = self.begun(app, into: &actions) { life, entry, now in
             if entry.id.isAnonymous { return .anonymous }
-            guard entry.declared.contains(mode) else { return .undeclared(mode) }
-            return life.begin(activity, mode, at: now, entry.settings)
+            if let request {
+                if let refusal = matrix.refusal(request, entry) { return refusal }
+            } else if !entry.declared.contains(mode) {
+                return .undeclared(mode)
+            }
+            if let session {
+                guard sessions.count < Sessions.most else { return .tooMany(limit: Sessions.most) }
+                let obstacle = sessions.obstacle(to: session, of: app, matrix)
+                if let obstacle, obstacle.cell.outcome == .reject { return .rejected(obstacle) }
+            }
+            return life.begin(activity, mode, needsGrant: request == nil, at: now, entry.settings)
         }
         actions.append(.activity(app, mode, refusal))
+        guard refusal == nil, let session, let entry = self.entry(app) else { return }
+        let effects = self.sessions.begin(SessionKey(app, activity), entry.id, session, matrix)
+        actions += effects.map { .session($0) }
     }
 
     // MARK: What there is to see
@@ -126,6 +142,7 @@ extension Arbiter {
         let old = entry.facts.state
         if life.appState == .foreground, old != .foreground { self.apps[index]?.facts.lastUsed = self.arrivalTime }
         for effect in effects where !effect.isOwnDoing { actions.append(.life(app, effect)) }
+        self.endSessions(of: app, except: life.activities, into: &actions)
         if !life.appState.canReceive, old != life.appState { self.withdraw(app, isGone: false, into: &actions) }
     }
 }

@@ -22,6 +22,7 @@ package struct Arbiter: Sendable {
 
     var apps: [AppEntry?] = []
     var lives = Lives()
+    package internal(set) var sessions = Sessions()
     var detectors: [DetectorEntry?] = []
     /// By the index of the group in the policy.
     var groups: [GroupState]
@@ -96,7 +97,9 @@ package struct Arbiter: Sendable {
     mutating func update(_ device: DeviceFacts, into actions: inout [ArbiterAction]) {
         let isLockTurned = device.isLocked != self.device.isLocked
         self.device = device
-        if isLockTurned { self.placeAll(.lock, into: &actions) } else { self.factsChanged(into: &actions) }
+        guard isLockTurned else { return self.factsChanged(into: &actions) }
+        self.placeAll(.lock, into: &actions)
+        actions += self.sessions.lock(device.isLocked, self.policy.matrix).map { .session($0) }
     }
 
     /// Who could still fire may be another now.
@@ -168,6 +171,7 @@ package struct Arbiter: Sendable {
             self.apps[Int(app.index)]?.facts.grants = settings.grants
             self.live(app, into: &actions) { $0.review(at: $2, $1) }
         }
+        actions += self.sessions.review(policy.matrix).map { .session($0) }
         self.factsChanged(into: &actions)
     }
 

@@ -14,6 +14,8 @@ package enum ArbiterAction: Sendable {
     case assertion(AppHandle, AssertionRequest, LifeRefusal?, remaining: TimeSpan?)
     /// What comes of an app's wish to work in a mode.
     case activity(AppHandle, BackgroundMode, LifeRefusal?)
+    /// A session stands otherwise now.
+    case session(SessionEffect)
 }
 
 /// An event on its way to an app.

@@ -17,7 +17,9 @@ package enum ArbiterInput: Sendable {
     case beginAssertion(AppHandle, AssertionRequest)
     case endAssertion(AppHandle, AssertionID)
     /// An app begins to work in a mode. The answer is an action.
-    case beginActivity(AppHandle, ActivityID, BackgroundMode)
+    ///
+    /// Without a session, an audio activity has the one of the policy's default class.
+    case beginActivity(AppHandle, ActivityID, BackgroundMode, SessionRequest? = nil)
     case endActivity(AppHandle, ActivityID)
     /// An app left. What it used of its quota is kept for when it comes back.
     case leave(AppHandle)
@@ -59,7 +61,8 @@ extension Arbiter {
         case .sleep(let begins): self.sleep(begins)
         case .beginAssertion(let app, let request): self.begin(request, of: app, into: &actions)
         case .endAssertion(let app, let id): self.live(app, into: &actions) { $0.end(id, at: $2, $1) }
-        case .beginActivity(let app, let id, let mode): self.begin(id, mode, of: app, into: &actions)
+        case .beginActivity(let app, let id, let mode, let session):
+            self.begin(id, mode, session, of: app, into: &actions)
         case .endActivity(let app, let id): self.live(app, into: &actions) { $0.end(id, at: $2, $1) }
         case .leave(let app): self.remove(app, into: &actions)
         case .detector(let detector, let app, let facts): self.add(detector, to: app, facts, at: arrival)

@@ -88,7 +88,7 @@ struct Episode: Sendable {
     /// When nothing was true for long enough; not before the window closes, however early it was decided.
     var ends: Timestamp {
         let silent = min(self.lastTrue + self.configuration.quiet, self.opened + Self.longest)
-        return self.configuration.mode == .broadcast ? silent : max(silent, self.closes)
+        return self.configuration.mode.compares ? max(silent, self.closes) : silent
     }
 
     var isCollecting: Bool {

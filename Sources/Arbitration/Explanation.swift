@@ -133,7 +133,11 @@ package struct Explanation: Equatable, Sendable {
                 ? "the app left, or its detector, before the group decided" : "competes with nobody"
         }
         let kind = "\(contest.group): \(contest.mode.name)"
-        guard contest.mode != .broadcast else { return "\(kind), everybody gets it" }
+        switch contest.mode {
+        case .broadcast: return "\(kind), everybody gets it"
+        case .mixable: return "\(kind), \(Self.mixing(verdict))"
+        case .exclusive, .ordered: break
+        }
         let winner = contest.winner.map(Self.shown) ?? "nobody"
         var text = "\(kind), \(contest.candidates == 1 ? "1 candidate" : "\(contest.candidates) candidates"), "
         text += contest.isEager ? "decided as soon as it was certain" : "decided when the window closed"
@@ -154,6 +158,32 @@ package struct Explanation: Equatable, Sendable {
             return "\(text); \(winner) is first"
         }
         return "\(text); \(winner) is first by \(Self.compared(key, other, own, verdict.dimension))"
+    }
+
+    /// The class that the app stands for, whom it met, and the cell.
+    private static func mixing(_ verdict: Verdict) -> String {
+        guard let mixing = verdict.mixing else { return "without a class, which mixes with all" }
+        let source = mixing.isSession ? "session" : "rule"
+        var text = "class \(mixing.requester) by its \(source)"
+        if !mixing.missing.isEmpty {
+            text += ", which wants a grant: \(mixing.missing.elements.map(\.name).joined(separator: " or "))"
+        }
+        if verdict.reason == .silenced { text += ", silent while the screen is locked" }
+        guard let meeting = mixing.meeting else {
+            return mixing.missing.isEmpty ? "\(text); nobody is in the way" : text
+        }
+        return "\(text); \(Self.shown(meeting.other)), \(Self.cell(meeting.cell))"
+    }
+
+    /// A cell of the matrix with where it comes from.
+    package static func cell(_ cell: InteractionMatrix.Cell) -> String {
+        var text = "holder \(cell.holder), requester \(cell.requester): \(cell.outcome.name)"
+        if let ducking = cell.ducking {
+            text += " to \(Self.rounded(ducking.share * 100))%"
+            if let events = ducking.events { text += ", \(events.count) events in \(Self.seconds(events.period))" }
+        }
+        let source = cell.place.map { "[Interaction \(cell.holder) \(cell.requester)] at \($0.lineDescription)" }
+        return "\(text), by \(source ?? "the flags of the classes")"
     }
 
     /// An app as people see it; a client without a name is nobody in particular.
@@ -215,6 +245,15 @@ package struct Explanation: Equatable, Sendable {
         case .queueFull: return ["it had read or acknowledged earlier events"]
         case .expired: return ["it had read or acknowledged it sooner"]
         case .removed: return ["its detector had stayed"]
+        case .interrupted, .delayed:
+            return ["\(verdict.mixing?.meeting.map { Self.shown($0.other) } ?? "the other") had ended its session"]
+        case .rejected:
+            guard let mixing = verdict.mixing, !mixing.missing.isEmpty else {
+                return ["\(verdict.mixing?.meeting.map { Self.shown($0.other) } ?? "the other") had ended its session"]
+            }
+            return ["it were granted \(mixing.missing.elements.map(\.name).joined(separator: " or "))"]
+        case .ducked: return ["its last event were longer ago", "it were not ducked"]
+        case .silenced: return ["the screen were unlocked"]
         case .outranked: return Self.outranking(verdict)
         case .sent, .woken, .stored, .taken, .passed, .silent, .left, .acknowledged: return []
         }

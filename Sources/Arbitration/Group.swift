@@ -8,12 +8,23 @@ package enum GroupMode: UInt8, Word {
     case exclusive
     /// The best first; each may consume the event or pass it on.
     case ordered
+    /// Whoever may be heard beside the others, by class.
+    case mixable
 
     package var name: String {
         switch self {
         case .broadcast: "broadcast"
         case .exclusive: "exclusive"
         case .ordered: "ordered"
+        case .mixable: "mixable"
+        }
+    }
+
+    /// Whether its candidates are decided together, and not each when its hit comes.
+    package var compares: Bool {
+        switch self {
+        case .broadcast, .mixable: false
+        case .exclusive, .ordered: true
         }
     }
 }

@@ -30,6 +30,22 @@ extension Policy {
                     $0.states = away
                     $0.assertion = true
                 },
-            ])
+            ], matrix: InteractionMatrix(classes))
+    }()
+
+    /// The classes of the phone's sessions.
+    private static let classes: [SessionClass] = {
+        func one(_ line: Int, _ name: String, _ set: (inout SessionClass) -> Void) -> SessionClass {
+            var made = SessionClass(name: name, place: Place(file: "built-in", line: line))
+            set(&made)
+            return made
+        }
+        return [
+            one(5, "ambient") { ($0.isMixable, $0.whenLocked) = (true, .silence) },
+            one(6, "soloAmbient") { ($0.whenLocked, $0.isDefault) = (.silence, true) },
+            one(7, "playback") { $0.requiredGrants = WordSet([.audio]) },
+            one(8, "record") { $0.requiredGrants = WordSet([.audio]) },
+            one(9, "playAndRecord") { $0.requiredGrants = WordSet([.audio, .voip]) },
+        ]
     }()
 }

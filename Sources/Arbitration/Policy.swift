@@ -8,6 +8,8 @@ package struct Policy: Sendable {
     package let groups: [GroupConfiguration]
     /// In the order in which they are tried: by priority, then by file and line.
     package let rules: [Rule]
+    /// What comes of sessions of different classes.
+    package let matrix: InteractionMatrix
     /// What each app may do, and what those may that are not named.
     package let apps: [AppID: AppSettings]
     package let everyApp: AppSettings
@@ -25,7 +27,8 @@ package struct Policy: Sendable {
     ///   with the defaults.
     package init(
         otherwise: Effect = .deny, groups: [GroupConfiguration] = [], rules: [Rule] = [],
-        apps: [AppID: AppSettings] = [:], everyApp: AppSettings = AppSettings()
+        matrix: InteractionMatrix = InteractionMatrix(), apps: [AppID: AppSettings] = [:],
+        everyApp: AppSettings = AppSettings()
     ) {
         let order = rules.indices.sorted { a, b in
             rules[a].priority == rules[b].priority ? a < b : rules[a].priority > rules[b].priority
@@ -62,6 +65,7 @@ package struct Policy: Sendable {
         self.otherwise = otherwise
         self.groups = all
         self.rules = sorted
+        self.matrix = matrix
         self.apps = apps
         self.everyApp = everyApp
         self.ruleGroups = ruleGroups

@@ -28,6 +28,16 @@ package enum Reason: UInt8, Word {
     case budget
     /// It left, was suspended or lost its detector before its turn came.
     case gone
+    /// Its session is interrupted.
+    case interrupted
+    /// Its session is ducked, and had the events that it gets then.
+    case ducked
+    /// It would have to wait for a session to end.
+    case delayed
+    /// A session leaves no place for it, or its class wants a grant that it has not.
+    case rejected
+    /// The screen is locked, and its class is silent then.
+    case silenced
     /// Sent.
     case sent
     /// Sent in a way that starts or resumes the app.
@@ -74,7 +84,8 @@ package enum Reason: UInt8, Word {
         case .suspended, .dead: .alive
         case .denied, .noRule: .rule
         case .quota, .wakeQuota, .appCooldown, .groupCooldown: .limits
-        case .outranked, .late, .consumed, .budget, .gone: .group
+        case .outranked, .late, .consumed, .budget, .gone, .interrupted, .ducked, .delayed, .rejected, .silenced:
+            .group
         case .sent, .woken, .stored, .taken, .passed, .silent, .left, .queueFull, .expired, .removed, .acknowledged:
             .delivery
         }
@@ -97,6 +108,11 @@ package enum Reason: UInt8, Word {
         case .consumed: "S4.consumed"
         case .budget: "S4.budget"
         case .gone: "S4.gone"
+        case .interrupted: "S4.interrupted"
+        case .ducked: "S4.ducked"
+        case .delayed: "S4.delayed"
+        case .rejected: "S4.rejected"
+        case .silenced: "S4.silenced"
         case .sent: "S5.sent"
         case .woken: "S5.woken"
         case .stored: "S5.stored"
@@ -116,8 +132,8 @@ package enum Reason: UInt8, Word {
         switch self {
         case .queueFull, .expired, .removed, .acknowledged: true
         case .mismatch, .suspended, .dead, .denied, .noRule, .quota, .wakeQuota, .appCooldown, .groupCooldown,
-            .outranked,
-            .late, .consumed, .budget, .gone, .sent, .woken, .stored, .taken, .passed, .silent, .left:
+            .outranked, .late, .consumed, .budget, .gone, .interrupted, .ducked, .delayed, .rejected, .silenced, .sent,
+            .woken, .stored, .taken, .passed, .silent, .left:
             false
         }
     }

@@ -84,11 +84,14 @@ package final class Rule: Sendable {
     package let note: String
     package let group: String?
     package let strength: Int
+    /// In a mixable group: what an app stands for that has no session.
+    package let sessionClass: String?
     package let terms: DeliveryTerms
 
     package init(
         name: String, place: Place, priority: Int = 0, conditions: Conditions = Conditions(), effect: Effect,
-        note: String = "", group: String? = nil, strength: Int = 0, terms: DeliveryTerms = DeliveryTerms()
+        note: String = "", group: String? = nil, strength: Int = 0, sessionClass: String? = nil,
+        terms: DeliveryTerms = DeliveryTerms()
     ) {
         self.name = name
         self.place = place
@@ -98,6 +101,7 @@ package final class Rule: Sendable {
         self.note = note
         self.group = group
         self.strength = strength
+        self.sessionClass = sessionClass
         self.terms = terms
     }
 }
@@ -111,6 +115,7 @@ extension Rule: Equatable {
     package func says(sameAs other: Rule) -> Bool {
         self.name == other.name && self.priority == other.priority && self.conditions == other.conditions
             && self.effect == other.effect && self.note == other.note && self.group == other.group
-            && self.strength == other.strength && self.terms == other.terms
+            && self.strength == other.strength && self.sessionClass == other.sessionClass
+            && self.terms == other.terms
     }
 }

@@ -29,6 +29,7 @@ extension ByteReader {
             contest: try self.optional { reader throws(RecordProblem) in try reader.contest() },
             rank: try self.optional { reader throws(RecordProblem) in try reader.rank() },
             decidedBy: try self.optional { reader throws(RecordProblem) in try reader.key() },
+            mixing: try self.optional { reader throws(RecordProblem) in try reader.mixing() },
             takenBy: try self.optional { reader throws(RecordProblem) in try reader.app() },
             alongside: try self.optional { reader throws(RecordProblem) in try reader.number() })
     }
@@ -83,7 +84,9 @@ extension ByteReader {
             place: Place(file: try self.text(), line: try self.int(), column: try self.int()),
             priority: try self.int(), conditions: try self.conditions(), effect: try self.word(),
             note: try self.text(), group: try self.optional { reader throws(RecordProblem) in try reader.text() },
-            strength: try self.int(), terms: try self.terms())
+            strength: try self.int(),
+            sessionClass: try self.optional { reader throws(RecordProblem) in try reader.text() },
+            terms: try self.terms())
     }
 
     private mutating func terms() throws(RecordProblem) -> DeliveryTerms {
@@ -167,6 +170,31 @@ extension ByteReader {
         guard (id == nil) == (rank == nil) else { throw .corrupt }
         guard let id, let rank else { return nil }
         return (id, rank)
+    }
+
+    private mutating func mixing() throws(RecordProblem) -> Mixing {
+        Mixing(
+            requester: try self.text(), isSession: try self.flag(),
+            meeting: try self.optional { reader throws(RecordProblem) in
+                SessionMeeting(try reader.app(), try reader.cell())
+            }, missing: try self.words())
+    }
+
+    private mutating func cell() throws(RecordProblem) -> InteractionMatrix.Cell {
+        InteractionMatrix.Cell(
+            holder: try self.text(), requester: try self.text(), try self.word(),
+            ducking: try self.optional { reader throws(RecordProblem) in try reader.ducking() },
+            at: try self.optional { reader throws(RecordProblem) in
+                Place(file: try reader.text(), line: try reader.int(), column: try reader.int())
+            })
+    }
+
+    private mutating func ducking() throws(RecordProblem) -> Ducking {
+        Ducking(
+            share: try self.double(),
+            events: try self.optional { reader throws(RecordProblem) in
+                Quota(count: try reader.int(), period: try reader.span(), burst: try reader.int())
+            })
     }
 
     private mutating func rank() throws(RecordProblem) -> Rank {

@@ -12,7 +12,7 @@ extension Verdict {
     }
 
     /// To be raised with every change of what is written, or of its order.
-    package static let encodingVersion: UInt8 = 1
+    package static let encodingVersion: UInt8 = 2
 
     /// FNV-1a: any one byte that is another makes another sum.
     package static func sum(over bytes: ArraySlice<UInt8>) -> UInt32 {
@@ -50,6 +50,7 @@ extension ByteWriter {
         self.write(verdict.contest) { $0.write($1) }
         self.write(verdict.rank) { $0.write($1) }
         self.write(verdict.decidedBy) { $0.write($1.name) }
+        self.write(verdict.mixing) { $0.write($1) }
         self.write(verdict.takenBy) { $0.write($1) }
         self.write(verdict.alongside) { $0.write($1) }
     }
@@ -86,6 +87,7 @@ extension ByteWriter {
         self.write(rule.note)
         self.write(rule.group) { $0.write($1) }
         self.write(rule.strength)
+        self.write(rule.sessionClass) { $0.write($1) }
         self.write(rule.terms.kind)
         self.write(rule.terms.reliability)
         self.write(rule.terms.durability)
@@ -147,6 +149,35 @@ extension ByteWriter {
         self.write(contest.next) { $0.write($1) }
         self.write(contest.nextRank) { $0.write($1) }
         self.write(contest.inherits) { $0.write($1) }
+    }
+
+    private mutating func write(_ mixing: Mixing) {
+        self.write(mixing.requester)
+        self.write(mixing.isSession)
+        self.write(mixing.meeting) { writer, meeting in
+            writer.write(meeting.other)
+            writer.write(meeting.cell)
+        }
+        self.write(mixing.missing)
+    }
+
+    private mutating func write(_ cell: InteractionMatrix.Cell) {
+        self.write(cell.holder)
+        self.write(cell.requester)
+        self.write(cell.outcome)
+        self.write(cell.ducking) { writer, ducking in
+            writer.write(ducking.share)
+            writer.write(ducking.events) { writer, quota in
+                writer.write(quota.count)
+                writer.write(quota.period)
+                writer.write(quota.burst)
+            }
+        }
+        self.write(cell.place) { writer, place in
+            writer.write(place.file)
+            writer.write(place.line)
+            writer.write(place.column)
+        }
     }
 
     private mutating func write(_ rank: Rank) {

@@ -32,6 +32,8 @@ package struct Verdict: Equatable, Sendable {
     package var rank: Rank?
     /// What separates the app from the winner, or the winner from the next.
     package var decidedBy: Rank.Key?
+    /// How the app's class stood to those of others; `nil` outside of mixable groups, and where nobody was in the way.
+    package var mixing: Mixing?
     /// Who consumed the event before this app's turn came.
     package var takenBy: AppID?
     /// The epoch of the group's episode at the time, when the app was refused before the group had its say.
@@ -46,6 +48,7 @@ package struct Verdict: Equatable, Sendable {
     package func naming(_ isKnown: (AppID) -> Bool) -> Verdict {
         var copy = self
         copy.contest = self.contest?.naming { $0 == self.id || isKnown($0) }
+        copy.mixing = self.mixing?.naming { $0 == self.id || isKnown($0) }
         copy.takenBy = self.takenBy.map { $0 == self.id || isKnown($0) ? $0 : .anotherApp }
         return copy
     }
@@ -53,7 +56,7 @@ package struct Verdict: Equatable, Sendable {
 
 extension AppID {
     /// Stands for an app whose name is not to be told. No bus name has a space in it.
-    fileprivate static let anotherApp = AppID("another app")
+    static let anotherApp = AppID("another app")
 }
 
 /// What the quota and the cooldowns looked like when a hit came to them.

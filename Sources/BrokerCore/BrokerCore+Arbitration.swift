@@ -178,6 +178,7 @@ extension BrokerCore {
             case .life(let app, let effect):
                 actions.append(.life(ClientID(app.index), effect))
                 if case .changed(let change) = effect { self.stateChanged(of: app, change, &actions) }
+            case .session(let effect): actions.append(.session(ClientID(effect.key.app.index), effect))
             case .assertion, .activity: break
             }
         }

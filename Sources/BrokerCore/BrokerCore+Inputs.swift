@@ -58,8 +58,8 @@ extension BrokerCore {
                 try self.begin(request, of: client, at: arrival, &actions)
             case .endAssertion(let client, let id):
                 self.end(id, of: client, at: arrival, &actions)
-            case .beginActivity(let client, let id, let mode):
-                try self.begin(id, mode, of: client, at: arrival, &actions)
+            case .beginActivity(let client, let id, let mode, let session):
+                try self.begin(id, mode, session, of: client, at: arrival, &actions)
             case .endActivity(let client, let id):
                 self.end(id, of: client, at: arrival, &actions)
             case .tick:

@@ -48,11 +48,11 @@ extension BrokerCore {
     }
 
     package mutating func begin(
-        _ activity: ActivityID, _ mode: BackgroundMode, of client: ClientID, at arrival: Timestamp,
-        _ actions: inout [BrokerAction]
+        _ activity: ActivityID, _ mode: BackgroundMode, _ session: SessionRequest? = nil, of client: ClientID,
+        at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) {
         guard self.app(client) != nil else { throw .unknownClient }
-        try self.ask(.beginActivity(client.handle, activity, mode), at: arrival, &actions)
+        try self.ask(.beginActivity(client.handle, activity, mode, session), at: arrival, &actions)
     }
 
     package mutating func end(
@@ -72,7 +72,7 @@ extension BrokerCore {
             switch decision {
             // Only the input at hand is answered.
             case .assertion(_, _, let answer, _), .activity(_, _, let answer): refusal = answer
-            case .deliver, .verdict, .repeated, .life: break
+            case .deliver, .verdict, .repeated, .life, .session: break
             }
         }
         self.perform(&actions)

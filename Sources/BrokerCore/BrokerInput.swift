@@ -48,7 +48,7 @@ package enum BrokerInput: Sendable {
     case sleep(Bool)
     case beginAssertion(ClientID, AssertionRequest)
     case endAssertion(ClientID, AssertionID)
-    case beginActivity(ClientID, ActivityID, BackgroundMode)
+    case beginActivity(ClientID, ActivityID, BackgroundMode, SessionRequest? = nil)
     case endActivity(ClientID, ActivityID)
     /// Time passed without anything else happening.
     case tick
@@ -74,6 +74,8 @@ package enum BrokerAction: Equatable, Sendable {
     case deliver(ClientID, Event)
     /// Tell an app, and take back what it holds.
     case life(ClientID, LifeEffect)
+    /// Tell an app how its session stands now.
+    case session(ClientID, SessionEffect)
     case mark(ClientID, Mark)
     /// Put an event on the disk, or take it from there.
     case persist(StoredEvent)

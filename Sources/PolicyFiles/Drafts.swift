@@ -15,6 +15,7 @@ struct RuleDraft: Equatable, Sendable {
     var note = ""
     var group: String?
     var strength = 0
+    var sessionClass: String?
     var terms = DeliveryTerms()
 }
 

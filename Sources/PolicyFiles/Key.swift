@@ -40,6 +40,7 @@ enum ValueType: String, Sendable, CaseIterable {
     case bytes = "bytes"
     case quota = "quota"
     case aging = "aging"
+    case ducking = "ducking"
     case ranges = "ranges"
     case hours = "hours"
     case power = "power"
@@ -54,6 +55,7 @@ enum ValueType: String, Sendable, CaseIterable {
         case .ranges: "those of what is measured: g, m/s2, deg, …"
         case .hours: "local time"
         case .power: "%"
+        case .ducking: "%, events / time"
         case .flag, .word, .words, .text, .name, .names, .number: ""
         }
     }
@@ -62,7 +64,7 @@ enum ValueType: String, Sendable, CaseIterable {
     var isList: Bool {
         switch self {
         case .words, .names, .ranges, .hours, .power: true
-        case .flag, .word, .text, .name, .number, .time, .bytes, .quota, .aging: false
+        case .flag, .word, .text, .name, .number, .time, .bytes, .quota, .aging, .ducking: false
         }
     }
 }

@@ -7,10 +7,16 @@ extension PolicyLinter {
         for rule in self.policy.rules {
             self.checkTimes(rule)
             if rule.effect == .deny {
-                self.checkIdle(rule, ["Strength", "Deliver", "Reliability", "Durability", "Lifespan"], "which denies")
+                self.checkIdle(
+                    rule, ["Strength", "Class", "Deliver", "Reliability", "Durability", "Lifespan"], "which denies")
                 continue
             }
-            if rule.group == nil { self.checkIdle(rule, ["Strength"], "which names no group") }
+            if let name = rule.group {
+                let mode = self.policy.groups.first { $0.name == name }?.mode ?? .broadcast
+                if mode != .mixable { self.checkIdle(rule, ["Class"], "whose group is \(mode.name)") }
+            } else {
+                self.checkIdle(rule, ["Strength", "Class"], "which names no group")
+            }
             self.checkTerms(rule)
             if rule.terms.kind != .live, keeps == nil { keeps = rule }
         }

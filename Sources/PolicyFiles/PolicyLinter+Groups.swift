@@ -12,11 +12,11 @@ extension PolicyLinter {
             self.checkKeys(group)
             self.checkWindow(group, rules)
             switch group.mode {
-            case .broadcast: break
+            case .broadcast, .mixable: break
             case .exclusive: self.checkFairness(group, rules)
             case .ordered: self.checkOrder(group, rules)
             }
-            if group.mode != .broadcast {
+            if group.mode.compares {
                 self.checkRanking(group, rules)
                 self.checkSticky(group, rules)
             }
@@ -27,7 +27,7 @@ extension PolicyLinter {
     private mutating func checkKeys(_ group: GroupConfiguration) {
         var idle: [String] = []
         if group.mode != .ordered { idle += ["AckTimeout", "OrderBudget"] }
-        if group.mode == .broadcast {
+        if !group.mode.compares {
             idle += ["Select", "CommitWindow", "EagerCommit", "Sticky", "Lease", "Hysteresis", "Aging"]
         } else {
             if !group.isSticky { idle += ["Lease", "Hysteresis"] }
@@ -38,14 +38,14 @@ extension PolicyLinter {
             self.find(
                 .withoutEffect, at: section.place(of: key),
                 "\(key) does nothing in [Group \(group.name)], which is \(group.mode.name)"
-                    + (group.mode != .broadcast && !group.isSticky && ["Lease", "Hysteresis"].contains(key)
+                    + (group.mode.compares && !group.isSticky && ["Lease", "Hysteresis"].contains(key)
                         ? " and not sticky" : ""),
                 advice: "remove it")
         }
     }
 
     private mutating func checkWindow(_ group: GroupConfiguration, _ rules: [Rule]) {
-        guard group.mode != .broadcast else { return }
+        guard group.mode.compares else { return }
         let place = self.place(of: "CommitWindow", at: group.place)
         if let rule = rules.min(by: { $0.terms.lifespan < $1.terms.lifespan }),
             group.commitWindow.microseconds > rule.terms.lifespan.microseconds / 2

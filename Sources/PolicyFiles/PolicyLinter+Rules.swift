@@ -128,7 +128,8 @@ extension PolicyLinter {
         let isSame = others.allSatisfy { other in
             guard other.effect == rule.effect else { return false }
             return rule.effect == .deny
-                || (other.group == rule.group && other.strength == rule.strength && other.terms == rule.terms)
+                || (other.group == rule.group && other.strength == rule.strength
+                    && other.sessionClass == rule.sessionClass && other.terms == rule.terms)
         }
         if isSame {
             self.find(

@@ -41,6 +41,7 @@ package struct PolicyLinter {
         var linter = PolicyLinter(policy: policy, reading: reading, installed: installed, budget: budget)
         linter.checkRules()
         linter.checkGroups()
+        linter.checkMatrix()
         linter.checkDelivery()
         linter.checkInstalled()
         return (reading.findings + linter.findings).inReadingOrder()

@@ -24,7 +24,8 @@ package struct PolicyReading: Sendable {
         guard self.standsOnBuiltIn, let policy = self.policy else { return self.policy }
         return Policy(
             otherwise: Policy.builtIn.otherwise, groups: Policy.builtIn.groups,
-            rules: policy.rules + Policy.builtIn.rules, apps: policy.apps, everyApp: policy.everyApp)
+            rules: policy.rules + Policy.builtIn.rules, matrix: Policy.builtIn.matrix, apps: policy.apps,
+            everyApp: policy.everyApp)
     }
 }
 
@@ -128,28 +129,27 @@ package struct PolicyReader {
                 throw ValueProblem(
                     check: .syntax, place: section.place, message: "the section has no name", advice: "name it")
             }
-            if Schema.later.contains(kind.text) {
-                throw ValueProblem(
-                    check: .unsupported, place: kind.place, message: "this version has no [\(kind.text)] sections",
-                    advice: "remove the section")
-            }
             guard let wantedArgument = Schema.arguments[kind.text] else {
-                throw Values.unknown(kind, "section", among: Schema.sections.map(\.name) + Schema.later)
+                throw Values.unknown(kind, "section", among: Schema.sections.map(\.name))
             }
-            if layer == .user, kind.text == "Group" {
+            if layer == .user, ["Group", "Class", "Interaction"].contains(kind.text) {
                 throw ValueProblem(
-                    check: .notForUsers, place: kind.place, message: "groups are not for a user's own files",
+                    check: .notForUsers, place: kind.place,
+                    message: "[\(kind.text)] sections are not for a user's own files",
                     advice: "these may deny and make limits smaller; ask the administrator for more")
             }
-            let wanted = wantedArgument.isEmpty ? 1 : 2
+            let wanted = wantedArgument.isEmpty ? 1 : kind.text == "Interaction" ? 3 : 2
             guard section.header.count == wanted else {
                 let header = wantedArgument.isEmpty ? kind.text : "\(kind.text) \(wantedArgument)"
                 throw ValueProblem(
                     check: .syntax, place: section.header.count > wanted ? section.header[wanted].place : kind.place,
                     message: "expected [\(header)]", advice: "write it that way")
             }
-            let argument = wanted == 2 ? section.header[1] : nil
-            if let argument { try Self.check(argument, of: kind.text) }
+            let words = section.header.dropFirst()
+            for word in words { try Self.check(word, of: kind.text) }
+            let argument = words.first.map {
+                PlacedText(text: words.map(\.text).joined(separator: " "), place: $0.place)
+            }
             return (Identity(layer: layer, kind: kind.text, argument: argument?.text ?? ""), argument)
         } catch {
             self.findings.append(error.finding)
@@ -176,6 +176,8 @@ package struct PolicyReader {
     private mutating func build(hasSystemFiles: Bool) -> PolicyReading {
         var draft = PolicyDraft()
         var groups: [GroupConfiguration] = []
+        var classes: [SessionClass] = []
+        var interactions: [Interaction] = []
         var rules: [RuleDraft] = []
         var sectionOf: [Place: Int] = [:]
         for (index, section) in self.sections.enumerated() {
@@ -188,6 +190,16 @@ package struct PolicyReader {
                 var group = GroupConfiguration(name: section.argument?.text ?? "", place: section.place)
                 self.apply(Schema.groupKeys, section, to: &group)
                 groups.append(group)
+            case "Class":
+                var one = SessionClass(name: section.argument?.text ?? "", place: section.place)
+                self.apply(Schema.classKeys, section, to: &one)
+                classes.append(one)
+            case "Interaction":
+                let names = section.argument?.words.map(\.text) ?? []
+                guard names.count == 2 else { continue }
+                var interaction = Interaction(holder: names[0], requester: names[1], place: section.place)
+                self.apply(Schema.interactionKeys, section, to: &interaction)
+                interactions.append(interaction)
             case "Rule":
                 var rule = RuleDraft(name: section.argument?.text ?? "", place: section.place)
                 self.apply(Schema.ruleKeys, section, to: &rule)
@@ -205,6 +217,7 @@ package struct PolicyReader {
         }
         let (apps, everyApp) = self.settings()
         self.checkGroups(rules, groups, sectionOf)
+        self.checkClasses(classes)
         let findings = self.findings.inReadingOrder()
         let policy = Policy(
             otherwise: draft.otherwise, groups: groups,
@@ -212,8 +225,8 @@ package struct PolicyReader {
                 Rule(
                     name: draft.name, place: draft.place, priority: draft.priority, conditions: draft.conditions,
                     effect: draft.effect ?? .deny, note: draft.note, group: draft.group, strength: draft.strength,
-                    terms: draft.terms)
-            }, apps: apps, everyApp: everyApp)
+                    sessionClass: draft.sessionClass, terms: draft.terms)
+            }, matrix: InteractionMatrix(classes, interactions), apps: apps, everyApp: everyApp)
         return PolicyReading(
             policy: findings.contains { $0.severity == .error } ? nil : policy, hasSystemFiles: hasSystemFiles,
             findings: findings, sections: self.sections, sectionOf: sectionOf)
@@ -266,6 +279,36 @@ package struct PolicyReader {
                 Finding(
                     .undefined, at: self.sections[index].place(of: "Group"), "there is no group '\(printable(group))'",
                     advice: near.map { "did you mean '\($0)'?" } ?? "add [Group \(printable(group))]"))
+        }
+    }
+
+    /// Names of classes that are not there, and more than one class for those who name none.
+    private mutating func checkClasses(_ classes: [SessionClass]) {
+        let names = classes.map(\.name)
+        func check(_ word: PlacedText, _ reader: inout PolicyReader) {
+            guard !names.contains(word.text) else { return }
+            let near = Suggestion.nearest(to: word.text, among: names)
+            reader.findings.append(
+                Finding(
+                    .undefined, at: word.place, "there is no class '\(printable(word.text))'",
+                    advice: near.map { "did you mean '\($0)'?" } ?? "add [Class \(printable(word.text))]"))
+        }
+        for section in self.sections {
+            let words =
+                switch section.kind {
+                case "Class": section["Interrupts"] ?? []
+                case "Interaction": section.argument?.words ?? []
+                case "Rule": section["Class"] ?? []
+                default: [PlacedText]()
+                }
+            for word in words { check(word, &self) }
+        }
+        for other in classes.filter(\.isDefault).dropFirst() {
+            let section = self.sections.first { $0.place == other.place }
+            self.findings.append(
+                Finding(
+                    .duplicate, at: section?.place(of: "Default") ?? other.place, "two classes are the default",
+                    advice: "leave Default=yes to one"))
         }
     }
 

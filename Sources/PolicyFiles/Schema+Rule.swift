@@ -75,6 +75,10 @@ extension Schema {
         Key("Strength", .number, "0", "How the app stands in its group.") { (target, words) throws(ValueProblem) in
             target.strength = try Values.number(words, -Limits.strength...Limits.strength)
         },
+        Key("Class", .name, "", "In a mixable group: the class that an app stands for that has no session.") {
+            (target, words) throws(ValueProblem) in
+            target.sessionClass = try Values.name(words)
+        },
         Key("Deliver", .word, "live", "live to an app that runs; store or wake for one that does not.") {
             (target, words) throws(ValueProblem) in
             target.terms.kind = try Values.word(words, "way to deliver")

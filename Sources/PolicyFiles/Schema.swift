@@ -18,6 +18,15 @@ enum Schema {
             name: "Group", argument: "NAME", help: "Apps that compete for the same motion.", keys: Self.described(group)
         ),
         Section(
+            name: "Class", argument: "NAME", help: "A kind of session, and how it gets on with others.",
+            keys: Self.described(sessionClass)),
+        Section(
+            name: "Interaction", argument: "HOLDER REQUESTER",
+            help:
+                "What comes of a session of the class REQUESTER that begins while one of HOLDER goes on, where that is not to "
+                + "follow from the classes.",
+            keys: Self.described(interaction)),
+        Section(
             name: "App", argument: "ID or *", help: "What an app may do, or every app that has no section of its own.",
             keys: Self.described(app)),
         Section(
@@ -48,15 +57,14 @@ enum Schema {
 
     static let policyKeys = byName(policy)
     static let groupKeys = byName(group)
+    static let classKeys = byName(sessionClass)
+    static let interactionKeys = byName(interaction)
     static let appKeys = byName(app)
     static let ruleKeys = byName(rule)
 
     private static func byName<Target>(_ keys: [Key<Target>]) -> [String: Key<Target>] {
         Dictionary(uniqueKeysWithValues: keys.map { ($0.name, $0) })
     }
-
-    /// Sections that this version does not have yet.
-    static let later = ["Class", "Interaction"]
 
     private static func described<Target>(
         _ keys: [Key<Target>]
@@ -82,14 +90,9 @@ enum Schema {
     static let group: [Key<GroupConfiguration>] = [
         Key(
             "Mode", .word, "broadcast",
-            "Who gets the event: everybody (broadcast), the best (exclusive), or the best "
-                + "first, who may pass it on (ordered)."
+            "Who gets the event: everybody (broadcast), the best (exclusive), the best first, who may pass it on "
+                + "(ordered), or whoever's session may be heard (mixable)."
         ) { (target, words) throws(ValueProblem) in
-            if words.first?.text == "mixable", let word = words.first {
-                throw ValueProblem(
-                    check: .unsupported, place: word.place, message: "this version has no mixable groups",
-                    advice: "use broadcast, exclusive or ordered")
-            }
             target.mode = try Values.word(words, "mode")
         },
         Key(

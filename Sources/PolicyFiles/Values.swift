@@ -115,6 +115,35 @@ enum Values {
         return Quota(count: count, period: period, burst: try self.number(words[2], 1...1_000_000))
     }
 
+    /// `20%`, or `20% rate 1/2s`.
+    static func ducking(_ words: [PlacedText]) throws(ValueProblem) -> Ducking {
+        let whole = self.single(words)
+        let words = whole.words
+        let expected = "a share, and events in a time, such as '20% rate 1/2s'"
+        guard let share = words.first, words.count == 1 || words.count == 3 else { throw self.bad(whole, expected) }
+        guard let quantity = try? Quantity.parse(share.text), quantity.dimension == .share,
+            (0..<1).contains(quantity.value)
+        else { throw self.bad(share, "a share from 0% to less than 100%, such as 20%") }
+        guard words.count == 3 else { return Ducking(share: quantity.value) }
+        guard words[1].text == "rate" else { throw self.bad(words[1], "'rate'") }
+        return Ducking(share: quantity.value, events: try self.quota([words[2]]))
+    }
+
+    /// Names of classes, each once.
+    static func classNames(_ words: [PlacedText]) throws(ValueProblem) -> [String] {
+        var names: [String] = []
+        for word in words {
+            let name = try self.name(word)
+            if names.contains(name) {
+                throw ValueProblem(
+                    check: .duplicate, place: word.place, message: "'\(word.text)' stands here twice",
+                    advice: "remove one")
+            }
+            names.append(name)
+        }
+        return names
+    }
+
     /// `5/10 max 60`, or `none`.
     static func aging(_ words: [PlacedText]) throws(ValueProblem) -> Aging? {
         let whole = self.single(words)

@@ -15,6 +15,8 @@ package struct DecisionLog: Sendable {
             case assertion
             /// An activity was refused.
             case activity
+            /// A session stands otherwise.
+            case session
             /// An assertion ends soon.
             case expiring
             /// An assertion or activity ended that the app had not ended.
@@ -78,8 +80,35 @@ package struct DecisionLog: Sendable {
             var entry = self.entry(.activity, nil, name(app) ?? AppID(""), time)
             entry.addPlain("mode", mode.name)
             entry.add("refused", refusal.name)
+            if case .rejected(let meeting) = refusal { self.describe(meeting, in: &entry) }
+            return entry
+        case .session(let effect):
+            var entry = self.entry(.session, nil, name(effect.key.app) ?? AppID(""), time)
+            entry.addPlain("class", effect.request.name)
+            entry.addPlain("change", effect.change.name)
+            switch effect.change {
+            case .resumed(let hint): entry.add("hint", hint ? "yes" : "no")
+            case .ducked(let meeting): entry.add("share", "\(meeting.cell.ducking?.share ?? 1)")
+            case .began, .waits, .interrupted, .restored, .silenced, .audible: break
+            }
+            if let meeting = effect.change.meeting { self.describe(meeting, in: &entry) }
             return entry
         }
+    }
+
+    private func describe(_ meeting: SessionMeeting, in entry: inout Entry) {
+        entry.add("holder", meeting.cell.holder)
+        entry.add("requester", meeting.cell.requester)
+        entry.add("other", Self.shown(meeting.other))
+        entry.add("cell", meeting.cell.outcome.name)
+        if let place = meeting.cell.place { entry.add("at", Self.shown(place)) }
+    }
+
+    /// Without directories: the log is the same wherever the files are.
+    private static func shown(_ place: Place) -> String {
+        let path = place.lineDescription
+        let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[path.utf8.index(after: $0)...] }
+        return Scenario.word(String(name ?? path[...]))
     }
 
     private func entry(_ effect: LifeEffect, _ app: AppID, _ time: Timestamp) -> Entry? {
@@ -118,10 +147,7 @@ package struct DecisionLog: Sendable {
         entry.addPlain("reason", verdict.reason.name)
         if let rule = verdict.rule, !rule.name.isEmpty {
             entry.add("rule", rule.name)
-            // Without directories: the log is the same wherever the files are.
-            let path = rule.place.lineDescription
-            let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[path.utf8.index(after: $0)...] }
-            entry.add("at", Scenario.word(String(name ?? path[...])))
+            entry.add("at", Self.shown(rule.place))
         }
         if let contest = verdict.contest {
             entry.add("group", contest.group)
@@ -132,6 +158,13 @@ package struct DecisionLog: Sendable {
                 entry.add("by", key.name)
             }
             if let inherits = contest.inherits { entry.add("inherits", "\(inherits &- self.epoch)") }
+        }
+        if let mixing = verdict.mixing {
+            entry.add("class", mixing.requester)
+            if let meeting = mixing.meeting {
+                entry.add("other", Self.shown(meeting.other))
+                entry.add("cell", "\(meeting.cell.name):\(meeting.cell.outcome.name)")
+            }
         }
         if let until = verdict.limits?.until { entry.add("until", self.clock(until)) }
         entry.add("policy", "\(verdict.generation)")

@@ -79,7 +79,7 @@ struct HitFates {
             for index in self.open[verdict.app] ?? [] where self.belongs(self.entries[index].fate, to: verdict) {
                 self.settle(index, epoch: verdict.epoch)
             }
-        case .life, .assertion, .activity: break
+        case .life, .assertion, .activity, .session: break
         }
     }
 
@@ -87,7 +87,7 @@ struct HitFates {
     private func belongs(_ fate: HitFate, to verdict: Verdict) -> Bool {
         if fate.time == verdict.time, fate.detector == verdict.detector { return true }
         guard fate.time >= verdict.time else { return false }
-        if let contest = verdict.contest { return contest.mode != .broadcast && fate.time <= contest.decided }
+        if let contest = verdict.contest { return contest.mode.compares && fate.time <= contest.decided }
         return verdict.reason == .gone
     }
 

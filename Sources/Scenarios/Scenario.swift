@@ -29,7 +29,7 @@ package struct Scenario: Equatable, Sendable {
         /// Somebody says which app is in the foreground, or stops saying so.
         case foreground(ForegroundReport)
         /// Without a number it is the oldest of its mode that ends.
-        case activity(AppID, BackgroundMode, isRunning: Bool, number: UInt64? = nil)
+        case activity(AppID, BackgroundMode, isRunning: Bool, number: UInt64? = nil, session: SessionRequest? = nil)
         case assertion(AppID, AssertionStep)
         case locked(Bool)
         /// The system goes to sleep, or is back.

@@ -241,7 +241,9 @@ private struct LineReader {
             let id = try self.app()
             let mode: BackgroundMode = try self.word(try self.next("a mode"), "mode")
             let isRunning = try self.choice("word", "begin", "end")
-            return .activity(id, mode, isRunning: isRunning, number: try self.number(try self.options(["number"])))
+            let options = try self.options(isRunning ? ["number", "class", "mix-with-others"] : ["number"])
+            return .activity(
+                id, mode, isRunning: isRunning, number: try self.number(options), session: try self.session(options))
         case "assertion":
             let id = try self.app()
             return .assertion(id, try self.assertion())
@@ -364,6 +366,15 @@ private struct LineReader {
         guard let token = options["number"] else { return nil }
         guard let number = UInt64(token.text) else { throw self.problem(token.column, "expected a whole number") }
         return number
+    }
+
+    private func session(_ options: [String: Token]) throws(ScenarioProblem) -> SessionRequest? {
+        let mixes = options["mix-with-others"]
+        guard let name = options["class"] else {
+            if let mixes { throw self.problem(mixes.column, "only a class mixes with others") }
+            return nil
+        }
+        return SessionRequest(try self.name(name), mixes: try mixes.map(self.flag) ?? false)
     }
 
     private mutating func policyFile() throws(ScenarioProblem) -> Scenario.File? {

@@ -130,9 +130,11 @@ package struct ScenarioRecorder: Sendable {
             return self.apps[app].map { [.assertion($0.id, step)] } ?? []
         case .endAssertion(let app, let id):
             return self.apps[app].map { [.assertion($0.id, .end(name: nil, number: id.number))] } ?? []
-        case .beginActivity(let app, let id, let mode):
+        case .beginActivity(let app, let id, let mode, let session):
             self.apps[app]?.modes[id] = mode
-            return self.apps[app].map { [.activity($0.id, mode, isRunning: true, number: id.number)] } ?? []
+            return self.apps[app].map {
+                [.activity($0.id, mode, isRunning: true, number: id.number, session: session)]
+            } ?? []
         case .endActivity(let app, let id):
             // What never began ends nothing.
             guard let owner = self.apps[app], let mode = owner.modes[id] else { return [] }

@@ -123,7 +123,7 @@ package struct ScenarioRunner {
             switch action {
             case .deliver(let delivery): self.lastEpoch[delivery.app] = delivery.epoch
             case .verdict(let verdict): self.outcome.verdicts.append(verdict)
-            case .repeated, .life, .assertion, .activity: break
+            case .repeated, .life, .assertion, .activity, .session: break
             }
         }
     }
@@ -143,8 +143,8 @@ package struct ScenarioRunner {
             self.tell(.app(handle, id, entrance))
         case .state(let id, let state): if let app = self.apps[id] { self.tell(.told(app, state)) }
         case .foreground(let report): self.tell(.foreground(report))
-        case .activity(let id, let mode, let isRunning, let number):
-            if let app = self.apps[id] { self.activity(app, mode, isRunning, number) }
+        case .activity(let id, let mode, let isRunning, let number, let session):
+            if let app = self.apps[id] { self.activity(app, mode, isRunning, number, session) }
         case .assertion(let id, let step): if let app = self.apps[id] { self.assertion(app, step) }
         case .sleep(let begins): self.tell(.sleep(begins))
         case .locked, .power, .clock:
@@ -225,10 +225,12 @@ package struct ScenarioRunner {
         return self.lastNumber
     }
 
-    private mutating func activity(_ app: AppHandle, _ mode: BackgroundMode, _ isRunning: Bool, _ number: UInt64?) {
+    private mutating func activity(
+        _ app: AppHandle, _ mode: BackgroundMode, _ isRunning: Bool, _ number: UInt64?, _ session: SessionRequest?
+    ) {
         if isRunning {
             let number = number ?? self.nextNumber()
-            self.tell(.beginActivity(app, ActivityID(number), mode))
+            self.tell(.beginActivity(app, ActivityID(number), mode, session))
         } else {
             let running = self.arbiter.life(of: app)?.activities ?? []
             let old = number.map { ActivityID($0) } ?? running.first { $0.mode == mode }?.id

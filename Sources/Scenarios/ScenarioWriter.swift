@@ -54,8 +54,10 @@ extension Scenario.Event: CustomStringConvertible {
         case .foreground(.none): return "foreground unreported"
         case .foreground(.app(.none)): return "foreground nobody"
         case .foreground(.app(.some(let id))): return "foreground \(id)"
-        case .activity(let id, let mode, let isRunning, let number):
-            return "activity \(id) \(mode.name) \(isRunning ? "begin" : "end")\(Self.option("number", number))"
+        case .activity(let id, let mode, let isRunning, let number, let session):
+            return "activity \(id) \(mode.name) \(isRunning ? "begin" : "end")"
+                + Self.option("class", session.map { Scenario.word($0.name) })
+                + (session?.mixes == true ? " mix-with-others=yes" : "") + Self.option("number", number)
         case .assertion(let id, let step): return "assertion \(id) \(Self.text(step))"
         case .sleep(let begins): return "sleep \(begins ? "begin" : "end")"
         case .locked(let isLocked): return "locked \(Self.yesOrNo(isLocked))"

@@ -136,6 +136,8 @@ final class BrokerService {
             case .release(let sensor): self.sensors.release(sensor)
             case .deliver(let client, let event): self.deliver(event, to: client)
             case .life(let client, let effect): self.clientsByID[Int(client.index)]?.perform(effect)
+            // Apps see it in their verdicts, and are not told yet.
+            case .session: break
             case .mark(let client, let mark): self.deliver(mark, to: client)
             // What is on no disk lives as long as the broker.
             case .persist, .forget: break

@@ -153,6 +153,10 @@ extension BusError {
             self = .accessDenied("the app file does not ask for \(mode.name): Modes in apps.d/APPID.conf")
         case .ungranted(let mode):
             self = .accessDenied("policy does not grant \(mode.name): Grants in its [App] section")
+        case .unknownClass(let name): self = .invalidConfiguration("policy has no class '\(printable(name))'")
+        // Whose session it is, is none of its business.
+        case .rejected(let meeting):
+            self = .accessDenied("another session leaves no place for it: \(Explanation.cell(meeting.cell))")
         }
     }
 }

@@ -157,6 +157,37 @@ import Testing
         return lab
     }
 
+    /// B has a session, and A another or none when its second hit comes; its first hit is in time for all that is ducked.
+    private static func mixed(_ body: (inout Lab) -> Void) -> Lab {
+        let place = Place(file: "test.conf", line: 5)
+        let classes = ["playback", "voice", "call", "quiet"].map { name in
+            var one = SessionClass(name: name, place: place)
+            if name == "quiet" { one.whenLocked = .silence }
+            return one
+        }
+        func cell(_ holder: String, _ requester: String, _ action: InteractionAction) -> Interaction {
+            var cell = Interaction(holder: holder, requester: requester, place: place)
+            cell.action = action
+            cell.ducking.events = Quota(count: 1, period: .seconds(60), burst: 1)
+            return cell
+        }
+        let matrix = InteractionMatrix(
+            classes,
+            [cell("playback", "voice", .duck), cell("call", "playback", .delay), cell("call", "quiet", .reject)])
+        var settings = AppSettings()
+        settings.grants = WordSet([.audio])
+        var lab = Lab(
+            Policy(
+                groups: [group(.mixable)], rules: [rule("all", sessionClass: "quiet")], matrix: matrix,
+                everyApp: settings))
+        lab.add("A")
+        lab.add("B")
+        body(&lab)
+        lab.hit(["a"], at: 1_000)
+        lab.hit(["a"], at: 9_000)
+        return lab
+    }
+
     private static let limited: AppSettings = {
         var settings = AppSettings()
         settings.quota = Quota(count: 1, period: .seconds(60), burst: 1)
@@ -207,6 +238,26 @@ import Testing
                 $0.hit(["a"], at: 200)
             }
         },
+        Story(.interrupted) {
+            mixed {
+                $0.begin("A", "playback")
+                $0.begin("B", "playback")
+            }
+        },
+        Story(.ducked) {
+            mixed {
+                $0.begin("A", "playback")
+                $0.begin("B", "voice")
+            }
+        },
+        Story(.delayed) {
+            mixed {
+                $0.begin("B", "call")
+                $0.begin("A", "playback")
+            }
+        },
+        Story(.rejected) { mixed { $0.begin("B", "call") } },
+        Story(.silenced) { mixed { $0.lock(true) } },
         Story(.consumed) {
             contest(.ordered) {
                 $0.hit(["a", "b"], at: 0)

@@ -152,7 +152,8 @@ import Testing
         let isAnybodyLeft = verdicts.contains { $0.reason != .gone && $0.reason != .late }
         if isAnybodyLeft, served.isEmpty { problems.append("nobody got it") }
         switch contest.mode {
-        case .broadcast: if served.count < verdicts.count { problems.append("somebody did not get it") }
+        // Without sessions nobody is in the way.
+        case .broadcast, .mixable: if served.count < verdicts.count { problems.append("somebody did not get it") }
         case .exclusive: if served.map(\.id) != [contest.winner] { problems.append("not the winner alone") }
         case .ordered: if verdicts.count(where: { $0.reason == .taken }) > 1 { problems.append("taken twice") }
         }
@@ -167,13 +168,13 @@ import Testing
             switch action {
             case .deliver(let delivery):
                 let contest = byEpoch[delivery.epoch]?.lazy.compactMap(\.contest).first
-                if contest?.mode == .broadcast { continue }
+                if contest?.mode.compares == false { continue }
                 if owners[delivery.epoch] ?? delivery.app != delivery.app { shared.append(delivery.epoch) }
                 owners[delivery.epoch] = delivery.app
             case .verdict(let verdict):
                 let isOver = [.passed, .silent, .left].contains(verdict.reason)
                 if isOver, owners[verdict.epoch] == verdict.app { owners[verdict.epoch] = nil }
-            case .repeated, .life, .assertion, .activity: break
+            case .repeated, .life, .assertion, .activity, .session: break
             }
         }
         return shared

@@ -27,6 +27,7 @@ struct Lab {
     private(set) var verdicts: [Verdict] = []
     private(set) var deliveries: [Delivery] = []
     private(set) var effects: [(app: AppHandle, effect: LifeEffect)] = []
+    private var sessions: [String] = []
     /// The answers to wishes for assertions and activities.
     private(set) var refusals: [LifeRefusal?] = []
     var apps: [String: AppHandle] = [:]
@@ -62,6 +63,10 @@ struct Lab {
                 self.said.append("\(epoch) again \(name) \(reason.name)")
             case .life(let app, let effect): self.effects.append((app, effect))
             case .assertion(_, _, let refusal, _), .activity(_, _, let refusal): self.refusals.append(refusal)
+            case .session(let effect):
+                let name = self.apps.first { $0.value == effect.key.app }?.key ?? "?"
+                let other = effect.change.meeting.map { " \($0.other)" } ?? ""
+                self.sessions.append("\(name) \(effect.change.name)\(other)")
             }
         }
     }
@@ -70,6 +75,29 @@ struct Lab {
     mutating func take() -> [String] {
         defer { self.said = [] }
         return self.said
+    }
+
+    /// What became of sessions since the last time: `B began`, `A interrupted B`.
+    mutating func takeSessions() -> [String] {
+        defer { self.sessions = [] }
+        return self.sessions
+    }
+
+    /// An audio activity of an app, of its number; without a class the one of the policy.
+    mutating func begin(_ app: String, _ name: String?, mixes: Bool = false, number: UInt64 = 1) {
+        guard let handle = self.apps[app] else { return }
+        self.take(.beginActivity(handle, ActivityID(number), .audio, name.map { SessionRequest($0, mixes: mixes) }))
+    }
+
+    mutating func end(_ app: String, number: UInt64 = 1) {
+        guard let handle = self.apps[app] else { return }
+        self.take(.endActivity(handle, ActivityID(number)))
+    }
+
+    mutating func lock(_ isLocked: Bool) { self.take(.device(DeviceFacts(isLocked: isLocked))) }
+
+    func standing(_ app: String, number: UInt64 = 1) -> SessionStanding? {
+        self.apps[app].flatMap { self.arbiter.session(SessionKey($0, ActivityID(number))) }
     }
 
     /// Adds an app with one detector of the app's name in lower case.
@@ -141,13 +169,14 @@ struct Lab {
 /// Where rules of tests stand: in a file, in the order in which they are made.
 func rule(
     _ name: String, line: Int = 1, priority: Int = 0, _ effect: Effect = .allow, group: String? = "g",
-    strength: Int = 0, terms: DeliveryTerms = DeliveryTerms(), _ set: (inout Conditions) -> Void = { _ in }
+    strength: Int = 0, sessionClass: String? = nil, terms: DeliveryTerms = DeliveryTerms(),
+    _ set: (inout Conditions) -> Void = { _ in }
 ) -> Rule {
     var conditions = Conditions()
     set(&conditions)
     return Rule(
         name: name, place: Place(file: "test.conf", line: line), priority: priority, conditions: conditions,
-        effect: effect, group: group, strength: strength, terms: terms)
+        effect: effect, group: group, strength: strength, sessionClass: sessionClass, terms: terms)
 }
 
 /// A rule for one app.

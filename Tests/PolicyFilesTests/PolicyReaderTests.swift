@@ -113,7 +113,16 @@ func found(_ reading: PolicyReading) -> [String] {
         ("[App a]\nQuota=30/1min burst", "E003 2:7"), ("[App a]\nQuota=0/1min", "E003 2:7"),
         ("[App a]\nQuota=30/0", "E003 2:10"), ("[App a]\nQueueBytes=9999999999999999MiB", "E003 2:12"),
         ("[App a*]\nQuota=30/1min", "E003 1:6"), ("[Rule x]\nThen=allow\nGroup=shke\n[Group shake]", "E004 3:7"),
-        ("[Group g]\nMode=mixable", "E005 2:6"), ("[Class music]", "E005 1:2"), ("[Rule x]\nPriority=3", "E007 1:1"),
+        ("[Group g]\nMode=mixed", "E001 2:6"), ("[Class music]\nMixable=maybe", "E003 2:9"),
+        ("[Class a]\nInterrupts=a b", "E004 2:14"), ("[Class a]\nInterrupts=a a", "E002 2:14"),
+        ("[Class a]\nRequiresGrant=sound", "E001 2:15"), ("[Class a]\nDefault=yes\n[Class b]\nDefault=yes", "E002 4:9"),
+        ("[Class a b]", "E008 1:10"), ("[Class a]\n[Interaction a]", "E008 2:2"),
+        ("[Class a]\n[Interaction a b]\nAction=delay", "E004 2:16"),
+        ("[Class a]\n[Interaction a a]\nAction=stop", "E001 3:8"),
+        ("[Class a]\n[Interaction a a]\nAction=duck\nDuck=100%", "E003 4:6"),
+        ("[Class a]\n[Interaction a a]\nAction=duck\nDuck=20% 1/2s", "E003 4:6"),
+        ("[Class a]\n[Interaction a a]\nAction=duck\nDuck=20% rate 0/2s", "E003 4:15"),
+        ("[Rule x]\nThen=allow\nClass=playbak\n[Class playback]", "E004 3:7"), ("[Rule x]\nPriority=3", "E007 1:1"),
         ("Then=allow", "E008 1:1"), ("[Rule x]\n  Then", "E008 2:3"), ("[Rule x]\nThen: allow\nThen=allow", "E008 2:5"),
         ("[Rule x\nThen=allow", "E008 1:8"), ("[Rule x] y\nThen=allow", "E008 1:10"), ("[Rule]", "E008 1:2"),
         ("[Rule x y]\nThen=allow", "E008 1:9"), ("[]", "E008 1:1"), ("; not a comment", "E008 1:1"),
@@ -169,7 +178,9 @@ func found(_ reading: PolicyReading) -> [String] {
     }
 
     @Test(arguments: [
-        ("[Group g]\nMode=exclusive", "E006 1:2"), ("[Rule x]\nThen=allow", "E006 2:6"),
+        ("[Group g]\nMode=exclusive", "E006 1:2"), ("[Class c]\nMixable=yes", "E006 1:2"),
+        ("[Interaction a b]\nAction=delay", "E006 1:2"), ("[Rule x]\nThen=deny\nClass=c", "E006 3:1"),
+        ("[Rule x]\nThen=allow", "E006 2:6"),
         ("[Rule x]\nThen=deny\nGroup=g", "E006 3:1"), ("[App a]\nGrants=audio", "E006 2:1"),
         ("[Policy]\nDefault=allow", "E006 2:9"),
     ])

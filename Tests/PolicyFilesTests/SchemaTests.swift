@@ -19,6 +19,8 @@ import Testing
         let place = Place(file: "a", line: 1)
         try self.checkDefaults(Schema.policy, PolicyDraft())
         try self.checkDefaults(Schema.group, GroupConfiguration(name: "g", place: place))
+        try self.checkDefaults(Schema.sessionClass, SessionClass(name: "c", place: place))
+        try self.checkDefaults(Schema.interaction, Interaction(holder: "c", requester: "d", place: place))
         try self.checkDefaults(Schema.app, AppSettings())
         try self.checkDefaults(Schema.rule, RuleDraft(name: "r", place: place))
     }
@@ -39,6 +41,9 @@ import Testing
         let place = Place(file: "a", line: 1)
         try self.checkExamples("Policy", Schema.policy, PolicyDraft())
         try self.checkExamples("Group", Schema.group, GroupConfiguration(name: "g", place: place))
+        try self.checkExamples("Class", Schema.sessionClass, SessionClass(name: "c", place: place))
+        let interaction = Interaction(holder: "c", requester: "d", place: place)
+        try self.checkExamples("Interaction", Schema.interaction, interaction)
         try self.checkExamples("App", Schema.app, AppSettings())
         try self.checkExamples("Rule", Schema.rule, RuleDraft(name: "r", place: place))
         #expect(Set(Schema.examples.keys) == Set(Schema.sections.map(\.name)))

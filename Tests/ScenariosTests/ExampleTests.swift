@@ -109,6 +109,7 @@ private let names: [String] = {
         #expect(policy.otherwise == Policy.builtIn.otherwise)
         #expect(policy.rules.count == Policy.builtIn.rules.count)
         #expect(zip(policy.rules, Policy.builtIn.rules).allSatisfy { $0.says(sameAs: $1) })
+        #expect(policy.matrix.says(sameAs: Policy.builtIn.matrix))
         #expect(policy.apps == Policy.builtIn.apps)
         #expect(policy.everyApp == Policy.builtIn.everyApp)
     }

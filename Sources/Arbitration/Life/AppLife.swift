@@ -120,11 +120,11 @@ package struct AppLife: Sendable {
     }
 
     package mutating func begin(
-        _ id: ActivityID, _ mode: BackgroundMode, at now: Moment, _ settings: AppSettings
+        _ id: ActivityID, _ mode: BackgroundMode, needsGrant: Bool = true, at now: Moment, _ settings: AppSettings
     ) -> LifeRefusal? {
         if let refusal = self.refusal(self.activities.count) { return refusal }
         if self.activities.contains(where: { $0.id == id }) { return .repeated }
-        guard settings.grants.contains(mode) else { return .ungranted(mode) }
+        guard !needsGrant || settings.grants.contains(mode) else { return .ungranted(mode) }
         self.activities.append(Activity(id: id, mode: mode))
         _ = self.settle(.grace, at: now, settings)
         return nil

@@ -80,6 +80,10 @@ package enum LifeRefusal: Equatable, Sendable {
     case undeclared(BackgroundMode)
     /// Policy does not grant the mode.
     case ungranted(BackgroundMode)
+    /// Policy has no such class.
+    case unknownClass(String)
+    /// A session that goes on leaves no place for it.
+    case rejected(SessionMeeting)
 
     /// One word, for logs.
     package var name: String {
@@ -93,6 +97,8 @@ package enum LifeRefusal: Equatable, Sendable {
         case .hourly: "hourly"
         case .undeclared: "undeclared"
         case .ungranted: "ungranted"
+        case .unknownClass: "unknown-class"
+        case .rejected: "rejected"
         }
     }
 }
