@@ -60,6 +60,20 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
         ),
         ("[Group g]\nMode=exclusive\nCommitWindow=600ms", "W035 3:14"),
         ("[Group g]\nMode=exclusive\nCommitWindow=400ms\n[Rule a]\nThen=allow\nGroup=g\nLifespan=500ms", "W035 3:14"),
+        // Classes.
+        ("[Class a]\nUninterruptible=yes\n[Class b]\nInterrupts=a", "E033 4:12"),
+        ("[Class a]\n[Class b]\nMixable=yes\nInterrupts=a", "E033 4:12"),
+        ("[Class a]\n[Class b]\nInterrupts=a\n[Interaction a b]\nAction=delay", "E033 5:8"),
+        ("[Class a]\nMixable=yes\n[Interaction a a]\nAction=reject", "E033 4:8"),
+        ("[Class a]\n[Class b]\n[Interaction a b]\nAction=delay\n[Interaction b a]\nAction=delay", "E033 4:8"),
+        (
+            "[Class a]\n[Class b]\n[Class c]\n[Interaction a b]\nAction=delay\n[Interaction b c]\nAction=delay\n"
+                + "[Interaction c a]\nAction=delay\n[Interaction a a]\nAction=delay", "E033 5:8"
+        ),
+        ("[Class a]\n[Interaction a a]\nAction=delay\nDuck=20%", "W015 4:6"),
+        ("[Class a]\n[Group g]\n[Rule r]\nThen=allow\nGroup=g\nClass=a", "W015 6:7"),
+        ("[Class a]\n[Rule r]\nThen=allow\nClass=a", "W015 4:7"),
+        ("[Group g]\nMode=mixable\nSelect=recent", "W015 3:8"),
         ("[Group g]\nMode=ordered\n[Rule a]\nThen=allow\nWhenApp=a b c d\nGroup=g", "E034 1:1"),
         ("[Group g]\nMode=ordered\n[Rule a]\nThen=allow\nWhenApp=a b\nGroup=g\nLifespan=1s", "E034 7:10"),
         // Delivery.
@@ -96,6 +110,12 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
         "[Rule a]\nThen=allow\nWhenTime=02:00-06:00 Mon..Sat/02:30-06:00 Sun/23:00-03:00",
         "[Group g]\nMode=exclusive\nSelect=strength recent\n[Rule a]\nThen=allow\nGroup=g",
         "[Group g]\nMode=ordered\nSelect=strength recent\n[Rule a]\nThen=allow\nWhenApp=a b c\nGroup=g",
+        // A queue is no circle, and an exception need not be the rule.
+        "[Class a]\n[Class b]\n[Interaction a a]\nAction=delay\n[Interaction a b]\nAction=delay\n[Interaction b b]\n"
+            + "Action=delay",
+        "[Class a]\n[Class b]\nMixable=yes\n[Class c]\nUninterruptible=yes\n[Interaction a b]\nAction=reject\n"
+            + "[Interaction b b]\nAction=duck\nDuck=20%\n[Interaction c a]\nAction=delay",
+        "[Class a]\n[Group g]\nMode=mixable\n[Rule r]\nThen=allow\nGroup=g\nClass=a",
     ])
     func findsNothing(_ text: String) {
         #expect(lint(text) == [])
