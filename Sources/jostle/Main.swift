@@ -70,7 +70,12 @@ struct Main {
             CommandSyntax(
                 "demo",
                 "show the documented case on a private bus: two apps, two shakes, without a policy and with one",
-                options: [Option.json]),
+                options: [Option.json],
+                arguments: [
+                    CommandArgument(
+                        "pomodoro", "instead: which timers outlive their time in the background, in virtual time",
+                        .optional)
+                ]),
             CommandSyntax("status", "show sensors, apps, detectors and counters", options: [Option.json]),
             CommandSyntax(
                 "sensors", "show the sensors of the reader, and what those read that run",
@@ -209,7 +214,12 @@ struct Main {
         let inspection = Inspection(
             bus: bus, sensorBus: sensorBus, isJSON: arguments.has(Option.json), terminal: terminal, loop: loop)
         switch arguments.command.first {
+        case "demo" where arguments.positionals.first == "pomodoro":
+            try PomodoroCommand(isJSON: arguments.has(Option.json), terminal: terminal).run()
         case "demo":
+            if let word = arguments.positionals.first {
+                throw UsageProblem("demo: there is no act '\(printable(word))', there is pomodoro")
+            }
             try DemoCommand(isJSON: arguments.has(Option.json), terminal: terminal, loop: loop).run()
         case "status": try inspection.status()
         case "sensors": try inspection.sensors(startingIdle: arguments.has(Option.live))
