@@ -108,24 +108,21 @@ let package = Package(
             "jostle-brokerd",
             [
                 "BrokerCore", "Journal", "PolicyFiles", "Arbitration", "Scenarios", "Detection", "Motion", "Protocol",
-                "DBus",
-                "EventLoop", "DaemonSupport",
+                "DBus", "EventLoop", "DaemonSupport",
             ]),
         program(
             "jostle",
             [
-                "JostleClient", "Replay", "Arbitration", "PolicyFiles", "Scenarios", "Detection", "Traces", "Motion",
-                "Protocol", "DBus", "EventLoop",
-                "DaemonSupport",
+                "JostleClient", "Journal", "Replay", "Arbitration", "PolicyFiles", "Scenarios", "Detection", "Traces",
+                "Motion", "Protocol", "DBus", "EventLoop", "DaemonSupport",
             ]
         ),
 
         program(
             "jostle-bench",
             [
-                "Detection", "DetectionModel", "Replay", "Traces", "Arbitration", "PolicyFiles", "Motion",
-                "TestSupport",
-                "DaemonSupport", "DBus", "EventLoop",
+                "Detection", "DetectionModel", "Replay", "Traces", "Arbitration", "Journal", "PolicyFiles", "Motion",
+                "TestSupport", "DaemonSupport", "DBus", "EventLoop",
             ]),
 
         // How an app uses the client library; run by the tests.

@@ -8,10 +8,13 @@ struct Database: ~Copyable {
     /// How long to wait for somebody who looks at the file with another program, in ms.
     private static let patience: Int32 = 250
 
-    /// Opens a file and makes it if it is not there. The corresponding C function is `sqlite3_open_v2`.
-    init(_ path: String) throws(StoreError) {
+    /// Opens a file, and makes it if it is not there unless it is only to be read.
+    ///
+    /// The corresponding C function is `sqlite3_open_v2`.
+    init(_ path: String, readOnly: Bool = false) throws(StoreError) {
         var handle: OpaquePointer?
-        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+        let access = readOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+        let flags = access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         // SAFETY: the path is NUL-terminated for the call; a handle comes back also from most failures.
         let result = unsafe sqlite3_open_v2(path, &handle, flags, nil)
         guard result == SQLITE_OK, let handle = unsafe handle else {

@@ -162,6 +162,18 @@ struct JournalStore: ~Copyable {
     /// Writes something that changes nothing, to see whether that is possible.
     borrowing func probe() throws(StoreError) { try self.file.probe() }
 
+    // MARK: Out
+
+    /// The highest epoch of a verdict, for when `state.db` was lost.
+    borrowing func lastEpoch() throws(StoreError) -> UInt64? {
+        try self.file.database.number("SELECT max(epoch) FROM verdict").flatMap { UInt64(exactly: $0) }
+    }
+
+    /// Fetches the verdicts that are asked for.
+    borrowing func answer(_ query: JournalQuery) throws(StoreError) -> JournalAnswer {
+        try query.answer(from: self.file.database)
+    }
+
     // MARK: Bounds
 
     /// Does what is to be done now and then after a commit: makes room, and puts things in their place.

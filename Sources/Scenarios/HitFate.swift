@@ -17,6 +17,19 @@ package struct HitFate: Sendable {
     /// The reason for what became of it; `nil` while it is not decided.
     package var reason: Reason? { self.repeated ?? self.verdict?.reason }
 
+    init(app: AppID, detector: String, time: Timestamp) {
+        self.app = app
+        self.detector = detector
+        self.time = time
+    }
+
+    /// As its verdict tells it.
+    init(_ past: PastVerdict) {
+        self.init(app: past.verdict.id, detector: past.verdict.detector, time: .zero + past.hit)
+        self.isDelivered = past.verdict.isDelivered
+        self.verdict = past.verdict
+    }
+
     /// Whether it ended the same way under other rules.
     package func isLike(_ other: HitFate) -> Bool {
         self.isDelivered == other.isDelivered && self.reason == other.reason

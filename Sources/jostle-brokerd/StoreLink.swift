@@ -19,7 +19,7 @@ final class StoreLink {
     static let directoryOption = CommandOption.value(
         "state-dir", "DIR",
         "where to keep the journal and what must outlive the broker (default: $STATE_DIRECTORY, else"
-            + " \(systemDirectory) on the system bus, else jostle in $XDG_STATE_HOME or ~/.local/state)")
+            + " \(StateDirectory.ofSystem) on the system bus, else jostle in $XDG_STATE_HOME or ~/.local/state)")
     static let offOption = CommandOption.flag(
         "no-journal", "write nothing to the disk: no journal, and nothing that outlives the broker")
     static let sizeOption = CommandOption.value(
@@ -27,8 +27,6 @@ final class StoreLink {
     static let ageOption = CommandOption.value(
         "journal-age", "TIME", "how long the journal keeps what stands in it, such as 48h (default: 720h)")
     static let options = [directoryOption, offOption, sizeOption, ageOption]
-
-    private static let systemDirectory = "/var/lib/jostle"
 
     /// How long the start of the broker may wait for the disk.
     private static let patience = TimeSpan.milliseconds(250)
@@ -64,15 +62,7 @@ final class StoreLink {
         let given = try arguments.value(of: self.directoryOption, expected: "an absolute path") { text in
             text.hasPrefix("/") ? text : nil
         }
-        if let given { return given }
-        // A service manager may give several, the first for us.
-        let ofManager = environmentValue("STATE_DIRECTORY")?.split(separator: ":").first.map(String.init)
-        if let ofManager, ofManager.hasPrefix("/") { return ofManager }
-        if case .system = daemon.bus.address { return self.systemDirectory }
-        // The variable is to be ignored when it holds no absolute path.
-        let base = environmentValue("XDG_STATE_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
-        let home = environmentValue("HOME").flatMap { $0.hasPrefix("/") ? "\($0)/.local/state" : nil }
-        return (base ?? home).map { "\($0)/jostle" }
+        return given ?? StateDirectory.standard(for: daemon.bus.address)
     }
 
     private static func limits(_ arguments: Arguments) throws(UsageProblem) -> StoreLimits {

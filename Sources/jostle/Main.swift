@@ -54,6 +54,10 @@ struct Main {
             "scenario", "FILE", "a scenario to run under both; '-' is standard input")
         static let withApps = CommandOption.flag(
             "apps", "hold it against the apps there are: ask the broker and the bus")
+        static let since = CommandOption.value(
+            "since", "TIME", "what the journal holds of so long ago and later, such as 24h (default: 1h)")
+        static let stateDirectory = CommandOption.value(
+            "state-dir", "DIR", "where the journal is (default: where the broker of the bus keeps it)")
         static let strict = CommandOption.flag("strict", "take warnings for errors")
         static let frequency = CommandOption.value("freq", "HZ", "how often to and fro (default: 3Hz)")
     }
@@ -131,7 +135,10 @@ struct Main {
                         ]),
                     CommandSyntax(
                         "whatif", "show what another policy would change about who gets events",
-                        options: [Option.newPolicy, Option.scenario, Option.against, Option.json]),
+                        options: [
+                            Option.newPolicy, Option.since, Option.stateDirectory, Option.scenario, Option.against,
+                            Option.json,
+                        ]),
                     CommandSyntax(
                         "show", "show the policy as all files together make it, with file and line",
                         options: [Option.json],
@@ -204,6 +211,26 @@ struct Main {
             }
         }
         return result
+    }
+
+    /// What `policy whatif` runs again.
+    private static func pastInputs(
+        _ arguments: Arguments, _ bus: BusAddress
+    ) throws(UsageProblem) -> WhatIfCommand.Inputs {
+        let (since, directory) = (arguments.value(of: Option.since), arguments.value(of: Option.stateDirectory))
+        if let scenario = arguments.value(of: Option.scenario) {
+            guard since == nil, directory == nil else {
+                throw UsageProblem("policy whatif: give --scenario, or --since and --state-dir")
+            }
+            return .scenario(scenario)
+        }
+        let span = try arguments.value(of: Option.since, expected: "a time, such as 24h") {
+            self.quantity($0, .time).flatMap(TimeSpan.init(seconds:))
+        }
+        guard let directory = directory ?? StateDirectory.standard(for: bus) else {
+            throw UsageProblem("policy whatif: there is no HOME with a journal in it: give --state-dir")
+        }
+        return .journal(directory, since: span ?? .seconds(3_600))
     }
 
     private static func run(_ arguments: Arguments, _ command: [String]) throws {
@@ -296,14 +323,11 @@ struct Main {
                 isJSON: arguments.has(Option.json), isMarkdown: arguments.has(Option.markdown), terminal: terminal
             ).run()
         case "policy" where arguments.command.last == "whatif":
-            guard let scenario = arguments.value(of: Option.scenario) else {
-                throw UsageProblem("policy whatif: give a scenario with --scenario")
-            }
             let policies = arguments.values(of: Option.newPolicy)
             guard !policies.isEmpty else { throw UsageProblem("policy whatif: give the policy to try with --policy") }
             try WhatIfCommand(
-                policies: policies, against: arguments.values(of: Option.against), inputs: .scenario(scenario),
-                isJSON: arguments.has(Option.json), terminal: terminal
+                policies: policies, against: arguments.values(of: Option.against),
+                inputs: try self.pastInputs(arguments, bus), isJSON: arguments.has(Option.json), terminal: terminal
             ).run()
         case "policy":
             try PolicyShowCommand(

@@ -1,27 +1,37 @@
 import Arbitration
+import DaemonSupport
+import EventLoop
+import Glibc
+import Journal
 import Motion
 import PolicyFiles
 import Scenarios
 
-/// `jostle policy whatif`: runs the same inputs under two policies and shows only what would have ended otherwise.
+/// `jostle policy whatif`: shows only what would have ended otherwise under another policy.
 struct WhatIfCommand {
     /// Where the inputs come from.
     enum Inputs {
         case scenario(String)
+        /// The journal in a directory, and how far back.
+        case journal(String, since: TimeSpan)
     }
 
     var policies: [String]
-    /// Nothing: what a recording says itself, or what the broker would read.
+    /// Nothing: what a recording says itself, what stands in the journal, or what the broker would read.
     var against: [String]
     var inputs: Inputs
     let isJSON: Bool
     let terminal: Terminal
 
     func run() throws(CommandFailure) {
+        let new = try PolicySource(self.policies).policy()
         switch self.inputs {
+        case .journal(let directory, let since):
+            let past = try PastMotion(in: directory, since: since)
+            let old = self.against.isEmpty ? nil : try PolicySource(self.against).policy()
+            self.show(PolicyComparison(of: past.verdicts, from: old, to: new, since: past.start), past)
         case .scenario(let path):
             let file = try ScenarioFile(path)
-            let new = try PolicySource(self.policies).policy()
             let old = self.against.isEmpty && file.scenario.isRecording ? nil : try PolicySource(self.against).policy()
             self.show(try file.run { PolicyComparison(of: file.scenario, from: old, to: new, read: $0) })
         }
@@ -29,12 +39,12 @@ struct WhatIfCommand {
 
     // MARK: Showing
 
-    private func show(_ comparison: PolicyComparison) {
+    private func show(_ comparison: PolicyComparison, _ past: PastMotion? = nil) {
         for difference in comparison.differences {
             if self.isJSON {
-                self.terminal.print(difference.json)
+                self.terminal.print(difference.json(past))
             } else {
-                difference.lines.forEach { self.terminal.print($0) }
+                difference.lines(past).forEach { self.terminal.print($0) }
             }
         }
         guard !self.isJSON else { return }
@@ -47,17 +57,94 @@ struct WhatIfCommand {
     }
 }
 
+/// Verdicts of the journal on one clock, which is the wall clock from some time on.
+private struct PastMotion {
+    private(set) var verdicts: [PastVerdict] = []
+    /// What is before only leads up to what is asked for: quotas and cooldowns remember it.
+    let start: TimeSpan
+    /// In µs of the wall clock, when the clock of the verdicts says 0.
+    let origin: Int64
+
+    private static let lead = TimeSpan.seconds(3_600)
+
+    /// Reads the verdicts since so long ago.
+    init(in directory: String, since span: TimeSpan) throws(CommandFailure) {
+        let now = Clock.wallClock()
+        let start = now - min(span.microseconds, now)
+        var found: [StoredVerdict] = []
+        var unreadable = 0
+        do throws(JournalFailure) {
+            let reader = try JournalReader(in: directory)
+            var last: Int64?
+            repeat {
+                let first = start - min(Self.lead.microseconds, start)
+                let part = try reader.answer(JournalQuery(since: first, until: now, after: last, keeping: .oldest))
+                // Whoever else wrote there may have written any time.
+                let sensible = part.verdicts.filter { (0...$0.wall).contains($0.verdict.time.microseconds) }
+                found += sensible
+                unreadable += part.unreadable + part.verdicts.count - sensible.count
+                last = part.last
+            } while last != nil
+        } catch {
+            throw CommandFailure(.no, error.description)
+        }
+        if unreadable > 0 { complain("\(unreadable) verdicts cannot be read; they are left out") }
+        guard found.contains(where: { $0.wall >= start }) else {
+            throw CommandFailure(.no, "the journal in \(directory) holds nothing of that time")
+        }
+        // Sample times count from a boot; the wall clock of a verdict is later by what it took to decide.
+        var boots: [String: Int64] = [:]
+        for one in found {
+            let offset = one.wall - one.verdict.time.microseconds
+            boots[one.boot] = min(boots[one.boot] ?? .max, offset)
+        }
+        func hit(_ one: StoredVerdict) -> Int64 { one.verdict.time.microseconds + (boots[one.boot] ?? 0) }
+        let origin = found.map { min(hit($0), $0.wall) }.min() ?? start
+        self.origin = origin
+        self.start = TimeSpan(microseconds: start - origin)
+        self.verdicts = found.map { one in
+            PastVerdict(
+                one.verdict, hit: TimeSpan(microseconds: hit(one) - origin),
+                made: TimeSpan(microseconds: one.wall - origin), run: one.started)
+        }
+    }
+
+    /// The local time of a hit, such as `2026-03-01 12:00:05.250`.
+    func clock(_ time: TimeSpan) -> String {
+        let wall = self.origin + time.microseconds
+        var seconds = time_t(wall / 1_000_000)
+        var parts = unsafe tm()
+        var text = [CChar](repeating: 0, count: 32)
+        // SAFETY: both structures are ours, and as many bytes are written as the buffer has at most.
+        unsafe localtime_r(&seconds, &parts)
+        let count = unsafe strftime(&text, text.count, "%F %T", &parts)
+        let milliseconds = String(1_000 + wall / 1_000 % 1_000).dropFirst()
+        return String(decoding: text[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) + ".\(milliseconds)"
+    }
+}
+
 extension PolicyComparison.Difference {
-    fileprivate var lines: [String] {
-        [
-            "\(rounded(Double(self.was.time.microseconds) / 1_000_000, 3)) s  \(self.was.app)  \(self.was.detector)",
-            "  was       \(self.was.story)", "  would be  \(self.wouldBe.story)",
+    fileprivate func lines(_ motion: PastMotion?) -> [String] {
+        var first = "\(rounded(Double(self.was.time.microseconds) / 1_000_000, 3)) s"
+        var last = ""
+        if let motion, let past = self.past {
+            first = motion.clock(past.hit)
+            last = "  epoch \(past.verdict.epoch)"
+        }
+        return [
+            "\(first)  \(self.was.app)  \(self.was.detector)\(last)", "  was       \(self.was.story)",
+            "  would be  \(self.wouldBe.story)",
         ]
     }
 
-    fileprivate var json: String {
+    fileprivate func json(_ motion: PastMotion?) -> String {
         var line = JSONLine()
-        line.add("t_us", self.was.time.microseconds)
+        if let motion, let past = self.past {
+            line.add("wall_us", motion.origin + past.hit.microseconds)
+            line.add("epoch", past.verdict.epoch)
+        } else {
+            line.add("t_us", self.was.time.microseconds)
+        }
         line.add("app", "\(self.was.app)")
         line.add("detector", self.was.detector)
         line.add("was", self.was.json)

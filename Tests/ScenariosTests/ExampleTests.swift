@@ -1,5 +1,6 @@
 import Arbitration
 import Glibc
+import Motion
 import PolicyFiles
 import Scenarios
 import Testing
@@ -63,6 +64,29 @@ private let names: [String] = {
         #expect(outcome.fates.filter(\.isDelivered).count == outcome.entries.filter { $0.kind == .deliver }.count)
         let comparison = try PolicyComparison(of: scenario, from: self.policy(name), to: self.policy(name))
         #expect(comparison.differences.isEmpty && comparison.hits == hits)
+    }
+
+    /// What the verdicts tell of a life is enough to come to the same verdicts again.
+    @Test(arguments: names)
+    func verdictsLeadBackToThemselves(_ name: String) throws {
+        let policy = try self.policy(name)
+        let outcome = try ScenarioRunner.run(
+            Scenario(parsing: contents(of: "\(examples)/\(name)/scenario")), policy: policy)
+        let times = outcome.entries.filter { $0.kind == .verdict }.map(\.time)
+        try #require(times.count == outcome.verdicts.count)
+        let past = zip(outcome.verdicts, times).map { PastVerdict($0, hit: $0.time - .zero, made: $1) }
+            .filter(\.tellsAll)
+        let (scenario, hits) = Scenario.leading(to: past)
+        let again = ScenarioRunner.run(scenario, policy: policy)
+        func words(_ verdicts: [Verdict]) -> [String] {
+            verdicts.map { "\($0.time.microseconds) \($0.id) \($0.detector) \($0.reason.name) \($0.rule?.name ?? "-")" }
+        }
+        #expect(words(again.verdicts).sorted() == words(past.map(\.verdict)).sorted(), "\(scenario)")
+        #expect(hits.count == again.fates.count)
+        let comparison = PolicyComparison(of: past, from: nil, to: policy)
+        #expect(comparison.differences.isEmpty && comparison.hits == hits.count)
+        // As text it is a scenario like any other.
+        #expect(try Scenario(parsing: "\(scenario)") == scenario)
     }
 
     @Test(arguments: names)

@@ -84,7 +84,16 @@ extension EndToEnd {
             Case("state", "org.example.A", status: 2, "argument STATE is missing"),
             Case("state", "org.example.A", "front", status: 2, "there is no state 'front'"),
             Case("state", "org.example.A", "background", status: 1, "there is no app 'org.example.A'"),
-            Case("policy", "whatif", status: 2, "give a scenario with --scenario"),
+            Case("policy", "whatif", status: 2, "give the policy to try with --policy"),
+            Case(
+                "policy", "whatif", "--policy", "/dev/null", "--since", "5g", status: 2, "a time, such as 24h, not '5g'"
+            ),
+            Case(
+                "policy", "whatif", "--policy", "/dev/null", "--state-dir", "/nonexistent", status: 1,
+                "there is no journal"),
+            Case(
+                "policy", "whatif", "--policy", "/dev/null", "--since", "1h", "--scenario", "/dev/null", status: 2,
+                "give --scenario, or --since and --state-dir"),
             Case("policy", "whatif", "--scenario", "/dev/null", status: 2, "give the policy to try with --policy"),
             Case(
                 "policy", "whatif", "--scenario", "/dev/null", "--policy", "/dev/null", status: 2,

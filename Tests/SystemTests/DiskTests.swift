@@ -280,6 +280,67 @@ extension EndToEnd {
             #expect(try stage.jostle("explain", "7").status == 1)
         }
 
+        // MARK: What if
+
+        private static let broadcast = Programs.source("policies/examples/01-unarbitrated")
+        private static let exclusive = Programs.source("policies/examples/02-most-specific")
+
+        private func whatIf(_ stage: Stage, _ policy: String, _ arguments: String...) throws -> Tool.Result {
+            try stage.jostle(
+                ["policy", "whatif", "--policy", policy, "--state-dir", stage.state, "--since", "10min"] + arguments)
+        }
+
+        /// What really happened, under rules that were not in force then: while the broker runs, and when it is gone.
+        @Test func whatIfReadsTheJournal() throws {
+            let stage = try Stage(broker: false)
+            try stage.startBroker("--policy", Self.broadcast)
+            let gentle = try stage.watch("shake.planar,threshold=2.3g,name=gentle", "--app", "org.example.Gentle")
+            let hard = try stage.watch("shake.planar,threshold=3.5g,name=hard", "--app", "org.example.Hard")
+            #expect(try stage.jostle("shake", "--peak", "4.5g", "--for", "500ms").status == 0)
+            _ = try hard.nextEvent()
+            let event = try gentle.nextEvent()
+            let epoch = try #require(field("epoch", of: event))
+            for app in [gentle, hard] { #expect(try app.terminate() == .exited(0)) }
+            try stage.until("rows") { try self.written(stage) >= 4 }
+            let size = try Tool.run(["stat", "-c%s", "\(stage.state)/journal.db-wal"]).stdout
+
+            let result = try self.whatIf(stage, Self.exclusive)
+            #expect(result.status == 0 && result.stderr.isEmpty, "\(result)")
+            let lines = result.stdout.split(separator: "\n").map(String.init)
+            try #require(lines.count == 4, "\(result.stdout)")
+            #expect(lines[0].hasSuffix("  org.example.Gentle  gentle  epoch \(epoch)"))
+            #expect(lines[1].hasPrefix("  was       an event, S5.sent  "))
+            #expect(lines[2].hasPrefix("  would be  no event, S4.outranked  "))
+            #expect(lines[2].contains("02-most-specific/policy.conf:14 [Rule any-shake]"))
+            #expect(lines[2].hasSuffix("org.example.Hard is first by specificity, 3.5 g to 2.3 g"))
+            #expect(lines[3] == "1 of 2 hits would end otherwise; 1 events instead of 2")
+            // The policy that was in force, and comparing two that were not.
+            #expect(try self.whatIf(stage, Self.broadcast).stdout == "no difference in 2 hits and 2 events\n")
+            #expect(
+                try self.whatIf(stage, Self.exclusive, "--against", Self.exclusive).stdout
+                    == "no difference in 2 hits and 1 events\n")
+            // Nothing was changed by it, nor was the broker held up.
+            #expect(try Tool.run(["stat", "-c%s", "\(stage.state)/journal.db-wal"]).stdout == size)
+            #expect(try self.durability(stage) == "s \"ok\"")
+
+            #expect(try stage.broker?.terminate() == .exited(0))
+            #expect(try self.whatIf(stage, Self.exclusive) == result)
+            let code = """
+                import json, sys, time
+                line, = map(json.loads, sys.argv[1].splitlines())
+                assert line["app"] == "org.example.Gentle" and line["epoch"] == int(sys.argv[2])
+                assert abs(line["wall_us"] / 1e6 - time.time()) < 60
+                assert line["was"]["rule"] == "foreground-shake" and line["would_be"]["decided_by"] == "specificity"
+                """
+            let json = try self.whatIf(stage, Self.exclusive, "--json").stdout
+            #expect(try Tool.run(["python3", "-c", code, json, epoch]).status == 0, "\(json)")
+            try stage.startBroker("--policy", Self.broadcast)
+            #expect(try self.whatIf(stage, Self.exclusive) == result)
+            #expect(access("\(stage.state)/journal.db.broken", F_OK) != 0)
+        }
+
+        // MARK: Killed
+
         /// How often to kill the broker: `make test-kills` says 200.
         static let kills = ProcessInfo.processInfo.environment["JOSTLE_KILLS"].flatMap(Int.init) ?? 20
 

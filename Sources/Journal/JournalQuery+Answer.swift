@@ -1,14 +1,9 @@
 import Arbitration
 import Motion
 
-extension JournalStore {
-    /// The highest epoch of a verdict, for when `state.db` was lost.
-    borrowing func lastEpoch() throws(StoreError) -> UInt64? {
-        try self.file.database.number("SELECT max(epoch) FROM verdict").flatMap { UInt64(exactly: $0) }
-    }
-
+extension JournalQuery {
     /// Fetches the verdicts that are asked for.
-    borrowing func answer(_ query: JournalQuery) throws(StoreError) -> JournalAnswer {
+    func answer(from database: borrowing Database) throws(StoreError) -> JournalAnswer {
         var conditions: [String] = []
         var numbers: [Int64] = []
         func add(_ condition: String, _ number: Int64?) {
@@ -16,16 +11,16 @@ extension JournalStore {
             conditions.append(condition)
             numbers.append(number)
         }
-        add("v.epoch = ?", query.epoch.map { Int64(clamping: $0) })
+        add("v.epoch = ?", self.epoch.map { Int64(clamping: $0) })
         add(
             "EXISTS (SELECT 1 FROM event e WHERE e.epoch = v.epoch AND e.run = v.run AND e.app = v.app AND e.sequence = ?)",
-            query.sequence.map { Int64(clamping: $0) })
-        add("v.wall >= ?", query.since)
-        add("v.wall <= ?", query.until)
-        add("v.id > ?", query.after)
-        if query.app != nil { conditions.append("v.app = ?") }
-        let order = query.end == .newest ? "DESC" : "ASC"
-        let statement = try self.file.database.prepare(
+            self.sequence.map { Int64(clamping: $0) })
+        add("v.wall >= ?", self.since)
+        add("v.wall <= ?", self.until)
+        add("v.id > ?", self.after)
+        if self.app != nil { conditions.append("v.app = ?") }
+        let order = self.end == .newest ? "DESC" : "ASC"
+        let statement = try database.prepare(
             """
             SELECT v.id, v.wall, v.detail, v.generation, r.started, r.boot, p.files, p.since, v.user, v.registration FROM verdict v \
             LEFT JOIN run r ON r.id = v.run LEFT JOIN policy p ON p.run = v.run AND p.generation = v.generation \
@@ -36,12 +31,12 @@ extension JournalStore {
             try statement.bind(index, number)
             index += 1
         }
-        if let app = query.app {
+        if let app = self.app {
             try statement.bind(index, app.description)
             index += 1
         }
-        try statement.bind(index, Int64(query.limit))
-        return try Self.read(statement, isReversed: query.end == .newest)
+        try statement.bind(index, Int64(self.limit))
+        return try Self.read(statement, isReversed: self.end == .newest)
     }
 
     private static func read(
