@@ -6,6 +6,7 @@ enum Benchmark: String, CaseIterable {
     case allocations
     case start
     case idle
+    case journal
     case iio
     case sharing
     case stall
@@ -21,6 +22,7 @@ enum Benchmark: String, CaseIterable {
         case .allocations: try AllocationBenchmark.run(plan, report)
         case .start: try StartBenchmark.run(plan, report)
         case .idle: try IdleBenchmark.run(plan, report)
+        case .journal: try JournalBenchmark.run(plan, report)
         case .iio: try DeviceBenchmark.run(plan, report)
         case .sharing: try SharingBenchmark.run(plan, report)
         case .stall: try StallBenchmark.run(plan, report)

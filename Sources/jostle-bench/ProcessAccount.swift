@@ -1,4 +1,5 @@
 import EventLoop
+import Glibc
 import TestSupport
 
 /// What the kernel says that a process has used: the files of `/proc/PID`.
@@ -21,13 +22,32 @@ enum ProcessAccount {
         }
     }
 
-    /// The time that the main thread has run, in microseconds: nanoseconds in `schedstat`, where `stat` has ticks.
-    ///
-    /// All we measure has one thread.
+    /// The time that all threads have run, in microseconds: nanoseconds in `schedstat`, where `stat` has ticks.
     static func cpuTime(of pid: Int32) throws(Failure) -> Double {
-        try self.read("schedstat", of: pid) { text in
-            text.split(separator: " ").first.flatMap { Double($0) }.map { $0 / 1_000 }
+        var sum = 0.0
+        for thread in try self.threads(of: pid) {
+            sum += try self.read("task/\(thread)/schedstat", of: pid) { text in
+                text.split(separator: " ").first.flatMap { Double($0) }.map { $0 / 1_000 }
+            }
         }
+        return sum
+    }
+
+    /// The threads of a process, by their numbers. The corresponding C function is `readdir`.
+    private static func threads(of pid: Int32) throws(Failure) -> [Int32] {
+        let path = "/proc/\(pid)/task"
+        // SAFETY: the path is NUL-terminated for the call.
+        guard let stream = unsafe opendir(path) else { throw Failure("\(path) cannot be read") }
+        // SAFETY: the stream is ours, and an entry is valid until the next one is read.
+        defer { unsafe closedir(stream) }
+        var threads: [Int32] = []
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if let thread = Int32(name) { threads.append(thread) }
+        }
+        return threads
     }
 
     static func memory(of pid: Int32) throws(Failure) -> Memory {

@@ -26,7 +26,8 @@ final class Stage {
     }
 
     /// What the broker keeps goes with the stage.
-    var brokerOptions: [String] { ["--state-dir", "\(self.bus.directory)/state"] }
+    var brokerOptions: [String] { ["--state-dir", self.stateDirectory] }
+    var stateDirectory: String { "\(self.bus.directory)/state" }
 
     func reader(_ options: [String]) throws(Failure) -> BackgroundProgram {
         try self.daemon("jostle-sensord", owning: "org.jostle.Sensors1", options)

@@ -11,22 +11,31 @@ enum StartBenchmark {
     static func run(_ plan: Plan, _ report: (Figure) -> Void) throws(Failure) {
         let stage = try Stage()
         defer { stage.end() }
-        let bus = ["--bus", stage.bus.address]
-        let watch = try StartWatch(stage.bus.address)
         let programs = [
             ("jostle-sensord", [], "org.jostle.Sensors1"),
             ("jostle-brokerd", stage.brokerOptions, "org.jostle.Broker1"),
         ]
         for (program, options, name) in programs {
-            var times = Pairs()
-            for _ in 0..<plan.rounds * Self.repetitions {
-                let ours = try watch.time(program, bus + options + ["--log-level", "err"], owning: name)
-                let theirs = try watch.time(
-                    "jostle-baseline", ["daemon"] + bus + ["--name", baseline], owning: baseline)
-                times.add(ours: ours, baseline: theirs)
+            try self.measure(program, options, owning: name, on: stage, plan) {
+                report($0.figure("start.\(program)", "ms", within: .ratio(.atMost, 4)))
             }
-            report(times.figure("start.\(program)", "ms", within: .ratio(.atMost, 4)))
         }
+    }
+
+    /// Starts a program and the least daemon in turn.
+    static func measure(
+        _ program: String, _ options: [String], owning name: String, on stage: Stage, _ plan: Plan,
+        _ report: (Pairs) -> Void
+    ) throws(Failure) {
+        let bus = ["--bus", stage.bus.address]
+        let watch = try StartWatch(stage.bus.address)
+        var times = Pairs()
+        for _ in 0..<plan.rounds * Self.repetitions {
+            let ours = try watch.time(program, bus + options + ["--log-level", "err"], owning: name)
+            let theirs = try watch.time("jostle-baseline", ["daemon"] + bus + ["--name", baseline], owning: baseline)
+            times.add(ours: ours, baseline: theirs)
+        }
+        report(times)
     }
 }
 

@@ -49,15 +49,19 @@ struct TwoHopRun {
 
     /// Starts everything; the samples flow when this returns.
     ///
-    /// - Parameter environment: for the program in the middle.
-    init(through middle: Middle, on stage: Stage? = nil, environment: [String: String] = [:]) throws(Failure) {
+    /// - Parameters:
+    ///   - options: for our broker.
+    ///   - environment: for the program in the middle.
+    init(
+        through middle: Middle, _ options: [String] = [], on stage: Stage? = nil, environment: [String: String] = [:]
+    ) throws(Failure) {
         let stage = if let stage { stage } else { try Stage() }
         self.stage = stage
         self.publisher = try stage.baseline("publish", ["--rate", "\(Int(Self.rate))", "--count", Self.plenty])
         try stage.bus.waitForName("org.jostle.Sensors1")
         switch middle {
         case .broker:
-            self.middle = try stage.broker(environment: environment)
+            self.middle = try stage.broker(options, environment: environment)
             // Without a pace every sample is a look, and without rest every look a hit.
             self.subscriber = try stage.baseline(
                 "subscribe",
