@@ -2,7 +2,7 @@
 ///
 /// Each thing that is kept brings its tables as one more migration.
 struct StateStore: ~Copyable {
-    private var file: StoreFile
+    var file: StoreFile
 
     static let kind = StoreFile.Kind(
         applicationID: 0x4A73_7401,
@@ -14,6 +14,7 @@ struct StateStore: ~Copyable {
                 id INTEGER PRIMARY KEY CHECK (id = 0), reserved INTEGER NOT NULL, inverse INTEGER NOT NULL) STRICT;
             INSERT INTO epochs VALUES (0, 0, -1);
             """,
+            dueTable,
         ], isDurable: true, check: { database throws(StoreError) in _ = try StateStore.reservedEpochs(in: database) })
 
     init(_ file: consuming StoreFile) {

@@ -96,6 +96,25 @@ package final class Store {
         self.shared.withLock { $0.policies.append(policy) }
     }
 
+    // MARK: What is due
+
+    /// Has an event kept until it is forgotten. `takeNews` says when it is on the disk; with no room for it, it never is.
+    package func keep(_ event: DueEvent) {
+        self.shared.change { queue in
+            guard queue.dueOutstanding < self.limits.waitingRows else { return ((), false) }
+            queue.dueOutstanding += 1
+            queue.due.add(event)
+            return ((), true)
+        }
+    }
+
+    package func forget(_ event: DueEvent) {
+        self.shared.change { queue in
+            queue.due.remove(event)
+            return ((), true)
+        }
+    }
+
     // MARK: Questions
 
     /// Asks for stored verdicts. The answer comes in some `takeNews`, together with all that was kept before.
@@ -126,6 +145,10 @@ package final class Store {
     package enum News: Sendable {
         /// More epochs are reserved; these are the first ones.
         case epochs(EpochBlock)
+        /// What was due when the broker before us ended, for each app in the order of its numbers.
+        case restored([DueEvent])
+        /// These are on the disk now.
+        case persisted([DueEvent])
         /// A file is broken, and stands beside as FILE.broken.
         case setAside(String)
         case failed(String)
@@ -142,6 +165,8 @@ package final class Store {
                 self.expect(block.end)
                 told.append(.epochs(block))
             case .extended(let end): self.expect(end)
+            case .restored(let due): told.append(.restored(due))
+            case .persisted(let due): told.append(.persisted(due))
             case .setAside(let why): told.append(.setAside(why))
             case .failed(let why): told.append(.failed(why))
             case .recovered: told.append(.recovered)

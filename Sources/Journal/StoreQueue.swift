@@ -21,6 +21,9 @@ struct StoreQueue: Sendable {
     var epochFloor: UInt64?
     /// How far epochs are to be reserved.
     var wantedEpochs: UInt64?
+    var due = DueChanges()
+    /// Due events that are on no disk yet: these, and those that the writer has taken.
+    var dueOutstanding = 0
     var isStopping = false
 
     // From the writer.
@@ -41,6 +44,8 @@ struct StoreQueue: Sendable {
         case answer(UInt64, Result<JournalAnswer, JournalFailure>)
         case epochs(EpochBlock)
         case extended(UInt64)
+        case restored([DueEvent])
+        case persisted([DueEvent])
         case setAside(String)
         case failed(String)
         case recovered

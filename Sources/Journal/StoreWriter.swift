@@ -20,6 +20,9 @@ final class StoreWriter {
     private var questions: [(UInt64, JournalQuery)] = []
     private var epochFloor: UInt64?
     private var wantedEpochs: UInt64?
+    private var due = DueChanges()
+    /// What was due before us was told.
+    private var isRestored = false
     private var isStopping = false
     private var news: [StoreQueue.Item] = []
     private var stateFailure: StoreError?
@@ -78,6 +81,7 @@ final class StoreWriter {
         repeat {
             self.takeWork()
             self.reserveEpochs()
+            self.changeDue()
             self.writeRows()
             self.answerQuestions()
             self.report()
@@ -103,7 +107,7 @@ final class StoreWriter {
             var next = isFailing ? self.retryAt : nil
             var isReady = queue.isStopping || !queue.questions.isEmpty || (isFailing && now >= self.retryAt)
             if !isFailing {
-                isReady = isReady || queue.epochFloor != nil || queue.wantedEpochs != nil
+                isReady = isReady || queue.epochFloor != nil || queue.wantedEpochs != nil || !queue.due.isEmpty
                 if !queue.rows.isEmpty {
                     isReady = isReady || queue.isUrgent || now >= queue.lingerUntil
                     next = queue.lingerUntil
@@ -137,6 +141,9 @@ final class StoreWriter {
         queue.epochFloor = nil
         self.wantedEpochs = queue.wantedEpochs ?? self.wantedEpochs
         queue.wantedEpochs = nil
+        self.due.merge(queue.due)
+        queue.due = DueChanges()
+        queue.dueOutstanding = self.due.count
         self.isStopping = queue.isStopping
     }
 
@@ -201,6 +208,7 @@ final class StoreWriter {
     private func openState() throws(StoreError) {
         let store = StateStore(try self.open("state.db", StateStore.kind))
         let reserved = try store.reservedEpochs()
+        if !self.isRestored { self.restore(try store.due()) }
         self.state = consume store
         guard reserved == 0, let floor = self.epochFloor else { return }
         // It is new, or what was reserved is lost: then the journal has the last ones.
@@ -211,6 +219,33 @@ final class StoreWriter {
         } catch {
             _ = self.journalFailed(error)
         }
+    }
+
+    // MARK: What is due
+
+    /// Tells what was due before us, at once: apps are about to ask for it.
+    private func restore(_ due: [DueEvent]) {
+        self.isRestored = true
+        guard !due.isEmpty else { return }
+        self.shared.withLock { $0.news.append(.restored(due)) }
+        self.notify()
+    }
+
+    /// Brings what is due to the disk, and tells what is there.
+    private func changeDue() {
+        guard !self.due.isEmpty, self.stateFailure == nil else { return }
+        do throws(StoreError) {
+            if self.state == nil { try self.openState() }
+            try self.state?.change(self.due)
+            let kept = self.due.events.values.compactMap { $0 }
+            self.due = DueChanges()
+            if !kept.isEmpty { self.news.append(.persisted(kept)) }
+        } catch {
+            self.stateFailure = self.put(off: error)
+            if error.code == .broken { self.state = nil }
+        }
+        let left = self.due.count
+        self.shared.withLock { $0.dueOutstanding = $0.due.count + left }
     }
 
     // MARK: The journal

@@ -16,6 +16,8 @@ extension BrokerService {
         for news in store.takeNews() {
             switch news {
             case .epochs(let block): self.skipEpochs(upTo: block.first)
+            case .restored(let due): self.restore(due)
+            case .persisted(let due): self.persisted(due)
             case .setAside(let why): self.log.error("a broken file is set aside: \(why)")
             case .failed(let why): self.log.error("nothing can be kept on the disk: \(why)")
             case .recovered: self.log.notice("the disk is well again")
@@ -33,6 +35,54 @@ extension BrokerService {
 
     /// Has more epochs reserved when that is due.
     func noteEpochs() { self.storeLink?.store.useEpochs(upTo: self.core.lastEpoch) }
+
+    // MARK: What is due
+
+    /// Has an event outlive the broker. What a client without a name gets does not: nobody would come back for it.
+    func persist(_ event: StoredEvent) {
+        guard let store = self.storeLink?.store, !event.app.isAnonymous else { return }
+        store.keep(self.due(event))
+    }
+
+    func forget(_ event: StoredEvent) {
+        guard let store = self.storeLink?.store, !event.app.isAnonymous else { return }
+        store.forget(self.due(event))
+    }
+
+    private func due(_ stored: StoredEvent) -> DueEvent {
+        let event = stored.event
+        let left = self.now { _, now in event.ends - now }
+        return DueEvent(
+            app: stored.app, user: stored.user, sequence: event.sequence, epoch: event.epoch,
+            generation: event.generation, time: event.time, detector: event.detector, peak: event.peak,
+            isSimulated: event.isSimulated, isClipped: event.isClipped, terms: event.terms,
+            ends: Clock.wallClock().addingReportingOverflow(left.microseconds).partialValue)
+    }
+
+    private func stored(_ due: DueEvent, at now: Timestamp) -> StoredEvent {
+        // As long as it may live at all, whatever the clocks say.
+        let left = due.ends.subtractingReportingOverflow(Clock.wallClock())
+        let most = max(0, due.terms.lifespan.microseconds)
+        let ends = left.overflow ? now : now + TimeSpan(microseconds: min(max(0, left.partialValue), most))
+        let event = Event(
+            sequence: due.sequence, epoch: due.epoch, generation: due.generation, time: due.time,
+            detector: due.detector, peak: due.peak, isSimulated: due.isSimulated, isClipped: due.isClipped,
+            terms: due.terms, ends: ends)
+        return StoredEvent(app: due.app, user: due.user, event: event)
+    }
+
+    private func restore(_ due: [DueEvent]) {
+        self.log.info("\(due.count) events are due from before")
+        try? self.input { (core, now, actions) throws(Refusal) in
+            core.restore(due.map { self.stored($0, at: now) }, at: now, &actions)
+        }
+    }
+
+    private func persisted(_ due: [DueEvent]) {
+        try? self.input { (core, now, _) throws(Refusal) in
+            for event in due { core.persisted(self.stored(event, at: now)) }
+        }
+    }
 
     // MARK: The journal
 

@@ -139,8 +139,8 @@ final class BrokerService {
             // Apps see it in their verdicts, and are not told yet.
             case .session: break
             case .mark(let client, let mark): self.deliver(mark, to: client)
-            // What is on no disk lives as long as the broker.
-            case .persist, .forget: break
+            case .persist(let event): self.persist(event)
+            case .forget(let event): self.forget(event)
             case .ended(let app, let event, let end):
                 self.log.debug("event \(event.sequence) of \(app): \(end.reason.name)")
                 if end != .acknowledged { self.keep(event, of: app, isSent: false) }

@@ -142,6 +142,53 @@ extension EndToEnd {
             #expect(try again.waitForLine { _ in true } == "{\"caught_up\":0}")
         }
 
+        // MARK: A killed broker
+
+        /// The epochs of events that are due, as the disk has them.
+        private func due(_ stage: Stage) throws -> Set<String> {
+            let query = """
+                import sqlite3, sys
+                for row in sqlite3.connect('file:%s?mode=ro' % sys.argv[1], uri=True).execute('SELECT epoch FROM due'):
+                    print(row[0])
+                """
+            let result = try Tool.run(["python3", "-c", query, "\(stage.state)/state.db"])
+            try #require(result.status == 0, "\(result.stderr)")
+            return Set(result.stdout.split(separator: "\n").map(String.init))
+        }
+
+        /// What was committed comes again from the next broker, marked; and once it was answered, from none after that.
+        @Test func aKilledBrokerStillOwesWhatWasNotAnswered() throws {
+            let stage = try self.stage("Reliability=ack\nDurability=persistent\nLifespan=10min")
+            let policy = "\(stage.bus.directory)/policy"
+            for round in 0..<5 {
+                // More than may be out at once, so that some were never sent.
+                let app = try self.silent(stage, Self.always, "a await 1")
+                _ = try app.waitForLine { $0.contains(" Event ") }
+                try stage.until("they are on the disk") { try self.due(stage).count >= 20 + 10 * round }
+                try stage.kill(stage.broker)
+                try stage.kill(app)
+                let owed = try self.due(stage)
+
+                try stage.startBroker("--policy", policy)
+                let again = try stage.start("watch", "--json", "--kept", "--app", Self.app, "shake.planar,threshold=9g")
+                var came: [String] = []
+                while came.count < owed.count {
+                    let line = try again.nextEvent()
+                    #expect(field("redelivered", of: line) == "true" && field("persistent", of: line) != "false")
+                    came.append(try #require(field("epoch", of: line)))
+                }
+                // Each of them, and none twice.
+                #expect(Set(came) == owed, "round \(round)")
+                try stage.until("all is answered") { try self.due(stage).isEmpty }
+                try stage.kill(stage.broker)
+                _ = try again.terminate()
+                try stage.startBroker("--policy", policy)
+                let last = try stage.start("watch", "--json", "--kept", "--app", Self.app, "shake.planar,threshold=9g")
+                #expect(try last.waitForLine { !$0.hasPrefix("{\"watching\":") } == "{\"caught_up\":0}")
+                #expect(try last.terminate() == .exited(0))
+            }
+        }
+
         // MARK: Not reading
 
         /// Until it has given up what three seconds bring, at 200 events a second. `jostle-bench --only stall` measures a

@@ -1,0 +1,79 @@
+import Arbitration
+import Motion
+
+extension StateStore {
+    static let dueTable = """
+        CREATE TABLE due (
+            user INTEGER NOT NULL, app TEXT NOT NULL, epoch INTEGER NOT NULL, time INTEGER NOT NULL,
+            detector TEXT NOT NULL, sequence INTEGER NOT NULL, generation INTEGER NOT NULL, peak REAL NOT NULL,
+            simulated INTEGER NOT NULL, clipped INTEGER NOT NULL, kind TEXT NOT NULL, reliability TEXT NOT NULL,
+            lifespan INTEGER NOT NULL, ends INTEGER NOT NULL,
+            PRIMARY KEY (user, app, epoch, time, detector)) STRICT, WITHOUT ROWID;
+        """
+
+    /// Makes what is due be what it is now, all of it or nothing. On the disk when it returns.
+    mutating func change(_ due: DueChanges) throws(StoreError) {
+        let insert = try self.file.database.prepare(
+            "INSERT OR REPLACE INTO due VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        let delete = try self.file.database.prepare(
+            "DELETE FROM due WHERE user = ? AND app = ? AND epoch = ? AND time = ? AND detector = ?")
+        try self.file.database.transaction { () throws(StoreError) in
+            for (key, event) in due.events {
+                if let event {
+                    try Self.bind(key, to: insert)
+                    try Self.bind(event, to: insert)
+                    try insert.run()
+                } else {
+                    try Self.bind(key, to: delete)
+                    try delete.run()
+                }
+            }
+        }
+        try self.file.checkpointIfDue(limit: .max)
+    }
+
+    private static func bind(_ key: DueEvent.Key, to statement: borrowing Statement) throws(StoreError) {
+        try statement.bind(1, UInt64(key.user))
+        try statement.bind(2, key.app.name)
+        try statement.bind(3, key.epoch)
+        try statement.bind(4, key.time.microseconds)
+        try statement.bind(5, key.detector)
+    }
+
+    private static func bind(_ event: DueEvent, to statement: borrowing Statement) throws(StoreError) {
+        try statement.bind(6, event.sequence)
+        try statement.bind(7, event.generation)
+        try statement.bind(8, event.peak.isNaN ? 0 : event.peak)
+        try statement.bind(9, event.isSimulated)
+        try statement.bind(10, event.isClipped)
+        try statement.bind(11, event.terms.kind.name)
+        try statement.bind(12, event.terms.reliability.name)
+        try statement.bind(13, event.terms.lifespan.microseconds)
+        try statement.bind(14, event.ends)
+    }
+
+    /// What is due, for each app in the order of its numbers. What makes no sense is left out.
+    borrowing func due() throws(StoreError) -> [DueEvent] {
+        let rows = try self.file.database.prepare("SELECT * FROM due ORDER BY user, app, sequence")
+        var due: [DueEvent] = []
+        while try rows.step() {
+            guard let user = UInt32(exactly: rows.number(0)), let epoch = UInt64(exactly: rows.number(2)),
+                let sequence = UInt64(exactly: rows.number(5)), let generation = UInt64(exactly: rows.number(6)),
+                let kind = DeliveryKind.allCases.first(where: { $0.name == rows.text(10) }),
+                let reliability = Reliability.allCases.first(where: { $0.name == rows.text(11) })
+            else { continue }
+            var terms = DeliveryTerms()
+            terms.kind = kind
+            terms.reliability = reliability
+            terms.durability = .persistent
+            terms.lifespan = TimeSpan(microseconds: rows.number(12))
+            due.append(
+                DueEvent(
+                    app: AppID(rows.text(1)), user: user, sequence: sequence, epoch: epoch, generation: generation,
+                    time: Timestamp(microseconds: rows.number(3)), detector: rows.text(4), peak: rows.double(7),
+                    isSimulated: rows.number(8) != 0, isClipped: rows.number(9) != 0, terms: terms,
+                    ends: rows.number(13)))
+        }
+        return due
+    }
+}
