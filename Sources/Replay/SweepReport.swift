@@ -83,8 +83,8 @@ package struct SweepReport {
                 "<text x=\"\(x(threshold))\" y=\"\(y(-0.09))\" text-anchor=\"middle\">\(Self.number(threshold))</text>\n"
         }
         svg += "<text x=\"4\" y=\"\(y(1))\">100 %</text><text x=\"4\" y=\"\(y(0))\">0</text>\n"
-        svg += "<text x=\"\(x(high))\" y=\"\(y(1))\" text-anchor=\"end\">"
-        svg += "green: recall; red: false hits an hour, \(Self.number(most)) at the top</text>\n"
+        svg += "<text x=\"\(x(low))\" y=\"\(y(-0.2))\">"
+        svg += "over the threshold: recall (green); false hits an hour (red), \(Self.number(most)) at the top</text>\n"
         return svg + "</svg>\n"
     }
 
