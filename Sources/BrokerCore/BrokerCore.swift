@@ -247,6 +247,8 @@ package struct BrokerCore {
         }
         let id = self.makeDetectorID(DetectorOwner(client: client, sensor: detector.sensor))
         let stream = self.makeStream(for: detector.sensor)
+        // A million of them may come, most of them equal but for a threshold.
+        let detector = self.streams[stream].census.compact(detector)
         let isAvailable = self.streams[stream].isAvailable
         self.tell(.detector(id, client.handle, detector.facts(isAvailable: isAvailable)), at: arrival)
         self.streams[stream].engine.add(detector, as: id, at: arrival)

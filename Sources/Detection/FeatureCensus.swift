@@ -48,6 +48,18 @@ package struct FeatureCensus: Sendable {
         self.change(by: -1, detector)
     }
 
+    /// The same detector in less memory: without room to grow, and with the formula that equal ones hold already.
+    package func compact(_ detector: CompiledDetector) -> CompiledDetector {
+        var compact = detector
+        compact.effective = detector.effective.map { $0 }
+        if let formulas = self.paces[Pace(detector)]?.formulas,
+            let place = formulas.index(forKey: detector.condition.formula)
+        {
+            compact.condition.formula = formulas[place].key
+        }
+        return compact
+    }
+
     private mutating func change(by step: Int, _ detector: CompiledDetector) {
         let pace = Pace(detector)
         // Taken out while it changes, so that it is not copied.

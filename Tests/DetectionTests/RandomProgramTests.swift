@@ -67,7 +67,11 @@ import Testing
                 let detector = maker.next().compiled
                 engine.add(detector, as: DetectorID(id), at: .zero)
                 census.add(detector)
-                present[id] = detector
+                // As the broker keeps it; it must be counted out all the same.
+                let compact = census.compact(detector)
+                #expect(compact.condition == detector.condition)
+                #expect(compact.effective.map(\.key) == detector.effective.map(\.key))
+                present[id] = compact
             }
             #expect(census.stateful == engine.statefulFeatures, "seed \(seed) step \(step)")
         }
