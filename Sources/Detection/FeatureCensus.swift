@@ -62,34 +62,36 @@ package struct FeatureCensus: Sendable {
 
     private mutating func change(by step: Int, _ detector: CompiledDetector) {
         let pace = Pace(detector)
-        // Taken out while it changes, so that it is not copied.
-        var features = self.paces.removeValue(forKey: pace) ?? Features()
-        let (operations, stateful) = features.change(by: step, detector.condition)
-        self.operations += operations
-        self.stateful += stateful
-        if features.detectors > 0 { self.paces[pace] = features }
+        let change = self.paces[pace, default: Features()].change(by: step, detector.condition)
+        self.operations += change.operations
+        self.stateful += change.stateful
+        if change.isLast { self.paces[pace] = nil }
     }
 }
 
 extension FeatureCensus.Features {
-    /// Counts a detector in or out. Returns how many operations came or went, and how many of them remember something.
-    mutating func change(by step: Int, _ condition: Condition) -> (operations: Int, stateful: Int) {
+    /// Counts a detector in or out. Returns how many operations came or went, how many of them remember something, and
+    /// whether the last detector went.
+    mutating func change(by step: Int, _ condition: Condition) -> (operations: Int, stateful: Int, isLast: Bool) {
         self.detectors += step
         var (operations, stateful) = (0, 0)
         if Self.isTurn(&self.formulas, condition.formula, step) {
             (operations, stateful) = self.change(by: step, condition.formula)
         }
         if !condition.isDirect, Self.isTurn(&self.joints, condition, step) { operations += step * condition.code.count }
-        return (operations, stateful)
+        return (operations, stateful, self.detectors <= 0)
     }
 
     /// Counts a user in or out. True for the first one and the last one.
     private static func isTurn<Key>(_ users: inout [Key: Int], _ key: Key, _ step: Int) -> Bool {
-        let before = users[key] ?? 0
-        guard before > 0 || step > 0 else { return false }
-        let now = before + step
-        users[key] = now > 0 ? now : nil
-        return before == 0 || now == 0
+        func count(_ users: inout Int) -> Int {
+            users += step
+            return users
+        }
+        // Hashing costs most of it, so that it is done once.
+        let now = count(&users[key, default: 0])
+        if now <= 0 { users[key] = nil }
+        return step > 0 ? now == 1 : now == 0
     }
 
     private mutating func change(by step: Int, _ formula: Formula) -> (operations: Int, stateful: Int) {

@@ -26,8 +26,6 @@ struct Workload {
             engine.add(try compile(request), as: UInt32(self.detectors + index))
         }
         let motion = MadeMotion(looks: 20_000, shaken: true)
-        // All motion there is, many times, so that whatever grows with it has grown.
-        motion.play(10 * motion.count, &engine)
         motion.play(self.samples, &engine)
         let resident = try ProcessAccount.memory(of: getpid()).resident
         return "{\"samples\":\(self.samples),\"hits\":\(engine.hitCount),\"resident_kib\":\(Int(resident))}"
