@@ -158,7 +158,9 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Arbitration", "DBus", "Detection", "DetectionModel", "Motion", "PolicyFiles", "Scenarios", "Traces",
+                "Arbitration", "DBus", "Detection", "DetectionModel", "DeviceCore", "Motion", "PolicyFiles",
+                "Scenarios",
+                "Traces",
             ],
             path: "Tests/FuzzTargets", swiftSettings: strict),
         .target(name: "TestSupport", dependencies: ["CTestSupport"], path: "Tests/TestSupport", swiftSettings: audited),

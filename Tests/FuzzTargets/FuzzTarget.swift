@@ -24,6 +24,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case scenario
     /// Verdicts as a disk may give them back.
     case verdict
+    /// What a device's driver says of it, and a buffer's bytes.
+    case device
 
     /// Stands between two parts of an input.
     package static let separator: UInt8 = 0x1D
@@ -41,6 +43,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .policy: return Self.policy(bytes)
         case .scenario: return Self.scenario(bytes)
         case .verdict: return Self.verdict(bytes)
+        case .device: return DeviceTarget.run(bytes)
         }
         return nil
     }
