@@ -63,8 +63,9 @@ struct RecordCommand {
             isDone = true
         }
         stopOnSignals(self.loop) { isDone = true }
-        _ = try service.call(
-            object, InterfaceName.sensor, "Claim", SensorPace(rate: self.rate).options)
+        // A file is in no hurry, and several samples in a message cost what one does.
+        let pace = SensorPace(rate: self.rate, batchLatency: .milliseconds(100))
+        _ = try service.call(object, InterfaceName.sensor, "Claim", pace.options)
         try self.loop.wait { isDone }
         if let failure { throw failure }
         complain(
