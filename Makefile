@@ -14,15 +14,21 @@ DAEMONS = jostle-sensord jostle-brokerd
 PROGRAMS = jostle $(DAEMONS)
 PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev libudev-dev libevdev-dev dbus dbus-broker systemd \
     libglib2.0-bin python3-dbus-fast libxml2-utils umockdev gir1.2-umockdev-1.0 python3-gi locales
+# What a virtual machine with a kernel of its own needs besides.
+VM_PACKAGES = qemu-system-x86 busybox-static udev
+# How long samples are counted there.
+VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps build test test-kills lint lint-format lint-imports lint-foundation lint-dbus lint-policy demo bench install clean fuzz
+.PHONY: help deps deps-vm build test test-kills test-vm lint lint-format lint-imports lint-foundation lint-dbus lint-policy demo \
+    bench install clean fuzz
 
 help:
 	@echo 'make deps     install the Debian packages that are missing'
 	@echo 'make build    build the release programs into .build/release'
 	@echo 'make test     run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
 	@echo 'make test-kills  kill the broker under load; KILLS=$(KILLS) times'
+	@echo 'make test-vm  run the reader on a kernel with a sensor hub, in qemu; needs make deps-vm; VM_SECONDS=600'
 	@echo 'make lint     check format, imports, linkage and the D-Bus files'
 	@echo 'make demo     show two apps, one shake, and who gets it'
 	@echo 'make bench    measure against the budget'
@@ -31,7 +37,8 @@ help:
 	@echo 'make clean    remove .build'
 
 # Nothing is asked of root, or of the network, unless something is missing.
-deps:
+deps-vm: PACKAGES = $(VM_PACKAGES)
+deps deps-vm:
 	@missing=; for package in $(PACKAGES); do \
 	    test "$$(dpkg-query -W -f '$${db:Status-Status}' $$package 2>/dev/null)" = installed || \
 	        missing="$$missing $$package"; \
@@ -55,6 +62,10 @@ KILLS ?= 200
 
 test-kills:
 	JOSTLE_KILLS=$(KILLS) $(SWIFT) test --disable-xctest --filter aKilledBrokerLosesNothing
+
+# The reader with a true /dev/iio:device0, in a virtual machine. Downloads a kernel (70 MB) the first time.
+test-vm: build
+	Tests/VM/run .build/vm python3 Tests/VM/guest.py .build/release $(VM_SECONDS)
 
 lint: lint-format lint-imports lint-foundation lint-dbus lint-policy
 
