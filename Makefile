@@ -36,6 +36,9 @@ help:
 	@echo 'make install  install the release programs; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make clean    remove .build'
 
+# What the tests take for logind.
+PACKAGES += python3-dbusmock
+
 # Nothing is asked of root, or of the network, unless something is missing.
 deps-vm: PACKAGES = $(VM_PACKAGES)
 deps deps-vm:

@@ -36,6 +36,10 @@ final class BrokerService {
     /// What follows from what could not be sent: it is performed after what was being performed.
     private var returned: [BrokerAction] = []
     private var lastArrival = Timestamp.zero
+    /// When the core was told something last.
+    private var lastInput = Timestamp.zero
+    private var sleepWatch = SleepWatch()
+    private var login: LoginLink?
     private var timer: EventLoop.TimerID?
     /// When the timer runs, while it does.
     private var timerSet: Timestamp?
@@ -45,8 +49,8 @@ final class BrokerService {
     var reporter: (name: String, token: NameWatch.Token)?
 
     init(
-        on loop: EventLoop, bus: Connection, sensorBus: Connection, policy source: PolicySource, batchLatency: TimeSpan,
-        store: StoreLink?, record: BrokerRecord, log: Log
+        on loop: EventLoop, bus: Connection, sensorBus: Connection, loginBus: Connection, policy source: PolicySource,
+        batchLatency: TimeSpan, store: StoreLink?, record: BrokerRecord, log: Log
     ) {
         self.loop = loop
         self.bus = bus
@@ -65,6 +69,7 @@ final class BrokerService {
             inputs: record.wantsInputs, decisions: record.wantsDecisions, files: files.map(\.recorded),
             at: self.arrival())
         self.link = SensorLink(self, on: sensorBus)
+        self.login = LoginLink(self, on: loginBus)
         let object = ExportedObject(Path.broker, [(BrokerInterface.table, self)])
         bus.export(object)
         self.object = object
@@ -80,7 +85,11 @@ final class BrokerService {
     }
 
     /// The bus is there, or there again.
-    func busReady() { self.names.refresh() }
+    func busReady() {
+        self.names.refresh()
+        // Not before: who waits for us waits for our name.
+        self.login?.open()
+    }
 
     /// The bus went away, and every client with it.
     func busLost() {
@@ -107,7 +116,23 @@ final class BrokerService {
             self.setTimer()
             if self.core.isRecording { self.record.write(&self.core) }
         }
-        return try body(&self.core, self.arrival(), &self.actions)
+        let arrival = self.arrival()
+        self.tellSleep(until: arrival)
+        self.lastInput = arrival
+        return try body(&self.core, arrival, &self.actions)
+    }
+
+    /// Tells the core first of a sleep that nobody announced: it ended now.
+    private func tellSleep(until arrival: Timestamp) {
+        guard !self.core.isAsleep, let span = self.sleepWatch.take(.now) else { return }
+        self.core.sleep(true, at: max(self.lastInput, arrival - span), &self.actions)
+        self.core.sleep(false, at: arrival, &self.actions)
+    }
+
+    /// The system goes to sleep, or is back.
+    func sleep(_ begins: Bool) {
+        try? self.input { (core, now, actions) throws(Refusal) in core.sleep(begins, at: now, &actions) }
+        if !begins { self.sleepWatch.note(.now) }
     }
 
     /// Asks the core, as things are now.
@@ -433,5 +458,13 @@ extension BusError {
             self = .invalidConfiguration("the detector name '\(printable(name))' stands twice in one call")
         case .life(let refusal): self.init(refusal)
         }
+    }
+}
+
+extension SleepWatch.Reading {
+    fileprivate static var now: SleepWatch.Reading {
+        let before = Clock.monotonic.now()
+        let boot = Clock.boottime.now()
+        return SleepWatch.Reading(awakeBefore: before, boot: boot, awakeAfter: Clock.monotonic.now())
     }
 }

@@ -16,14 +16,18 @@ struct Main {
     private static let policyOption = CommandOption.value(
         "policy", "DIR",
         "read policy files here and nowhere else; a later directory overrides an earlier one", repeats: true)
+    private static let loginBusOption = CommandOption.value(
+        "login-bus", "BUS",
+        "the bus where logind tells of the lock and of sleep (default: system; that of --bus if it is an address)")
     private static let recordOption = CommandOption.value(
         "record-inputs", "FILE", "write a scenario of everything that the broker decides by, for 'jostle scenario'")
     private static let decisionsOption = CommandOption.value(
         "decision-log", "FILE", "write what is decided, as 'jostle scenario' prints it")
     private static let syntax = CommandSyntax(
         "jostle-brokerd", "Evaluates the detectors of all apps and gives each its events.",
-        options: [policyOption, sensorBusOption, latencyOption, recordOption, decisionsOption] + StoreLink.options
-            + Daemon.options)
+        options: [
+            policyOption, sensorBusOption, loginBusOption, latencyOption, recordOption, decisionsOption,
+        ] + StoreLink.options + Daemon.options)
 
     static func main() {
         do {
@@ -38,7 +42,7 @@ struct Main {
             // After all that could be wrong with the command line, and as long as can be before it is needed.
             let store = try StoreLink(arguments, on: daemon)
             let service = BrokerService(
-                on: daemon.loop, bus: daemon.bus, sensorBus: sensorBus,
+                on: daemon.loop, bus: daemon.bus, sensorBus: sensorBus, loginBus: try self.loginBus(arguments, daemon),
                 policy: PolicySource(arguments.values(of: self.policyOption), environment: environmentValue),
                 batchLatency: latency, store: store, record: record, log: daemon.log)
             if sensorBus !== daemon.bus { try service.sensors.open() }
@@ -65,6 +69,13 @@ struct Main {
             return (.zero...limit).contains(span) ? span : nil
         }
         return latency ?? .zero
+    }
+
+    /// Where logind is. One that is not there is not waited for.
+    private static func loginBus(_ arguments: Arguments, _ daemon: Daemon) throws(UsageProblem) -> Connection {
+        let own = daemon.bus.address
+        let address = try Daemon.address(of: self.loginBusOption, in: arguments) ?? (own == .session ? .system : own)
+        return address == own ? daemon.bus : Connection(to: address, on: daemon.loop)
     }
 
     /// A connection of its own when the sensors are on another bus than the apps.

@@ -1,0 +1,119 @@
+import BrokerCore
+import DBus
+import DaemonSupport
+import Glibc
+import Protocol
+
+/// Learns from logind when the screen is locked and when the system sleeps. Where there is no logind, nothing is learned.
+///
+/// The sessions that count are those at a seat: of our own user, or all of them for a broker on the system bus. The screen is
+/// locked when there are such sessions and each of them says so.
+final class LoginLink {
+    private static let name = "org.freedesktop.login1"
+    private static let manager = CallTarget(
+        LoginLink.name, ObjectPath(literal: "/org/freedesktop/login1"), "org.freedesktop.login1.Manager")
+    private static let rule = "type='signal',sender='\(LoginLink.name)',path_namespace='/org/freedesktop/login1'"
+
+    private unowned let service: BrokerService
+    private let connection: Connection
+    private let names: NameWatch
+    private let isOwn: Bool
+    /// logind's unique name; only its signals count.
+    private var owner: String?
+    /// The sessions at seats, each with what it says of its lock.
+    private var sessions: [ObjectPath: Bool] = [:]
+    /// What we told last. The same again is not told, so that it does not undo what others said meanwhile.
+    private var told: Bool?
+    /// Counts the times that sessions were asked for: only the last answer counts.
+    private var asked: UInt64 = 0
+
+    /// - Parameter connection: to logind's bus; the broker's own if it is the same.
+    init(_ service: BrokerService, on connection: Connection) {
+        self.service = service
+        self.connection = connection
+        self.isOwn = connection !== service.bus
+        self.names = self.isOwn ? NameWatch(on: connection) : service.names
+        connection.onSignal("org.freedesktop.login1.Manager", "PrepareForSleep") { [weak self] message in
+            guard let self, self.isOurs(message), let begins = try? message.read(Bool.self) else { return }
+            self.service.sleep(begins)
+        }
+        for member: StaticString in ["SessionNew", "SessionRemoved"] {
+            connection.onSignal("org.freedesktop.login1.Manager", member) { [weak self] message in
+                if let self, self.isOurs(message) { self.findSessions() }
+            }
+        }
+        connection.onSignal("org.freedesktop.DBus.Properties", "PropertiesChanged") { [weak self] message in
+            guard let self, self.isOurs(message), let path = message.path.flatMap(ObjectPath.init),
+                self.sessions[path] != nil,
+                let (_, changed, _) = try? message.read(String.self, [String: Value].self, [String].self),
+                case .boolean(let isLocked) = changed["LockedHint"]
+            else { return }
+            self.sessions[path] = isLocked
+            self.tell()
+        }
+        connection.addMatch(Self.rule)
+        _ = self.names.follow(Self.name, ownRule: true) { [weak self] in self?.ownerChanged($0) }
+    }
+
+    /// Connects, if the connection is our own. A bus that is not there has no logind.
+    func open() {
+        guard self.isOwn else { return }
+        self.connection.onReady = { [unowned self] in self.names.refresh() }
+        self.connection.onLost = { [unowned self] in self.names.forgetAll() }
+        do throws(BusError) {
+            try self.connection.open()
+        } catch {
+            self.service.log.debug("no logind: \(error)")
+        }
+    }
+
+    private func isOurs(_ message: borrowing Message) -> Bool {
+        guard let owner = self.owner else { return false }
+        return message.isFrom(owner)
+    }
+
+    private func ownerChanged(_ owner: String?) {
+        self.owner = owner
+        if owner != nil { return self.findSessions() }
+        // Nobody will say that the system is back.
+        self.sessions = [:]
+        if self.service.core.isAsleep { self.service.sleep(false) }
+    }
+
+    private func findSessions() {
+        self.asked += 1
+        let asked = self.asked
+        self.connection.call(Self.manager, "ListSessions", autoStart: false) { [weak self] result in
+            typealias Row = Structure<String, UInt32, String, String, ObjectPath>
+            guard let self, self.asked == asked, let rows = try? result.take().read(reply: [Row].self) else { return }
+            let isForAll = self.service.bus.address == .system
+            let found = rows.filter { row in
+                let (_, user, _, seat, _) = row.fields
+                return !seat.isEmpty && (isForAll || user == getuid())
+            }.map { $0.fields.4 }
+            self.sessions = self.sessions.filter { found.contains($0.key) }
+            for session in found { self.ask(session, asked) }
+            if found.isEmpty { self.tell() }
+        }
+    }
+
+    private func ask(_ session: ObjectPath, _ asked: UInt64) {
+        let properties = CallTarget(Self.name, session, "org.freedesktop.DBus.Properties")
+        self.connection.call(
+            properties, "Get", "org.freedesktop.login1.Session", "LockedHint", autoStart: false
+        ) { [weak self] result in
+            guard let self, self.asked == asked else { return }
+            let value = try? result.take().read(reply: Value.self)
+            self.sessions[session] = value == .boolean(true)
+            self.tell()
+        }
+    }
+
+    private func tell() {
+        let isLocked = !self.sessions.isEmpty && self.sessions.values.allSatisfy { $0 }
+        // Without a session nobody has locked anything, and before the first there is nothing to take back.
+        guard isLocked != self.told ?? false else { return }
+        self.told = isLocked
+        self.service.lock(isLocked)
+    }
+}

@@ -1,0 +1,137 @@
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// What logind tells: the lock of the screen and the sleep of the system. It is python-dbusmock's.
+    @Suite(.serialized) struct Login {
+        private static let app = "org.example.App"
+        private static let manager = ["org.freedesktop.login1", "/org/freedesktop/login1"]
+        private static let own = "\(getuid())"
+
+        private func startLogin(_ stage: Stage) throws -> BackgroundProgram {
+            let mock = try BackgroundProgram(
+                tool: ["python3", "-m", "dbusmock", "--template", "logind"],
+                environment: ["DBUS_SYSTEM_BUS_ADDRESS": stage.address])
+            try stage.bus.waitForName("org.freedesktop.login1")
+            return mock
+        }
+
+        private func mock(_ stage: Stage, _ arguments: String...) throws {
+            let result = try stage.busctl(["call"] + Self.manager + ["org.freedesktop.DBus.Mock"] + arguments)
+            #expect(result.status == 0, "\(result.stderr)")
+        }
+
+        private func lock(_ session: String, _ isLocked: Bool, _ stage: Stage) throws {
+            let result = try stage.busctl(
+                "call", "org.freedesktop.login1", "/org/freedesktop/login1/session/\(session)",
+                "org.freedesktop.login1.Session", "SetLockedHint", "b", "\(isLocked)")
+            #expect(result.status == 0, "\(result.stderr)")
+        }
+
+        private func sleep(_ begins: Bool, _ stage: Stage) throws {
+            try self.mock(
+                stage, "EmitSignal", "sssav", "org.freedesktop.login1.Manager", "PrepareForSleep", "b", "1", "b",
+                "\(begins)")
+        }
+
+        private func locked(_ stage: Stage) throws -> Bool {
+            try stage.property("Locked", at: Stage.Object.broker) == "b true"
+        }
+
+        @Test func theLockOfTheOwnSessionCounts() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let mock = try self.startLogin(stage)
+            try self.mock(stage, "AddSession", "ssusb", "c1", "seat0", Self.own, "me", "true")
+            try self.mock(stage, "AddSession", "ssusb", "c9", "seat9", "4711", "other", "true")
+            try stage.startBroker()
+            let app = try stage.watch("shake", "--app", Self.app)
+            #expect(try !self.locked(stage))
+            try self.lock("c1", true, stage)
+            try stage.until("the screen is locked") { try self.locked(stage) }
+            #expect(try stage.property("State", at: Stage.Object.app(Self.app)) == "s \"inactive\"")
+            #expect(try stage.property("StateCause", at: Stage.Object.app(Self.app)) == "s \"lock\"")
+            try self.lock("c1", false, stage)
+            try stage.until("the screen is unlocked") { try !self.locked(stage) }
+            #expect(try stage.property("State", at: Stage.Object.app(Self.app)) == "s \"foreground\"")
+
+            // A second session: the screen is locked when both are. Another user's is none of ours.
+            try self.mock(stage, "AddSession", "ssusb", "c2", "seat0", Self.own, "me", "true")
+            try self.lock("c1", true, stage)
+            try stage.until("the screen is locked") { try self.locked(stage) }
+            try self.mock(
+                stage, "EmitSignal", "sssav", "org.freedesktop.login1.Manager", "SessionNew", "so", "2", "s", "c2", "o",
+                "/org/freedesktop/login1/session/c2")
+            try stage.until("the new session counts") { try !self.locked(stage) }
+            try self.lock("c2", true, stage)
+            try stage.until("both are locked") { try self.locked(stage) }
+            #expect(try app.terminate() == .exited(0))
+            _ = try mock.terminate()
+            // What was said last holds.
+            #expect(try self.locked(stage))
+            #expect(try stage.jostle("unlock").status == 0)
+            #expect(try !self.locked(stage))
+        }
+
+        @Test func aLogindThatComesLaterIsAsked() throws {
+            let stage = try Stage(source: nil)
+            #expect(try stage.jostle("lock").status == 0)
+            let mock = try self.startLogin(stage)
+            try self.mock(stage, "AddSession", "ssusb", "c1", "seat0", Self.own, "me", "true")
+            try self.lock("c1", true, stage)
+            #expect(try self.locked(stage))
+            try self.mock(
+                stage, "EmitSignal", "sssav", "org.freedesktop.login1.Manager", "SessionNew", "so", "2", "s", "c1", "o",
+                "/org/freedesktop/login1/session/c1")
+            try self.lock("c1", false, stage)
+            try stage.until("the screen is unlocked") { try !self.locked(stage) }
+            _ = try mock.terminate()
+        }
+
+        /// While the system sleeps nothing of a budget is used; only logind may say so.
+        @Test func sleepIsFree() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let mock = try self.startLogin(stage)
+            let rules = try Tool.run(["cat", Programs.source("policies/10-default.conf")]).stdout
+            try stage.startBroker(policy: rules + "\n[App *]\nAssertionBudget=1h\n")
+            let broker = "org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1"
+            let object = "org.jostle.Broker1 \(Stage.Object.app(Self.app)) org.jostle.Broker1.App"
+            let script = try stage.startScript(
+                "app own \(Self.app)", "app call \(broker) Register sa{sv} ['\(Self.app)',{}]",
+                "app call \(object) BeginAssertion sa{sv} ['a',{}]", "shell call \(broker) SetForeground s ['']")
+            _ = try script.waitForLine { $0 == "staying" }
+            func remaining() throws -> UInt64 {
+                try stage.count("BackgroundTimeRemaining", at: Stage.Object.app(Self.app))
+            }
+            let unique = try stage.uniqueName("org.jostle.Broker1")
+            _ = try stage.script(
+                "forger send \(unique) /org/freedesktop/login1 org.freedesktop.login1.Manager PrepareForSleep b [True]")
+            let first = try remaining()
+            #expect(try remaining() < first, "a forged signal is no sleep")
+            try self.sleep(true, stage)
+            try stage.until("it sleeps") {
+                let one = try remaining()
+                return try remaining() == one
+            }
+            let before = try remaining()
+            try self.sleep(false, stage)
+            try stage.until("it is awake") { try remaining() < before }
+            // logind that dies says nothing of waking.
+            try self.sleep(true, stage)
+            try stage.until("it sleeps") {
+                let one = try remaining()
+                return try remaining() == one
+            }
+            let last = try remaining()
+            _ = try mock.terminate()
+            try stage.until("it is awake") { try remaining() < last }
+        }
+
+        @Test func aLoginBusThatIsNotThereIsNone() throws {
+            let stage = try Stage(source: nil, broker: false)
+            try stage.startBroker("--login-bus", "unix:path=/nonexistent/bus")
+            #expect(try stage.jostle("status").status == 0)
+            #expect(try #require(stage.broker).terminate() == .exited(0))
+        }
+    }
+}
