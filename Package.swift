@@ -88,7 +88,7 @@ let package = Package(
         pure("BrokerCore", ["Motion", "Detection", "Arbitration", "Scenarios"]),
 
         // The shell.
-        shell("PolicyFiles", ["Arbitration", "Motion", "CInih"]),
+        shell("PolicyFiles", ["Arbitration", "Detection", "Motion", "CInih"]),
         shell("Journal", ["Arbitration", "Motion", "CSQLite"]),
         shell("EventLoop", ["CLinux"]),
         shell("DBus", ["CDBus", "EventLoop"]),

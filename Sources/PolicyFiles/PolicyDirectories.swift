@@ -35,6 +35,22 @@ package enum PolicyDirectories {
         return (files, findings)
     }
 
+    /// Reads the file of one name that counts: the one in the last directory that has it.
+    ///
+    /// - Returns: `nil` when there is none, or a link to /dev/null.
+    static func load(_ name: String, from directories: [String]) -> (file: PolicyFile?, findings: [Finding]) {
+        for directory in directories.reversed() {
+            let path = "\(directory)/\(name)"
+            switch self.read(path) {
+            case .bytes(let bytes): return (PolicyFile(name: path, bytes: bytes), [])
+            case .masked: return (nil, [])
+            case .failed(_, ENOENT): continue
+            case .failed(let what, let code): return (nil, [self.unreadable(path, what, code)])
+            }
+        }
+        return (nil, [])
+    }
+
     private static func load(
         _ directories: [String], _ layer: PolicyLayer, _ naming: Naming, _ findings: inout [Finding]
     ) -> [PolicyFile] {

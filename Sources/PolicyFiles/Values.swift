@@ -32,9 +32,9 @@ enum Values {
         }
     }
 
-    static func text(_ words: [PlacedText]) throws(ValueProblem) -> String {
+    static func text(_ words: [PlacedText], atMost limit: Int = 96) throws(ValueProblem) -> String {
         let word = self.single(words)
-        guard word.text.utf8.count <= 96 else { throw self.bad(word, "a text of at most 96 bytes") }
+        guard word.text.utf8.count <= limit else { throw self.bad(word, "a text of at most \(limit) bytes") }
         return word.text
     }
 

@@ -52,6 +52,7 @@ enum AppInterface {
             Property("State", .always) { (client: Client) in client.stateName },
             Property("StateCause", .always) { (client: Client) in (client.life?.cause ?? .left).rawValue },
             Property("StateSince", .never) { (client: Client) in (client.life?.since ?? .zero).wire },
+            Property("Usage", .constant) { (client: Client) in client.usage },
             Property("Grants", .never) { (client: Client) in client.grantList },
             Property("Activities", .always) { (client: Client) in client.activityList },
             Property("Assertions", .never) { (client: Client) in client.assertionList },

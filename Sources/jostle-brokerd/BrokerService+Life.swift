@@ -3,6 +3,7 @@ import BrokerCore
 import DBus
 import Glibc
 import Motion
+import PolicyFiles
 import Protocol
 
 /// What is said of apps: the foreground, single states, and the lock.
@@ -123,5 +124,16 @@ extension BrokerService {
             if (try? result.take().read(reply: String.self)) == call.sender { return then() }
             self?.ifOwner(of: apps.dropFirst(), call, then)
         }
+    }
+
+    // MARK: App files
+
+    /// What is known of an app when it comes: how well it is proven, and what its app file asks for.
+    func entrance(of client: Client) -> AppEntrance {
+        guard !client.app.isAnonymous else { return AppEntrance(proof: .uid, declared: .none) }
+        let (file, findings) = self.appSource.read(client.app)
+        self.report(findings)
+        client.usage = file?.usage ?? ""
+        return AppEntrance(proof: .name, declared: file?.modes ?? .none)
     }
 }

@@ -25,6 +25,8 @@ extension BrokerService {
         return "policy \(generation) is in force: \(sources)"
     }
 
+    func report(_ findings: [Finding]) { Self.report(findings, self.log) }
+
     private static func report(_ findings: [Finding], _ log: Log) {
         for finding in findings {
             switch finding.severity {

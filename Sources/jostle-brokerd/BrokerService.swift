@@ -23,6 +23,7 @@ final class BrokerService {
     /// As it was told last.
     var lastDurability = StoreHealth.off
     let policySource: PolicySource
+    let appSource: AppSource
     /// The policy files in force; none: the built-in policy is.
     var policyFiles: [String]
     /// Our own object on the bus.
@@ -50,7 +51,7 @@ final class BrokerService {
 
     init(
         on loop: EventLoop, bus: Connection, sensorBus: Connection, loginBus: Connection, policy source: PolicySource,
-        batchLatency: TimeSpan, store: StoreLink?, record: BrokerRecord, log: Log
+        apps: AppSource, batchLatency: TimeSpan, store: StoreLink?, record: BrokerRecord, log: Log
     ) {
         self.loop = loop
         self.bus = bus
@@ -60,6 +61,7 @@ final class BrokerService {
         self.sender = PacedSender(on: bus)
         let (policy, files) = Self.firstPolicy(of: source, log)
         self.policySource = source
+        self.appSource = apps
         self.policyFiles = files.map(\.name)
         self.storeLink = store
         // Epochs survive a lost disk because the wall clock is ahead of all that were given out.
@@ -290,7 +292,7 @@ final class BrokerService {
         where other !== client && !client.app.isAnonymous && other.app == client.app && other.object != nil {
             self.leave(other)
         }
-        let entrance = AppEntrance(proof: client.app.isAnonymous ? .uid : .name)
+        let entrance = self.entrance(of: client)
         do throws(Refusal) {
             try self.input { (core, now, actions) throws(Refusal) in
                 try core.register(client.id, client.app, entrance, user: client.uid ?? 0, at: now, &actions)

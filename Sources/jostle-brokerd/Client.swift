@@ -23,6 +23,8 @@ final class Client {
     var activities: [ActivityID: HeldEnd] = [:]
     /// The last number given to one of them.
     var lastNumber: UInt64 = 0
+    /// What its app file says that it wants motion for.
+    var usage = ""
     unowned let service: BrokerService
 
     init(_ id: ClientID, _ uniqueName: String, _ app: AppID, _ peer: PacedSender.Peer, _ service: BrokerService) {

@@ -16,6 +16,9 @@ struct Main {
     private static let policyOption = CommandOption.value(
         "policy", "DIR",
         "read policy files here and nowhere else; a later directory overrides an earlier one", repeats: true)
+    private static let appsOption = CommandOption.value(
+        "apps", "DIR", "read app files here and nowhere else; a later directory overrides an earlier one",
+        repeats: true)
     private static let loginBusOption = CommandOption.value(
         "login-bus", "BUS",
         "the bus where logind tells of the lock and of sleep (default: system; that of --bus if it is an address)")
@@ -26,7 +29,7 @@ struct Main {
     private static let syntax = CommandSyntax(
         "jostle-brokerd", "Evaluates the detectors of all apps and gives each its events.",
         options: [
-            policyOption, sensorBusOption, loginBusOption, latencyOption, recordOption, decisionsOption,
+            policyOption, appsOption, sensorBusOption, loginBusOption, latencyOption, recordOption, decisionsOption,
         ] + StoreLink.options + Daemon.options)
 
     static func main() {
@@ -44,7 +47,8 @@ struct Main {
             let service = BrokerService(
                 on: daemon.loop, bus: daemon.bus, sensorBus: sensorBus, loginBus: try self.loginBus(arguments, daemon),
                 policy: PolicySource(arguments.values(of: self.policyOption), environment: environmentValue),
-                batchLatency: latency, store: store, record: record, log: daemon.log)
+                apps: AppSource(arguments.values(of: self.appsOption)), batchLatency: latency, store: store,
+                record: record, log: daemon.log)
             if sensorBus !== daemon.bus { try service.sensors.open() }
             let code = try daemon.run(
                 ready: { service.busReady() }, lost: { service.busLost() }, reload: { service.reload() })

@@ -28,6 +28,7 @@ struct AppCommand {
         let identity =
             own.text("Identity") == "uid" ? "only its user is known" : "proven by its \(own.text("Identity"))"
         self.terminal.print("  identity    \(identity)")
+        if !own.text("Usage").isEmpty { self.terminal.print("  usage       \(printable(own.text("Usage")))") }
         if !own.lines("Grants").isEmpty {
             self.terminal.print("  granted     \(own.lines("Grants").joined(separator: ", "))")
         }
@@ -64,6 +65,7 @@ struct AppCommand {
         line.add("state_cause", own.text("StateCause"))
         line.add("state_since_us", own.count("StateSince"))
         line.add("identity", own.text("Identity"))
+        line.add("usage", own.text("Usage"))
         line.add("grants", own.lines("Grants"))
         line.add("activities", own.lines("Activities"))
         line.add(

@@ -43,6 +43,8 @@ struct Main {
         static let report = CommandOption.value("report", "FILE", "write the curves as a page")
         static let policy = CommandOption.value(
             "policy", "PATH", "a policy directory or file (default: what the broker reads)", repeats: true)
+        static let appFiles = CommandOption.value(
+            "app-files", "DIR", "check the app files here, too", repeats: true)
         static let onlyApp = CommandOption.value("app", "ID", "only this app")
         static let sequence = CommandOption.flag("sequence", "the number is the app's own number of the event")
         static let explain = CommandOption.flag("explain", "print every stage of every verdict instead")
@@ -129,7 +131,7 @@ struct Main {
                 commands: [
                     CommandSyntax(
                         "check", "say what is wrong with policy files, and where",
-                        options: [Option.strict, Option.withApps, Option.json],
+                        options: [Option.strict, Option.withApps, Option.appFiles, Option.json],
                         arguments: [
                             CommandArgument("PATH", "files and directories (default: what the broker reads)", .list)
                         ]),
@@ -313,9 +315,9 @@ struct Main {
             ).run()
         case "policy" where arguments.command.last == "check":
             try PolicyCheckCommand(
-                paths: arguments.positionals, isStrict: arguments.has(Option.strict),
-                isJSON: arguments.has(Option.json), bus: arguments.has(Option.withApps) ? bus : nil,
-                terminal: terminal, loop: loop
+                paths: arguments.positionals, appFiles: arguments.values(of: Option.appFiles),
+                isStrict: arguments.has(Option.strict), isJSON: arguments.has(Option.json),
+                bus: arguments.has(Option.withApps) ? bus : nil, terminal: terminal, loop: loop
             ).run()
         case "policy" where arguments.command.last == "coverage":
             try PolicyCoverageCommand(

@@ -32,6 +32,8 @@ extension PolicySource {
 /// `jostle policy check`: says what is wrong with policy files, and where.
 struct PolicyCheckCommand {
     var paths: [String]
+    /// Directories of app files to check, too; none: app files are not looked at.
+    var appFiles: [String]
     /// Warnings count as errors.
     var isStrict: Bool
     var isJSON: Bool
@@ -46,7 +48,8 @@ struct PolicyCheckCommand {
         if let bus = self.bus, let policy = reading.policy {
             installed = try InstalledApps(on: bus, self.loop).find(for: policy)
         }
-        let findings = PolicyLinter.check(reading, installed: installed)
+        let inApps = self.appFiles.isEmpty ? [] : AppSource(self.appFiles).readAll().findings
+        let findings = inApps + PolicyLinter.check(reading, installed: installed)
         for finding in findings { self.terminal.print(self.isJSON ? finding.json : "\(finding)") }
         let errors = findings.filter { $0.severity == .error }.count
         let warnings = findings.filter { $0.severity == .warning }.count

@@ -292,7 +292,7 @@ extension EndToEnd {
                     Self.bad("\(app) BeginActivity sa{sv} ['x'*2**20,{}]", Self.invalid, "no mode 'xxx"),
                     Self.bad(
                         "\(app) BeginActivity sa{sv} ['audio',{'a':V('b',True)}]", Self.invalid, "unknown option 'a'"),
-                    Self.bad("\(app) BeginActivity sa{sv} ['audio',{}]", "AccessDenied", "Grants"),
+                    Self.bad("\(app) BeginActivity sa{sv} ['audio',{}]", "AccessDenied", "Modes in apps.d"),
                     Self.bad("\(app) AssertionExpiring", "UnknownMethod"),
                     Self.bad("\(app) Event", "UnknownMethod"),
                     // Somebody else's object.

@@ -22,7 +22,9 @@ extension EndToEnd {
         private func stage(_ keys: String = "AssertionBudget=1500ms") throws -> Stage {
             let stage = try Stage(source: nil, broker: false)
             let rules = try Tool.run(["cat", Programs.source("policies/10-default.conf")]).stdout
-            try stage.startBroker(policy: rules + "\n[App *]\nGrants=audio\n\(keys)\n")
+            try stage.startBroker(
+                policy: rules + "\n[App *]\nGrants=audio push\n\(keys)\n",
+                apps: [Self.app: "[App]\nUsage=Plays music while you walk\nModes=audio bluetooth\n"])
             return stage
         }
 
@@ -191,12 +193,57 @@ extension EndToEnd {
                     Self.begin, "app drop", begin, "app drop", begin,
                     "shell call \(Self.root) SetState ss ['\(Self.app)','suspended']", begin,
                     "app call \(Self.object) BeginActivity sa{sv} ['audio',{}]",
-                    "app call \(Self.object) BeginActivity sa{sv} ['push',{}]",
                 ])
-            try #require(lines.count == 8, "\(lines)")
+            try #require(lines.count == 7, "\(lines)")
             let denied = "app error org.freedesktop.DBus.Error."
             #expect(lines[3].hasPrefix("\(denied)LimitsExceeded: ") && lines[3].hasSuffix("AssertionsPerHour is 2"))
-            for line in lines[5...7] { #expect(line.hasPrefix("\(denied)AccessDenied: the app is suspended")) }
+            for line in lines[5...6] { #expect(line.hasPrefix("\(denied)AccessDenied: the app is suspended")) }
+        }
+
+        /// Asking is not getting, and what is not asked for is not to be had.
+        @Test func aModeMustBeDeclaredAndGranted() throws {
+            let stage = try self.stage()
+            func begin(_ mode: String) -> String { "app call \(Self.object) BeginActivity sa{sv} ['\(mode)',{}]" }
+            let script = try self.start(stage, [begin("audio"), begin("push"), begin("bluetooth"), begin("voip")])
+            _ = try script.waitForLine { $0 == "staying" }
+            let lines = script.output.split(separator: "\n").map(String.init)
+            try #require(lines.count == 6, "\(script.output)")
+            #expect(lines[1] == "app ok [0]")
+            let denied = "app error org.freedesktop.DBus.Error.AccessDenied: "
+            #expect(lines[2] == "\(denied)the app file does not ask for push: Modes in apps.d/APPID.conf")
+            #expect(lines[3] == "\(denied)policy does not grant bluetooth: Grants in its [App] section")
+            #expect(lines[4].hasPrefix("\(denied)the app file does not ask for voip"))
+            #expect(try self.property("Grants", stage) == "as 1 \"audio\"")
+            #expect(try self.property("Usage", stage) == "s \"Plays music while you walk\"")
+            #expect(try stage.jostle("app", Self.app).stdout.contains("\n  usage       Plays music while you walk\n"))
+        }
+
+        /// One with an error in it says nothing, and the log says where.
+        @Test func aBrokenAppFileGivesNothing() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let rules = try Tool.run(["cat", Programs.source("policies/10-default.conf")]).stdout
+            try stage.startBroker(
+                policy: rules + "\n[App *]\nGrants=audio\n",
+                apps: [Self.app: "[App]\nUsage=x\nModes=audio adio\n", "org.example.Quiet": "[App]\nModes=audio\n"])
+            let lines = try stage.script(
+                Self.register + [
+                    "app call \(Self.object) BeginActivity sa{sv} ['audio',{}]", "quiet own org.example.Quiet",
+                    "quiet call \(Self.root) Register sa{sv} ['org.example.Quiet',{}]",
+                ])
+            try #require(lines.count == 3)
+            #expect(lines[1].contains("the app file does not ask for audio"))
+            let broker = try #require(stage.broker)
+            let file = "\(stage.bus.directory)/apps/\(Self.app).conf"
+            _ = try broker.waitForLine(on: .errors) {
+                $0.contains("\(file):3:13: error E001") && $0.contains("did you mean 'audio'?")
+            }
+            _ = try broker.waitForLine(on: .errors) { $0.contains("org.example.Quiet.conf:1:1: error E056") }
+            // The tool says the same.
+            let check = try stage.jostle(
+                "policy", "check", "--app-files", "\(stage.bus.directory)/apps",
+                Programs.source("policies/examples/02-most-specific"))
+            #expect(check.status == 1 && check.stderr == "jostle: 2 errors, 0 warnings\n", "\(check)")
+            #expect(check.stdout.contains("\(file):3:13: error E001") && check.stdout.contains("E056"))
         }
 
         @Test func theBudgetOfAStayIsSpentOnce() throws {

@@ -138,6 +138,19 @@ extension EndToEnd {
             }
         }
 
+        /// What the README says about who hears what is what the tool prints.
+        @Test func theReadmeHasTheTableOfTheShippedRules() throws {
+            let readme = try Tool.run([
+                "sed", "-n", "/<!-- coverage -->/,/<!-- .coverage -->/p", Programs.source("README.md"),
+            ])
+            let lines = readme.stdout.split(separator: "\n").dropFirst().dropLast().joined(separator: "\n")
+            let table = try Tool.run([
+                Programs.path(of: "jostle"), "policy", "coverage", "--markdown",
+                Programs.source("policies/10-default.conf"),
+            ])
+            #expect(table.status == 0 && table.stdout == lines + "\n", "\(table.stdout)")
+        }
+
         // MARK: By hand
 
         @Test func aStateCanBeSetByHand() throws {

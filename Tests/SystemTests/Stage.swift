@@ -81,15 +81,20 @@ final class Stage {
         self.broker = program
     }
 
-    /// Starts a broker with this policy and no other.
-    func startBroker(policy: String, _ arguments: String...) throws {
-        let directory = "\(self.bus.directory)/policy"
-        try #require(mkdir(directory, 0o755) == 0 || errno == EEXIST)
-        let file = try #require(fopen("\(directory)/10-test.conf", "w"))
-        fputs(policy, file)
-        try #require(fclose(file) == 0)
-        let program = try BackgroundProgram(
-            "jostle-brokerd", ["--bus", self.address, "--policy", directory] + arguments)
+    /// Starts a broker with this policy and no other, and these app files, by app id.
+    func startBroker(policy: String, apps: [String: String] = [:], _ arguments: String...) throws {
+        var options: [String] = []
+        for (kind, files) in [("policy", ["10-test": policy]), ("apps", apps)] {
+            let directory = "\(self.bus.directory)/\(kind)"
+            try #require(mkdir(directory, 0o755) == 0 || errno == EEXIST)
+            for (name, text) in files {
+                let file = try #require(fopen("\(directory)/\(name).conf", "w"))
+                fputs(text, file)
+                try #require(fclose(file) == 0)
+            }
+            options += ["--\(kind)", directory]
+        }
+        let program = try BackgroundProgram("jostle-brokerd", ["--bus", self.address] + options + arguments)
         try Self.waitUntilServing(program)
         self.broker = program
     }

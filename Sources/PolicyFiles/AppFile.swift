@@ -1,0 +1,70 @@
+package import Arbitration
+package import Motion
+
+/// What an app says of itself in its app file: what it wants motion for, and what it asks for.
+///
+/// Asking is not getting: policy decides.
+package struct AppFile: Equatable, Sendable {
+    package var id: AppID
+    /// What the app wants motion for, as people read it.
+    package var usage = ""
+    /// Modes in which it wants to work in the background.
+    package var modes = WordSet<BackgroundMode>.none
+    /// Background work that the broker may launch, by name.
+    package var tasks: [String] = []
+    /// Detectors that exist while it is not running.
+    package var detectors: [DetectorRequest] = []
+
+    package init(id: AppID) { self.id = id }
+
+    /// Whether it asks for something that people are to know the reason of.
+    var asksForMore: Bool { !self.modes.isEmpty || !self.tasks.isEmpty || !self.detectors.isEmpty }
+
+    static let longestUsage = 256
+    static let mostTasks = 64
+    static let mostDetectors = 256
+
+    /// The keys of `[App]`.
+    static let keys: [Key<AppFile>] = [
+        Key("Usage", .text, "", "What it wants motion for, as people read it. Whoever asks for more has it.") {
+            (file, words) throws(ValueProblem) in
+            file.usage = try Values.text(words, atMost: AppFile.longestUsage)
+        },
+        Key(
+            "Modes", .words, "",
+            "Modes in which it wants to work in the background: audio, location, bluetooth, fetch, processing, voip, push."
+        ) { (file, words) throws(ValueProblem) in
+            file.modes = WordSet(try Values.list(words, "mode"))
+        },
+        Key("Tasks", .names, "", "Background work that the broker may launch, by name.") {
+            (file, words) throws(ValueProblem) in
+            file.tasks = []
+            for word in words {
+                let name = try Values.name(word)
+                if file.tasks.contains(name) {
+                    throw ValueProblem(
+                        check: .duplicate, place: word.place, message: "'\(name)' stands here twice",
+                        advice: "remove one")
+                }
+                if file.tasks.count == AppFile.mostTasks {
+                    throw ValueProblem(
+                        place: word.place, message: "more than \(AppFile.mostTasks) tasks", advice: "remove some")
+                }
+                file.tasks.append(name)
+            }
+        },
+    ]
+
+    static let examples = [
+        "Usage": "Skips to the next track when you shake the device", "Modes": "audio", "Tasks": "sync tidy-up",
+    ]
+
+    /// The table of the keys of `[App]`, as the documentation has it.
+    package static func keyTable() -> String {
+        var lines = ["| key | value | example | meaning |", "|---|---|---|---|"]
+        for key in self.keys {
+            lines.append("| `\(key.name)` | \(key.type.rawValue) | `\(self.examples[key.name] ?? "")` | \(key.help) |")
+        }
+        return lines.map { $0 + "\n" }.joined()
+    }
+}

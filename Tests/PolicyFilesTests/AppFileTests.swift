@@ -1,0 +1,150 @@
+import Arbitration
+import Glibc
+import Motion
+import Testing
+
+@testable import PolicyFiles
+
+@Suite struct AppFileTests {
+    private func read(
+        _ text: String, name: String = "apps.d/org.example.App.conf"
+    ) -> (file: AppFile?, found: [String], findings: [Finding]) {
+        let (file, findings) = AppFileReader.read(PolicyFile(name: name, text))
+        return (file, findings.map { "\($0.check.rawValue) \($0.place.line):\($0.place.column)" }, findings)
+    }
+
+    @Test func aWholeFile() throws {
+        let (file, found, _) = self.read(
+            """
+            # What it wants.
+            [App]
+            Usage=Skips to the next track when you shake the device
+            Modes=audio
+            Modes=location
+            Tasks=sync tidy-up
+
+            [Detector skip]
+            preset=shake.planar
+            threshold=2.3g
+
+            [Detector bump]
+            when=hypot(x, y) > 4g
+            every=50ms
+            """)
+        #expect(found == [])
+        var wanted = AppFile(id: AppID("org.example.App"))
+        wanted.usage = "Skips to the next track when you shake the device"
+        wanted.modes = WordSet([.audio, .location])
+        wanted.tasks = ["sync", "tidy-up"]
+        wanted.detectors = [
+            DetectorRequest(name: "skip", options: ["preset": .text("shake.planar"), "threshold": .text("2.3g")]),
+            DetectorRequest(name: "bump", options: ["when": .text("hypot(x, y) > 4g"), "every": .text("50ms")]),
+        ]
+        #expect(file == wanted)
+    }
+
+    @Test func anEmptyFileAsksForNothing() {
+        let (file, found, _) = self.read("")
+        #expect(found == [])
+        #expect(file == AppFile(id: AppID("org.example.App")))
+    }
+
+    /// Every complaint has its place; a file with one says nothing.
+    @Test(
+        arguments: [
+            ("[App]\nUsage=x\nModes=audio adio\n", "E001 3:13", "did you mean 'audio'?"),
+            ("[App]\nUsge=x\n", "E001 2:1", "did you mean 'Usage'?"),
+            ("[Ap]\nUsage=x\n", "E001 1:2", "did you mean 'App'?"),
+            ("[App]\nUsage=x\nUsage=y\n", "E002 3:1", "first in line 2"),
+            ("[App]\nUsage=x\n[App]\nModes=audio\n", "E002 3:1", "first in line 1"),
+            ("[App org.example.App]\nUsage=x\n", "E008 1:6", "takes no name here"),
+            ("[App]\nUsage=x\nTasks=sync sync\n", "E002 3:12", "stands here twice"),
+            ("[App]\nModes=audio\n", "E056 1:1", "say in [App] Usage"),
+            ("[Detector d]\npreset=shake\n", "E056 1:1", "say in [App] Usage"),
+            ("[App]\nUsage=x\n[Detector]\npreset=shake\n", "E008 3:2", "write [Detector NAME]"),
+            ("[App]\nUsage=x\n[Detector d]\npreset=shaek\n", "E003 4:8", "shaek"),
+            ("[App]\nUsage=x\n[Detector d]\npreset=shake\ntreshold=2g\n", "E001 5:1", "treshold"),
+            ("[App]\nUsage=x\n[Detector d]\nwhen=x > 2s\n", "E003 4:", "2s"),
+            ("[App]\nUsage=x\n[Detector d]\npreset=shake\npreset=shake\n", "E002 5:1", "first in line 4"),
+            ("nonsense\n", "E008 1:1", ""),
+        ] as [(String, String, String)])
+    func everyComplaintHasItsPlace(_ text: String, _ place: String, _ words: String) throws {
+        let (file, found, findings) = self.read(text)
+        #expect(file == nil)
+        #expect(found.first?.hasPrefix(place) == true, "\(found) \(findings)")
+        #expect("\(findings)".contains(words), "\(findings)")
+    }
+
+    @Test(arguments: ["app.conf", "org.example.App.cfg", "org..App.conf", "1org.example.conf", ".conf"])
+    func theNameIsTheAppsId(_ name: String) {
+        let (file, found, _) = self.read("[App]\nUsage=x\n", name: name)
+        #expect(file == nil && found == ["E055 1:1"])
+    }
+
+    @Test func usageIsNotEndless() {
+        #expect(self.read("[App]\nUsage=\(String(repeating: "x", count: 256))\n").found == [])
+        #expect(self.read("[App]\nUsage=\(String(repeating: "x", count: 257))\n").found == ["E003 2:7"])
+        let tasks = (0...64).map { "t\($0)" }.joined(separator: " ")
+        #expect(self.read("[App]\nUsage=x\nTasks=\(tasks)\n").found.first?.hasPrefix("E003 3:") == true)
+    }
+
+    // MARK: Directories
+
+    private func withDirectories(_ body: (_ first: String, _ second: String) throws -> Void) throws {
+        var template = Array("/tmp/jostle-apps-XXXXXX\0".utf8CString.dropLast())
+        try #require(mkdtemp(&template) != nil)
+        let root = String(decoding: template.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let directories = ["\(root)/a", "\(root)/b"]
+        for directory in directories { try #require(mkdir(directory, 0o755) == 0) }
+        defer {
+            for directory in directories {
+                for name in ["org.example.App", "org.example.Other"] { unlink("\(directory)/\(name).conf") }
+                rmdir(directory)
+            }
+            rmdir(root)
+        }
+        try body(directories[0], directories[1])
+    }
+
+    private func write(_ text: String, _ path: String) throws {
+        let file = try #require(fopen(path, "w"))
+        fputs(text, file)
+        fclose(file)
+    }
+
+    @Test func aLaterDirectoryOverridesAnEarlierOne() throws {
+        try self.withDirectories { first, second in
+            let source = AppSource([first, second])
+            let app = AppID("org.example.App")
+            #expect(source.read(app).file == nil && source.read(app).findings.isEmpty)
+            try self.write("[App]\nUsage=one\n", "\(first)/org.example.App.conf")
+            try self.write("[App]\nUsage=other\n", "\(first)/org.example.Other.conf")
+            #expect(source.read(app).file?.usage == "one")
+            try self.write("[App]\nUsage=two\n", "\(second)/org.example.App.conf")
+            #expect(source.read(app).file?.usage == "two")
+            let all = source.readAll()
+            #expect(all.files.map(\.usage).sorted() == ["other", "two"] && all.findings.isEmpty)
+            // A link to /dev/null takes it away.
+            unlink("\(second)/org.example.App.conf")
+            #expect(symlink("/dev/null", "\(second)/org.example.App.conf") == 0)
+            #expect(source.read(app).file == nil && source.read(app).findings.isEmpty)
+            // Not a path, whatever the name.
+            #expect(source.read(AppID("../../etc/passwd")).file == nil)
+        }
+    }
+
+    // MARK: Documentation
+
+    @Test func theDocumentationHasAllKeys() throws {
+        let path = String(#filePath.dropLast("Tests/PolicyFilesTests/AppFileTests.swift".count)) + "docs/apps.md"
+        let file = try #require(fopen(path, "r"))
+        defer { fclose(file) }
+        var text = ""
+        var line = [CChar](repeating: 0, count: 4_096)
+        while fgets(&line, 4_096, file) != nil {
+            text += String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        }
+        #expect(text.contains(AppFile.keyTable()), "\(AppFile.keyTable())")
+        for key in AppFile.keys { #expect(AppFile.examples[key.name] != nil, "\(key.name)") }
+    }
+}
