@@ -26,6 +26,8 @@ final class LoginLink {
     private var told: Bool?
     /// Counts the times that sessions were asked for: only the last answer counts.
     private var asked: UInt64 = 0
+    /// How many of them have not answered yet: until then nobody knows whether all are locked.
+    private var waiting = 0
 
     /// - Parameter connection: to logind's bus; the broker's own if it is the same.
     init(_ service: BrokerService, on connection: Connection) {
@@ -77,6 +79,7 @@ final class LoginLink {
         if owner != nil { return self.findSessions() }
         // Nobody will say that the system is back.
         self.sessions = [:]
+        self.asked += 1
         if self.service.core.isAsleep { self.service.sleep(false) }
     }
 
@@ -92,8 +95,9 @@ final class LoginLink {
                 return !seat.isEmpty && (isForAll || user == getuid())
             }.map { $0.fields.4 }
             self.sessions = self.sessions.filter { found.contains($0.key) }
+            self.waiting = found.count
             for session in found { self.ask(session, asked) }
-            if found.isEmpty { self.tell() }
+            self.tell()
         }
     }
 
@@ -105,11 +109,13 @@ final class LoginLink {
             guard let self, self.asked == asked else { return }
             let value = try? result.take().read(reply: Value.self)
             self.sessions[session] = value == .boolean(true)
+            self.waiting -= 1
             self.tell()
         }
     }
 
     private func tell() {
+        guard self.waiting == 0 else { return }
         let isLocked = !self.sessions.isEmpty && self.sessions.values.allSatisfy { $0 }
         // Without a session nobody has locked anything, and before the first there is nothing to take back.
         guard isLocked != self.told ?? false else { return }

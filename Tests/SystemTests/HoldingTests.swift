@@ -265,6 +265,24 @@ extension EndToEnd {
             #expect(lines[7].hasPrefix("app ok ") && lines[7].contains("\"again\""))
         }
 
+        /// A broker that has no descriptor left says so to whoever wants one, and goes on.
+        @Test func withoutADescriptorLeftItIsRefused() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let broker = try BackgroundProgram(tool: [
+                "prlimit", "--nofile=48:48", Programs.path(of: "jostle-brokerd"), "--bus", stage.address,
+            ])
+            try Stage.waitUntilServing(broker)
+            let begins = (0..<60).map { "app call \(Self.object) BeginAssertion sa{sv} ['a\($0)',{}]" }
+            let script = try self.start(stage, begins + ["app drop 0", "app drop 0", begins[0]])
+            _ = try script.waitForLine { $0 == "staying" }
+            let lines = script.output.split(separator: "\n").map(String.init)
+            try #require(lines.count == 63, "\(script.output)")
+            #expect(lines[1].hasPrefix("app ok "))
+            #expect(lines[60].contains("LimitsExceeded: no descriptor is left"), "\(lines[60])")
+            #expect(try stage.jostle("apps").stdout.contains(Self.app))
+            #expect(try broker.terminate() == .exited(0))
+        }
+
         // MARK: The client library
 
         @Test func swiftHoldsOneForTheTimeOfAClosure() throws {
