@@ -81,6 +81,13 @@ extension BrokerCore {
 
     // MARK: What there is to see
 
+    /// The sessions of an app, and how they stand.
+    package func sessions(
+        of client: ClientID
+    ) -> [(key: SessionKey, request: SessionRequest, standing: SessionStanding)] {
+        self.arbiter.sessions.sessions(of: client.handle)
+    }
+
     /// What rules see of an app.
     package func facts(_ client: ClientID) -> AppFacts? { self.arbiter.facts(of: client.handle) }
     package func life(_ client: ClientID) -> AppLife? { self.arbiter.life(of: client.handle) }

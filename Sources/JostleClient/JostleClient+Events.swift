@@ -65,6 +65,14 @@ extension JostleClient {
         self.arrived(.caughtUp(last))
     }
 
+    func receivedSession(_ message: borrowing Message) {
+        guard self.isOurs(message),
+            let (name, word, details) = try? message.read(String.self, String.self, [String: Value].self),
+            let change = SessionChange(name, word, details)
+        else { return self.forgeries &+= 1 }
+        self.onSession(change)
+    }
+
     func receivedExpiring(_ message: borrowing Message) {
         guard self.isOurs(message), let (name, remaining) = try? message.read(String.self, UInt64.self) else {
             return self.forgeries &+= 1

@@ -35,9 +35,18 @@ extension JostleClient {
     }
 
     /// Says that the app is at work in a mode: audio, location, bluetooth, fetch, processing, voip or push.
-    public func beginActivity(_ mode: String) throws(JostleError) -> Activity {
+    ///
+    ///     let sound = try client.beginActivity("audio", class: "playback", mixesWithOthers: true)
+    ///
+    /// - Parameter class: a class of sessions that policy has; `onSession` is told how it stands beside those of other apps.
+    /// - Parameter mixesWithOthers: this one mixes, whatever its class does.
+    public func beginActivity(
+        _ mode: String, class name: String? = nil, mixesWithOthers: Bool = false
+    ) throws(JostleError) -> Activity {
+        var options: [String: Value] = [:]
+        if let name { options = ["class": .string(name), "mix-with-others": .boolean(mixesWithOthers)] }
         let descriptor = try self.ask { (connection, target) throws(BusError) in
-            try connection.callAndWait(target, "BeginActivity", mode, [String: Value]()).read(
+            try connection.callAndWait(target, "BeginActivity", mode, options).read(
                 reply: WireDescriptor.self)
         }
         return Activity(mode, try Self.taken(descriptor))

@@ -42,6 +42,8 @@ public final class JostleClient {
     ///
     /// A handler makes no calls of the client's: have it `stop`, and go on after `run`.
     public var onExpiring: (_ assertion: String, _ remaining: Duration) -> Void = { _, _ in }
+    /// Called when one of our sessions stands otherwise beside those of other apps.
+    public var onSession: (SessionChange) -> Void = { _ in }
     /// Called when the broker came back and does not take our detectors any more.
     public var onRefusal: (JostleError) -> Void = { _ in }
 
@@ -98,6 +100,9 @@ public final class JostleClient {
         self.connection.onSignal(InterfaceName.app, "Event") { [unowned self] in self.receivedEvent($0) }
         self.connection.onSignal(InterfaceName.app, "Gap") { [unowned self] in self.receivedGap($0) }
         self.connection.onSignal(InterfaceName.app, "CaughtUp") { [unowned self] in self.receivedCaughtUp($0) }
+        self.connection.onSignal(InterfaceName.app, "SessionChanged") { [unowned self] in
+            self.receivedSession($0)
+        }
         self.connection.onSignal(InterfaceName.app, "AssertionExpiring") { [unowned self] in
             self.receivedExpiring($0)
         }

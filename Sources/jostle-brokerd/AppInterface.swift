@@ -55,6 +55,7 @@ enum AppInterface {
             Property("Usage", .constant) { (client: Client) in client.usage },
             Property("Grants", .never) { (client: Client) in client.grantList },
             Property("Activities", .always) { (client: Client) in client.activityList },
+            Property("Sessions", .never) { (client: Client) in client.sessionList },
             Property("Assertions", .never) { (client: Client) in client.assertionList },
             Property("BackgroundTimeRemaining", .never) { (client: Client) in client.backgroundTimeRemaining },
             Property("Overruns", .never) { (client: Client) in client.life?.overruns ?? 0 },
@@ -83,6 +84,8 @@ enum AppInterface {
             SignalDescription("Gap", ["gap"], GapCodec.Wire.self),
             SignalDescription("CaughtUp", ["mark"], CaughtUpCodec.Wire.self),
             SignalDescription("AssertionExpiring", ["name", "remaining"], String.self, UInt64.self),
+            SignalDescription(
+                "SessionChanged", ["class", "change", "details"], String.self, String.self, [String: Value].self),
         ])
 }
 

@@ -163,8 +163,7 @@ final class BrokerService {
             case .release(let sensor): self.sensors.release(sensor)
             case .deliver(let client, let event): self.deliver(event, to: client)
             case .life(let client, let effect): self.clientsByID[Int(client.index)]?.perform(effect)
-            // Apps see it in their verdicts, and are not told yet.
-            case .session: break
+            case .session(let client, let effect): self.clientsByID[Int(client.index)]?.perform(effect)
             case .mark(let client, let mark): self.deliver(mark, to: client)
             case .persist(let event): self.persist(event)
             case .forget(let event): self.forget(event)

@@ -51,7 +51,7 @@ extension Client {
     }
 
     func beginActivity(_ word: String, _ options: [String: Value], _ call: MethodCall) throws(BusError) {
-        _ = try OptionReader(options, of: "activity", known: [])
+        let session = try SessionRequest(options)
         guard let mode = BackgroundMode.allCases.first(where: { $0.name == word }) else {
             let names = BackgroundMode.allCases.map(\.name)
             let near = Suggestion.nearest(to: word, among: names)
@@ -64,7 +64,7 @@ extension Client {
         self.activities[id] = own
         do throws(Refusal) {
             try self.service.input { (core, now, actions) throws(Refusal) in
-                try core.begin(id, mode, of: self.id, at: now, &actions)
+                try core.begin(id, mode, session, of: self.id, at: now, &actions)
             }
         } catch {
             self.activities[id] = nil

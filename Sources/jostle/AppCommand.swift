@@ -35,6 +35,11 @@ struct AppCommand {
         if !own.lines("Activities").isEmpty {
             self.terminal.print("  at work     \(own.lines("Activities").joined(separator: ", "))")
         }
+        for session in Self.sessions(own) {
+            let share = session.share == 1 ? "" : ", at \(Int((session.share * 100).rounded()))%"
+            self.terminal.print(
+                "  session     \(session.name): \(session.state)\(share)\(session.isSilenced ? ", silenced" : "")")
+        }
         for assertion in Self.assertions(own) {
             let left = assertion.remaining.map { "lasts another \($0.inWords)" } ?? "nothing of it is used"
             self.terminal.print("  assertion   \(printable(assertion.name)): \(left)")
@@ -68,6 +73,16 @@ struct AppCommand {
         line.add("usage", own.text("Usage"))
         line.add("grants", own.lines("Grants"))
         line.add("activities", own.lines("Activities"))
+        line.add(
+            "sessions",
+            Self.sessions(own).map { session in
+                var entry = JSONLine()
+                entry.add("class", session.name)
+                entry.add("state", session.state)
+                entry.add("share", session.share)
+                entry.add("silenced", session.isSilenced)
+                return entry
+            })
         line.add(
             "assertions",
             Self.assertions(own).map { assertion in
@@ -103,6 +118,19 @@ struct AppCommand {
     }
 
     // MARK: What the answers hold
+
+    private static func sessions(
+        _ own: [String: Value]
+    ) -> [(name: String, state: String, share: Double, isSilenced: Bool)] {
+        guard case .array(_, let sessions) = own["Sessions"] else { return [] }
+        return sessions.compactMap { session in
+            guard case .structure(let fields) = session, fields.count == 4, case .string(let name) = fields[0],
+                case .string(let state) = fields[1], case .double(let share) = fields[2],
+                case .boolean(let isSilenced) = fields[3]
+            else { return nil }
+            return (name, state, share, isSilenced)
+        }
+    }
 
     private static func ago(_ time: UInt64) -> String {
         let span = Timestamp(microseconds: Clock.boottime.now()) - Timestamp(microseconds: Int64(clamping: time))

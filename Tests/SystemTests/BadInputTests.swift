@@ -293,6 +293,24 @@ extension EndToEnd {
                     Self.bad(
                         "\(app) BeginActivity sa{sv} ['audio',{'a':V('b',True)}]", Self.invalid, "unknown option 'a'"),
                     Self.bad("\(app) BeginActivity sa{sv} ['audio',{}]", "AccessDenied", "Modes in apps.d"),
+                    Self.bad(
+                        "\(app) BeginActivity sa{sv} ['audio',{'class':V('s','playbak')}]", Self.invalid,
+                        "no class 'playbak'"),
+                    Self.bad(
+                        "\(app) BeginActivity sa{sv} ['audio',{'class':V('s','x'*2**20)}]", Self.invalid,
+                        "no class 'xxx"),
+                    Self.bad(
+                        "\(app) BeginActivity sa{sv} ['audio',{'class':V('d',1.0)}]", Self.invalid,
+                        "class is a text 's'"),
+                    Self.bad(
+                        "\(app) BeginActivity sa{sv} ['audio',{'class':V('s','ambient'),'mix-with-others':V('s','y')}]",
+                        Self.invalid, "mix-with-others is a boolean 'b'"),
+                    Self.bad(
+                        "\(app) BeginActivity sa{sv} ['audio',{'mix-with-others':V('b',True)}]", Self.invalid,
+                        "only a class mixes"),
+                    Self.bad(
+                        "\(app) BeginActivity sa{sv} ['audio',{'class':V('s','playback')}]", "AccessDenied", "Modes in apps.d"),
+                    Self.bad("\(app) SessionChanged", "UnknownMethod"),
                     Self.bad("\(app) AssertionExpiring", "UnknownMethod"),
                     Self.bad("\(app) Event", "UnknownMethod"),
                     // Somebody else's object.

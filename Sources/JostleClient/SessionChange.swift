@@ -1,0 +1,49 @@
+import DBus
+
+/// How a session of ours stands beside those of other apps, from now on.
+public struct SessionChange: Hashable, Sendable {
+    /// What is another than before.
+    public enum Change: Hashable, Sendable {
+        /// It may be heard.
+        case began
+        /// It begins later, when others are done.
+        case waits
+        /// It is silent now, for the sake of another.
+        case interrupted
+        /// Its interruption is over. Without `resume` it would not be heard if it went on.
+        case resumed(resume: Bool)
+        /// It is to be soft, at this share of how loud it would be.
+        case ducked(share: Double)
+        /// It may be as loud as before.
+        case restored
+        /// The screen is locked, and it is not to be heard.
+        case silenced
+        /// The screen is unlocked.
+        case audible
+    }
+
+    /// The class of the session.
+    public let name: String
+    /// What is another than before.
+    public let change: Change
+
+    /// `nil` for what no broker says.
+    init?(_ name: String, _ word: String, _ details: [String: Value]) {
+        self.name = name
+        switch word {
+        case "began": self.change = .began
+        case "waits": self.change = .waits
+        case "interrupted": self.change = .interrupted
+        case "resumed":
+            guard case .boolean(let resume) = details["resume"] else { return nil }
+            self.change = .resumed(resume: resume)
+        case "ducked":
+            guard case .double(let share) = details["share"] else { return nil }
+            self.change = .ducked(share: share)
+        case "restored": self.change = .restored
+        case "silenced": self.change = .silenced
+        case "audible": self.change = .audible
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import Arbitration
+import BrokerCore
+import DBus
+import Protocol
+
+/// How the app's sessions stand beside those of others.
+extension Client {
+    /// Tells the app how one of its sessions stands now. Whose sake it is for is none of its business.
+    func perform(_ effect: SessionEffect) {
+        guard let object = self.object else { return }
+        var details: [String: Value] = [:]
+        if case .resumed(let hint) = effect.change { details["resume"] = .boolean(hint) }
+        if let meeting = effect.change.meeting {
+            details["cell"] = .string(Explanation.cell(meeting.cell))
+            if let ducking = meeting.cell.ducking { details["share"] = .double(ducking.share) }
+        }
+        self.service.bus.signal(from: object.path, InterfaceName.app, "SessionChanged", to: self.uniqueName) {
+            effect.request.name.write(to: &$0)
+            effect.change.name.write(to: &$0)
+            details.write(to: &$0)
+        }
+    }
+
+    /// Class, how it stands, how loud it may be, and whether it is silenced.
+    var sessionList: [Structure<String, String, Double, Bool>] {
+        self.service.core.sessions(of: self.id).map { session in
+            let state =
+                switch session.standing.state {
+                case .playing: "playing"
+                case .interrupted: "interrupted"
+                case .waiting: "waiting"
+                }
+            return Structure(session.request.name, state, session.standing.share, session.standing.isSilenced)
+        }
+    }
+}
+
+extension SessionRequest {
+    /// The session that options ask for; `nil` when they name no class.
+    init?(_ options: [String: Value]) throws(BusError) {
+        let reader = try OptionReader(options, of: "activity", known: ["class", "mix-with-others"])
+        let mixes = try reader.flag("mix-with-others")
+        guard let name = try reader.text("class") else {
+            if mixes != nil { throw .invalidConfiguration("activity: only a class mixes with others") }
+            return nil
+        }
+        self.init(name, mixes: mixes ?? false)
+    }
+}
