@@ -142,7 +142,7 @@ extension EndToEnd {
             let bed = try DeviceBed(stage)
             try bed.perform(DeviceBed.accelerometer())
             let reader = try self.start(stage, bed)
-            let always = try stage.watch("--when", "norm(x, y, z) > 0.5g", "--every", "50ms")
+            let always = try stage.watch("--when", "norm(x, y, z) > 0.5g", "--every", "50ms", "--rest", "0s")
             let long = try stage.watch("--when", "held(norm(x, y, z) > 2g, 1s)", "--every", "50ms")
             _ = try always.nextEvent()
             // True for a while, but not for long enough; then the device is away, and then it is true still.
