@@ -62,7 +62,7 @@ extension EndToEnd {
             Case("apps", "--bus", "here", status: 2, "session, system or a bus address, not 'here'"),
             Case("apps", "--bus", "nonsense:", status: 2, "Unknown address type"),
             Case("watch", "--bus", "nonsense:", "shake", status: 2, "Unknown address type"),
-            Case("demo", "fast", status: 2, "unexpected argument 'fast'"),
+            Case("demo", "fast", status: 2, "there is no act 'fast'"),
             Case("presets", "shak", status: 2, "there is no preset 'shak', did you mean 'shake'?"),
             Case("explain", "0", status: 2, "give an epoch or 'last', not '0'"),
             Case("explain", "lst", status: 2, "give an epoch or 'last', not 'lst'"),
