@@ -43,9 +43,12 @@ extension EndToEnd {
             try stage.property(name, at: Stage.Object.app(Self.app))
         }
 
+        /// The pipes of the broker; other descriptors come and go with its files.
         private func descriptors(_ stage: Stage) throws -> Int {
             let broker = try #require(stage.broker)
-            return try Tool.run(["ls", "/proc/\(broker.pid)/fd"]).stdout.split(separator: "\n").count
+            return try Tool.run(["ls", "-l", "/proc/\(broker.pid)/fd"]).stdout.split(separator: "\n").filter {
+                $0.contains("pipe:")
+            }.count
         }
 
         // MARK: How an assertion ends
