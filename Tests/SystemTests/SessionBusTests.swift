@@ -28,7 +28,11 @@ extension EndToEnd {
 
                     [Interaction playAndRecord record]
                     Action=delay
-                    """)
+                    """,
+                apps: Dictionary(
+                    uniqueKeysWithValues: ["A", "B", "C", "Swift"].map {
+                        ("org.example.\($0)", "[App]\nUsage=Plays what you hear\nModes=audio voip\n")
+                    }))
             return stage
         }
 
