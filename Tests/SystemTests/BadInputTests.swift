@@ -309,7 +309,8 @@ extension EndToEnd {
                         "\(app) BeginActivity sa{sv} ['audio',{'mix-with-others':V('b',True)}]", Self.invalid,
                         "only a class mixes"),
                     Self.bad(
-                        "\(app) BeginActivity sa{sv} ['audio',{'class':V('s','playback')}]", "AccessDenied", "Modes in apps.d"),
+                        "\(app) BeginActivity sa{sv} ['audio',{'class':V('s','playback')}]", "AccessDenied",
+                        "Modes in apps.d"),
                     Self.bad("\(app) SessionChanged", "UnknownMethod"),
                     Self.bad("\(app) AssertionExpiring", "UnknownMethod"),
                     Self.bad("\(app) Event", "UnknownMethod"),
