@@ -341,7 +341,7 @@ extension EndToEnd {
 
         // MARK: Killed
 
-        /// How often to kill the broker: `make test-kills` says 200.
+        /// How often to kill the broker: `make test-kills` says 200, and half as often where it owes events.
         static let kills = ProcessInfo.processInfo.environment["JOSTLE_KILLS"].flatMap(Int.init) ?? 20
 
         /// Killed at any moment under load: what was committed is there, no epoch comes twice, and events come again soon.
