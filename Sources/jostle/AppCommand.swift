@@ -15,9 +15,7 @@ struct AppCommand {
     func run() throws(CommandFailure) {
         let broker = try Service.broker(on: self.bus, self.loop)
         // Says what is wrong with a name that is none, and finds the app behind a unique name.
-        let lately = try broker.read(
-            try broker.call(Path.broker, InterfaceName.broker, "WhyNot", self.app, [String: Value]()),
-            [String: Value].self)
+        let lately = try broker.whyNot(self.app)
         let id = lately.text("app")
         let own = try broker.properties(Path.app(id.isEmpty ? self.app : id), InterfaceName.app)
         if self.isJSON { return self.printJSON(own, lately) }
@@ -56,7 +54,7 @@ struct AppCommand {
                 "  last event  \(printable(last.detector)) \(Self.ago(last.time)), epoch \(last.epoch), peak \(rounded(last.peak))"
             )
         }
-        for denial in Self.denials(lately) {
+        for denial in lately.denials {
             let times = denial.count == 1 ? "once" : "\(denial.count) times"
             self.terminal.print(
                 "  refused     \(denial.reason) \(times), last \(Self.ago(denial.time)), epoch \(denial.epoch)")
@@ -104,16 +102,7 @@ struct AppCommand {
             event.add("peak", last.peak)
             line.add("last_event", event)
         }
-        line.add(
-            "denials",
-            Self.denials(lately).map { denial in
-                var entry = JSONLine()
-                entry.add("reason", denial.reason)
-                entry.add("count", denial.count)
-                entry.add("t_us", denial.time)
-                entry.add("epoch", denial.epoch)
-                return entry
-            })
+        line.add("denials", lately.denials.map(\.json))
         self.terminal.print(line.text)
     }
 
@@ -122,9 +111,8 @@ struct AppCommand {
     private static func sessions(
         _ own: [String: Value]
     ) -> [(name: String, state: String, share: Double, isSilenced: Bool)] {
-        guard case .array(_, let sessions) = own["Sessions"] else { return [] }
-        return sessions.compactMap { session in
-            guard case .structure(let fields) = session, fields.count == 4, case .string(let name) = fields[0],
+        own.structures("Sessions").compactMap { fields in
+            guard fields.count == 4, case .string(let name) = fields[0],
                 case .string(let state) = fields[1], case .double(let share) = fields[2],
                 case .boolean(let isSilenced) = fields[3]
             else { return nil }
@@ -175,16 +163,5 @@ struct AppCommand {
             case .string(let detector) = fields[3], case .double(let peak) = fields[4]
         else { return nil }
         return (epoch, time, detector, peak)
-    }
-
-    private static func denials(
-        _ lately: [String: Value]
-    ) -> [(reason: String, count: UInt64, time: UInt64, epoch: UInt64)] {
-        lately.structures("denials").compactMap { fields in
-            guard fields.count == 4, case .string(let reason) = fields[0], case .uint64(let count) = fields[1],
-                case .uint64(let time) = fields[2], case .uint64(let epoch) = fields[3]
-            else { return nil }
-            return (reason, count, time, epoch)
-        }
     }
 }

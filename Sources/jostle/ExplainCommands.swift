@@ -52,10 +52,7 @@ struct WhyNotCommand {
     let loop: EventLoop
 
     func run() throws(CommandFailure) {
-        let broker = try Service.broker(on: self.bus, self.loop)
-        let answer = try broker.read(
-            try broker.call(Path.broker, InterfaceName.broker, "WhyNot", self.app, [String: Value]()),
-            [String: Value].self)
+        let answer = try Service.broker(on: self.bus, self.loop).whyNot(self.app)
         guard self.isJSON else { return answer.lines("text").forEach { self.terminal.print($0) } }
         self.terminal.print(self.json(answer))
         for detector in answer.rows("detectors") {
@@ -81,19 +78,7 @@ struct WhyNotCommand {
         line.add("last_epoch", answer.count("last-epoch"))
         line.add("silence_us", answer.count("silence"))
         line.add("muted_until_us", answer.count("muted-until"))
-        line.add(
-            "denials",
-            answer.structures("denials").compactMap { fields -> JSONLine? in
-                guard fields.count == 4, case .string(let reason) = fields[0], case .uint64(let count) = fields[1],
-                    case .uint64(let time) = fields[2], case .uint64(let epoch) = fields[3]
-                else { return nil }
-                var denial = JSONLine()
-                denial.add("reason", reason)
-                denial.add("count", count)
-                denial.add("t_us", time)
-                denial.add("epoch", epoch)
-                return denial
-            })
+        line.add("denials", answer.denials.map(\.json))
         return line.text
     }
 }
