@@ -3,21 +3,7 @@ package import Motion
 
 /// What a winning app receives.
 package struct Event: Equatable, Sendable {
-    /// Per app, from 1, rising by one.
-    package var sequence: UInt64
-    package var epoch: UInt64
-    /// The policy that decided, counted from 1.
-    package var generation: UInt64
-    /// The time of the sample that decided.
-    package var time: Timestamp
-    /// The app's own name for the detector.
-    package var detector: String
-    /// The largest value the detector's quantity has had since its condition became true.
-    package var peak: Double
-    /// The samples were made or replayed, not measured now.
-    package var isSimulated: Bool
-    /// A sample that led to it lay at the limit of the sensor's range.
-    package var isClipped: Bool
+    package var content: EventContent
     /// What the rule that decided says about the way to the app.
     package var terms: DeliveryTerms
     /// When it is too old to be of use, in arrival time.
@@ -29,22 +15,21 @@ package struct Event: Equatable, Sendable {
     /// It is on the disk, and outlives the broker.
     package var isPersistent = false
 
-    package init(
-        sequence: UInt64, epoch: UInt64, generation: UInt64, time: Timestamp, detector: String, peak: Double,
-        isSimulated: Bool, isClipped: Bool, terms: DeliveryTerms, ends: Timestamp, answerBy: Timestamp? = nil
-    ) {
-        self.sequence = sequence
-        self.epoch = epoch
-        self.generation = generation
-        self.time = time
-        self.detector = detector
-        self.peak = peak
-        self.isSimulated = isSimulated
-        self.isClipped = isClipped
+    package init(_ content: EventContent, _ terms: DeliveryTerms, ends: Timestamp, answerBy: Timestamp? = nil) {
+        self.content = content
         self.terms = terms
         self.ends = ends
         self.answerBy = answerBy
     }
+
+    package var sequence: UInt64 { self.content.sequence }
+    package var epoch: UInt64 { self.content.epoch }
+    package var generation: UInt64 { self.content.generation }
+    package var time: Timestamp { self.content.time }
+    package var detector: String { self.content.detector }
+    package var peak: Double { self.content.peak }
+    package var isSimulated: Bool { self.content.isSimulated }
+    package var isClipped: Bool { self.content.isClipped }
 
     /// Whether it is kept until the app acknowledges it.
     package var wantsAck: Bool { self.terms.reliability == .ack }

@@ -174,7 +174,7 @@ extension EventQueue {
     package mutating func restore(_ event: Event, at now: Timestamp, _ actions: inout [QueueAction]) {
         var event = event
         // The numbers of an app that has had events since are its own.
-        if event.sequence <= self.lastSequence { event.sequence = self.lastSequence &+ 1 }
+        if event.sequence <= self.lastSequence { event.content.sequence = self.lastSequence &+ 1 }
         event.isPersistent = true
         self.lastSequence = event.sequence
         var kept = KeptEvent(event)

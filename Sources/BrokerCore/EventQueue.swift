@@ -94,10 +94,11 @@ package struct EventQueue: Sendable {
         var ends = now + delivery.terms.lifespan
         // Whose turn is over must not act any more.
         if let answerBy = delivery.answerBy { ends = min(ends, answerBy) }
-        let event = Event(
+        let content = EventContent(
             sequence: self.lastSequence, epoch: delivery.epoch, generation: delivery.generation,
             time: delivery.hit.time, detector: delivery.detector, peak: delivery.hit.peak, isSimulated: isSimulated,
-            isClipped: delivery.hit.isClipped, terms: delivery.terms, ends: ends, answerBy: delivery.answerBy)
+            isClipped: delivery.hit.isClipped)
+        let event = Event(content, delivery.terms, ends: ends, answerBy: delivery.answerBy)
         if self.isOpen, !event.wantsAck, self.waiting.isEmpty, self.lost.isEmpty, self.catchingUp == nil {
             return (event, true)
         }

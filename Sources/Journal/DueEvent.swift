@@ -5,33 +5,15 @@ package import Motion
 package struct DueEvent: Equatable, Sendable {
     package var app: AppID
     package var user: UInt32
-    /// The app's own number for it.
-    package var sequence: UInt64
-    package var epoch: UInt64
-    package var generation: UInt64
-    package var time: Timestamp
-    package var detector: String
-    package var peak: Double
-    package var isSimulated: Bool
-    package var isClipped: Bool
+    package var content: EventContent
     package var terms: DeliveryTerms
     /// When it is too old to be of use, in µs of the wall clock: it outlives boots.
     package var ends: Int64
 
-    package init(
-        app: AppID, user: UInt32, sequence: UInt64, epoch: UInt64, generation: UInt64, time: Timestamp,
-        detector: String, peak: Double, isSimulated: Bool, isClipped: Bool, terms: DeliveryTerms, ends: Int64
-    ) {
+    package init(app: AppID, user: UInt32, _ content: EventContent, _ terms: DeliveryTerms, ends: Int64) {
         self.app = app
         self.user = user
-        self.sequence = sequence
-        self.epoch = epoch
-        self.generation = generation
-        self.time = time
-        self.detector = detector
-        self.peak = peak
-        self.isSimulated = isSimulated
-        self.isClipped = isClipped
+        self.content = content
         self.terms = terms
         self.ends = ends
     }
@@ -46,7 +28,9 @@ package struct DueEvent: Equatable, Sendable {
     }
 
     var key: Key {
-        Key(app: self.app, user: self.user, epoch: self.epoch, time: self.time, detector: self.detector)
+        Key(
+            app: self.app, user: self.user, epoch: self.content.epoch, time: self.content.time,
+            detector: self.content.detector)
     }
 }
 

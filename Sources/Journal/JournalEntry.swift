@@ -20,30 +20,13 @@ package enum JournalEntry: Sendable {
 /// An event that went out, which may be more than once, or that came to its end otherwise.
 package struct JournalEvent: Equatable, Sendable {
     package var app: AppID
-    /// The app's own number for it.
-    package var sequence: UInt64
-    package var epoch: UInt64
-    package var generation: UInt64
-    package var time: Timestamp
-    package var detector: String
-    package var peak: Double
-    package var isSimulated: Bool
+    package var content: EventContent
     /// False when it came to its end and the app has not got it, as far as is known.
     package var isSent: Bool
 
-    package init(
-        app: AppID, sequence: UInt64, epoch: UInt64, generation: UInt64, time: Timestamp, detector: String,
-        peak: Double,
-        isSimulated: Bool, isSent: Bool
-    ) {
+    package init(app: AppID, _ content: EventContent, isSent: Bool) {
         self.app = app
-        self.sequence = sequence
-        self.epoch = epoch
-        self.generation = generation
-        self.time = time
-        self.detector = detector
-        self.peak = peak
-        self.isSimulated = isSimulated
+        self.content = content
         self.isSent = isSent
     }
 }

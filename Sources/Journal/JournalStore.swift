@@ -136,15 +136,15 @@ struct JournalStore: ~Copyable {
 
     private borrowing func insert(_ event: JournalEvent, _ wall: Int64) throws(StoreError) {
         try self.insertEvent.bind(1, self.run)
-        try self.insertEvent.bind(2, event.epoch)
+        try self.insertEvent.bind(2, event.content.epoch)
         try self.insertEvent.bind(3, event.app.description)
-        try self.insertEvent.bind(4, event.sequence)
-        try self.insertEvent.bind(5, event.detector)
-        try self.insertEvent.bind(6, event.time.microseconds)
+        try self.insertEvent.bind(4, event.content.sequence)
+        try self.insertEvent.bind(5, event.content.detector)
+        try self.insertEvent.bind(6, event.content.time.microseconds)
         try self.insertEvent.bind(7, wall)
-        try self.insertEvent.bind(8, event.peak.isNaN ? 0 : event.peak)
-        try self.insertEvent.bind(9, event.generation)
-        try self.insertEvent.bind(10, event.isSimulated)
+        try self.insertEvent.bind(8, event.content.peak.isNaN ? 0 : event.content.peak)
+        try self.insertEvent.bind(9, event.content.generation)
+        try self.insertEvent.bind(10, event.content.isSimulated)
         try self.insertEvent.bind(11, event.isSent)
         try self.insertEvent.run()
     }

@@ -41,11 +41,11 @@ extension StateStore {
     }
 
     private static func bind(_ event: DueEvent, to statement: borrowing Statement) throws(StoreError) {
-        try statement.bind(6, event.sequence)
-        try statement.bind(7, event.generation)
-        try statement.bind(8, event.peak.isNaN ? 0 : event.peak)
-        try statement.bind(9, event.isSimulated)
-        try statement.bind(10, event.isClipped)
+        try statement.bind(6, event.content.sequence)
+        try statement.bind(7, event.content.generation)
+        try statement.bind(8, event.content.peak.isNaN ? 0 : event.content.peak)
+        try statement.bind(9, event.content.isSimulated)
+        try statement.bind(10, event.content.isClipped)
         try statement.bind(11, event.terms.kind.name)
         try statement.bind(12, event.terms.reliability.name)
         try statement.bind(13, event.terms.lifespan.microseconds)
@@ -67,12 +67,11 @@ extension StateStore {
             terms.reliability = reliability
             terms.durability = .persistent
             terms.lifespan = TimeSpan(microseconds: rows.number(12))
-            due.append(
-                DueEvent(
-                    app: AppID(rows.text(1)), user: user, sequence: sequence, epoch: epoch, generation: generation,
-                    time: Timestamp(microseconds: rows.number(3)), detector: rows.text(4), peak: rows.double(7),
-                    isSimulated: rows.number(8) != 0, isClipped: rows.number(9) != 0, terms: terms,
-                    ends: rows.number(13)))
+            let content = EventContent(
+                sequence: sequence, epoch: epoch, generation: generation, time: Timestamp(microseconds: rows.number(3)),
+                detector: rows.text(4), peak: rows.double(7), isSimulated: rows.number(8) != 0,
+                isClipped: rows.number(9) != 0)
+            due.append(DueEvent(app: AppID(rows.text(1)), user: user, content, terms, ends: rows.number(13)))
         }
         return due
     }

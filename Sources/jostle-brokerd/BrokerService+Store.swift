@@ -53,9 +53,7 @@ extension BrokerService {
         let event = stored.event
         let left = self.now { _, now in event.ends - now }
         return DueEvent(
-            app: stored.app, user: stored.user, sequence: event.sequence, epoch: event.epoch,
-            generation: event.generation, time: event.time, detector: event.detector, peak: event.peak,
-            isSimulated: event.isSimulated, isClipped: event.isClipped, terms: event.terms,
+            app: stored.app, user: stored.user, event.content, event.terms,
             ends: Clock.wallClock().addingReportingOverflow(left.microseconds).partialValue)
     }
 
@@ -64,11 +62,7 @@ extension BrokerService {
         let left = due.ends.subtractingReportingOverflow(Clock.wallClock())
         let most = max(0, due.terms.lifespan.microseconds)
         let ends = left.overflow ? now : now + TimeSpan(microseconds: min(max(0, left.partialValue), most))
-        let event = Event(
-            sequence: due.sequence, epoch: due.epoch, generation: due.generation, time: due.time,
-            detector: due.detector, peak: due.peak, isSimulated: due.isSimulated, isClipped: due.isClipped,
-            terms: due.terms, ends: ends)
-        return StoredEvent(app: due.app, user: due.user, event: event)
+        return StoredEvent(app: due.app, user: due.user, event: Event(due.content, due.terms, ends: ends))
     }
 
     private func restore(_ due: [DueEvent]) {
@@ -95,12 +89,7 @@ extension BrokerService {
     /// - Parameter isSent: False for an event that came to its end and that its app has not, as far as is known.
     func keep(_ event: Event, of id: AppID, isSent: Bool) {
         guard let store = self.storeLink?.store else { return }
-        store.keep(
-            .event(
-                JournalEvent(
-                    app: id, sequence: event.sequence, epoch: event.epoch, generation: event.generation,
-                    time: event.time, detector: event.detector, peak: event.peak, isSimulated: event.isSimulated,
-                    isSent: isSent)), at: Clock.wallClock())
+        store.keep(.event(JournalEvent(app: id, event.content, isSent: isSent)), at: Clock.wallClock())
     }
 
     /// The policy in force, as verdicts name it from now on.

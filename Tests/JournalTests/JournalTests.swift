@@ -67,8 +67,10 @@ import Testing
         keeper.store.keep(
             .event(
                 JournalEvent(
-                    app: AppID("org.example.Hard"), sequence: 1, epoch: 1, generation: 1, time: .zero, detector: "d1",
-                    peak: 3, isSimulated: true, isSent: true)), at: 1)
+                    app: AppID("org.example.Hard"),
+                    EventContent(
+                        sequence: 1, epoch: 1, generation: 1, time: .zero, detector: "d1", peak: 3, isSimulated: true,
+                        isClipped: false), isSent: true)), at: 1)
         try keeper.keepAndWait(verdicts(1))
         let rows = try place.sql(
             "journal.db",
