@@ -131,17 +131,7 @@ enum Values {
 
     /// Names of classes, each once.
     static func classNames(_ words: [PlacedText]) throws(ValueProblem) -> [String] {
-        var names: [String] = []
-        for word in words {
-            let name = try self.name(word)
-            if names.contains(name) {
-                throw ValueProblem(
-                    check: .duplicate, place: word.place, message: "'\(word.text)' stands here twice",
-                    advice: "remove one")
-            }
-            names.append(name)
-        }
-        return names
+        try self.distinct(words) { (word) throws(ValueProblem) in try self.name(word) }
     }
 
     /// `5/10 max 60`, or `none`.
@@ -172,9 +162,16 @@ enum Values {
     }
 
     static func list<W: Word>(_ words: [PlacedText], _ what: String) throws(ValueProblem) -> [W] {
-        var list: [W] = []
+        try self.distinct(words) { (word) throws(ValueProblem) in try self.word([word], what) }
+    }
+
+    /// What each word means, none of it twice.
+    private static func distinct<Meaning: Equatable>(
+        _ words: [PlacedText], _ read: (PlacedText) throws(ValueProblem) -> Meaning
+    ) throws(ValueProblem) -> [Meaning] {
+        var list: [Meaning] = []
         for word in words {
-            let found: W = try self.word([word], what)
+            let found = try read(word)
             if list.contains(found) {
                 throw ValueProblem(
                     check: .duplicate, place: word.place, message: "'\(word.text)' stands here twice",

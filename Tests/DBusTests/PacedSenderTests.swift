@@ -51,6 +51,21 @@ extension BusTests {
             }
         }
 
+        /// More peers that do not read than may be asked at once, each with more than it may have.
+        private func stoppedCrowd(
+            on station: Station, _ sender: PacedSender
+        ) throws -> (program: Listener, peers: [PacedSender.Peer]) {
+            let stopped = try Listener(on: station, connections: 80)
+            let peers = stopped.names.map { sender.peer($0) }
+            try stopped.stop()
+            for number in 0..<400 as Range<UInt64> {
+                for peer in peers { _ = self.send(number, sender, to: peer) }
+                try station.loop.runOnce(timeout: 0)
+            }
+            #expect(sender.openPings == PacedSender.pingLimit)
+            return (stopped, peers)
+        }
+
         @Test func aStoppedPeerCostsABoundedAmountAndFlowsAgain() throws {
             let station = try Station()
             let (stopped, healthy) = try (Listener(on: station), Listener(on: station))
@@ -85,17 +100,10 @@ extension BusTests {
 
         @Test func manyStoppedPeersDoNotStarveAHealthyOne() throws {
             let station = try Station()
-            let stopped = try Listener(on: station, connections: 80)
             let healthy = try Listener(on: station)
             let sender = PacedSender(on: station.connection, patience: 100_000)
-            let peers = stopped.names.map { sender.peer($0) }
             let fast = sender.peer(healthy.names[0])
-            try stopped.stop()
-            for number in 0..<400 as Range<UInt64> {
-                for peer in peers { _ = self.send(number, sender, to: peer) }
-                try station.loop.runOnce(timeout: 0)
-            }
-            #expect(sender.openPings == PacedSender.pingLimit)
+            let (stopped, peers) = try self.stoppedCrowd(on: station, sender)
             #expect(peers.count { $0.window.isPingOpen } == PacedSender.pingLimit)
             #expect(peers.allSatisfy { $0.window.unconfirmed <= FlowWindow.limit })
 
@@ -141,17 +149,10 @@ extension BusTests {
         /// When there is no place for a ping, time tells of room.
         @Test func whoCannotBeAskedIsToldOfRoomAllTheSame() throws {
             let station = try Station()
-            let stopped = try Listener(on: station, connections: 80)
             let healthy = try Listener(on: station)
             let sender = PacedSender(on: station.connection, patience: 50_000)
-            let peers = stopped.names.map { sender.peer($0) }
             let fast = sender.peer(healthy.names[0])
-            try stopped.stop()
-            for number in 0..<400 as Range<UInt64> {
-                for peer in peers { _ = self.send(number, sender, to: peer) }
-                try station.loop.runOnce(timeout: 0)
-            }
-            #expect(sender.openPings == PacedSender.pingLimit)
+            let (stopped, _) = try self.stoppedCrowd(on: station, sender)
             var sent: UInt64 = 0
             let all = 3 * UInt64(FlowWindow.limit) / 1_024
             func fill() { while sent < all, self.send(sent, sender, to: fast) { sent += 1 } }
