@@ -39,6 +39,23 @@ package struct AppSettings: Hashable, Sendable {
     package var allowsRenewal = false
     package var wakeQuota: Quota?
     package var mayReportForeground = false
+    /// No refresh task is begun sooner after it was submitted.
+    package var refreshInterval = TimeSpan.seconds(900)
+    /// How long a task may take once it is begun.
+    package var refreshTime = TimeSpan.seconds(30)
+    package var processingTime = TimeSpan.seconds(300)
+    /// How long a task that may begin is put off, so that several begin together.
+    package var taskWindow = TimeSpan.seconds(60)
+    /// How long one waits for a moment at which it disturbs nobody, when that is left to us.
+    package var discretion = TimeSpan.seconds(6 * 3_600)
 
     package init() {}
+
+    /// How long a task may take.
+    package func time(for kind: TaskKind) -> TimeSpan {
+        switch kind {
+        case .refresh: self.refreshTime
+        case .processing: self.processingTime
+        }
+    }
 }

@@ -203,6 +203,31 @@ enum Schema {
             (target, words) throws(ValueProblem) in
             target.mayReportForeground = try Values.flag(words)
         },
+        Key(
+            "RefreshInterval", .time, "15min", "No refresh task is begun sooner after it was submitted.",
+            isForUsers: true
+        ) { (target, words) throws(ValueProblem) in
+            target.refreshInterval = try Values.span(words, Self.spans)
+        },
+        Key("RefreshTime", .time, "30s", "How long a refresh task may take.", isForUsers: true) {
+            (target, words) throws(ValueProblem) in
+            target.refreshTime = try Values.span(words, .milliseconds(100) ... .seconds(86_400))
+        },
+        Key("ProcessingTime", .time, "5min", "How long a processing task may take.", isForUsers: true) {
+            (target, words) throws(ValueProblem) in
+            target.processingTime = try Values.span(words, .milliseconds(100) ... .seconds(86_400))
+        },
+        Key("TaskWindow", .time, "1min", "How long a task that may begin is put off, so that several begin together.") {
+            (target, words) throws(ValueProblem) in
+            target.taskWindow = try Values.span(words, Self.spans)
+        },
+        Key(
+            "Discretion", .time, "6h",
+            "How long a task that is left to the broker's discretion waits for a moment at which the device is idle and "
+                + "not on its battery."
+        ) { (target, words) throws(ValueProblem) in
+            target.discretion = try Values.span(words, Self.spans)
+        },
     ]
 
     /// Makes limits of `settings` that a user set smaller. Keys that are not for users are never among them.
@@ -216,6 +241,9 @@ enum Schema {
         case "WakeQuota": settings.wakeQuota = smaller(settings.wakeQuota, own.wakeQuota)
         case "Cooldown": settings.cooldown = max(settings.cooldown, own.cooldown)
         case "QueueBytes": settings.queueBytes = min(settings.queueBytes, own.queueBytes)
+        case "RefreshInterval": settings.refreshInterval = max(settings.refreshInterval, own.refreshInterval)
+        case "RefreshTime": settings.refreshTime = min(settings.refreshTime, own.refreshTime)
+        case "ProcessingTime": settings.processingTime = min(settings.processingTime, own.processingTime)
         case "Grace": settings.grace = min(settings.grace, own.grace)
         case "AssertionBudget": settings.assertionBudget = min(settings.assertionBudget, own.assertionBudget)
         case "AssertionsPerHour":

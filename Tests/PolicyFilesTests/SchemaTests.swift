@@ -57,7 +57,8 @@ import Testing
         loose.assertionsPerHour = 60
         let values = [
             "Quota": "1/1h", "WakeQuota": "1/1h", "Cooldown": "1h", "QueueBytes": "1", "Grace": "1ms",
-            "AssertionBudget": "1ms", "AssertionsPerHour": "1",
+            "AssertionBudget": "1ms", "AssertionsPerHour": "1", "RefreshInterval": "1h", "RefreshTime": "1s",
+            "ProcessingTime": "1s",
         ]
         for key in Schema.app where key.isForUsers {
             let value = try #require(values[key.name], "\(key.name)")

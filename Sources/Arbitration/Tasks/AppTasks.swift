@@ -1,0 +1,301 @@
+package import Motion
+
+/// The background work of one app: what waits, what is under way, and when the next thing happens.
+///
+/// A value without clock, as `AppLife` is. One task at a time is under way. It is on the disk as begun before the app hears of
+/// it, so that none is begun twice without saying so, whatever crashes.
+package struct AppTasks: Sendable {
+    /// A task that waits.
+    package struct Pending: Equatable, Sendable {
+        package var record: TaskRecord
+        /// Somebody wants it run now, whatever it waits for.
+        package var isForced = false
+
+        package var request: TaskRequest { self.record.request }
+    }
+
+    /// The task that is under way.
+    package struct Operation: Equatable, Sendable {
+        package var record: TaskRecord
+        package var begun: Timestamp
+        package var stage: Stage
+    }
+
+    package enum Stage: Equatable, Sendable {
+        /// Until it is on the disk that it is begun.
+        case keeping
+        /// Until the app is there.
+        case launching
+        /// `warns`: when the app is told that it ends soon; `nil`: it was.
+        case running(ends: AwakeTime, warns: AwakeTime?)
+    }
+
+    package let owner: TaskOwner
+    /// In the order in which they were submitted.
+    package private(set) var pending: [Pending] = []
+    package private(set) var current: Operation?
+    /// The user ended the app, and has not opened it since.
+    package private(set) var isTerminated = false
+    /// What came of the last ones, oldest first.
+    package private(set) var outcomes: [TaskOutcome] = []
+    /// How often the app was brought to run for tasks. Several in a row are one.
+    package private(set) var wakeUps: UInt64 = 0
+    /// Runs in a row that came to nothing.
+    private var failures = 0
+    /// None is begun before this, because the last one came to nothing.
+    private var restsUntil = Timestamp(microseconds: .min)
+
+    /// So often is a task begun at most.
+    package static let mostAttempts: UInt32 = 3
+    package static let mostOutcomes = 8
+    /// How long before the end of its time a task's app is told.
+    static func warning(of time: TimeSpan) -> TimeSpan {
+        min(.seconds(5), TimeSpan(microseconds: time.microseconds / 4))
+    }
+
+    package init(_ owner: TaskOwner) { self.owner = owner }
+
+    /// Whether nothing would be lost with it but what came of its last tasks.
+    package var isSpent: Bool { self.pending.isEmpty && self.current == nil && !self.isTerminated }
+
+    // MARK: What waits
+
+    /// - Parameter declared: What its app file says.
+    package mutating func submit(
+        _ request: TaskRequest, declared: DeclaredTasks, revision: UInt64, at now: TaskMoment,
+        _ settings: AppSettings, into effects: inout [TaskEffect]
+    ) -> TaskRefusal? {
+        let mode = request.kind.mode
+        guard declared.identifiers.contains(request.identifier) else { return .undeclared }
+        guard declared.modes.contains(mode) else { return .undeclaredMode(mode) }
+        guard settings.grants.contains(mode) else { return .ungranted(mode) }
+        let others = self.pending.filter { $0.request.identifier != request.identifier }
+        guard others.count(where: { $0.request.kind == request.kind }) < request.kind.mostPending else {
+            return .tooMany(request.kind)
+        }
+        var request = request
+        switch request.kind {
+        case .refresh: request.earliest = max(request.earliest, now.wall + settings.refreshInterval)
+        case .processing: request.earliest = max(request.earliest, now.wall)
+        }
+        let record = TaskRecord(self.owner, request, revision: revision)
+        self.pending = others + [Pending(record: record)]
+        effects.append(.keep(record))
+        return nil
+    }
+
+    package mutating func cancel(_ identifier: String, into effects: inout [TaskEffect]) -> TaskRefusal? {
+        guard let index = self.pending.firstIndex(where: { $0.request.identifier == identifier }) else {
+            return .unknown
+        }
+        self.pending.remove(at: index)
+        effects.append(.forget(self.owner, identifier: identifier))
+        return nil
+    }
+
+    /// Takes in what was on the disk. One that was begun then was under way when the broker ended.
+    package mutating func restore(_ record: TaskRecord, into effects: inout [TaskEffect]) {
+        let identifier = record.request.identifier
+        // What was submitted meanwhile is newer.
+        let isKnown =
+            self.current?.record.request.identifier == identifier
+            || self.pending.contains { $0.request.identifier == identifier }
+        guard !isKnown else { return }
+        guard record.attempt < Self.mostAttempts else {
+            return effects.append(.forget(self.owner, identifier: identifier))
+        }
+        self.pending.append(Pending(record: record))
+    }
+
+    package mutating func restoreTermination() { self.isTerminated = true }
+
+    /// Has one that waits run now, whatever it waits for. After the one that is under way, should there be one.
+    package mutating func force(_ identifier: String) -> TaskRefusal? {
+        guard let index = self.pending.firstIndex(where: { $0.request.identifier == identifier }) else {
+            return .unknown
+        }
+        guard !self.isTerminated else { return .terminated }
+        self.pending[index].isForced = true
+        return nil
+    }
+
+    /// When a task may be run together with others, and when it is run in any case; `nil`: not as things are.
+    package func times(
+        of task: Pending, _ met: WordSet<TaskNeed>, _ settings: AppSettings
+    ) -> (ready: Timestamp, due: Timestamp)? {
+        let request = task.request
+        guard !self.isTerminated else { return nil }
+        if task.isForced { return (Timestamp(microseconds: .min), Timestamp(microseconds: .min)) }
+        guard request.needs.subtracting(met).isEmpty, settings.grants.contains(request.kind.mode) else { return nil }
+        let window = request.isDiscretionary && !met.isAll ? settings.discretion : settings.taskWindow
+        let end = min(request.earliest + window, max(request.latest ?? Timestamp(microseconds: .max), request.earliest))
+        let ready = request.isDiscretionary && !met.isAll ? end : request.earliest
+        return (max(ready, self.restsUntil), max(end, self.restsUntil))
+    }
+
+    /// When any of them may be run together with others, and when one is in any case; `nil`: not without an input.
+    package func times(_ met: WordSet<TaskNeed>, _ settings: AppSettings) -> (ready: Timestamp, due: Timestamp)? {
+        guard self.current == nil else { return nil }
+        var earliest: (ready: Timestamp, due: Timestamp)?
+        for task in self.pending {
+            guard let times = self.times(of: task, met, settings) else { continue }
+            earliest = (
+                min(earliest?.ready ?? times.ready, times.ready), min(earliest?.due ?? times.due, times.due)
+            )
+        }
+        return earliest
+    }
+
+    // MARK: What is under way
+
+    /// Begins one that is ready. One that is left to our discretion comes along when the app is up anyway.
+    package mutating func begin(
+        revision: UInt64, isUp: Bool, _ met: WordSet<TaskNeed>, at now: TaskMoment, _ settings: AppSettings,
+        into effects: inout [TaskEffect]
+    ) -> Bool {
+        guard self.current == nil, let next = self.next(isUp: isUp, met, at: now, settings) else { return false }
+        var record = self.pending.remove(at: next).record
+        record.attempt += 1
+        record.revision = revision
+        if !isUp { self.wakeUps &+= 1 }
+        self.current = Operation(record: record, begun: now.wall, stage: .keeping)
+        effects.append(.keep(record))
+        return true
+    }
+
+    /// The one to begin: what somebody wants at once, and then the earliest.
+    private func next(
+        isUp: Bool, _ met: WordSet<TaskNeed>, at now: TaskMoment, _ settings: AppSettings
+    ) -> Int? {
+        var best: (index: Int, time: Timestamp)?
+        for (index, task) in self.pending.enumerated() {
+            guard let times = self.times(of: task, met, settings) else { continue }
+            let ready = isUp ? min(times.ready, max(task.request.earliest, self.restsUntil)) : times.ready
+            guard ready <= now.wall, ready < best?.time ?? Timestamp(microseconds: .max) else { continue }
+            best = (index, ready)
+        }
+        return best?.index
+    }
+
+    /// The change is on the disk.
+    package mutating func kept(_ revision: UInt64, into effects: inout [TaskEffect]) {
+        guard let current = self.current, current.stage == .keeping, current.record.revision == revision else { return }
+        self.current?.stage = .launching
+        effects.append(.launch(self.owner, identifier: current.record.request.identifier))
+    }
+
+    /// The app is there.
+    package mutating func up(at now: TaskMoment, _ settings: AppSettings, into effects: inout [TaskEffect]) {
+        guard let current = self.current, current.stage == .launching else { return }
+        let request = current.record.request
+        let time = settings.time(for: request.kind)
+        let ends = now.awake + time
+        self.current?.stage = .running(ends: ends, warns: ends - Self.warning(of: time))
+        self.current?.begun = now.wall
+        effects.append(
+            .run(
+                self.owner,
+                TaskRun(
+                    request.identifier, request.kind, ends: ends, time: time, attempt: current.record.attempt)))
+    }
+
+    /// The app says that it is through with it.
+    package mutating func done(
+        _ isSuccess: Bool, at now: TaskMoment, into effects: inout [TaskEffect]
+    ) -> TaskRefusal? {
+        guard case .running = self.current?.stage else { return .nothingRuns }
+        self.failures = 0
+        self.restsUntil = Timestamp(microseconds: .min)
+        self.end(isSuccess ? .done : .cancelled, at: now, into: &effects)
+        return nil
+    }
+
+    /// The app could not be started, or did not take the task.
+    package mutating func failed(at now: TaskMoment, into effects: inout [TaskEffect]) {
+        switch self.current?.stage {
+        case nil, .keeping: return
+        case .launching, .running: self.fail(.failed, at: now, into: &effects)
+        }
+    }
+
+    /// The app is gone. One that is being brought back is somebody else's concern.
+    package mutating func left(at now: TaskMoment, into effects: inout [TaskEffect]) {
+        switch self.current?.stage {
+        case nil, .keeping, .launching: return
+        case .running: self.fail(.left, at: now, into: &effects)
+        }
+    }
+
+    /// The user ended the app.
+    package mutating func terminate(at now: TaskMoment, into effects: inout [TaskEffect]) {
+        guard !self.isTerminated else { return }
+        self.isTerminated = true
+        effects.append(.terminated(self.owner, true))
+        for index in self.pending.indices { self.pending[index].isForced = false }
+        if self.current != nil { self.end(.terminated, isTriedAgain: true, at: now, into: &effects) }
+    }
+
+    /// The user opened the app.
+    package mutating func open(into effects: inout [TaskEffect]) {
+        guard self.isTerminated else { return }
+        self.isTerminated = false
+        effects.append(.terminated(self.owner, false))
+    }
+
+    // MARK: Time
+
+    /// When something happens to the task under way without an input.
+    package var deadline: AwakeTime? {
+        guard case .running(let ends, let warns) = self.current?.stage else { return nil }
+        return warns ?? ends
+    }
+
+    /// Lets everything happen that is due by now to the task under way.
+    package mutating func pass(to now: TaskMoment, into effects: inout [TaskEffect]) {
+        guard let current = self.current, case .running(let ends, let warns) = current.stage else { return }
+        if ends <= now.awake {
+            self.fail(.silent, at: now, into: &effects)
+        } else if let warns, warns <= now.awake {
+            self.current?.stage = .running(ends: ends, warns: nil)
+            effects.append(
+                .expiring(
+                    self.owner, identifier: current.record.request.identifier, remaining: ends - now.awake))
+        }
+    }
+
+    // MARK: Ends
+
+    /// Ends a task that came to nothing. The app is left alone for a while, the longer the more often that happened.
+    private mutating func fail(_ end: TaskEnd, at now: TaskMoment, into effects: inout [TaskEffect]) {
+        guard let current = self.current else { return }
+        self.restsUntil = now.wall + .seconds(min(60, 1 << min(6, Int64(self.failures))))
+        self.failures += 1
+        // What was told in time that its time is over has had its turn.
+        let isTriedAgain = end != .silent && current.record.attempt < Self.mostAttempts
+        self.end(end, isTriedAgain: isTriedAgain, at: now, into: &effects)
+        if end == .silent { effects.append(.silent(self.owner)) }
+    }
+
+    private mutating func end(
+        _ end: TaskEnd, isTriedAgain: Bool = false, at now: TaskMoment, into effects: inout [TaskEffect]
+    ) {
+        guard let current = self.current else { return }
+        self.current = nil
+        let identifier = current.record.request.identifier
+        // What was submitted since takes its place.
+        let isReplaced = self.pending.contains { $0.request.identifier == identifier }
+        let isKept = isTriedAgain && !isReplaced
+        if isKept {
+            // Before all others: it was submitted before them.
+            self.pending.insert(Pending(record: current.record), at: 0)
+        } else if !isReplaced {
+            effects.append(.forget(self.owner, identifier: identifier))
+        }
+        let outcome = TaskOutcome(
+            identifier: identifier, attempt: current.record.attempt, end: end, begun: current.begun, ended: now.wall,
+            isTriedAgain: isKept)
+        if self.outcomes.count == Self.mostOutcomes { self.outcomes.removeFirst() }
+        self.outcomes.append(outcome)
+        effects.append(.ended(self.owner, outcome))
+    }
+}

@@ -1,0 +1,114 @@
+package import Motion
+
+/// Whose tasks they are: an app of one user, whether it runs or not.
+package struct TaskOwner: Hashable, Comparable, Sendable {
+    package var app: AppID
+    package var user: UInt32
+
+    package init(_ app: AppID, user: UInt32) {
+        self.app = app
+        self.user = user
+    }
+
+    package static func < (a: Self, b: Self) -> Bool { (a.app, a.user) < (b.app, b.user) }
+}
+
+/// What background work is like, which decides how much of it there may be and how long it may take.
+package enum TaskKind: UInt8, Word {
+    /// Short, to have something new to show.
+    case refresh
+    /// Longer, to tidy up or work something out.
+    case processing
+
+    package var name: String {
+        switch self {
+        case .refresh: "refresh"
+        case .processing: "processing"
+        }
+    }
+
+    /// The mode that an app needs for it.
+    package var mode: BackgroundMode {
+        switch self {
+        case .refresh: .fetch
+        case .processing: .processing
+        }
+    }
+
+    /// How many of them may wait for one app.
+    package var mostPending: Int {
+        switch self {
+        case .refresh: 1
+        case .processing: 10
+        }
+    }
+}
+
+/// What a task can wait for besides its time.
+package enum TaskNeed: UInt8, Word {
+    /// Nobody uses the device.
+    case idle
+    /// It does not run on its battery.
+    case power
+
+    package var name: String {
+        switch self {
+        case .idle: "idle"
+        case .power: "power"
+        }
+    }
+}
+
+/// Background work as an app asks for it. Times are of the wall clock: they outlive boots.
+package struct TaskRequest: Equatable, Sendable {
+    /// One of those in its app file.
+    package var identifier: String
+    package var kind: TaskKind
+    package var earliest: Timestamp
+    /// Until when it may be put off to run together with others; `nil`: as long as policy says.
+    package var latest: Timestamp?
+    package var needs: WordSet<TaskNeed>
+    /// Left to the discretion of the broker: it waits for a moment at which it disturbs nobody.
+    package var isDiscretionary: Bool
+
+    package init(
+        _ identifier: String, _ kind: TaskKind, earliest: Timestamp = .zero, latest: Timestamp? = nil,
+        needs: WordSet<TaskNeed> = .none, isDiscretionary: Bool = false
+    ) {
+        self.identifier = identifier
+        self.kind = kind
+        self.earliest = earliest
+        self.latest = latest
+        self.needs = needs
+        self.isDiscretionary = isDiscretionary
+    }
+}
+
+/// A task as it is kept, also on the disk.
+package struct TaskRecord: Equatable, Sendable {
+    package var owner: TaskOwner
+    /// With the times that are in force.
+    package var request: TaskRequest
+    /// How often it was begun, the time that is under way included.
+    package var attempt: UInt32
+    /// Rises with each change: who puts it on the disk says which one is there.
+    package var revision: UInt64
+
+    package init(_ owner: TaskOwner, _ request: TaskRequest, attempt: UInt32 = 0, revision: UInt64 = 0) {
+        self.owner = owner
+        self.request = request
+        self.attempt = attempt
+        self.revision = revision
+    }
+}
+
+/// Both times that tasks go by: the wall clock until they begin, and from then on one that stands still in the system's sleep.
+package struct TaskMoment: Equatable, Sendable {
+    package var wall: Timestamp
+    package var awake: AwakeTime
+
+    package init(wall: Timestamp, awake: AwakeTime) {
+        self.wall = wall
+        self.awake = awake
+    }
+}

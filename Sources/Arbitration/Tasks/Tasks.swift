@@ -1,0 +1,250 @@
+package import Motion
+
+/// The background work of all apps, and when the next of it is due.
+///
+/// Time alone wakes nobody before something is due in any case; then everything begins that may, so that one wake-up of the
+/// device serves them all.
+package struct Tasks: Sendable {
+    private var apps: [AppTasks?] = []
+    private var handles: [TaskOwner: AppHandle] = [:]
+    private var free: [UInt32] = []
+    /// By app, in the wall clock: when one of its tasks is due in any case, and when one may begin together with others.
+    private var due = DeadlineHeap()
+    private var ready = DeadlineHeap()
+    /// By app, in the time that the system is awake: when something happens to the task under way.
+    private var running = DeadlineHeap()
+    private var lastRevision: UInt64 = 0
+    /// What tasks can wait for that is the case.
+    package private(set) var met = WordSet<TaskNeed>.all
+    package private(set) var pendingCount = 0
+
+    /// What policy gives an app.
+    package typealias Settings = (AppID) -> AppSettings
+
+    /// So many wait at most, of all apps.
+    package static let mostPending = 100_000
+    /// Apps that are remembered for nothing but what came of their last tasks.
+    private static let mostSpent = 4_096
+
+    package init() {}
+
+    package subscript(_ owner: TaskOwner) -> AppTasks? {
+        self.handles[owner].flatMap { self.apps[Int($0.index)] }
+    }
+
+    /// Those of all apps, by app.
+    package var all: [AppTasks] { self.handles.keys.sorted().compactMap { self[$0] } }
+
+    // MARK: What waits
+
+    package mutating func submit(
+        _ request: TaskRequest, of owner: TaskOwner, _ declared: DeclaredTasks, at now: TaskMoment,
+        _ settings: Settings, into effects: inout [TaskEffect]
+    ) -> TaskRefusal? {
+        guard !owner.app.isAnonymous else { return .anonymous }
+        guard self.pendingCount < Self.mostPending else { return .full(limit: Self.mostPending) }
+        let revision = self.nextRevision()
+        return self.change(owner, settings, makes: true) { tasks, settings in
+            tasks.submit(request, declared: declared, revision: revision, at: now, settings, into: &effects)
+        } ?? nil
+    }
+
+    package mutating func cancel(
+        _ identifier: String, of owner: TaskOwner, _ settings: Settings, into effects: inout [TaskEffect]
+    ) -> TaskRefusal? {
+        self.change(owner, settings) { tasks, _ in tasks.cancel(identifier, into: &effects) } ?? .unknown
+    }
+
+    /// Takes in what was on the disk when the broker started.
+    package mutating func restore(
+        _ records: [TaskRecord], terminated: [TaskOwner], _ settings: Settings, into effects: inout [TaskEffect]
+    ) {
+        for record in records where self.pendingCount < Self.mostPending {
+            _ = self.change(record.owner, settings, makes: true) { tasks, _ in
+                tasks.restore(record, into: &effects)
+            }
+        }
+        for owner in terminated {
+            _ = self.change(owner, settings, makes: true) { tasks, _ in tasks.restoreTermination() }
+        }
+    }
+
+    /// Has one that waits run now, whatever it waits for.
+    package mutating func force(
+        _ identifier: String, of owner: TaskOwner, at now: TaskMoment, _ settings: Settings,
+        into effects: inout [TaskEffect]
+    ) -> TaskRefusal? {
+        let refusal = self.change(owner, settings) { tasks, _ in tasks.force(identifier) } ?? .unknown
+        if refusal == nil { self.begin(owner, isUp: false, at: now, settings, into: &effects) }
+        return refusal
+    }
+
+    // MARK: What is under way
+
+    /// A change is on the disk.
+    package mutating func kept(
+        _ revision: UInt64, of owner: TaskOwner, _ settings: Settings, into effects: inout [TaskEffect]
+    ) {
+        _ = self.change(owner, settings) { tasks, _ in tasks.kept(revision, into: &effects) }
+    }
+
+    /// An app that a task is to be run in is there.
+    package mutating func up(
+        _ owner: TaskOwner, at now: TaskMoment, _ settings: Settings, into effects: inout [TaskEffect]
+    ) {
+        _ = self.change(owner, settings) { tasks, settings in tasks.up(at: now, settings, into: &effects) }
+    }
+
+    /// An app says that it is through with its task. What else of it is ready follows at once.
+    package mutating func done(
+        _ isSuccess: Bool, of owner: TaskOwner, at now: TaskMoment, _ settings: Settings,
+        into effects: inout [TaskEffect]
+    ) -> TaskRefusal? {
+        let refusal =
+            self.change(owner, settings) { tasks, _ in tasks.done(isSuccess, at: now, into: &effects) }
+            ?? .nothingRuns
+        if refusal == nil { self.goOn(owner, isUp: true, at: now, settings, into: &effects) }
+        return refusal
+    }
+
+    /// An app could not be started, or did not take its task.
+    package mutating func failed(
+        _ owner: TaskOwner, at now: TaskMoment, _ settings: Settings, into effects: inout [TaskEffect]
+    ) {
+        let wasBusy = self[owner]?.current != nil
+        _ = self.change(owner, settings) { tasks, _ in tasks.failed(at: now, into: &effects) }
+        if wasBusy { self.goOn(owner, isUp: false, at: now, settings, into: &effects) }
+    }
+
+    /// An app left the bus.
+    package mutating func left(
+        _ owner: TaskOwner, at now: TaskMoment, _ settings: Settings, into effects: inout [TaskEffect]
+    ) {
+        let wasBusy = self[owner]?.current != nil
+        _ = self.change(owner, settings) { tasks, _ in tasks.left(at: now, into: &effects) }
+        if wasBusy { self.goOn(owner, isUp: false, at: now, settings, into: &effects) }
+    }
+
+    /// An app's user ended it: it runs no task until its user opens it.
+    package mutating func terminate(
+        _ owner: TaskOwner, at now: TaskMoment, _ settings: Settings, into effects: inout [TaskEffect]
+    ) {
+        let wasBusy = self[owner]?.current != nil
+        _ = self.change(owner, settings, makes: true) { tasks, _ in tasks.terminate(at: now, into: &effects) }
+        if wasBusy { effects.append(.rests(owner)) }
+    }
+
+    package mutating func open(_ owner: TaskOwner, _ settings: Settings, into effects: inout [TaskEffect]) {
+        _ = self.change(owner, settings) { tasks, _ in tasks.open(into: &effects) }
+    }
+
+    // MARK: Time, and what else changes
+
+    /// What is the case that tasks can wait for.
+    package mutating func update(_ met: WordSet<TaskNeed>, _ settings: Settings) {
+        guard met != self.met else { return }
+        self.met = met
+        self.review(settings)
+    }
+
+    /// Policy may give other terms now.
+    package mutating func review(_ settings: Settings) {
+        for handle in self.handles.values { self.schedule(handle, settings) }
+    }
+
+    /// When something is due without an input, in the wall clock and in the time that the system is awake.
+    package var deadlines: (wall: Timestamp?, awake: AwakeTime?) {
+        (self.due.first?.time, self.running.first.map { AwakeTime(microseconds: $0.time.microseconds) })
+    }
+
+    /// Lets everything happen that is due by now.
+    package mutating func pass(to now: TaskMoment, _ settings: Settings, into effects: inout [TaskEffect]) {
+        while let first = self.running.first, first.time.microseconds <= now.awake.microseconds,
+            let owner = self.apps[Int(first.app.index)]?.owner
+        {
+            let wasBusy = self[owner]?.current != nil
+            _ = self.change(owner, settings) { tasks, _ in tasks.pass(to: now, into: &effects) }
+            if wasBusy, self[owner]?.current == nil {
+                self.goOn(owner, isUp: false, at: now, settings, into: &effects)
+            }
+        }
+        guard let first = self.due.first, first.time <= now.wall else { return }
+        while let first = self.ready.first, first.time <= now.wall,
+            let owner = self.apps[Int(first.app.index)]?.owner
+        {
+            guard self.begin(owner, isUp: false, at: now, settings, into: &effects) else { break }
+        }
+    }
+
+    // MARK: Inside
+
+    @discardableResult
+    private mutating func begin(
+        _ owner: TaskOwner, isUp: Bool, at now: TaskMoment, _ settings: Settings, into effects: inout [TaskEffect]
+    ) -> Bool {
+        let revision = self.nextRevision()
+        let met = self.met
+        return self.change(owner, settings) { tasks, settings in
+            tasks.begin(revision: revision, isUp: isUp, met, at: now, settings, into: &effects)
+        } ?? false
+    }
+
+    /// Begins what else is ready, or lets the app rest.
+    private mutating func goOn(
+        _ owner: TaskOwner, isUp: Bool, at now: TaskMoment, _ settings: Settings, into effects: inout [TaskEffect]
+    ) {
+        guard self[owner]?.current == nil else { return }
+        if !self.begin(owner, isUp: isUp, at: now, settings, into: &effects) { effects.append(.rests(owner)) }
+    }
+
+    private mutating func nextRevision() -> UInt64 {
+        self.lastRevision &+= 1
+        return self.lastRevision
+    }
+
+    /// Changes what is known of one app, and what is due of it; `nil`: nothing is known.
+    private mutating func change<Result>(
+        _ owner: TaskOwner, _ settings: Settings, makes: Bool = false,
+        _ body: (inout AppTasks, AppSettings) -> Result
+    ) -> Result? {
+        guard let handle = self.handles[owner] ?? (makes ? self.make(owner) : nil) else { return nil }
+        let index = Int(handle.index)
+        guard var tasks = self.apps[index] else { return nil }
+        // Taken out while it changes, so that it is not copied.
+        self.apps[index] = nil
+        self.pendingCount -= tasks.pending.count
+        let result = body(&tasks, settings(owner.app))
+        self.pendingCount += tasks.pending.count
+        self.apps[index] = tasks
+        self.schedule(handle, settings)
+        return result
+    }
+
+    private mutating func schedule(_ handle: AppHandle, _ settings: Settings) {
+        guard let tasks = self.apps[Int(handle.index)] else { return }
+        let times = tasks.times(self.met, settings(tasks.owner.app))
+        let order = UInt64(handle.index)
+        self.due.set(handle, order, to: times?.due)
+        self.ready.set(handle, order, to: times?.ready)
+        self.running.set(handle, order, to: tasks.deadline.map { Timestamp(microseconds: $0.microseconds) })
+    }
+
+    private mutating func make(_ owner: TaskOwner) -> AppHandle {
+        if self.handles.count - self.pendingCount > Self.mostSpent { self.forgetSpent() }
+        let handle = AppHandle(self.free.popLast() ?? UInt32(truncatingIfNeeded: self.apps.count))
+        if Int(handle.index) == self.apps.count { self.apps.append(nil) }
+        self.apps[Int(handle.index)] = AppTasks(owner)
+        self.handles[owner] = handle
+        return handle
+    }
+
+    private mutating func forgetSpent() {
+        // In one order, because handles that become free are given out again.
+        for (owner, handle) in self.handles.sorted(by: { $0.value < $1.value })
+        where self.apps[Int(handle.index)]?.isSpent == true {
+            self.apps[Int(handle.index)] = nil
+            self.handles[owner] = nil
+            self.free.append(handle.index)
+        }
+    }
+}
