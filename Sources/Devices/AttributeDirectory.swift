@@ -53,11 +53,7 @@ struct AttributeDirectory {
 
     func write(_ text: String, to name: String) throws(DeviceProblem) {
         do throws(SystemError) {
-            // SAFETY: the path is a NUL-terminated string for the time of the call.
-            let file = OwnedDescriptor(
-                adopting: try systemCall("open") {
-                    unsafe open(self.path(of: name), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY)
-                })
+            let file = try OwnedDescriptor(opening: self.path(of: name), O_WRONLY | O_TRUNC)
             let raw = file.raw
             let bytes = Array(text.utf8)
             // SAFETY: the array lives until the call returns, and has as many bytes as it says.
@@ -68,21 +64,8 @@ struct AttributeDirectory {
     }
 
     /// The names in a directory below this one, sorted; none when there is no such directory.
-    func names(in directory: String) -> [String] { Self.names(in: self.path(of: directory)) }
-
-    static func names(in path: String) -> [String] {
-        // SAFETY: the path is a NUL-terminated string for the time of the call.
-        guard let stream = unsafe opendir(path) else { return [] }
-        defer { unsafe closedir(stream) }
-        var names: [String] = []
-        while let entry = unsafe readdir(stream) {
-            // SAFETY: the name is NUL-terminated and is copied before the next call.
-            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names.sorted()
+    func names(in directory: String) -> [String] {
+        (try? directoryNames(self.path(of: directory))) ?? []
     }
 }
 
@@ -104,9 +87,7 @@ final class AttributeFile {
 
     private static func open(_ path: String, _ name: String) throws(DeviceProblem) -> OwnedDescriptor {
         do throws(SystemError) {
-            // SAFETY: the path is a NUL-terminated string for the time of the call.
-            return OwnedDescriptor(
-                adopting: try systemCall("open") { unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) })
+            return try OwnedDescriptor(opening: path, O_RDONLY)
         } catch {
             throw DeviceProblem(error, on: name)
         }

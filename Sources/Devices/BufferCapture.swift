@@ -93,9 +93,7 @@ final class BufferCapture {
         self.pace = SensorPace(rate: rate, batchLatency: plan.latency)
         self.bytes = [UInt8](repeating: 0, count: layout.size * max(Self.batch, plan.watermark))
         do throws(SystemError) {
-            // SAFETY: the path is a NUL-terminated string for the time of the call.
-            self.descriptor = OwnedDescriptor(
-                adopting: try systemCall("open") { unsafe open(node, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY) })
+            self.descriptor = try OwnedDescriptor(opening: node, O_RDONLY | O_NONBLOCK)
         } catch {
             throw DeviceProblem(error, on: node)
         }
@@ -146,8 +144,8 @@ final class BufferCapture {
         let attribute = "trigger/current_trigger"
         guard let current = try device.directory.textIfAny(attribute), current.isEmpty else { return }
         let all = "/sys/bus/iio/devices"
-        let number = device.notice.systemName.drop { !$0.isNumber }
-        for trigger in AttributeDirectory.names(in: all) where trigger.hasPrefix("trigger") {
+        let number = device.notice.number
+        for trigger in AttributeDirectory(path: all).names(in: ".") where trigger.hasPrefix("trigger") {
             let name = try? AttributeDirectory(path: "\(all)/\(trigger)").text("name")
             guard let name, name == "\(device.name)-dev\(number)" else { continue }
             return try device.directory.write(name, to: attribute)

@@ -13,6 +13,14 @@ struct DeviceNotice {
     enum Subsystem: String, CaseIterable {
         case iio
         case input
+
+        /// What the names of its devices begin with that can be sensors; a number follows.
+        var prefix: String {
+            switch self {
+            case .iio: "iio:device"
+            case .input: "event"
+            }
+        }
     }
 
     var change: Change
@@ -28,6 +36,9 @@ struct DeviceNotice {
     var nearLevel: String?
     /// udev takes the input device for an accelerometer.
     var isAccelerometer: Bool
+
+    /// Which one of its subsystem it is.
+    var number: Int { Int(self.systemName.dropFirst(self.subsystem.prefix.count)) ?? 0 }
 }
 
 /// Finds devices through udev: those that are there, and those that come and go later.
@@ -98,8 +109,9 @@ final class DeviceFinder {
         guard let search = unsafe udev_enumerate_new(self.udev) else { return [] }
         defer { _ = unsafe udev_enumerate_unref(search) }
         for subsystem in DeviceNotice.Subsystem.allCases {
-            // SAFETY: the search is there; the name is copied.
+            // SAFETY: the search is there; the names are copied.
             _ = unsafe udev_enumerate_add_match_subsystem(search, subsystem.rawValue)
+            _ = unsafe udev_enumerate_add_match_sysname(search, subsystem.prefix + "*")
         }
         _ = unsafe udev_enumerate_scan_devices(search)
         var notices: [DeviceNotice] = []
@@ -123,7 +135,7 @@ final class DeviceFinder {
         guard let subsystem = unsafe self.text(udev_device_get_subsystem(device)).flatMap(DeviceNotice.Subsystem.init),
             let name = unsafe self.text(udev_device_get_sysname(device)),
             let path = unsafe self.text(udev_device_get_syspath(device)),
-            name.hasPrefix(subsystem == .iio ? "iio:device" : "event")
+            name.hasPrefix(subsystem.prefix)
         else { return nil }
         func property(_ key: String) -> String? { unsafe self.text(udev_device_get_property_value(device, key)) }
         return unsafe DeviceNotice(

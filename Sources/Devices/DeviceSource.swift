@@ -136,12 +136,13 @@ package final class DeviceSource: SampleSource {
             self.sink?.paceChanged(real)
             self.changed()
         } catch {
-            self.broke(error)
+            // No reading follows that could fail once more: only the wait for a retry leads on.
+            self.broke(error, isFinal: true)
         }
     }
 
-    private func broke(_ problem: DeviceProblem) {
-        let action = self.life.failed(problem.message, isFinal: problem.isFinal, at: self.now)
+    private func broke(_ problem: DeviceProblem, isFinal: Bool) {
+        let action = self.life.failed(problem.message, isFinal: isFinal, at: self.now)
         guard action != .none else { return }
         self.perform(action)
         self.sink?.gap()
@@ -178,7 +179,7 @@ extension DeviceSource: ReadingSink {
 
     func readingDone() { self.sink?.readingDone() }
 
-    func readingFailed(_ problem: DeviceProblem) { self.broke(problem) }
+    func readingFailed(_ problem: DeviceProblem) { self.broke(problem, isFinal: problem.isFinal) }
 
     func paceChanged(_ pace: SensorPace) {
         self.real = pace

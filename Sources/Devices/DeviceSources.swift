@@ -66,9 +66,7 @@ package final class DeviceSources {
     /// In an order that does not depend on the bus they were found on: so names stay the same from start to start.
     private func takeAll(_ notices: [DeviceNotice]) {
         let order = notices.sorted { a, b in
-            (a.subsystem == .iio ? 0 : 1, Self.number(a), a.path) < (
-                b.subsystem == .iio ? 0 : 1, Self.number(b), b.path
-            )
+            (a.subsystem == .iio ? 0 : 1, a.number, a.path) < (b.subsystem == .iio ? 0 : 1, b.number, b.path)
         }
         for notice in order { self.take(notice) }
     }
@@ -80,10 +78,6 @@ package final class DeviceSources {
             self.vanished(path)
         }
         self.takeAll(notices)
-    }
-
-    private static func number(_ notice: DeviceNotice) -> Int {
-        Int(String(notice.systemName.reversed().prefix { $0.isNumber }.reversed())) ?? 0
     }
 
     private func take(_ notice: DeviceNotice) {
@@ -159,10 +153,11 @@ package final class DeviceSources {
 
     private func vanished(_ path: String) {
         guard let sources = self.present.removeValue(forKey: path) else { return }
+        // First of all: a sensor that lets go must not set the buffer up anew for the others.
+        self.devices.removeValue(forKey: path)?.dismantle()
         for source in sources {
             self.roster.vanished(source.sensor.name)
             source.detach()
         }
-        self.devices.removeValue(forKey: path)?.dismantle()
     }
 }

@@ -60,6 +60,8 @@ final class EvdevSensor: SensorReader {
     func start(at pace: SensorPace) throws(DeviceProblem) -> SensorPace {
         if self.device == nil { self.device = try EvdevDevice(self.node) }
         let rate = min(pace.rate, Self.fastest)
+        if let timer = self.timer, timer.rate == rate { return SensorPace(rate: rate) }
+        self.timer?.cancel()
         self.timer = PollTimer(on: self.loop, rate: rate) { [weak self] in self?.read(at: $0) }
         return SensorPace(rate: rate)
     }
@@ -95,9 +97,7 @@ final class EvdevDevice {
 
     init(_ node: String) throws(DeviceProblem) {
         do throws(SystemError) {
-            // SAFETY: the path is a NUL-terminated string for the time of the call.
-            self.descriptor = OwnedDescriptor(
-                adopting: try systemCall("open") { unsafe open(node, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY) })
+            self.descriptor = try OwnedDescriptor(opening: node, O_RDONLY | O_NONBLOCK)
         } catch {
             throw DeviceProblem(error, on: node)
         }

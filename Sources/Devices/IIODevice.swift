@@ -148,8 +148,7 @@ final class IIODevice {
             for name in self.rateAttributes(of: sensor) where self.directory.has(name) {
                 guard tried.insert(name).inserted else { break }
                 let choice = AttributeText.rates((try self.directory.textIfAny(name + "_available")) ?? "")
-                let rate =
-                    choice.first { $0 * (1 + SensorDescription.rateTolerance) >= wanted } ?? choice.last ?? wanted
+                let rate = SensorDescription.rate(for: wanted, among: choice)
                 if try self.directory.number(name) != rate {
                     try self.directory.write(AttributeText.decimal(rate), to: name)
                 }

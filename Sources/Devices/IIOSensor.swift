@@ -17,7 +17,8 @@ final class IIOSensor: SensorReader {
     }
 
     private(set) var channels: [Channel] = []
-    private var matrix = MountMatrix.identity
+    /// `nil` when its axes are the device's.
+    private var matrix: MountMatrix?
     private var gate = ProximityGate(level: 0)
     private var row: [Double]
 
@@ -60,7 +61,7 @@ final class IIOSensor: SensorReader {
         if self.kind.hasDirection { self.matrix = try self.mountMatrix(&facts) }
         if self.kind == .proximity { self.gate = ProximityGate(level: try self.nearLevel()) }
         facts.rates = try self.device.rates(of: self)
-        if self.matrix.keepsAxes { facts.range = self.range() }
+        if self.matrix?.keepsAxes ?? true { facts.range = self.range() }
         return facts
     }
 
@@ -100,7 +101,7 @@ final class IIOSensor: SensorReader {
     }
 
     /// What udev says comes first: it is how a machine's owner corrects its maker.
-    private func mountMatrix(_ facts: inout SensorFacts) throws(DeviceProblem) -> MountMatrix {
+    private func mountMatrix(_ facts: inout SensorFacts) throws(DeviceProblem) -> MountMatrix? {
         var texts: [(name: String, text: String)] = []
         if self.kind == .accelerometer, let text = self.device.notice.mountMatrix {
             texts.append(("ACCEL_MOUNT_MATRIX", text))
@@ -109,10 +110,10 @@ final class IIOSensor: SensorReader {
             if let text = try self.device.directory.textIfAny(name) { texts.append((name, text)) }
         }
         for (name, text) in texts {
-            if let matrix = MountMatrix(text) { return matrix }
+            if let matrix = MountMatrix(text) { return matrix == .identity ? nil : matrix }
             facts.remarks.append("\(name) is '\(printable(text.prefix(80)))', which is no mount matrix; it is left out")
         }
-        return .identity
+        return nil
     }
 
     private func nearLevel() throws(DeviceProblem) -> Double {
@@ -143,8 +144,9 @@ final class IIOSensor: SensorReader {
 
     /// Reads the attributes at a rate of our own; returns it.
     func poll(at rate: Double, on loop: EventLoop) throws(DeviceProblem) -> Double {
-        self.stopPolling()
         let rate = min(rate, Self.fastestPolling)
+        if let timer = self.timer, timer.rate == rate { return rate }
+        self.stopPolling()
         var files: [AttributeFile] = []
         for channel in self.channels { files.append(try AttributeFile(self.device.directory, channel.attribute)) }
         self.files = files
@@ -180,7 +182,7 @@ final class IIOSensor: SensorReader {
 
     /// Hands on the row that was read.
     func tell(at time: Timestamp) {
-        if self.kind.hasDirection, self.matrix != .identity { self.matrix.turn(&self.row) }
+        self.matrix?.turn(&self.row)
         if self.kind == .proximity { self.row[0] = self.gate.value(self.row[0]) }
         let row = self.row
         self.sink?.reading(at: time, row.span)

@@ -4,7 +4,7 @@ import Motion
 /// Calls at a steady rate, on a grid that does not drift, and leaves out what it could not keep up with.
 final class PollTimer {
     private let loop: EventLoop
-    private let rate: Double
+    let rate: Double
     private let handler: (Timestamp) -> Void
     private let start: Int64
     /// The number of the next call.

@@ -54,8 +54,11 @@ extension SensorDescription {
     package static func kind(of name: String) -> String { String(name.prefix { $0 != "-" }) }
 
     /// The rate the sensor runs at when `rate` is the fastest wanted: its nearest at or above, else its highest.
-    package func rate(for rate: Double) -> Double {
-        self.rates.first { $0 * (1 + Self.rateTolerance) >= rate } ?? self.rates.last ?? rate
+    package func rate(for rate: Double) -> Double { Self.rate(for: rate, among: self.rates) }
+
+    /// The rate nearest at or above the wanted one among those there are, else the highest; any when none are named.
+    package static func rate(for wanted: Double, among rates: [Double]) -> Double {
+        rates.first { $0 * (1 + Self.rateTolerance) >= wanted } ?? rates.last ?? wanted
     }
 
     /// Two rates nearer than this are one rate: rates are often made from a period, and 1 / (1 / 60) is not 60.
