@@ -99,14 +99,8 @@ extension FeatureCensus.Features {
         var mapped: [Int32] = []
         mapped.reserveCapacity(formula.nodes.count)
         for node in formula.nodes {
-            var key = node
-            if node.operation == .channel {
-                key.a = self.channel(named: formula.channels[Int(node.a)])
-            } else {
-                if node.a >= 0 { key.a = mapped[Int(node.a)] }
-                if node.b >= 0 { key.b = mapped[Int(node.b)] }
-                if node.c >= 0 { key.c = mapped[Int(node.c)] }
-            }
+            var key = node.over(mapped)
+            if node.operation == .channel { key.a = self.channel(named: formula.channels[Int(node.a)]) }
             let before = self.nodes[key] ?? (self.indices, 0)
             if before.uses == 0 { self.indices &+= 1 }
             let uses = before.uses + step

@@ -194,11 +194,10 @@ package final class ChildProcess {
                 self.ours = nil
                 self.theirs = nil
             case .null:
-                // SAFETY: the path is a constant.
-                let raw = try systemCall("open") { unsafe open("/dev/null", O_RDWR | O_CLOEXEC) }
-                self.source = raw
+                let null = try OwnedDescriptor(opening: "/dev/null", O_RDWR)
+                self.source = null.raw
                 self.ours = nil
-                self.theirs = OwnedDescriptor(adopting: raw)
+                self.theirs = consume null
             case .pipe:
                 // The child expects descriptors that wait. Each end has a setting of its own.
                 let pipe = try Pipe(isBlocking: true)

@@ -12,9 +12,7 @@ package struct InputFile: ~Copyable {
             self.descriptor = OwnedDescriptor(
                 adopting: try systemCall("fcntl") { fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) })
         } else {
-            // SAFETY: the path is a NUL-terminated string for the time of the call.
-            self.descriptor = OwnedDescriptor(
-                adopting: try systemCall("open") { unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) })
+            self.descriptor = try OwnedDescriptor(opening: path, O_RDONLY)
         }
     }
 

@@ -12,6 +12,16 @@ package struct OwnedDescriptor: ~Copyable, Sendable {
         self.raw = raw
     }
 
+    /// Opens a file, close-on-exec and never as the controlling terminal; `flags` and `mode` are those of `open`.
+    ///
+    /// The corresponding C function is `open`.
+    package init(opening path: String, _ flags: Int32, mode: UInt32 = 0) throws(SystemError) {
+        self.raw = try systemCall("open") {
+            // SAFETY: the path is a NUL-terminated string for the time of the call.
+            unsafe open(path, flags | O_CLOEXEC | O_NOCTTY, mode)
+        }
+    }
+
     /// Gives the descriptor away unclosed.
     package consuming func release() -> Int32 {
         let raw = self.raw

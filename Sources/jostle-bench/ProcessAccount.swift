@@ -33,21 +33,14 @@ enum ProcessAccount {
         return sum
     }
 
-    /// The threads of a process, by their numbers. The corresponding C function is `readdir`.
+    /// The threads of a process, by their numbers.
     private static func threads(of pid: Int32) throws(Failure) -> [Int32] {
         let path = "/proc/\(pid)/task"
-        // SAFETY: the path is NUL-terminated for the call.
-        guard let stream = unsafe opendir(path) else { throw Failure("\(path) cannot be read") }
-        // SAFETY: the stream is ours, and an entry is valid until the next one is read.
-        defer { unsafe closedir(stream) }
-        var threads: [Int32] = []
-        while let entry = unsafe readdir(stream) {
-            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if let thread = Int32(name) { threads.append(thread) }
+        do throws(SystemError) {
+            return try directoryNames(path).compactMap { Int32($0) }
+        } catch {
+            throw Failure("\(path) cannot be read: \(error)")
         }
-        return threads
     }
 
     static func memory(of pid: Int32) throws(Failure) -> Memory {

@@ -83,11 +83,8 @@ final class RecordFile {
     init(_ path: String) throws(Problem) {
         self.path = path
         do throws(SystemError) {
-            self.descriptor = OwnedDescriptor(
-                adopting: try systemCall("open") {
-                    // SAFETY: the path is a NUL-terminated string for the time of the call.
-                    unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0o600)
-                })
+            self.descriptor = try OwnedDescriptor(
+                opening: path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK, mode: 0o600)
         } catch {
             throw Problem(description: "cannot record into \(path): \(error)")
         }

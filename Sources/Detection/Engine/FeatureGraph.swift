@@ -73,11 +73,7 @@ struct FeatureGraph {
                 mapped.append(channels[Int(node.a)])
                 continue
             }
-            var key = node
-            if key.a >= 0 { key.a = mapped[Int(key.a)] }
-            if key.b >= 0 { key.b = mapped[Int(key.b)] }
-            if key.c >= 0 { key.c = mapped[Int(key.c)] }
-            mapped.append(self.insert(key))
+            mapped.append(self.insert(node.over(mapped)))
         }
         return mapped
     }

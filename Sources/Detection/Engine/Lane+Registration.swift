@@ -179,7 +179,7 @@ extension Lane {
         return table
     }
 
-    private mutating func refreshGate(ofTable table: Int) {
+    mutating func refreshGate(ofTable table: Int) {
         let gate = self.owners[table].gate
         if gate >= 0 { self.refresh(gate: Int(gate)) }
     }

@@ -362,7 +362,7 @@ struct Lane {
         for due in self.due {
             let (table, word) = self.wheel.place(of: due)
             self.tables[table].endRests(inWord: word, at: time, repeated: &self.crossed, wheel: &self.wheel)
-            if self.owners[table].gate >= 0 { self.refresh(gate: Int(self.owners[table].gate)) }
+            self.refreshGate(ofTable: table)
         }
         self.due.removeAll(keepingCapacity: true)
         for id in self.crossed { around.hits.add(id, peak: self.peak(of: around.seats[Int(id)])) }

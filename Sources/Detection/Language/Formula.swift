@@ -59,6 +59,16 @@ struct FormulaNode: Hashable, Sendable {
     var r = 0.0
     var s = 0.0
 
+    /// The same with its operands at the places they have elsewhere. The operand of a channel is the channel, and stays.
+    func over(_ places: [Int32]) -> FormulaNode {
+        guard self.operation != .channel else { return self }
+        var node = self
+        if node.a >= 0 { node.a = places[Int(node.a)] }
+        if node.b >= 0 { node.b = places[Int(node.b)] }
+        if node.c >= 0 { node.c = places[Int(node.c)] }
+        return node
+    }
+
     /// The time in µs for which what it remembers matters, where it is given as a time.
     var span: Double? {
         switch self.operation {

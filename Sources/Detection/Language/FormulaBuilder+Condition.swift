@@ -16,13 +16,7 @@ extension FormulaBuilder {
         }
 
         let renamed = self.needed(by: atoms.map(\.node) + [root.measured.node])
-        let nodes = self.nodes.indices.filter { renamed[$0] >= 0 }.map { index -> FormulaNode in
-            var node = self.nodes[index]
-            if node.operation != .channel, node.a >= 0 { node.a = renamed[Int(node.a)] }
-            if node.b >= 0 { node.b = renamed[Int(node.b)] }
-            if node.c >= 0 { node.c = renamed[Int(node.c)] }
-            return node
-        }
+        let nodes = self.nodes.indices.filter { renamed[$0] >= 0 }.map { self.nodes[$0].over(renamed) }
         let partial = Set(atoms.map(\.node)).filter { self.isPartial[Int($0)] }.map { renamed[Int($0)] }.sorted()
         let formula = Formula(
             channels: self.channels, nodes: nodes, quantity: renamed[Int(root.measured.node)],
