@@ -21,7 +21,7 @@ final class DemoCommand {
         self.isJSON = isJSON
         self.terminal = terminal
         self.loop = loop
-        self.stage = DemoStage(on: loop)
+        self.stage = DemoStage(motion: DemoStory.rest, on: loop)
         self.screen = DemoScreen(terminal)
     }
 
@@ -29,10 +29,14 @@ final class DemoCommand {
         stopOnSignals(self.loop) { [self] in self.end(CommandFailure(.no, "stopped before the end")) }
         self.stage.onCollapse = { [self] in self.end(CommandFailure(.no, $0)) }
         defer { self.stage.strike() }
+        try self.stage.open()
         try self.stage.build()
         if !self.isJSON { self.screen.opening() }
         for app in DemoStory.apps {
-            try self.stage.startSubscriber(app) { [self] in self.heard($0, from: app) }
+            try self.stage.startApp(
+                "the \(app.title)", "jostle",
+                ["watch", "shake.planar,threshold=\(app.threshold)g", "--app", app.id, "--json"]
+            ) { [self] in self.heard($0, from: app) }
         }
         try self.loop.wait(until: { self.watching.count == DemoStory.apps.count || self.isDone })
         if let failure { throw failure }
@@ -61,7 +65,7 @@ final class DemoCommand {
     private func putPolicyInForce() throws(CommandFailure) {
         guard let bus = self.stage.bus else { return }
         if !self.isJSON { self.screen.policy(DemoStory.policy) }
-        try self.stage.write(DemoStory.policy)
+        try self.stage.write(policy: DemoStory.policy)
         do throws(BusError) {
             _ = try bus.callAndWait(Self.broker, "Reload")
         } catch {

@@ -5,31 +5,58 @@ import Glibc
 import JostleClient
 import Motion
 
-/// A private bus with both daemons and two subscriber processes on it, for as long as the demo takes.
+/// A private bus with both daemons and some apps on it, for as long as the demo takes.
 ///
 /// Each child dies with us, even when we are killed, and the directory goes with `strike`.
 final class DemoStage {
     private let loop: EventLoop
+    /// The motion that the sensor shows by itself.
+    private let motion: String
     private var directory = ""
-    /// Where the broker looks for policy files; there are none at first, whatever the machine has.
+    /// Where the broker looks for policy and app files, and the bus for programs that it may start; there are none at first,
+    /// whatever the machine has.
     private var policyDirectory: String { "\(self.directory)/policy" }
-    private var policyFile: String { "\(self.policyDirectory)/10-demo.conf" }
+    private var appDirectory: String { "\(self.directory)/apps.d" }
+    private var serviceDirectory: String { "\(self.directory)/services" }
+    /// What outlives the broker; `nil`: nothing does.
+    private var stateDirectory: String?
     private var children: [ChildProcess] = []
     private(set) var bus: Connection?
     /// A child that ended although nobody asked it to.
     var onCollapse: (String) -> Void = { _ in }
     private var isStriking = false
 
-    init(on loop: EventLoop) { self.loop = loop }
+    init(motion: String, on loop: EventLoop) {
+        self.motion = motion
+        self.loop = loop
+    }
+
+    /// Makes room for files. To be called first.
+    ///
+    /// - Parameter keepsState: whether the broker has a journal and a state that outlives it.
+    func open(keepsState: Bool = false) throws(CommandFailure) {
+        var template = Array("\(environmentValue("TMPDIR") ?? "/tmp")/jostle-demo-XXXXXX".utf8CString)
+        // SAFETY: the template is a NUL-terminated array of our own.
+        guard unsafe mkdtemp(&template) != nil else {
+            throw CommandFailure(.no, "cannot make a directory: \(SystemError.last("mkdtemp"))")
+        }
+        self.directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        if keepsState { self.stateDirectory = "\(self.directory)/state" }
+        for path in [self.policyDirectory, self.appDirectory, self.serviceDirectory, self.stateDirectory] {
+            // SAFETY: the path is a NUL-terminated string for the time of the call.
+            guard let path, unsafe mkdir(path, 0o700) != 0 else { continue }
+            throw CommandFailure(.no, "cannot make a directory: \(SystemError.last("mkdir"))")
+        }
+    }
 
     /// Starts the bus and the two daemons, and connects.
     func build() throws(CommandFailure) {
-        try self.makeDirectory()
-        let path = "\(self.directory)/bus"
+        let configuration = "\(self.directory)/bus.conf"
+        try self.write(self.busConfiguration, configuration)
         var address: String?
         let daemon = try self.start(
             "the bus", "dbus-daemon",
-            ["--session", "--nofork", "--nopidfile", "--print-address=1", "--address=unix:path=\(path)"], output: .pipe,
+            ["--config-file=\(configuration)", "--nofork", "--nopidfile", "--print-address=1"], output: .pipe,
             errorOutput: .null)
         try self.read(daemon) { address = address ?? $0 }
         try self.loop.wait(until: { address != nil || self.children.contains { $0.ending != nil } })
@@ -46,44 +73,84 @@ final class DemoStage {
         try self.startDaemons(address, bus)
     }
 
+    /// A session bus that knows no services but ours.
+    private var busConfiguration: String {
+        """
+        <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+         "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+        <busconfig>
+          <type>session</type>
+          <listen>unix:path=\(self.directory)/bus</listen>
+          <servicedir>\(self.serviceDirectory)</servicedir>
+          <policy context="default">
+            <allow send_destination="*"/>
+            <allow receive_type="*"/>
+            <allow own="*"/>
+          </policy>
+        </busconfig>
+        """
+    }
+
     private func startDaemons(_ address: String, _ bus: Connection) throws(CommandFailure) {
         let names = NameWatch(on: bus)
         var owned: Set<String> = []
+        let state = self.stateDirectory.map { ["--state-dir", $0] } ?? ["--no-journal"]
         for (program, arguments, name) in [
-            ("jostle-sensord", ["--source", "synth:\(DemoStory.rest)"], "org.jostle.Sensors1"),
-            ("jostle-brokerd", ["--policy", self.policyDirectory, "--no-journal"], "org.jostle.Broker1"),
+            ("jostle-sensord", ["--source", "synth:\(self.motion)"], "org.jostle.Sensors1"),
+            (
+                "jostle-brokerd", ["--policy", self.policyDirectory, "--apps", self.appDirectory] + state,
+                "org.jostle.Broker1"
+            ),
         ] {
-            guard let path = siblingProgram(program) else {
-                throw CommandFailure(.no, "\(program) is not beside this program")
-            }
             _ = try self.start(
-                program, path, ["--bus", address, "--exit-with-bus", "--log-level", "warning"] + arguments)
+                program, try self.path(of: program),
+                ["--bus", address, "--exit-with-bus", "--log-level", "warning"] + arguments)
             _ = names.follow(name) { owner in if owner != nil { owned.insert(name) } }
         }
         try self.loop.wait(until: { owned.count == 2 || self.children.contains { $0.ending != nil } })
         guard owned.count == 2 else { throw CommandFailure(.no, "a daemon ended before it was ready") }
     }
 
-    /// Starts a subscriber: `jostle watch` under an app id of its own. Its lines come one at a time.
-    func startSubscriber(_ app: DemoStory.App, _ onLine: @escaping (String) -> Void) throws(CommandFailure) {
-        guard let own = siblingProgram("jostle"), case .address(let address) = self.bus?.address else {
-            throw CommandFailure(.no, "this program does not find itself")
+    private func path(of program: String) throws(CommandFailure) -> String {
+        guard let path = siblingProgram(program) else {
+            throw CommandFailure(.no, "\(program) is not beside this program")
+        }
+        return path
+    }
+
+    /// Starts an app: one of our programs, which is told the address of the bus as `--bus`. Its lines come one at a time.
+    func startApp(
+        _ title: String, _ program: String, _ arguments: [String], _ onLine: @escaping (String) -> Void
+    ) throws(CommandFailure) {
+        guard case .address(let address) = self.bus?.address else {
+            throw CommandFailure(.no, "the private bus has no address")
         }
         let child = try self.start(
-            "the \(app.title)", own,
-            [
-                "watch", "shake.planar,threshold=\(app.threshold)g", "--app", app.id, "--json", "--bus", address,
-            ], output: .pipe)
+            title, try self.path(of: program), arguments + ["--bus", address], output: .pipe)
         try self.read(child, onLine)
     }
 
-    /// Writes a policy for the broker to read.
-    func write(_ policy: String) throws(CommandFailure) {
-        let file = try OutputFile(self.policyFile)
+    /// Writes a policy, which the broker reads when it starts or is told to.
+    func write(policy: String) throws(CommandFailure) { try self.write(policy, "\(self.policyDirectory)/10-demo.conf") }
+
+    /// Writes the file of an app, likewise.
+    func write(app: String, _ file: String) throws(CommandFailure) {
+        try self.write(file, "\(self.appDirectory)/\(app).conf")
+    }
+
+    /// Lets the bus start one of our programs, with the arguments, when something calls its name.
+    func write(service name: String, _ program: String, _ arguments: [String]) throws(CommandFailure) {
+        let command = ([try self.path(of: program)] + arguments).joined(separator: " ")
+        try self.write(
+            "[D-BUS Service]\nName=\(name)\nExec=\(command)\n", "\(self.serviceDirectory)/\(name).service")
+    }
+
+    private func write(_ text: String, _ path: String) throws(CommandFailure) {
+        let file = try OutputFile(path)
         do throws(SystemError) {
-            try file.write(Array(policy.utf8))
+            try file.write(Array(text.utf8))
         } catch {
-            throw CommandFailure(.no, "\(self.policyFile): \(error)")
+            throw CommandFailure(.no, "\(path): \(error)")
         }
     }
 
@@ -93,12 +160,16 @@ final class DemoStage {
         self.bus?.close()
         // In the reverse order of starting and one after the other, so that nobody misses its bus.
         for child in self.children.reversed() { self.end(child) }
-        guard !self.directory.isEmpty else { return }
-        // SAFETY: the paths are NUL-terminated strings for the time of the calls.
-        unsafe unlink("\(self.directory)/bus")
-        unsafe unlink(self.policyFile)
-        unsafe rmdir(self.policyDirectory)
-        unsafe rmdir(self.directory)
+        if !self.directory.isEmpty { Self.remove(self.directory) }
+    }
+
+    /// Removes a file, or a directory of ours with all that is in it.
+    private static func remove(_ path: String) {
+        // SAFETY: the path is a NUL-terminated string for the time of the call.
+        guard unsafe Glibc.remove(path) != 0, errno == ENOTEMPTY || errno == EEXIST else { return }
+        for name in (try? directoryNames(path)) ?? [] { self.remove("\(path)/\(name)") }
+        // SAFETY: as above.
+        unsafe rmdir(path)
     }
 
     /// Asks a child to end, and makes it when it does not.
@@ -109,19 +180,6 @@ final class DemoStage {
             let left = deadline - Clock.monotonic.now()
             if left <= 0 { try? child.send(SIGKILL) }
             guard (try? self.loop.runOnce(timeout: max(left, 10_000))) != nil else { return }
-        }
-    }
-
-    private func makeDirectory() throws(CommandFailure) {
-        var template = Array("\(environmentValue("TMPDIR") ?? "/tmp")/jostle-demo-XXXXXX".utf8CString)
-        // SAFETY: the template is a NUL-terminated array of our own.
-        guard unsafe mkdtemp(&template) != nil else {
-            throw CommandFailure(.no, "cannot make a directory: \(SystemError.last("mkdtemp"))")
-        }
-        self.directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        // SAFETY: the path is a NUL-terminated string for the time of the call.
-        guard unsafe mkdir(self.policyDirectory, 0o700) == 0 else {
-            throw CommandFailure(.no, "cannot make a directory: \(SystemError.last("mkdir"))")
         }
     }
 
