@@ -15,6 +15,7 @@ struct StateStore: ~Copyable {
             INSERT INTO epochs VALUES (0, 0, -1);
             """,
             dueTable,
+            taskTables,
         ], isDurable: true, check: { database throws(StoreError) in _ = try StateStore.reservedEpochs(in: database) })
 
     init(_ file: consuming StoreFile) {

@@ -37,6 +37,11 @@ struct Statement: ~Copyable {
         try self.bind(index, Int64(clamping: number))
     }
 
+    borrowing func bind(_ index: Int32, _ number: Int64?) throws(StoreError) {
+        if let number { return try self.bind(index, number) }
+        try self.check(unsafe sqlite3_bind_null(self.handle, index))
+    }
+
     borrowing func bind(_ index: Int32, _ flag: Bool) throws(StoreError) { try self.bind(index, Int64(flag ? 1 : 0)) }
 
     borrowing func bind(_ index: Int32, _ number: Double) throws(StoreError) {

@@ -1,3 +1,4 @@
+package import Arbitration
 import Glibc
 package import Motion
 
@@ -13,6 +14,7 @@ package final class Store {
     private let notify: @Sendable () -> Void
     private var waiting: [UInt64: (Result<JournalAnswer, JournalFailure>) -> Void] = [:]
     private var lastQuestion: UInt64 = 0
+    private var lastTaskChange: UInt64 = 0
     /// The last epoch of which the writer need not be told yet.
     private var quietUntil: UInt64 = .max
 
@@ -115,6 +117,30 @@ package final class Store {
         }
     }
 
+    // MARK: Tasks
+
+    /// Has a task kept as it is now. Each change of tasks has a number; `takeNews` says up to which they are on the disk.
+    package func keep(_ record: TaskRecord) -> UInt64 { self.changeTasks { $0.keep(record, $1) } }
+
+    package func forget(_ owner: TaskOwner, task identifier: String) {
+        _ = self.changeTasks { $0.forget(owner, identifier, $1) }
+    }
+
+    /// Has kept whether the user of an app terminated it.
+    package func keep(_ owner: TaskOwner, isTerminated: Bool) {
+        _ = self.changeTasks { $0.setTerminated(owner, isTerminated, $1) }
+    }
+
+    private func changeTasks(_ body: (inout TaskChanges, UInt64) -> Void) -> UInt64 {
+        self.lastTaskChange &+= 1
+        let number = self.lastTaskChange
+        self.shared.change { queue in
+            body(&queue.tasks, number)
+            return ((), true)
+        }
+        return number
+    }
+
     // MARK: Questions
 
     /// Asks for stored verdicts. The answer comes in some `takeNews`, together with all that was kept before.
@@ -149,6 +175,10 @@ package final class Store {
         case restored([DueEvent])
         /// These are on the disk now.
         case persisted([DueEvent])
+        /// What the broker before us left of tasks, and the apps that their users had terminated.
+        case restoredTasks([TaskRecord], terminated: [TaskOwner])
+        /// The changes of tasks up to this number are on the disk now.
+        case tasksKept(upTo: UInt64)
         /// A file is broken, and stands beside as FILE.broken.
         case setAside(String)
         case failed(String)
@@ -167,6 +197,9 @@ package final class Store {
             case .extended(let end): self.expect(end)
             case .restored(let due): told.append(.restored(due))
             case .persisted(let due): told.append(.persisted(due))
+            case .restoredTasks(let tasks, let terminated):
+                told.append(.restoredTasks(tasks, terminated: terminated))
+            case .tasksKept(let number): told.append(.tasksKept(upTo: number))
             case .setAside(let why): told.append(.setAside(why))
             case .failed(let why): told.append(.failed(why))
             case .recovered: told.append(.recovered)

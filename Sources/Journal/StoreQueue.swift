@@ -1,3 +1,5 @@
+import Arbitration
+
 /// A row that waits to be written.
 struct JournalRow: Sendable {
     let entry: JournalEntry
@@ -24,6 +26,7 @@ struct StoreQueue: Sendable {
     var due = DueChanges()
     /// Due events that are on no disk yet: these, and those that the writer has taken.
     var dueOutstanding = 0
+    var tasks = TaskChanges()
     var isStopping = false
 
     // From the writer.
@@ -46,6 +49,8 @@ struct StoreQueue: Sendable {
         case extended(UInt64)
         case restored([DueEvent])
         case persisted([DueEvent])
+        case restoredTasks([TaskRecord], terminated: [TaskOwner])
+        case tasksKept(upTo: UInt64)
         case setAside(String)
         case failed(String)
         case recovered

@@ -1,3 +1,4 @@
+import Arbitration
 import Glibc
 import Motion
 
@@ -21,6 +22,7 @@ final class StoreWriter {
     private var epochFloor: UInt64?
     private var wantedEpochs: UInt64?
     private var due = DueChanges()
+    private var tasks = TaskChanges()
     /// What was due before us was told.
     private var isRestored = false
     private var isStopping = false
@@ -82,6 +84,7 @@ final class StoreWriter {
             self.takeWork()
             self.reserveEpochs()
             self.changeDue()
+            self.changeTasks()
             self.writeRows()
             self.answerQuestions()
             self.report()
@@ -108,6 +111,7 @@ final class StoreWriter {
             var isReady = queue.isStopping || !queue.questions.isEmpty || (isFailing && now >= self.retryAt)
             if !isFailing {
                 isReady = isReady || queue.epochFloor != nil || queue.wantedEpochs != nil || !queue.due.isEmpty
+                isReady = isReady || !queue.tasks.isEmpty
                 if !queue.rows.isEmpty {
                     isReady = isReady || queue.isUrgent || now >= queue.lingerUntil
                     next = queue.lingerUntil
@@ -144,6 +148,8 @@ final class StoreWriter {
         self.due.merge(queue.due)
         queue.due = DueChanges()
         queue.dueOutstanding = self.due.count
+        self.tasks.merge(queue.tasks)
+        queue.tasks = TaskChanges()
         self.isStopping = queue.isStopping
     }
 
@@ -208,7 +214,9 @@ final class StoreWriter {
     private func openState() throws(StoreError) {
         let store = StateStore(try self.open("state.db", StateStore.kind))
         let reserved = try store.reservedEpochs()
-        if !self.isRestored { self.restore(try store.due()) }
+        if !self.isRestored {
+            self.restore(try store.due(), try store.tasks(), terminated: try store.terminatedApps())
+        }
         self.state = consume store
         guard reserved == 0, let floor = self.epochFloor else { return }
         // It is new, or what was reserved is lost: then the journal has the last ones.
@@ -224,10 +232,15 @@ final class StoreWriter {
     // MARK: What is due
 
     /// Tells what was due before us, at once: apps are about to ask for it.
-    private func restore(_ due: [DueEvent]) {
+    private func restore(_ due: [DueEvent], _ tasks: [TaskRecord], terminated: [TaskOwner]) {
         self.isRestored = true
-        guard !due.isEmpty else { return }
-        self.shared.withLock { $0.news.append(.restored(due)) }
+        guard !due.isEmpty || !tasks.isEmpty || !terminated.isEmpty else { return }
+        self.shared.withLock { queue in
+            if !due.isEmpty { queue.news.append(.restored(due)) }
+            if !tasks.isEmpty || !terminated.isEmpty {
+                queue.news.append(.restoredTasks(tasks, terminated: terminated))
+            }
+        }
         self.notify()
     }
 
@@ -246,6 +259,22 @@ final class StoreWriter {
         }
         let left = self.due.count
         self.shared.withLock { $0.dueOutstanding = $0.due.count + left }
+    }
+
+    // MARK: Tasks
+
+    /// Brings the tasks to the disk, and tells how far that came.
+    private func changeTasks() {
+        guard !self.tasks.isEmpty, self.stateFailure == nil else { return }
+        do throws(StoreError) {
+            if self.state == nil { try self.openState() }
+            try self.state?.change(self.tasks)
+            self.news.append(.tasksKept(upTo: self.tasks.last))
+            self.tasks = TaskChanges()
+        } catch {
+            self.stateFailure = self.put(off: error)
+            if error.code == .broken { self.state = nil }
+        }
     }
 
     // MARK: The journal

@@ -18,6 +18,7 @@ extension BrokerService {
             case .epochs(let block): self.skipEpochs(upTo: block.first)
             case .restored(let due): self.restore(due)
             case .persisted(let due): self.persisted(due)
+            case .restoredTasks, .tasksKept: break
             case .setAside(let why): self.log.error("a broken file is set aside: \(why)")
             case .failed(let why): self.log.error("nothing can be kept on the disk: \(why)")
             case .recovered: self.log.notice("the disk is well again")
