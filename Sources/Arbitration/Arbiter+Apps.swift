@@ -14,12 +14,38 @@ extension Arbiter {
         let facts = AppFacts(
             state: .dead, proof: entrance.proof, isProvenEnough: entrance.isProvenEnough, grants: settings.grants)
         var entry = AppEntry(
-            id: id, order: self.lastOrder, declared: entrance.declared, facts: facts, settings: settings)
+            id: id, order: self.lastOrder, declared: entrance.declared, isConnected: entrance.isConnected, facts: facts,
+            settings: settings)
         if !id.isAnonymous, let ledger = self.retired.removeValue(forKey: id) { entry.ledger = ledger }
         self.apps[Int(app.index)] = entry
         self.lives[app] = AppLife(at: self.arrivalTime)
         if let state = entrance.told { self.lives.tell(app, state) }
         self.place(app, .came, into: &actions)
+    }
+
+    /// Lets an app that exists come to the bus. One that is there already is only known better.
+    mutating func admit(_ app: AppHandle, _ entrance: AppEntrance, into actions: inout [ArbiterAction]) {
+        guard var entry = self.entry(app) else { return }
+        entry.declared = entrance.declared
+        entry.settings = self.settings(for: entry.id, declared: entrance.declared)
+        entry.isConnected = entrance.isConnected
+        entry.facts.proof = entrance.proof
+        entry.facts.isProvenEnough = entrance.isProvenEnough
+        entry.facts.grants = entry.settings.grants
+        self.apps[Int(app.index)] = entry
+        if let state = entrance.told { self.lives.tell(app, state) }
+        self.place(app, .came, into: &actions)
+        self.live(app, into: &actions) { $0.review(at: $2, $1) }
+        self.factsChanged(into: &actions)
+    }
+
+    /// Lets an app leave the bus and go on existing: it is dead, and its detectors stay.
+    mutating func dismiss(_ app: AppHandle, into actions: inout [ArbiterAction]) {
+        guard self.entry(app)?.isConnected == true else { return }
+        self.apps[Int(app.index)]?.isConnected = false
+        self.lives.tell(app, nil)
+        self.place(app, .left, into: &actions)
+        self.factsChanged(into: &actions)
     }
 
     /// Forgets an app and its detectors. What it used of its quota is kept for when it comes back.

@@ -102,7 +102,8 @@ extension Arbiter {
     /// Brings an app to where it is said to be.
     mutating func place(_ app: AppHandle, _ cause: StateCause, into actions: inout [ArbiterAction]) {
         guard let entry = self.entry(app) else { return }
-        let place = self.lives.place(of: app, entry.id, isLocked: self.device.isLocked)
+        let place =
+            entry.isConnected ? self.lives.place(of: app, entry.id, isLocked: self.device.isLocked) : .gone
         self.live(app, into: &actions) { $0.move(to: place, cause, at: $2, $1) }
     }
 

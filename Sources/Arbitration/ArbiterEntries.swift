@@ -6,7 +6,9 @@ struct AppEntry: Sendable {
     /// Rises with each registration: the last word in every comparison.
     let order: UInt64
     /// The modes that its app file asks for.
-    let declared: WordSet<BackgroundMode>
+    var declared: WordSet<BackgroundMode>
+    /// False while it exists without being on the bus.
+    var isConnected: Bool
     var facts: AppFacts
     /// What policy gives it, as far as it asks for it.
     var settings: AppSettings

@@ -5,8 +5,12 @@ package import Motion
 /// There is no other way in, so that whoever records these has recorded all: the same inputs at the same times, with the
 /// same answers to `LastTrue`, give the same actions.
 package enum ArbiterInput: Sendable {
-    /// An app came. The handle must be free.
+    /// An app came, or exists without being on the bus. The handle must be free.
     case app(AppHandle, AppID, AppEntrance)
+    /// An app that exists came to the bus, or is known better than before.
+    case back(AppHandle, AppEntrance)
+    /// An app left the bus and goes on existing, with its detectors.
+    case away(AppHandle)
     /// A single app is said to be in a state, whatever else is the case; `nil`: no more.
     case told(AppHandle, AppState?)
     /// What is said of the foreground.
@@ -56,6 +60,8 @@ extension Arbiter {
         self.arrive(arrival, into: &actions)
         switch input {
         case .app(let app, let id, let entrance): self.add(app, id, entrance, into: &actions)
+        case .back(let app, let entrance): self.admit(app, entrance, into: &actions)
+        case .away(let app): self.dismiss(app, into: &actions)
         case .told(let app, let state): self.tell(app, state, into: &actions)
         case .foreground(let report): self.report(report, into: &actions)
         case .sleep(let begins): self.sleep(begins)

@@ -18,15 +18,18 @@ package struct AppEntrance: Equatable, Sendable {
     package var declared: WordSet<BackgroundMode>
     /// The state that it is said to be in, whatever else is the case.
     package var told: AppState?
+    /// False for an app that exists without being on the bus.
+    package var isConnected: Bool
 
     package init(
         proof: IdentityProof = .name, isProvenEnough: Bool = true, declared: WordSet<BackgroundMode> = .all,
-        told: AppState? = nil
+        told: AppState? = nil, isConnected: Bool = true
     ) {
         self.proof = proof
         self.isProvenEnough = isProvenEnough
         self.declared = declared
         self.told = told
+        self.isConnected = isConnected
     }
 }
 

@@ -2,11 +2,18 @@ package import Arbitration
 package import Detection
 package import Motion
 
-/// One connected app: what it registered and what became of it.
+/// One app: what it registered and what became of it.
 package struct App {
     package let id: AppID
     /// How well it is proven who it is.
-    package let proof: IdentityProof
+    package internal(set) var proof: IdentityProof
+    /// False while it is not on the bus.
+    package internal(set) var isConnected: Bool
+    /// What exists of it also while it is not on the bus, by name; `nil`: nothing does, not even itself.
+    var installed: [String: DetectorRequest]?
+    package var isInstalled: Bool { self.installed != nil }
+    /// It was on the bus.
+    var wasSeen: Bool
     package internal(set) var detectors: [String: InstalledDetector] = [:]
     /// What they cost.
     package internal(set) var census = FeatureCensus()
@@ -21,11 +28,11 @@ package struct App {
     /// Times that it was told of events it does not get.
     package internal(set) var gaps: UInt64 = 0
     package private(set) var lastEvent: Event?
-    /// The user behind the connection.
-    package let user: UInt32
+    /// The user behind the connection; of an app that was never on the bus, whose it is taken to be.
+    package internal(set) var user: UInt32
     /// Which registration this is, counted from 1; no two are the same.
-    package let registration: UInt64
-    package let registered: Timestamp
+    package internal(set) var registration: UInt64
+    package internal(set) var registered: Timestamp
     /// What is due to it.
     package internal(set) var queue: EventQueue
     /// Its queue is among those that are looked after.
@@ -49,10 +56,13 @@ package struct App {
     }
 
     init(
-        id: AppID, proof: IdentityProof, user: UInt32, registration: UInt64, queue: EventQueue, at arrival: Timestamp
+        id: AppID, _ entrance: AppEntrance, user: UInt32, registration: UInt64, queue: EventQueue,
+        at arrival: Timestamp
     ) {
         self.id = id
-        self.proof = proof
+        self.proof = entrance.proof
+        self.isConnected = entrance.isConnected
+        self.wasSeen = entrance.isConnected
         self.user = user
         self.registration = registration
         self.registered = arrival
@@ -95,9 +105,22 @@ package struct InstalledDetector {
     package let request: DetectorRequest
     package internal(set) var effective: CompiledDetector
     package let sensor: String
+    /// The app itself asked for it since it came to the bus.
+    var isOwn: Bool
+
+    /// Whether a request asks for what is at work already. One that stays the same goes on as it is.
+    func isUnchanged(by detector: CompiledDetector, _ request: DetectorRequest) -> Bool {
+        self.request == request || self.effective.isSame(as: detector)
+    }
 }
 
 extension CompiledDetector {
+    /// Whether the same is in force for both, however it was written.
+    func isSame(as other: CompiledDetector) -> Bool {
+        self.sensor == other.sensor && self.preset == other.preset
+            && self.effective.elementsEqual(other.effective) { $0.key == $1.key && $0.value == $1.value }
+    }
+
     /// What rules and rankings see of it.
     func facts(isAvailable: Bool) -> DetectorFacts {
         DetectorFacts(

@@ -128,7 +128,8 @@ extension BrokerCore {
     mutating func tell(_ input: ArbiterInput, at arrival: Timestamp) {
         switch input {
         case .detector, .policy: self.audiences = nil
-        case .app, .told, .foreground, .sleep, .beginAssertion, .endAssertion, .beginActivity, .endActivity, .leave,
+        case .app, .back, .away, .told, .foreground, .sleep, .beginAssertion, .endAssertion, .beginActivity,
+            .endActivity, .leave,
             .removeDetector, .available, .device, .hits, .motion, .rewind, .answer:
             break
         }

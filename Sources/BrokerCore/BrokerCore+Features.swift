@@ -12,7 +12,7 @@ extension BrokerCore {
         for (detector, request) in zip(detectors, requests) {
             let old = self.app(client)?.detectors[request.name]
             // The same request again changes nothing.
-            if let old, old.request == request { continue }
+            if let old, old.isUnchanged(by: detector, request) { continue }
             added.append(detector)
             if let old { replaced.append(old.effective) }
         }

@@ -21,6 +21,10 @@ extension BrokerCore {
                 try self.register(client, app, entrance, user: user, at: arrival, &actions)
             case .leave(let client):
                 self.leave(client, at: arrival, &actions)
+            case .install(let client, let app, let entrance, let requests, let user):
+                try self.install(client, app, entrance, requests, user: user, at: arrival, &actions)
+            case .uninstall(let client):
+                self.uninstall(client, at: arrival, &actions)
             case .addDetectors(let client, let requests):
                 return .effective(try self.addDetectors(client, requests, at: arrival, &actions))
             case .removeDetectors(let client, let names):

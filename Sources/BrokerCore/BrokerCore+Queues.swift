@@ -148,6 +148,23 @@ extension BrokerCore {
 
     // MARK: Coming and going
 
+    /// The queue of an app that came back for another user than the one it was kept for: what was, stays his.
+    ///
+    /// Of an app that was never on the bus nobody knew whose it is: it takes all with it.
+    mutating func passQueue(_ index: Int, to user: UInt32, _ actions: inout [BrokerAction]) {
+        guard let app = self.apps[index], app.user != user else { return }
+        guard app.wasSeen else {
+            for event in app.queue.durableEvents {
+                actions.append(.forget(StoredEvent(app: app.id, user: app.user, event: event)))
+                actions.append(.persist(StoredEvent(app: app.id, user: user, event: event)))
+            }
+            return
+        }
+        self.keepQueue(of: app, &actions)
+        let queue = self.takeQueue(of: app.id, user)
+        self.apps[index]?.queue = queue
+    }
+
     /// The queue of an app that comes: its own, if something was kept for it.
     mutating func takeQueue(of app: AppID, _ user: UInt32) -> EventQueue {
         if !app.isAnonymous, let index = self.absentIndex(of: app, user) { return self.absent.remove(at: index).queue }
@@ -199,11 +216,9 @@ extension BrokerCore {
         let now = self.arbiter.arrivalTime
         let event = self.apps[index]?.take(delivery, isSimulated, at: now, &self.queueActions)
         if let app = self.apps[index], let last = app.lastEvent { self.recent.keep(last, of: app) }
-        if let event {
-            actions.append(.deliver(ClientID(delivery.app.index), event))
-        } else {
-            self.settleQueue(index, &actions)
-        }
+        if let event { return actions.append(.deliver(ClientID(delivery.app.index), event)) }
+        // It waits: for room, or for an app that is suspended or not on the bus. Each event comes by here once, when it is due.
+        self.settleQueue(index, &actions)
     }
 
     /// Gives every queue the size that policy says.

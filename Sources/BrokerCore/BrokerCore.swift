@@ -69,28 +69,49 @@ package struct BrokerCore {
         _ client: ClientID, _ app: AppID, _ entrance: AppEntrance, user: UInt32 = 0, at arrival: Timestamp,
         _ actions: inout [BrokerAction]
     ) throws(Refusal) {
-        let index = Int(client.index)
-        if index < self.apps.count, self.apps[index] != nil { return }
+        if let known = self.app(client) {
+            if known.id == app, !known.isConnected { self.connect(client, entrance, user, at: arrival, &actions) }
+            return
+        }
+        try self.makeApp(client, app, entrance, user, at: arrival)
+        self.perform(&actions)
+    }
+
+    /// Makes an app under a number that is free.
+    mutating func makeApp(
+        _ client: ClientID, _ app: AppID, _ entrance: AppEntrance, _ user: UInt32, at arrival: Timestamp
+    ) throws(Refusal) {
         guard self.appCount < self.limits.apps else {
             throw .limit(name: "apps", value: UInt64(self.limits.apps), message: "too many apps")
         }
+        let index = Int(client.index)
         while self.apps.count <= index { self.apps.append(nil) }
         var app = app
         if app.isAnonymous {
             self.anonymous &+= 1
             app = .anonymous(self.anonymous)
         }
-        self.registrations &+= 1
         self.apps[index] = App(
-            id: app, proof: entrance.proof, user: user, registration: self.registrations,
-            queue: self.takeQueue(of: app, user), at: arrival)
+            id: app, entrance, user: user, registration: self.nextRegistration(), queue: self.takeQueue(of: app, user),
+            at: arrival)
         self.tell(.app(client.handle, app, entrance), at: arrival)
         self.appCount += 1
-        self.perform(&actions)
     }
 
+    mutating func nextRegistration() -> UInt64 {
+        self.registrations &+= 1
+        return self.registrations
+    }
+
+    /// The client left the bus. What is installed of its app stays.
     package mutating func leave(_ client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         guard let app = self.app(client) else { return }
+        if app.installed != nil { return self.disconnect(client, at: arrival, &actions) }
+        self.forget(client, app, at: arrival, &actions)
+    }
+
+    /// Forgets an app, whose number may be used again.
+    mutating func forget(_ client: ClientID, _ app: App, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         // First of all, so that what it leaves goes to others while all is still known.
         self.tell(.leave(client.handle), at: arrival)
         self.perform(&actions)
@@ -119,6 +140,20 @@ package struct BrokerCore {
     package mutating func addDetectors(
         _ client: ClientID, _ requests: [DetectorRequest], at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) -> [EffectiveDetector] {
+        let compiled = try self.add(requests, to: client, isOwn: true, at: arrival, &actions)
+        self.perform(&actions)
+        // Who says what it listens to wants to hear it, and what was kept for it first.
+        self.apps[Int(client.index)]?.queue.listen(at: arrival, &self.queueActions)
+        self.settleQueue(Int(client.index), &actions)
+        self.steer(&actions)
+        return compiled.map { self.effective($0) }
+    }
+
+    /// - Parameter isOwn: The app itself asks for them.
+    mutating func add(
+        _ requests: [DetectorRequest], to client: ClientID, isOwn: Bool, at arrival: Timestamp,
+        _ actions: inout [BrokerAction]
+    ) throws(Refusal) -> [CompiledDetector] {
         guard let app = self.app(client) else { throw .unknownClient }
         try self.checkLimits(requests, of: app)
         var compiled: [CompiledDetector] = []
@@ -135,14 +170,9 @@ package struct BrokerCore {
         try self.checkPaces(compiled)
         try self.count(compiled, requests, of: client)
         for (request, detector) in zip(requests, compiled) {
-            self.install(detector, request, for: client, at: arrival, &actions)
+            self.install(detector, request, for: client, isOwn: isOwn, at: arrival, &actions)
         }
-        self.perform(&actions)
-        // Who says what it listens to wants to hear it, and what was kept for it first.
-        self.apps[Int(client.index)]?.queue.listen(at: arrival, &self.queueActions)
-        self.settleQueue(Int(client.index), &actions)
-        self.steer(&actions)
-        return compiled.map { self.effective($0) }
+        return compiled
     }
 
     package mutating func removeDetectors(
@@ -150,15 +180,19 @@ package struct BrokerCore {
     ) throws(Refusal) {
         guard let app = self.app(client) else { throw .unknownClient }
         for name in names where app.detectors[name] == nil { throw .unknownDetector(name) }
-        for name in names {
-            guard let detector = self.apps[Int(client.index)]?.detectors.removeValue(forKey: name) else { continue }
-            self.tell(.removeDetector(detector.id), at: arrival)
-            self.count(detector.effective, of: client, isGone: true)
-            self.drop(detector)
-            self.discard(client, name, at: arrival, &actions)
-        }
+        for name in names { self.removeDetector(name, of: client, at: arrival, &actions) }
         self.perform(&actions)
         self.steer(&actions)
+    }
+
+    mutating func removeDetector(
+        _ name: String, of client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) {
+        guard let detector = self.apps[Int(client.index)]?.detectors.removeValue(forKey: name) else { return }
+        self.tell(.removeDetector(detector.id), at: arrival)
+        self.count(detector.effective, of: client, isGone: true)
+        self.drop(detector)
+        self.discard(client, name, at: arrival, &actions)
     }
 
     /// Every pace of a sensor costs a little with each sample, whoever asked for it.
@@ -236,14 +270,16 @@ package struct BrokerCore {
     }
 
     private mutating func install(
-        _ detector: CompiledDetector, _ request: DetectorRequest, for client: ClientID, at arrival: Timestamp,
-        _ actions: inout [BrokerAction]
+        _ detector: CompiledDetector, _ request: DetectorRequest, for client: ClientID, isOwn: Bool,
+        at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
         if let old = self.app(client)?.detectors[request.name] {
-            if old.request == request { return }
+            if isOwn { self.apps[Int(client.index)]?.detectors[request.name]?.isOwn = true }
+            // What is the same goes on: the event for which an app was started must not end with its registration.
+            if old.isUnchanged(by: detector, request) { return }
             self.tell(.removeDetector(old.id), at: arrival)
             self.drop(old)
-            self.discard(client, request.name, at: arrival, &actions)
+            if old.isOwn { self.discard(client, request.name, at: arrival, &actions) }
         }
         let id = self.makeDetectorID(DetectorOwner(client: client, sensor: detector.sensor))
         let stream = self.makeStream(for: detector.sensor)
@@ -254,7 +290,7 @@ package struct BrokerCore {
         self.streams[stream].engine.add(detector, as: id, at: arrival)
         self.streams[stream].detectors += 1
         self.apps[Int(client.index)]?.detectors[request.name] = InstalledDetector(
-            id: id, request: request, effective: detector, sensor: detector.sensor)
+            id: id, request: request, effective: detector, sensor: detector.sensor, isOwn: isOwn)
         self.detectorCount += 1
     }
 
@@ -375,7 +411,7 @@ package struct BrokerCore {
     }
 
     /// Claims each sensor at the fastest rate its detectors need, and releases it with the last of them.
-    private mutating func steer(_ actions: inout [BrokerAction]) {
+    mutating func steer(_ actions: inout [BrokerAction]) {
         for index in self.streams.indices {
             guard let change = self.streams[index].steer(self.batchLatency, isPaused: self.isPaused) else { continue }
             switch change {

@@ -18,6 +18,10 @@ package enum BrokerInput: Sendable {
     case register(ClientID, AppID, AppEntrance, user: UInt32)
     /// The client, or the name it registered, left the bus.
     case leave(ClientID)
+    /// These detectors of an app exist also while it is not on the bus, and so does the app; another time, these instead.
+    case install(ClientID, AppID, AppEntrance, [DetectorRequest], user: UInt32)
+    /// Nothing of an app exists any more but what it registers itself while it is on the bus.
+    case uninstall(ClientID)
     case addDetectors(ClientID, [DetectorRequest])
     case removeDetectors(ClientID, [String])
     /// The reader is there and has this sensor.

@@ -82,6 +82,10 @@ package struct EventQueue: Sendable {
     var isKeeping: Bool { !self.waiting.isEmpty || !self.unacknowledged.isEmpty }
     package var unacknowledgedCount: Int { self.unacknowledged.count }
     package var waitingCount: Int { self.waiting.count }
+    /// What is to outlive the broker.
+    var durableEvents: [Event] {
+        (self.unacknowledged + self.waiting.all).filter(\.isDurable).map(\.event)
+    }
     var isOpen: Bool { self.isSubscribed && self.isReachable && !self.isHeld }
 
     // MARK: Coming in

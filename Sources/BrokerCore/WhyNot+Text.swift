@@ -6,7 +6,9 @@ extension WhyNot {
     package var lines: [String] {
         let facts = self.facts
         let name = self.app.id.isAnonymous ? "a client without a name" : self.app.id.name
-        var lines = ["\(name)  \(facts.state.name), registered \(Self.ago(self.now - self.app.registered))"]
+        let registered =
+            self.app.isConnected ? "registered \(Self.ago(self.now - self.app.registered))" : "not on the bus"
+        var lines = ["\(name)  \(facts.state.name), \(registered)"]
         if let event = self.app.lastEvent {
             lines.append("  its last event came \(Self.ago(self.silence)), epoch \(event.epoch)")
         } else {

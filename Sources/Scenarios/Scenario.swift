@@ -18,8 +18,12 @@ package struct Scenario: Equatable, Sendable {
     }
 
     package enum Event: Equatable, Sendable {
-        /// An app comes.
+        /// An app comes, or exists without being on the bus.
         case app(AppID, AppEntrance)
+        /// An app that exists comes to the bus.
+        case back(AppID, AppEntrance)
+        /// An app leaves the bus and goes on existing, with its detectors.
+        case away(AppID)
         case detector(AppID, DetectorFacts)
         case removeDetector(AppID, String)
         /// The sensor of a detector comes or goes.
@@ -103,7 +107,8 @@ package struct Scenario: Equatable, Sendable {
 
     /// What can happen, as the second word of a line.
     package static let verbs: [String] = [
-        "app", "detector", "remove", "available", "state", "foreground", "activity", "assertion", "locked", "sleep",
+        "app", "back", "away", "detector", "remove", "available", "state", "foreground", "activity", "assertion",
+        "locked", "sleep",
         "power", "clock", "hit", "consume", "pass", "leave", "policy", "end",
     ]
     /// What only a broker can write down.
@@ -130,7 +135,8 @@ extension Scenario.Event {
         case .locked, .power, .clock: .device
         case .hit: .motion
         case .policy: .policy
-        case .app, .state, .foreground, .activity, .assertion, .sleep, .detector, .removeDetector, .available, .answer,
+        case .app, .back, .away, .state, .foreground, .activity, .assertion, .sleep, .detector, .removeDetector,
+            .available, .answer,
             .leave, .motion, .rewind, .lastTrue, .end:
             nil
         }

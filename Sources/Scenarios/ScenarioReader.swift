@@ -227,6 +227,8 @@ private struct LineReader {
         let verb = try self.next("what happens")
         switch verb.text {
         case "app": return .app(try self.app(), try self.entrance())
+        case "back": return .back(try self.app(), try self.entrance())
+        case "away": return .away(try self.app())
         case "detector": return try self.detector()
         case "remove": return .removeDetector(try self.app(), try self.name("a detector"))
         case "available":
@@ -301,10 +303,11 @@ private struct LineReader {
 
     private mutating func entrance() throws(ScenarioProblem) -> AppEntrance {
         var entrance = AppEntrance()
-        let options = try self.options(["state", "proof", "proven", "modes"])
+        let options = try self.options(["state", "proof", "proven", "connected", "modes"])
         if let value = options["state"] { entrance.told = try self.word(value, "state") }
         if let value = options["proof"] { entrance.proof = try self.word(value, "proof") }
         if let value = options["proven"] { entrance.isProvenEnough = try self.flag(value) }
+        if let value = options["connected"] { entrance.isConnected = try self.flag(value) }
         if let value = options["modes"] { entrance.declared = try self.modes(value) }
         return entrance
     }

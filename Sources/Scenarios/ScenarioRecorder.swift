@@ -106,7 +106,7 @@ package struct ScenarioRecorder: Sendable {
         case .lastTrue(_, _, let time): return fits(time)
         case .detector(_, let facts): return fits(facts.rest) && facts.rest >= .zero
         case .assertion(_, .begin(_, let warning, _)): return fits(warning) && warning >= .zero
-        case .app, .removeDetector, .available, .state, .foreground, .activity, .assertion(_, .end),
+        case .app, .back, .away, .removeDetector, .available, .state, .foreground, .activity, .assertion(_, .end),
             .assertion(_, .renew), .locked, .sleep, .power, .clock, .answer, .leave, .policy, .end:
             return true
         }
@@ -121,6 +121,8 @@ package struct ScenarioRecorder: Sendable {
         case .app(let app, let id, let entrance):
             self.apps[app] = App(id: id)
             return [.app(id, entrance)]
+        case .back(let app, let entrance): return self.apps[app].map { [.back($0.id, entrance)] } ?? []
+        case .away(let app): return self.apps[app].map { [.away($0.id)] } ?? []
         case .told(let app, let state): return self.apps[app].map { [.state($0.id, state)] } ?? []
         case .foreground(let report): return [.foreground(report)]
         case .sleep(let begins): return [.sleep(begins)]

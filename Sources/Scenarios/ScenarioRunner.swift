@@ -141,6 +141,8 @@ package struct ScenarioRunner {
             self.apps[id] = handle
             self.ids[handle] = id
             self.tell(.app(handle, id, entrance))
+        case .back(let id, let entrance): if let app = self.apps[id] { self.tell(.back(app, entrance)) }
+        case .away(let id): if let app = self.apps[id] { self.tell(.away(app)) }
         case .state(let id, let state): if let app = self.apps[id] { self.tell(.told(app, state)) }
         case .foreground(let report): self.tell(.foreground(report))
         case .activity(let id, let mode, let isRunning, let number, let session):
@@ -269,7 +271,8 @@ package struct ScenarioRunner {
         case .locked(let isLocked): self.device.isLocked = isLocked
         case .power(let power): self.device.power = power
         case .clock(let minute): self.device.minuteOfWeek = minute
-        case .app, .detector, .removeDetector, .available, .state, .foreground, .activity, .assertion, .sleep, .hit,
+        case .app, .back, .away, .detector, .removeDetector, .available, .state, .foreground, .activity, .assertion,
+            .sleep, .hit,
             .answer, .leave, .policy, .motion, .rewind, .lastTrue, .end:
             break
         }

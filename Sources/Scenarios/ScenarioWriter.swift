@@ -46,6 +46,8 @@ extension Scenario.Event: CustomStringConvertible {
     package var description: String {
         switch self {
         case .app(let id, let entrance): return "app \(id) \(Self.text(entrance))"
+        case .back(let id, let entrance): return "back \(id) \(Self.text(entrance))"
+        case .away(let id): return "away \(id)"
         case .detector(let id, let facts): return "detector \(id) \(Self.text(facts))"
         case .removeDetector(let id, let name): return "remove \(id) \(Scenario.word(name))"
         case .available(let id, let name, let isAvailable):
@@ -89,6 +91,7 @@ extension Scenario.Event: CustomStringConvertible {
         var words = ["proof=\(entrance.proof.name)"]
         if let told = entrance.told { words.insert("state=\(told.name)", at: 0) }
         if !entrance.isProvenEnough { words.append("proven=no") }
+        if !entrance.isConnected { words.append("connected=no") }
         if !entrance.declared.isAll {
             let modes = entrance.declared.elements.map(\.name).joined(separator: ",")
             words.append("modes=\(modes.isEmpty ? "none" : modes)")

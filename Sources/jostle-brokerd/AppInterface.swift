@@ -72,7 +72,7 @@ enum AppInterface {
             },
             Property("StaleAcks", .never) { (client: Client) in client.appState?.queue.staleAcks ?? 0 },
             Property("QueuedBytes", .never) { (client: Client) in UInt64(client.appState?.queue.bytes ?? 0) },
-            Property("UnreadBytes", .never) { (client: Client) in UInt64(client.peer.window.unconfirmed) },
+            Property("UnreadBytes", .never) { (client: Client) in UInt64(client.peer?.window.unconfirmed ?? 0) },
             Property("LastEvent", .never) { (client: Client) in
                 (client.appState?.lastEvent?.body
                     ?? EventCodec.Body.none).structure
@@ -139,7 +139,7 @@ extension Client {
             throw BusError(error)
         }
         self.service.sensors.startIfNeeded()
-        self.object?.changed("Detectors", of: AppInterface.table)
+        self.changed("Detectors")
         return effective.map { Structure($0.detector.name, $0.options) }
     }
 
@@ -151,7 +151,7 @@ extension Client {
         } catch {
             throw BusError(error)
         }
-        self.object?.changed("Detectors", of: AppInterface.table)
+        self.changed("Detectors")
     }
 
     var detectors: [AppInterface.Request] {

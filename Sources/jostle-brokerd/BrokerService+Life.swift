@@ -1,6 +1,7 @@
 import Arbitration
 import BrokerCore
 import DBus
+import DaemonSupport
 import Glibc
 import Motion
 import PolicyFiles
@@ -128,12 +129,48 @@ extension BrokerService {
 
     // MARK: App files
 
+    /// Reads all app files: each app that has one exists from now on, on the bus or not.
+    func readAppFiles() {
+        let (files, findings) = self.appSource.readAll()
+        self.report(findings)
+        for file in files { self.install(file) }
+        let kept = Set(files.map(\.id))
+        for app in self.apps.keys.sorted() where !kept.contains(app) { self.uninstall(app) }
+        self.sensors.startIfNeeded()
+    }
+
+    /// Has an app exist as its file says.
+    private func install(_ file: AppFile) {
+        let known = self.apps[file.id]
+        let id = known?.id ?? self.takeID()
+        do throws(Refusal) {
+            try self.input { (core, now, actions) throws(Refusal) in
+                try core.install(
+                    id, file.id, AppEntrance(declared: file.modes), file.detectors, user: getuid(), at: now, &actions)
+            }
+        } catch {
+            self.log.warning("\(file.id) is not installed as its app file says: \(BusError(error).message)")
+            if known == nil { self.free(id) }
+            return
+        }
+        known?.usage = file.usage
+        if known == nil { self.exportInstalled(id, file.id, user: getuid(), usage: file.usage) }
+    }
+
+    /// Has an app exist only while it is on the bus.
+    private func uninstall(_ app: AppID) {
+        guard let known = self.apps[app], known.appState?.isInstalled == true else { return }
+        try? self.input { (core, now, actions) throws(Refusal) in core.uninstall(known.id, at: now, &actions) }
+        if known.isConnected { known.changed("Detectors") } else { self.forgetInstalled(known) }
+    }
+
     /// What is known of an app when it comes: how well it is proven, and what its app file asks for.
     func entrance(of client: Client) -> AppEntrance {
         guard !client.app.isAnonymous else { return AppEntrance(proof: .uid, declared: .none) }
         let (file, findings) = self.appSource.read(client.app)
         self.report(findings)
         client.usage = file?.usage ?? ""
+        if let file { self.install(file) } else { self.uninstall(client.app) }
         return AppEntrance(proof: .name, declared: file?.modes ?? .none)
     }
 }

@@ -37,9 +37,10 @@ extension BrokerService {
         }
     }
 
-    /// Reads the policy files anew for a caller of our own user, or root.
+    /// Reads the policy files and the app files anew for a caller of our own user, or root.
     func reload(_ call: MethodCall) {
         self.ifTrusted(call, .accessDenied("the policy is reloaded for the broker's own user and root")) {
+            defer { self.readAppFiles() }
             do throws(BusError) {
                 try self.readPolicy()
                 call.reply()
@@ -49,8 +50,11 @@ extension BrokerService {
         }
     }
 
-    /// Reads the policy files anew because a signal said so. What is wrong with them stands in the log.
-    func reload() { try? self.readPolicy() }
+    /// Reads the policy files and the app files anew because a signal said so. What is wrong with them stands in the log.
+    func reload() {
+        try? self.readPolicy()
+        self.readAppFiles()
+    }
 
     /// Puts what the policy files say now in force, whole; with an error in them, the old policy stays.
     private func readPolicy() throws(BusError) {

@@ -31,6 +31,8 @@ final class BrokerService {
     private let sender: PacedSender
     private var link: SensorLink?
     private var clients: [String: Client] = [:]
+    /// Apps by their ids, on the bus or not.
+    private(set) var apps: [AppID: Client] = [:]
     private var clientsByID: [Client?] = []
     private var freeIDs: [UInt32] = []
     private var actions: [BrokerAction] = []
@@ -78,6 +80,7 @@ final class BrokerService {
         self.lastDurability = self.durability
         self.keepPolicy()
         store?.onNews { [unowned self] in self.storeNews() }
+        self.readAppFiles()
     }
 
     /// The way to the reader, which is there as long as we are.
@@ -180,12 +183,14 @@ final class BrokerService {
     }
 
     private func deliver(_ event: Event, to id: ClientID) {
-        guard let client = self.clientsByID[Int(id.index)], let object = client.object else { return }
+        guard let client = self.clientsByID[Int(id.index)], let object = client.object, let peer = client.peer else {
+            return
+        }
         // Once something came back, all that follows must, or the order were lost.
         if !self.core.isHeld(id) {
             let body = event.body
             let isSent = self.sender.signal(
-                from: object.path, InterfaceName.app, "Event", to: client.peer, size: event.bytes
+                from: object.path, InterfaceName.app, "Event", to: peer, size: event.bytes
             ) { EventCodec.write(body, to: &$0) }
             if isSent {
                 self.core.sent(id, event)
@@ -196,8 +201,10 @@ final class BrokerService {
     }
 
     private func deliver(_ mark: Mark, to id: ClientID) {
-        guard let client = self.clientsByID[Int(id.index)], let object = client.object else { return }
-        if !self.core.isHeld(id), self.send(mark, from: object.path, to: client.peer) {
+        guard let client = self.clientsByID[Int(id.index)], let object = client.object, let peer = client.peer else {
+            return
+        }
+        if !self.core.isHeld(id), self.send(mark, from: object.path, to: peer) {
             return self.core.sent(id, mark)
         }
         self.core.unsent(id, mark, &self.returned)
@@ -227,7 +234,7 @@ final class BrokerService {
     /// A sensor came or went, and detectors with it.
     func availabilityChanged() {
         for client in self.clients.values where client.appState?.detectors.isEmpty == false {
-            client.object?.changed("Detectors", of: AppInterface.table)
+            client.changed("Detectors")
         }
     }
 
@@ -287,11 +294,9 @@ final class BrokerService {
 
     private func complete(_ client: Client) {
         // Whoever had the name before us has lost it; the bus's word on that may still be under way.
-        for other in self.clients.values
-        where other !== client && !client.app.isAnonymous && other.app == client.app && other.object != nil {
-            self.leave(other)
-        }
+        if let other = self.apps[client.app], other.isConnected { self.leave(other) }
         let entrance = self.entrance(of: client)
+        if !client.app.isAnonymous { self.takeOver(client) }
         do throws(Refusal) {
             try self.input { (core, now, actions) throws(Refusal) in
                 try core.register(client.id, client.app, entrance, user: client.uid ?? 0, at: now, &actions)
@@ -299,6 +304,18 @@ final class BrokerService {
         } catch {
             return self.leave(client, BusError(error))
         }
+        self.export(client)
+        client.peer?.setLimit(self.core.busShare(of: client.id))
+        client.peer?.onRoom = { [weak self, weak client] bytes in
+            guard let self, let client, client.object != nil else { return }
+            try? self.input { (core, now, actions) throws(Refusal) in core.room(client.id, bytes, at: now, &actions) }
+        }
+        self.log.debug("\(client.app.isAnonymous ? client.uniqueName : client.app.name) registered")
+        self.answerRegistrations(of: client)
+    }
+
+    /// Shows an app on the bus.
+    private func export(_ client: Client) {
         let path = Path.app(client.app.isAnonymous ? client.uniqueName : client.app.name)
         let object = ExportedObject(
             path, [(AppInterface.table, client)], audience: client.uniqueName,
@@ -307,14 +324,33 @@ final class BrokerService {
                 self.admit(call, to: client, answer)
             })
         client.object = object
-        client.peer.setLimit(self.core.busShare(of: client.id))
-        client.peer.onRoom = { [weak self, weak client] bytes in
-            guard let self, let client, client.object != nil else { return }
-            try? self.input { (core, now, actions) throws(Refusal) in core.room(client.id, bytes, at: now, &actions) }
-        }
+        if !client.app.isAnonymous { self.apps[client.app] = client }
         self.bus.export(object)
-        self.log.debug("\(client.app.isAnonymous ? client.uniqueName : client.app.name) registered")
-        self.answerRegistrations(of: client)
+    }
+
+    /// Gives a connection the number of its app, if that exists without it.
+    private func takeOver(_ client: Client) {
+        guard let known = self.apps.removeValue(forKey: client.app) else { return }
+        if let object = known.object { self.bus.unexport(object) }
+        self.free(client.id)
+        client.id = known.id
+        self.clientsByID[Int(client.id.index)] = client
+    }
+
+    /// Shows an app that is not on the bus.
+    func exportInstalled(_ id: ClientID, _ app: AppID, user: UInt32, usage: String) {
+        let client = Client(id, "", app, nil, self)
+        client.uid = user
+        client.usage = usage
+        self.clientsByID[Int(id.index)] = client
+        self.export(client)
+    }
+
+    /// Forgets an app that is not on the bus.
+    func forgetInstalled(_ client: Client) {
+        if let object = client.object { self.bus.unexport(object) }
+        self.apps[client.app] = nil
+        self.free(client.id)
     }
 
     /// The app of a connection; `nil` while it is not completely registered.
@@ -324,17 +360,18 @@ final class BrokerService {
 
     /// The app of this id, or with this unique name.
     func registered(app name: String) -> Client? {
-        self.registered(name)
-            ?? self.clients.values.first { $0.object != nil && !$0.app.isAnonymous && $0.app.name == name }
+        self.registered(name) ?? self.apps[AppID(name)].flatMap { $0.isConnected ? $0 : nil }
     }
 
-    /// The connection of an app that is here.
+    /// An app that is here, on the bus or not.
     func client(_ app: AppReference) -> Client? {
-        self.clients.values.first { client in
+        func isMeant(_ client: Client) -> Bool {
             guard client.object != nil, let own = client.appState else { return false }
             return app.registration.map { $0 == own.registration }
                 ?? (own.id == app.id && (app.user.map { $0 == own.user } ?? true))
         }
+        if !app.id.isAnonymous { return self.apps[app.id].flatMap { isMeant($0) ? $0 : nil } }
+        return self.clients.values.first { isMeant($0) }
     }
 
     private func answerRegistrations(of client: Client) {
@@ -355,11 +392,21 @@ final class BrokerService {
         client.assertions = [:]
         client.activities = [:]
         try? self.input { (core, now, actions) throws(Refusal) in core.leave(client.id, at: now, &actions) }
-        self.clientsByID[Int(client.id.index)] = nil
-        self.freeIDs.append(client.id.index)
+        if self.apps[client.app] === client { self.apps[client.app] = nil }
+        if let app = client.appState, client.object != nil {
+            self.exportInstalled(client.id, client.app, user: app.user, usage: client.usage)
+        } else {
+            self.free(client.id)
+        }
+        client.object = nil
     }
 
-    private func takeID() -> ClientID {
+    func free(_ id: ClientID) {
+        self.clientsByID[Int(id.index)] = nil
+        self.freeIDs.append(id.index)
+    }
+
+    func takeID() -> ClientID {
         if let index = self.freeIDs.popLast() { return ClientID(index) }
         self.clientsByID.append(nil)
         return ClientID(UInt32(self.clientsByID.count - 1))
@@ -367,7 +414,7 @@ final class BrokerService {
 
     /// Policy says how much the bus may hold for each client.
     func limitPeers() {
-        for client in self.clients.values { client.peer.setLimit(self.core.busShare(of: client.id)) }
+        for client in self.clients.values { client.peer?.setLimit(self.core.busShare(of: client.id)) }
     }
 
     /// Silences motion while the device itself vibrates.
@@ -419,7 +466,8 @@ final class BrokerService {
     func listApps(_ call: MethodCall) {
         self.uid(of: call.sender) { [weak self] uid in
             guard let self, let uid else { return call.fail(.accessDenied("the bus does not know your user")) }
-            let visible = self.clients.values.filter { $0.object != nil && (uid == 0 || $0.uid == uid) }
+            let all = Array(self.clients.values) + self.apps.values.filter { !$0.isConnected }
+            let visible = all.filter { $0.object != nil && (uid == 0 || $0.uid == uid) }
             let rows = visible.sorted { ($0.app, $0.uniqueName) < ($1.app, $1.uniqueName) }.compactMap {
                 client -> Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64, UInt64>? in
                 guard let object = client.object, let app = self.core.app(client.id) else { return nil }

@@ -70,7 +70,7 @@ extension Client {
             self.activities[id] = nil
             throw BusError(error)
         }
-        self.object?.changed("Activities", of: AppInterface.table)
+        self.changed("Activities")
         call.reply(given)
     }
 
@@ -79,7 +79,7 @@ extension Client {
         try? self.service.input { (core, now, actions) throws(Refusal) in
             core.end(id, of: self.id, at: now, &actions)
         }
-        self.object?.changed("Activities", of: AppInterface.table)
+        self.changed("Activities")
     }
 
     private func hold(_ closed: @escaping () -> Void) throws(BusError) -> (own: HeldEnd, given: WireDescriptor) {
@@ -99,8 +99,8 @@ extension Client {
     func perform(_ effect: LifeEffect) {
         switch effect {
         case .changed:
-            self.object?.changed("State", of: AppInterface.table)
-            self.object?.changed("StateCause", of: AppInterface.table)
+            self.changed("State")
+            self.changed("StateCause")
         case .expiring(_, let name, let remaining):
             guard let object = self.object else { return }
             self.service.bus.signal(from: object.path, InterfaceName.app, "AssertionExpiring", to: self.uniqueName) {
@@ -110,7 +110,7 @@ extension Client {
         case .assertionEnded(let id, _, _): self.assertions[id] = nil
         case .activityEnded(let id, _):
             self.activities[id] = nil
-            self.object?.changed("Activities", of: AppInterface.table)
+            self.changed("Activities")
         }
     }
 

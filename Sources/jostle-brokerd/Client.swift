@@ -3,14 +3,17 @@ import BrokerCore
 import DBus
 import Motion
 
-/// One registered connection: the bus's side of an app.
+/// The bus's side of an app: one registered connection, or an app that is installed and not on the bus.
 ///
-/// Bound to the caller's unique name, and gone with it or with the name it registered.
+/// A connection is bound to the caller's unique name, and gone with it or with the name it registered.
 final class Client {
-    let id: ClientID
+    /// That of the app, once the registration is complete.
+    var id: ClientID
+    /// Empty for an app that is not on the bus.
     let uniqueName: String
     let app: AppID
-    let peer: PacedSender.Peer
+    /// `nil` for an app that is not on the bus.
+    let peer: PacedSender.Peer?
     /// The user behind the connection; known once the registration is complete.
     var uid: UInt32?
     /// Its object on the bus, once the registration is complete.
@@ -27,11 +30,18 @@ final class Client {
     var usage = ""
     unowned let service: BrokerService
 
-    init(_ id: ClientID, _ uniqueName: String, _ app: AppID, _ peer: PacedSender.Peer, _ service: BrokerService) {
+    init(_ id: ClientID, _ uniqueName: String, _ app: AppID, _ peer: PacedSender.Peer?, _ service: BrokerService) {
         self.id = id
         self.uniqueName = uniqueName
         self.app = app
         self.peer = peer
         self.service = service
+    }
+
+    var isConnected: Bool { self.peer != nil }
+
+    /// Notes that a property has a new value. Whoever is not on the bus is not told.
+    func changed(_ property: StaticString) {
+        if self.isConnected { self.object?.changed(property, of: AppInterface.table) }
     }
 }

@@ -23,9 +23,11 @@ struct AppCommand {
         let since = Self.ago(own.count("StateSince"))
         self.terminal.print(
             "\(id.isEmpty ? "a client without a name" : id)  \(own.text("State")) since \(since): \(Self.cause(own))")
-        let identity =
-            own.text("Identity") == "uid" ? "only its user is known" : "proven by its \(own.text("Identity"))"
-        self.terminal.print("  identity    \(identity)")
+        if own.text("State") != "dead" {
+            let identity =
+                own.text("Identity") == "uid" ? "only its user is known" : "proven by its \(own.text("Identity"))"
+            self.terminal.print("  identity    \(identity)")
+        }
         if !own.text("Usage").isEmpty { self.terminal.print("  usage       \(printable(own.text("Usage")))") }
         if !own.lines("Grants").isEmpty {
             self.terminal.print("  granted     \(own.lines("Grants").joined(separator: ", "))")
@@ -129,6 +131,7 @@ struct AppCommand {
     private static func cause(_ own: [String: Value]) -> String {
         switch own.text("StateCause") {
         case "came": "it registered"
+        case "left": "it is not on the bus"
         case "told": "somebody said so"
         case "foreground": "another app came to the foreground, or it did"
         case "lock": "the screen was locked or unlocked"

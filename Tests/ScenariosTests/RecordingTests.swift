@@ -113,7 +113,8 @@ import Testing
         private mutating func entrance() -> AppEntrance {
             AppEntrance(
                 proof: IdentityProof.allCases[self.pick(4)], isProvenEnough: self.pick(8) > 0,
-                declared: self.flip() ? .all : WordSet(bits: UInt16(self.pick(128))), told: self.state())
+                declared: self.flip() ? .all : WordSet(bits: UInt16(self.pick(128))), told: self.state(),
+                isConnected: self.pick(6) > 0)
         }
 
         private mutating func state() -> AppState? { self.flip() ? nil : AppState.allCases[self.pick(5)] }
@@ -167,7 +168,9 @@ import Testing
         private mutating func change() {
             guard let app = self.apps.keys.sorted().randomElement(using: &self.generator) else { return }
             let (mode, number) = (BackgroundMode.allCases[self.pick(7)], UInt64(self.pick(4)))
-            switch self.pick(16) {
+            switch self.pick(18) {
+            case 16: self.tell(.away(app))
+            case 17: self.tell(.back(app, self.entrance()))
             case 0...1: self.tell(.told(app, self.state()))
             case 2...3:
                 let ids = [nil] + self.apps.values.sorted().map { Optional($0) }
@@ -274,7 +277,7 @@ import Testing
             names(AppFacts()) == [
                 "state", "proof", "isProvenEnough", "grants", "activities", "hasAssertion", "lastUsed",
             ])
-        #expect(names(AppEntrance()) == ["proof", "isProvenEnough", "declared", "told"])
+        #expect(names(AppEntrance()) == ["proof", "isProvenEnough", "declared", "told", "isConnected"])
         #expect(names(AssertionRequest(AssertionID(1), "")) == ["id", "name", "warning"])
         #expect(names(DeviceFacts()) == ["isLocked", "power", "minuteOfWeek"])
         #expect(

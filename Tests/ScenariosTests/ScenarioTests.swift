@@ -37,6 +37,8 @@ import Testing
             Scenario.Step(.zero, .app(id, AppEntrance(proof: .unit, told: .background))),
             Scenario.Step(.zero, .app(AppID("B"), AppEntrance(declared: WordSet([.audio, .push])))),
             Scenario.Step(.zero, .app(AppID("C"), AppEntrance(isProvenEnough: false, declared: .none))),
+            Scenario.Step(.zero, .app(AppID("D"), AppEntrance(isConnected: false))),
+            Scenario.Step(.zero, .back(AppID("D"), AppEntrance(proof: .unit))), Scenario.Step(.zero, .away(AppID("D"))),
             Scenario.Step(.zero, .foreground(.app(id))), Scenario.Step(.zero, .foreground(.app(nil))),
             Scenario.Step(.zero, .foreground(.none)), Scenario.Step(.zero, .state(id, nil)),
             Scenario.Step(

@@ -114,7 +114,7 @@ extension EndToEnd {
             try self.go(stage)
             _ = try script.waitForLine { $0 == "left" }
             try stage.until("the assertion is gone") { try self.descriptors(stage) == before }
-            #expect(try stage.jostle("apps", "--json").stdout.isEmpty)
+            #expect(try self.property("State", stage) == "s \"dead\"")
             #expect(Glibc.kill(try #require(Int32(child)), 0) == 0, "the child is still there")
             // Whoever has the name next has nothing of it.
             let next = try stage.startScript([
@@ -134,7 +134,9 @@ extension EndToEnd {
             #expect(held == before + 3)
             try stage.kill(script)
             try stage.until("all is gone") { try self.descriptors(stage) == before }
-            #expect(try stage.jostle("apps", "--json").stdout.isEmpty)
+            #expect(try self.property("State", stage) == "s \"dead\"")
+            #expect(try self.property("Assertions", stage) == "a(st) 0")
+            #expect(try self.property("Activities", stage) == "as 0")
         }
 
         @Test func comingBackToTheForegroundEndsIt() throws {

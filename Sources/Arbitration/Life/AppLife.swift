@@ -39,7 +39,7 @@ package struct AppLife: Sendable {
     package private(set) var state = State.dead
     /// Since when it is in this state, and why.
     package private(set) var since: Timestamp
-    package private(set) var cause = StateCause.came
+    package private(set) var cause = StateCause.left
     /// In the order in which they began.
     package private(set) var assertions: [Assertion] = []
     package private(set) var activities: [Activity] = []

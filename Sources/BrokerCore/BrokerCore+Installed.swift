@@ -1,0 +1,109 @@
+package import Arbitration
+package import Motion
+
+/// Apps that exist also while they are not on the bus: they are dead, and their detectors are at work.
+extension BrokerCore {
+    /// Has these detectors of an app exist whether it is on the bus or not, in place of those that did before.
+    ///
+    /// While the app is on the bus, what it registered itself under the same name counts.
+    ///
+    /// - Parameters:
+    ///   - client: The app's number, or a free one.
+    ///   - user: Whose the app is taken to be until it comes to the bus.
+    package mutating func install(
+        _ client: ClientID, _ app: AppID, _ entrance: AppEntrance, _ requests: [DetectorRequest], user: UInt32,
+        at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) throws(Refusal) {
+        let isNew = self.app(client) == nil
+        if isNew {
+            var entrance = entrance
+            entrance.isConnected = false
+            try self.makeApp(client, app, entrance, user, at: arrival)
+        }
+        do throws(Refusal) {
+            try self.setInstalled(requests, of: client, at: arrival, &actions)
+        } catch {
+            self.perform(&actions)
+            if isNew, let app = self.app(client) { self.forget(client, app, at: arrival, &actions) }
+            throw error
+        }
+        if !isNew { self.tell(.back(client.handle, self.entrance(entrance, of: client)), at: arrival) }
+        self.perform(&actions)
+        self.steer(&actions)
+    }
+
+    /// What is said of an app now does not bring it to the bus, and proves nothing.
+    private func entrance(_ entrance: AppEntrance, of client: ClientID) -> AppEntrance {
+        var known = entrance
+        known.isConnected = self.app(client)?.isConnected ?? false
+        known.proof = self.app(client)?.proof ?? entrance.proof
+        known.isProvenEnough = self.facts(client)?.isProvenEnough ?? entrance.isProvenEnough
+        return known
+    }
+
+    private mutating func setInstalled(
+        _ requests: [DetectorRequest], of client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) throws(Refusal) {
+        let index = Int(client.index)
+        let old = self.app(client)?.installed ?? [:]
+        let own = Set((self.app(client)?.detectors ?? [:]).filter(\.value.isOwn).keys)
+        _ = try self.add(
+            requests.filter { !own.contains($0.name) }, to: client, isOwn: false, at: arrival, &actions)
+        let new = Dictionary(requests.map { ($0.name, $0) }) { first, _ in first }
+        for name in old.keys.sorted() where new[name] == nil && !own.contains(name) {
+            self.removeDetector(name, of: client, at: arrival, &actions)
+        }
+        self.apps[index]?.installed = new
+    }
+
+    /// Leaves nothing of an app but what it registered itself, while it is on the bus.
+    package mutating func uninstall(_ client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
+        guard let app = self.app(client), app.installed != nil else { return }
+        guard app.isConnected else { return self.forget(client, app, at: arrival, &actions) }
+        for name in app.detectors.keys.sorted() where app.detectors[name]?.isOwn == false {
+            self.removeDetector(name, of: client, at: arrival, &actions)
+        }
+        self.apps[Int(client.index)]?.installed = nil
+        self.perform(&actions)
+        self.steer(&actions)
+    }
+
+    /// An installed app comes to the bus, and takes its detectors and what was kept for it over.
+    mutating func connect(
+        _ client: ClientID, _ entrance: AppEntrance, _ user: UInt32, at arrival: Timestamp,
+        _ actions: inout [BrokerAction]
+    ) {
+        let index = Int(client.index)
+        self.passQueue(index, to: user, &actions)
+        let registration = self.nextRegistration()
+        self.apps[index]?.user = user
+        self.apps[index]?.registration = registration
+        self.apps[index]?.registered = arrival
+        self.apps[index]?.proof = entrance.proof
+        self.apps[index]?.isConnected = true
+        self.apps[index]?.wasSeen = true
+        self.tell(.back(client.handle, entrance), at: arrival)
+        self.perform(&actions)
+    }
+
+    /// An installed app leaves the bus: of its detectors those stay that are installed, as they were installed.
+    mutating func disconnect(_ client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
+        let index = Int(client.index)
+        self.apps[index]?.isConnected = false
+        // First of all, so that what it leaves goes to others while all is still known.
+        self.tell(.away(client.handle), at: arrival)
+        self.perform(&actions)
+        let installed = self.app(client)?.installed ?? [:]
+        for name in (self.app(client)?.detectors ?? [:]).keys.sorted() {
+            self.apps[index]?.detectors[name]?.isOwn = false
+            if installed[name] == nil { self.removeDetector(name, of: client, at: arrival, &actions) }
+        }
+        self.apps[index]?.queue.detach(&self.queueActions)
+        self.settleQueue(index, &actions)
+        // They were at work before; what is too much now is not there until the app is.
+        _ = try? self.add(
+            installed.values.sorted { $0.name < $1.name }, to: client, isOwn: false, at: arrival, &actions)
+        self.perform(&actions)
+        self.steer(&actions)
+    }
+}

@@ -1,0 +1,186 @@
+import Arbitration
+import BrokerCore
+import Detection
+import Motion
+import Testing
+
+/// Apps that exist while they are not on the bus.
+@Suite struct InstalledTests {
+    private static let app = AppID("org.example.A")
+    private static let one = Bench.planar("one", 2, rest: "0ms")
+    private static let two = Bench.planar("two", 4, rest: "0ms")
+
+    /// A policy with one rule, and an app of that name that is not on the bus.
+    private func bench(_ kind: DeliveryKind = .store, _ detectors: [DetectorRequest] = [one]) throws -> Bench {
+        var terms = DeliveryTerms()
+        terms.kind = kind
+        terms.lifespan = .seconds(60)
+        let rule = Rule(name: "all", place: Place(file: "test.conf", line: 1), effect: .allow, terms: terms)
+        var bench = Bench(policy: Policy(rules: [rule]))
+        try self.install(&bench, detectors)
+        return bench
+    }
+
+    private let client = ClientID(0)
+
+    private func install(_ bench: inout Bench, _ detectors: [DetectorRequest]) throws {
+        try bench.core.install(
+            self.client, Self.app, AppEntrance(declared: .none), detectors, user: 0, at: bench.now, &bench.actions)
+    }
+
+    private func leave(_ bench: inout Bench) { bench.core.leave(self.client, at: bench.now, &bench.actions) }
+
+    /// Brings the app to the bus for a user, and says what it gets.
+    private func come(_ bench: inout Bench, for user: UInt32) throws -> [UInt64] {
+        _ = bench.take()
+        try bench.core.register(self.client, Self.app, AppEntrance(), user: user, at: bench.now, &bench.actions)
+        _ = try bench.core.subscribe(self.client, since: nil, at: bench.now, &bench.actions)
+        return bench.events.map(\.1.sequence)
+    }
+
+    private func detectors(_ bench: Bench) -> [String] { (bench.core.app(self.client)?.detectors ?? [:]).keys.sorted() }
+
+    private func verdicts(_ bench: Bench) -> [Reason] {
+        bench.actions.compactMap { if case .keep(let record) = $0 { record.verdict.reason } else { nil } }
+    }
+
+    @Test func itIsDeadAndItsDetectorsAreAtWork() throws {
+        var bench = try self.bench(.live)
+        #expect(bench.core.facts(self.client)?.state == .dead)
+        #expect(bench.core.life(self.client)?.cause == .left)
+        #expect(
+            bench.actions.contains { if case .claim(let sensor, _) = $0 { sensor == "accelerometer" } else { false } })
+        bench.feed([2.5])
+        #expect(bench.core.app(self.client)?.hits == 1)
+        #expect(self.verdicts(bench) == [.dead])
+        #expect(bench.events.isEmpty)
+    }
+
+    @Test(arguments: [(DeliveryKind.store, Reason.stored), (.wake, .woken)])
+    func whatIsDueToItWaitsUntilItComes(_ kind: DeliveryKind, _ reason: Reason) throws {
+        var bench = try self.bench(kind)
+        bench.feed([2.5, 0, 2.6])
+        #expect(self.verdicts(bench) == [reason, reason])
+        #expect(bench.events.isEmpty)
+        let client = try bench.register(0, Self.app.name)
+        #expect(bench.core.facts(client)?.state == .foreground)
+        #expect(try bench.core.subscribe(client, since: nil, at: bench.now, &bench.actions) == 2)
+        #expect(bench.events.map(\.1.sequence) == [1, 2])
+        // Its detectors are its own now, without having been registered.
+        bench.feed([2.7])
+        #expect(bench.events.map(\.1.sequence) == [1, 2, 3])
+    }
+
+    /// The detector that an app was started for is registered by it again: its event must not end with that.
+    @Test(arguments: [one, Bench.planar("one", 2.2, rest: "0ms")])
+    func whatItRegistersTakesOver(_ request: DetectorRequest) throws {
+        var bench = try self.bench()
+        bench.feed([2.5])
+        let client = try bench.register(0, Self.app.name)
+        _ = try bench.add(client, request)
+        #expect(bench.events.map(\.1.sequence) == [1])
+        #expect(self.detectors(bench) == ["one"])
+        #expect(bench.core.app(client)?.detectors["one"]?.effective.threshold == (request == Self.one ? 2 : 2.2))
+    }
+
+    /// A detector that is asked for in other words is the same detector: its rest goes on.
+    @Test func theSameInOtherWordsGoesOn() throws {
+        let slow = Bench.planar("one", 2, rest: "10s")
+        var bench = try self.bench(.store, [slow])
+        bench.feed([2.5, 0])
+        let client = try bench.register(0, Self.app.name)
+        _ = try bench.add(
+            client,
+            DetectorRequest(
+                name: "one",
+                options: ["preset": .text("shake.planar"), "threshold": .text("2000mg"), "rest": .text("10000ms")]))
+        #expect(bench.events.count == 1)
+        bench.feed([2.5, 0])
+        #expect(bench.events.count == 1)
+    }
+
+    @Test func onlyWhatIsInstalledStaysWhenItLeaves() throws {
+        var bench = try self.bench(.store, [Self.one, Self.two])
+        let client = try bench.register(0, Self.app.name)
+        _ = try bench.add(client, Bench.planar("one", 3), Bench.planar("three", 5))
+        try bench.core.removeDetectors(client, ["two"], at: bench.now, &bench.actions)
+        #expect(self.detectors(bench) == ["one", "three"])
+        self.leave(&bench)
+        #expect(self.detectors(bench) == ["one", "two"])
+        #expect(bench.core.app(client)?.detectors["one"]?.effective.threshold == 2)
+        #expect(bench.core.facts(client)?.state == .dead)
+        #expect(bench.core.app(client)?.isConnected == false)
+    }
+
+    /// What the app registers counts while it is there, whatever its file says meanwhile.
+    @Test func anotherFileCountsWhereTheAppSaysNothing() throws {
+        var bench = try self.bench(.store, [Self.one])
+        let client = try bench.register(0, Self.app.name)
+        _ = try bench.add(client, Bench.planar("one", 3))
+        try self.install(&bench, [Bench.planar("one", 6), Self.two])
+        #expect(self.detectors(bench) == ["one", "two"])
+        #expect(bench.core.app(client)?.detectors["one"]?.effective.threshold == 3)
+        self.leave(&bench)
+        #expect(bench.core.app(client)?.detectors["one"]?.effective.threshold == 6)
+        try self.install(&bench, [Self.two])
+        #expect(self.detectors(bench) == ["two"])
+    }
+
+    @Test func uninstallingLeavesWhatTheAppRegistered() throws {
+        var bench = try self.bench(.store, [Self.one])
+        let client = try bench.register(0, Self.app.name)
+        _ = try bench.add(client, Self.two)
+        bench.core.uninstall(client, at: bench.now, &bench.actions)
+        #expect(self.detectors(bench) == ["two"])
+        self.leave(&bench)
+        #expect(bench.core.app(client) == nil)
+
+        try self.install(&bench, [Self.one])
+        bench.core.uninstall(client, at: bench.now, &bench.actions)
+        #expect(bench.core.app(client) == nil)
+        _ = bench.take()
+        bench.feed([2.5])
+        #expect(bench.actions.isEmpty)
+    }
+
+    /// Whoever has the name on the bus need not be the user for whom events were kept.
+    @Test func anotherUserGetsNothingOfWhatWasKept() throws {
+        var bench = try self.bench()
+        // Nobody knew whose the app is before it came.
+        bench.feed([2.5])
+        #expect(try self.come(&bench, for: 7) == [1])
+        self.leave(&bench)
+        bench.feed([0, 2.5])
+        #expect(try self.come(&bench, for: 8) == [])
+        self.leave(&bench)
+        #expect(try self.come(&bench, for: 7) == [2])
+    }
+
+    /// One that cannot be as its file says is not there at all, and costs nothing.
+    @Test func aDetectorTooManyIsRefusedWhole() throws {
+        var limits = BrokerLimits()
+        limits.detectors = 1
+        var bench = Bench(limits: limits)
+        let refusal = Refusal.limit(name: "detectors", value: 1, message: "too many detectors")
+        #expect(throws: refusal) { try self.install(&bench, [Self.one, Self.two]) }
+        #expect(bench.core.app(self.client) == nil)
+        try self.install(&bench, [Self.one])
+        #expect(throws: refusal) { try self.install(&bench, [Self.one, Self.two]) }
+        #expect(self.detectors(bench) == ["one"])
+    }
+
+    /// Held back by no one: an app that leaves in an exclusive group makes room for the next, and its file's detector stays.
+    @Test func theOwnerOfAMotionThatLeavesIsReplaced() throws {
+        var bench = Bench(policy: Bench.contest(.exclusive))
+        try self.install(&bench, [Self.two])
+        let winner = try bench.register(0, Self.app.name)
+        _ = try bench.core.subscribe(winner, since: nil, at: bench.now, &bench.actions)
+        let other = try bench.register(1, "org.example.B")
+        _ = try bench.add(other, Self.one)
+        bench.feed([4.5, 0, 0, 0, 0])
+        #expect(bench.events.map(\.0) == [winner])
+        bench.core.leave(winner, at: bench.now, &bench.actions)
+        #expect(bench.events.map(\.0) == [winner, other])
+        #expect(self.detectors(bench) == ["two"])
+    }
+}

@@ -1,0 +1,109 @@
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Apps with an app file exist while they are not on the bus, and get what was stored for them when they come.
+    @Suite(.serialized) struct Installed {
+        private static let app = "org.example.Player"
+        private static let object = Stage.Object.app(app)
+        private static let file = """
+            [App]
+            Usage=Skips to the next track when you shake the device
+            Modes=audio
+
+            [Detector skip]
+            preset=shake.magnitude
+            threshold=0.5g
+            rest=0s
+
+            """
+        private static let storing = """
+            [Policy]
+            Default=allow
+
+            [Rule keep]
+            WhenApp=\(app)
+            Then=allow
+            Deliver=store
+            Lifespan=1min
+
+            """
+
+        private func stage(_ policy: String, apps: [String: String] = [app: file]) throws -> Stage {
+            let stage = try Stage(broker: false)
+            try stage.startBroker(policy: policy, apps: apps, "--state-dir", stage.state)
+            return stage
+        }
+
+        private func property(_ name: String, _ stage: Stage) throws -> String {
+            try stage.property(name, at: Self.object)
+        }
+
+        @Test func anAppIsSeenAndJudgedBeforeItComes() throws {
+            let stage = try self.stage("[Policy]\nDefault=allow\n")
+            #expect(try self.property("State", stage) == "s \"dead\"")
+            #expect(try self.property("StateCause", stage) == "s \"left\"")
+            #expect(try self.property("Usage", stage) == "s \"Skips to the next track when you shake the device\"")
+            #expect(try self.property("Detectors", stage).contains("\"skip\""))
+            try stage.until("it is denied") { try stage.count("Denied", at: Self.object) >= 3 }
+            let row = try stage.jostle("apps").stdout.split(separator: "\n").first { $0.contains(Self.app) }
+            #expect(row?.contains(" dead ") == true, "\(row ?? "no row")")
+            let shown = try stage.jostle("app", Self.app).stdout
+            #expect(
+                shown.hasPrefix("\(Self.app)  dead since ") && shown.contains(": it is not on the bus\n"), "\(shown)")
+            #expect(shown.contains("\n  detectors   skip\n") && shown.contains("S1.dead"), "\(shown)")
+            let explained = try stage.jostle("explain", "last", "--app", Self.app).stdout
+            #expect(explained.contains("NOT DELIVERED  S1.dead"), "\(explained)")
+            let whyNot = try stage.jostle("why-not", Self.app).stdout
+            #expect(whyNot.contains("dead, not on the bus") && whyNot.contains("S1.dead"), "\(whyNot)")
+            // Others cannot do in its name what only it may.
+            let refused = try stage.script(
+                "other call org.jostle.Broker1 \(Self.object) org.jostle.Broker1.App RemoveDetectors as [['skip']]",
+                "other call org.jostle.Broker1 \(Self.object) org.jostle.Broker1.App Subscribe a{sv} [{}]")
+            #expect(refused.allSatisfy { $0.contains("AccessDenied: only the app itself can") }, "\(refused)")
+        }
+
+        @Test func itGetsWhatWasStoredWhenItComes() throws {
+            let stage = try self.stage(Self.storing)
+            try stage.until("something is due") { try stage.count("QueuedBytes", at: Self.object) > 0 }
+            let watch = try stage.start("watch", "--json", "--kept", "--app", Self.app, "shake.planar")
+            let first = try watch.waitForLine { $0.hasPrefix("{\"detector\":\"skip\"") }
+            #expect(number("sequence", of: first) == 1, "\(first)")
+            #expect(try self.property("State", stage) == "s \"foreground\"")
+            #expect(try stage.count("Delivered", at: Self.object) > 0)
+            // It leaves, and is still there.
+            _ = try watch.terminate()
+            try stage.until("it is dead") { try self.property("State", stage) == "s \"dead\"" }
+            #expect(try self.property("Detectors", stage).contains("\"skip\""))
+            let hits = try stage.count("Hits", at: Self.object)
+            try stage.until("its detector goes on") { try stage.count("Hits", at: Self.object) > hits }
+        }
+
+        @Test func aReloadAddsAndRemoves() throws {
+            let stage = try self.stage("[Policy]\nDefault=allow\n")
+            let other = "org.example.Torch"
+            func write(_ name: String, _ text: String) throws {
+                let file = try #require(fopen("\(stage.bus.directory)/apps/\(name).conf", "w"))
+                fputs(text, file)
+                try #require(fclose(file) == 0)
+            }
+            try write(other, "[App]\nUsage=Lights\n[Detector light]\npreset=shake.planar\n")
+            try write(Self.app, Self.file + "[Detector back]\npreset=shake.planar\n")
+            let reload = ["call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "Reload"]
+            #expect(try stage.busctl(reload).status == 0)
+            #expect(try stage.property("State", at: Stage.Object.app(other)) == "s \"dead\"")
+            #expect(try self.property("Detectors", stage).contains("\"back\""))
+            #expect(unlink("\(stage.bus.directory)/apps/\(other).conf") == 0)
+            try write(Self.app, "[App]\nUsage=Nothing more\n")
+            #expect(try stage.busctl(reload).status == 0)
+            #expect(try !stage.jostle("apps").stdout.contains(other))
+            #expect(try self.property("Detectors", stage) == "a(sa{sv}) 0")
+            #expect(try self.property("Usage", stage) == "s \"Nothing more\"")
+            // A file with an error says nothing, and its app is none any more.
+            try write(Self.app, "[App]\nUsages=x\n")
+            #expect(try stage.busctl(reload).status == 0)
+            #expect(try !stage.jostle("apps").stdout.contains(Self.app))
+        }
+    }
+}
