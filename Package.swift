@@ -173,7 +173,7 @@ let package = Package(
         tests("JournalTests", ["Journal", "Arbitration", "Motion", "TestSupport"]),
         tests("PolicyFilesTests", ["PolicyFiles", "Arbitration", "Motion"]),
         tests("ScenariosTests", ["Scenarios", "PolicyFiles", "Arbitration", "Motion"]),
-        tests("SensorCoreTests", ["SensorCore", "Motion"]),
+        tests("SensorCoreTests", ["SensorCore", "Traces", "Motion"]),
         tests("DeviceCoreTests", ["DeviceCore", "Motion"]),
         tests("BrokerCoreTests", ["BrokerCore", "Arbitration", "Detection", "Motion", "Scenarios"]),
         tests("EventLoopTests", ["EventLoop"]),

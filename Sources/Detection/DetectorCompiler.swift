@@ -226,7 +226,7 @@ package enum DetectorCompiler {
         let kind = SensorDescription.kind(of: name)
         let usual: Kind? =
             switch kind {
-            case "accelerometer": Kind(.acceleration)
+            case SensorDescription.accelerometer, SensorDescription.motion: Kind(.acceleration)
             case "gyroscope": Kind(.angularVelocity)
             case "light": Kind(.illuminance)
             case "proximity": .number
@@ -237,16 +237,22 @@ package enum DetectorCompiler {
             return ConditionScope(channels: sensor.channels, kind: kind, hasGravity: false, isPaced: isPaced)
         }
         guard let usual else {
-            let known = ["accelerometer", "gyroscope", "light", "proximity"]
+            let known = ["accelerometer", "gyroscope", "light", "motion", "proximity"]
             let near = Suggestion.nearest(to: name, among: known)
             throw options.problem(
                 "sensor",
                 "unknown sensor '\(printable(name))'"
                     + (near.map { ", did you mean '\($0)'?" } ?? "; known are \(known.joined(separator: ", "))"))
         }
+        let others: [String: Dimension] =
+            kind == SensorDescription.motion
+            ? [
+                "rotation_x": .angularVelocity, "rotation_y": .angularVelocity, "rotation_z": .angularVelocity,
+                "roll": .angle, "pitch": .angle, "yaw": .angle,
+            ] : [:]
         return ConditionScope(
-            channels: SensorDescription.channels(of: kind), kind: usual, hasGravity: kind == "accelerometer",
-            isPaced: isPaced)
+            channels: SensorDescription.channels(of: kind), kind: usual, otherKinds: others.mapValues { Kind($0) },
+            hasGravity: usual == Kind(.acceleration), isPaced: isPaced)
     }
 
     private static func warned(

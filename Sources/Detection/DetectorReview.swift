@@ -11,7 +11,7 @@ struct DetectorReview {
         let condition = detector.condition
         self.reviewRate(detector, sensor)
         self.reviewWindows(detector, condition.formula)
-        if scope.hasGravity { self.reviewRest(condition, detector) }
+        if scope.hasGravity { self.reviewRest(condition, scope) }
         if let range = sensor?.range, range.isFinite, range > 0 {
             self.reviewReach(condition, detector, range, hasGravity: scope.hasGravity)
         }
@@ -37,7 +37,7 @@ struct DetectorReview {
     }
 
     /// What the condition is while the device rests, on each of its sides and corners.
-    private mutating func reviewRest(_ condition: Condition, _ detector: CompiledDetector) {
+    private mutating func reviewRest(_ condition: Condition, _ scope: ConditionScope) {
         let corner = 1 / 3.0.squareRoot()
         var directions: [[Double]] = []
         for axis in 0..<3 {
@@ -48,7 +48,7 @@ struct DetectorReview {
             }
         }
         for bits in 0..<8 { directions.append((0..<3).map { bits >> $0 & 1 == 1 ? corner : -corner }) }
-        let settled = directions.map { SteadyState.values(of: condition.formula, channels: $0) }
+        let settled = directions.map { SteadyState.values(of: condition.formula, channels: scope.atRest($0)) }
 
         for atom in condition.atoms where atom.key.isFinite {
             let node = Int(atom.node)

@@ -1,3 +1,5 @@
+import Motion
+
 /// What a formula's nodes can be without running it: at rest, and at most.
 enum SteadyState {
     /// The values that the nodes settle at when the channels stay as they are.

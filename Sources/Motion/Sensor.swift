@@ -1,7 +1,8 @@
 /// What a sensor is: its channels, unit, range and the rates it can run at.
 package struct SensorDescription: Hashable, Sendable {
-    /// `accelerometer`, `gyroscope`, `location`, `light`, `proximity`, `magnetometer`; a further one of a kind has something
-    /// behind it: `accelerometer-base`, `accelerometer-2`. Also the last part of its object path.
+    /// `accelerometer`, `gyroscope`, `location`, `light`, `proximity`, `magnetometer`, or `motion`, which is made of the first
+    /// two; a further one of a kind has something behind it: `accelerometer-base`, `accelerometer-2`. Also the last part of
+    /// its object path.
     package var name: String
     /// The channels in the order of a sample's values.
     package var channels: [String]
@@ -39,6 +40,9 @@ package struct SensorDescription: Hashable, Sendable {
 extension SensorDescription {
     /// The sensor that most detectors listen to.
     package static let accelerometer = "accelerometer"
+    package static let gyroscope = "gyroscope"
+    /// The sensor that is made of an accelerometer and, where there is one, a gyroscope.
+    package static let motion = "motion"
 
     /// The channels a sensor of this name has when nothing else is known.
     package static func channels(of name: String) -> [String] {
@@ -46,6 +50,11 @@ extension SensorDescription {
         case "location": ["latitude", "longitude", "speed"]
         case "light": ["lux"]
         case "proximity": ["near"]
+        case self.motion:
+            [
+                "x", "y", "z", "gravity_x", "gravity_y", "gravity_z", "rotation_x", "rotation_y", "rotation_z", "roll",
+                "pitch", "yaw",
+            ]
         default: ["x", "y", "z"]
         }
     }

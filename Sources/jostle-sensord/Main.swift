@@ -25,9 +25,20 @@ struct Main {
             let wanted = try self.sources(arguments.values(of: self.sourceOption), on: daemon.loop)
             let names = NameWatch(on: daemon.bus)
             let sender = PacedSender(on: daemon.bus)
+            let isMotionGiven = wanted.fixed.contains { $0.sensor.name == SensorDescription.motion }
             let reader = ReaderService(on: daemon.bus, names)
+            var motion: MotionSource?
             func add(_ source: any SampleSource) {
-                reader.add(SensorService(source, on: daemon.bus, names, sender, log: daemon.log))
+                let sensor = SensorService(source, on: daemon.bus, names, sender, log: daemon.log)
+                reader.add(sensor)
+                // What is made of sensors; a trace may have it already.
+                if sensor.description.name == SensorDescription.accelerometer, !isMotionGiven {
+                    let made = MotionSource(of: sensor)
+                    motion = made
+                    reader.add(SensorService(made, on: daemon.bus, names, sender, log: daemon.log))
+                }
+                let gyroscope = reader.sensors.first { $0.description.name == SensorDescription.gyroscope }
+                if let gyroscope, let motion, !motion.isFollowing { motion.follow(gyroscope) }
             }
             for source in wanted.fixed { add(source) }
             let devices = self.devices(

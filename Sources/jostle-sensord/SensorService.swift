@@ -20,6 +20,7 @@ final class SensorService: SampleSink {
     private(set) var hub: SensorHub
     private(set) var object: ExportedObject?
     private var clients: [String: Client] = [:]
+    private var takers: [ObjectIdentifier: Client] = [:]
     private var clientsByID: [Client?] = []
     private var freeIDs: [UInt32] = []
     private var actions: [SensorAction] = []
@@ -30,17 +31,29 @@ final class SensorService: SampleSink {
     /// What was last told of the source, to tell only what changed.
     private var told: (description: SensorDescription, state: SensorState)
 
-    /// A connection that claims the sensor.
+    /// Somebody who claims the sensor.
     private final class Client {
+        enum Receiver {
+            /// A connection, by its unique name.
+            case peer(PacedSender.Peer)
+            case taker(any SampleTaker)
+        }
+
         let id: ClientID
-        let uniqueName: String
-        let peer: PacedSender.Peer
+        let receiver: Receiver
         var watch: NameWatch.Token?
 
-        init(_ id: ClientID, _ uniqueName: String, _ peer: PacedSender.Peer) {
+        init(_ id: ClientID, _ receiver: Receiver) {
             self.id = id
-            self.uniqueName = uniqueName
-            self.peer = peer
+            self.receiver = receiver
+        }
+
+        /// Who it is, as `Claimants` shows it.
+        var names: [String] {
+            switch self.receiver {
+            case .peer(let peer): [peer.name]
+            case .taker(let taker): taker.names
+            }
         }
     }
 
@@ -62,7 +75,13 @@ final class SensorService: SampleSink {
     var description: SensorDescription { self.source.sensor }
     var driver: String { self.source.driver }
     var method: String { self.source.method }
-    var state: SensorState { self.source.trouble ?? (self.hub.running == nil ? .idle : .running) }
+    var trouble: SensorState? { self.source.trouble }
+    var state: SensorState { self.trouble ?? (self.hub.running == nil ? .idle : .running) }
+    /// The clock of the sensor's samples.
+    var now: Timestamp { self.source.now }
+
+    /// When that clock will show `time`, as CLOCK_BOOTTIME microseconds.
+    func alarm(for time: Timestamp) -> Int64 { self.source.alarm(for: time) }
 
     /// The bus went away, and every claimant with it.
     func busLost() {
@@ -113,27 +132,52 @@ final class SensorService: SampleSink {
 
     /// A row per claimant: unique name, rate, batch latency, samples sent and dropped.
     var claimants: [Structure<String, Double, UInt64, UInt64, UInt64>] {
-        self.hub.claimants.compactMap { claimant in
-            guard let client = self.clientsByID[Int(claimant.client.index)] else { return nil }
-            return Structure(
-                client.uniqueName, claimant.inForce.rate, (Timestamp.zero + claimant.inForce.batchLatency).wire,
-                claimant.sent, claimant.dropped)
+        self.hub.claimants.flatMap { claimant in
+            let names = self.clientsByID[Int(claimant.client.index)]?.names ?? []
+            return names.map {
+                Structure(
+                    $0, claimant.inForce.rate, (Timestamp.zero + claimant.inForce.batchLatency).wire, claimant.sent,
+                    claimant.dropped)
+            }
         }
+    }
+
+    // MARK: Claims in this process
+
+    /// Claims the sensor for somebody in this process, or claims it anew; returns the pace in force.
+    func claim(_ pace: SensorPace, for taker: any SampleTaker) throws(ClaimProblem) -> SensorPace {
+        self.source.catchUp()
+        let known = self.takers[ObjectIdentifier(taker)]
+        let client = known ?? Client(self.makeID(), .taker(taker))
+        self.takers[ObjectIdentifier(taker)] = client
+        self.clientsByID[Int(client.id.index)] = client
+        do throws(ClaimProblem) {
+            let inForce = try self.hub.claim(client.id, pace, into: &self.actions)
+            self.perform()
+            return self.hub.claimant(client.id)?.inForce ?? inForce
+        } catch {
+            if known == nil { self.release(taker) }
+            throw error
+        }
+    }
+
+    func release(_ taker: any SampleTaker) {
+        guard let client = self.takers.removeValue(forKey: ObjectIdentifier(taker)) else { return }
+        self.end(client)
     }
 
     // MARK: Claimants
 
+    private func makeID() -> ClientID {
+        if let index = self.freeIDs.popLast() { return ClientID(index) }
+        self.clientsByID.append(nil)
+        return ClientID(UInt32(self.clientsByID.count - 1))
+    }
+
     private func makeClient(_ uniqueName: String) -> Client {
-        let id: ClientID
-        if let index = self.freeIDs.popLast() {
-            id = ClientID(index)
-        } else {
-            id = ClientID(UInt32(self.clientsByID.count))
-            self.clientsByID.append(nil)
-        }
-        let client = Client(id, uniqueName, self.sender.peer(uniqueName))
+        let client = Client(self.makeID(), .peer(self.sender.peer(uniqueName)))
         self.clients[uniqueName] = client
-        self.clientsByID[Int(id.index)] = client
+        self.clientsByID[Int(client.id.index)] = client
         client.watch = self.names.follow(uniqueName) { [weak self, weak client] owner in
             if let self, let client, owner == nil { self.forget(client) }
         }
@@ -141,9 +185,14 @@ final class SensorService: SampleSink {
     }
 
     private func forget(_ client: Client) {
-        guard self.clients[client.uniqueName] === client else { return }
-        self.clients[client.uniqueName] = nil
+        guard case .peer(let peer) = client.receiver, self.clients[peer.name] === client else { return }
+        self.clients[peer.name] = nil
         if let watch = client.watch { self.names.unfollow(watch) }
+        self.end(client)
+    }
+
+    /// Ends a client's claim, if it had one; its id may be used again.
+    private func end(_ client: Client) {
         self.source.catchUp()
         self.hub.clientGone(client.id, into: &self.actions)
         self.perform()
@@ -167,6 +216,13 @@ final class SensorService: SampleSink {
     func gap() {
         self.hub.gap(into: &self.actions)
         self.perform()
+        self.tellTakers { $0.gap(in: self) }
+    }
+
+    private func tellTakers(_ news: (any SampleTaker) -> Void) {
+        for client in self.takers.values {
+            if case .taker(let taker) = client.receiver { news(taker) }
+        }
     }
 
     func paceChanged(_ pace: SensorPace) {
@@ -189,6 +245,7 @@ final class SensorService: SampleSink {
         }
         for property: StaticString in ["Driver", "Method"] { self.object?.changed(property, of: SensorInterface.table) }
         self.stateChanged()
+        self.tellTakers { $0.changed(self) }
         if isOther { self.onChange(self) }
     }
 
@@ -254,8 +311,12 @@ final class SensorService: SampleSink {
 
     private func tell(_ id: ClientID, _ pace: SensorPace) {
         guard let client = self.clientsByID[Int(id.index)], let object else { return }
-        _ = self.sender.signal(from: object.path, InterfaceName.sensor, "ClaimChanged", to: client.peer, size: 300) {
-            pace.options.write(to: &$0)
+        switch client.receiver {
+        case .peer(let peer):
+            _ = self.sender.signal(from: object.path, InterfaceName.sensor, "ClaimChanged", to: peer, size: 300) {
+                pace.options.write(to: &$0)
+            }
+        case .taker(let taker): taker.changed(self)
         }
     }
 
@@ -265,10 +326,16 @@ final class SensorService: SampleSink {
         var isSent = false
         self.hub.withBlock(of: id) { first, times, values in
             count = times.count
-            let size = SampleCodec.size(samples: times.count, channels: self.description.channels.count)
-            isSent = self.sender.signal(
-                from: object.path, InterfaceName.sensor, "Samples", to: client.peer, size: size
-            ) { SampleCodec.write(first: first, times: times, values: values, to: &$0) }
+            switch client.receiver {
+            case .peer(let peer):
+                let size = SampleCodec.size(samples: times.count, channels: self.description.channels.count)
+                isSent = self.sender.signal(
+                    from: object.path, InterfaceName.sensor, "Samples", to: peer, size: size
+                ) { SampleCodec.write(first: first, times: times, values: values, to: &$0) }
+            case .taker(let taker):
+                taker.take(times, values, from: self)
+                isSent = true
+            }
         }
         if isSent {
             self.hub.delivered(id, samples: count)
@@ -276,4 +343,16 @@ final class SensorService: SampleSink {
             self.hub.dropped(id, samples: count)
         }
     }
+}
+
+/// Somebody in this process who takes a sensor's samples, as claimants on the bus do.
+protocol SampleTaker: AnyObject {
+    /// Who stands behind the claim, as `Claimants` shows it.
+    var names: [String] { get }
+    /// Samples, lent. Nothing may be claimed of the sensor or released meanwhile.
+    func take(_ times: Span<Int64>, _ values: Span<Double>, from sensor: SensorService)
+    /// What comes next does not follow on from what came before.
+    func gap(in sensor: SensorService)
+    /// The sensor's description, state or pace changed.
+    func changed(_ sensor: SensorService)
 }

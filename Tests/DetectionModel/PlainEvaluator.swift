@@ -1,4 +1,5 @@
 import Detection
+import Motion
 
 /// Evaluates one condition look by look, each operation as its definition reads: what the engine must agree with.
 ///

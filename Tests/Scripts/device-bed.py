@@ -17,6 +17,8 @@ COMMANDS is a fifo; each line is a command, and "done" or "failed: …" answers 
     ioctl FILE                    answers ioctls as a record says
     move DEVICE PEAK SECONDS      lies flat for so long, with a shake of 1.2 s along x first when PEAK (in mg) is not 0; through the
                                   attributes, or as scans of a buffer where "move" is given NODE for DEVICE
+    turn NODE REST SECONDS PEAK   lies flat for REST, turns a quarter about x in SECONDS and is shaken for 1.2 s along x, as scans of a
+                                  buffer with a gyroscope
 
 DEVICE is a path as descriptions have it: /devices/platform/accel/iio:device0.
 """
@@ -104,6 +106,22 @@ class Bed:
             else:
                 self.set(target, "in_accel_x_raw", str(round(x)))
             time.sleep(0.01)
+            passed = time.clock_gettime(time.CLOCK_BOOTTIME) - start
+
+    def turn(self, node, rest, seconds, peak):
+        """Turns in real time; each scan holds the attitude and the turning of just now."""
+        rest, seconds = float(rest), float(seconds)
+        start = time.clock_gettime(time.CLOCK_BOOTTIME)
+        passed = 0.0
+        while passed < rest + seconds + 1.2:
+            share = min(max((passed - rest) / seconds, 0), 1)
+            angle, rate = share * math.pi / 2, math.pi / 2 / seconds if 0 < share < 1 else 0
+            shaken = passed - rest - seconds
+            x = round(float(peak) * math.sin(2 * math.pi * 3 * shaken)) if shaken > 0 else 0
+            stamp = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+            up = (round(1_000 * math.sin(angle)), round(1_000 * math.cos(angle)))
+            self.write(node, (struct.pack("<hh", x, up[0]) + struct.pack(">h", up[1]) + struct.pack("<hhhxxxxq", round(1_000 * rate), 0, 0, stamp)).hex())
+            time.sleep(0.005)
             passed = time.clock_gettime(time.CLOCK_BOOTTIME) - start
 
     def ioctl(self, file):

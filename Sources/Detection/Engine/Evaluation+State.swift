@@ -1,3 +1,5 @@
+import Motion
+
 extension Evaluation {
     /// A look of an operation that remembers something. An undefined value leaves what it remembers as it is.
     static func remembering(

@@ -1,3 +1,5 @@
+import Motion
+
 /// Executes the instructions of a lane over a block of looks: each instruction fills the column of its slot.
 ///
 /// What costs something by instruction is so paid once for many looks, and what remembers nothing is computed eight looks

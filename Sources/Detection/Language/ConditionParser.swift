@@ -5,12 +5,37 @@ struct ConditionScope {
     /// The sensor's channels, in order, and what they measure.
     var channels: [String]
     var kind: Kind
+    /// Channels that measure something else.
+    var otherKinds: [String: Kind] = [:]
     /// True when gravity is part of the values: `gravity` and `user` exist.
     var hasGravity: Bool
     /// A preset's parameters.
     var constants: [String: Quantity] = [:]
     /// Looks a second when the detector has a pace of its own, else `nil`: functions by look need one.
     var isPaced: Bool
+}
+
+extension ConditionScope {
+    func kind(of channel: String) -> Kind { self.otherKinds[channel] ?? self.kind }
+
+    /// The names that are vectors.
+    var vectors: [String] {
+        let own = self.channels.filter { $0.hasSuffix("_x") }.map { String($0.dropLast(2)) }
+        return own + (self.hasGravity ? ["gravity", "user"].filter { !own.contains($0) } : [])
+    }
+
+    /// What the channels show while the device rests and sees up in a direction.
+    func atRest(_ up: [Double]) -> [Double] {
+        self.channels.map { channel in
+            switch channel {
+            case "x", "gravity_x": up[0]
+            case "y", "gravity_y": up[1]
+            case "z", "gravity_z": up[2]
+            case "rotation_x", "rotation_y", "rotation_z": 0
+            default: .nan
+            }
+        }
+    }
 }
 
 /// Reads a condition and checks what its values measure, in one pass over the text.
@@ -289,8 +314,9 @@ struct ConditionParser {
             return .scalar(try self.builder.constant(constant.value, Kind(constant.dimension)))
         }
         if let index = self.scope.channels.firstIndex(of: name) {
-            return .scalar(try self.builder.channel(index, self.scope.kind))
+            return .scalar(try self.builder.channel(index, self.scope.kind(of: name)))
         }
+        if let vector = try self.channels(of: name) { return .vector(vector) }
         if self.scope.hasGravity, name == "gravity" || name == "user" {
             return .vector(try self.gravity(user: name == "user"))
         }
@@ -299,7 +325,7 @@ struct ConditionParser {
         }
         let names =
             self.scope.channels + self.scope.constants.keys.sorted()
-            + (self.scope.hasGravity ? ["gravity", "user"] : [])
+            + self.scope.vectors
         let near = Suggestion.nearest(to: name, among: names)
         throw ConditionProblem(
             offset,
@@ -307,12 +333,28 @@ struct ConditionParser {
                 + (near.map { ", did you mean '\($0)'?" } ?? "; known are \(names.joined(separator: ", "))"))
     }
 
-    /// The slow part of the three channels, or what is left without it.
+    /// The vector of three channels that are named after it, if there are such: `gravity_x`, `gravity_y`, `gravity_z`.
+    private mutating func channels(of name: String) throws(ConditionProblem) -> Vector? {
+        guard let first = self.scope.channels.firstIndex(of: "\(name)_x") else { return nil }
+        let kind = self.scope.kind(of: "\(name)_x")
+        let x = try self.builder.channel(first, kind).node
+        let y = try self.builder.channel(first + 1, kind).node
+        let z = try self.builder.channel(first + 2, kind).node
+        return Vector(x: x, y: y, z: z, kind: kind)
+    }
+
+    /// The slow part of the three channels, or what is left without it. A sensor that knows it better is believed.
     private mutating func gravity(user: Bool) throws(ConditionProblem) -> Vector {
         let x = try self.builder.channel(0, self.scope.kind).node
         let y = try self.builder.channel(1, self.scope.kind).node
         let z = try self.builder.channel(2, self.scope.kind).node
         let raw = Vector(x: x, y: y, z: z, kind: self.scope.kind)
+        if user, let gravity = try self.channels(of: "gravity") {
+            let x = try self.builder.node(.subtract, raw.x, gravity.x)
+            let y = try self.builder.node(.subtract, raw.y, gravity.y)
+            let z = try self.builder.node(.subtract, raw.z, gravity.z)
+            return Vector(x: x, y: y, z: z, kind: raw.kind)
+        }
         return try self.builder.map(raw) { (builder, node) throws(ConditionProblem) in
             let slow = try builder.node(.smooth, node, p: Self.gravityTimeConstant, q: .nan)
             return user ? try builder.node(.subtract, node, slow) : slow

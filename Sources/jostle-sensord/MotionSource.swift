@@ -1,0 +1,121 @@
+import DeviceCore
+import Devices
+import Motion
+import SensorCore
+
+/// The sensor `motion`: made of the accelerometer and, where there is one that works, the gyroscope.
+///
+/// It claims both as everybody does, only while somebody claims it.
+final class MotionSource: SampleSource {
+    weak var sink: (any SampleSink)?
+    private let accelerometer: SensorService
+    private var gyroscope: SensorService?
+    private var fusion = MotionFusion()
+    private var pace: SensorPace?
+
+    /// A gyroscope that is read less often misses too much of a turn.
+    private static let slowestTurning = 50.0
+
+    init(of accelerometer: SensorService) {
+        self.accelerometer = accelerometer
+    }
+
+    /// Whether a gyroscope has ever been there.
+    var isFollowing: Bool { self.gyroscope != nil }
+
+    /// There is a gyroscope, for the first time.
+    func follow(_ gyroscope: SensorService) {
+        self.gyroscope = gyroscope
+        if let pace { self.sink?.paceChanged(self.claim(pace)) }
+        self.update()
+    }
+
+    private var isFollowed: Bool { self.gyroscope?.description.isAvailable ?? false }
+
+    var sensor: SensorDescription {
+        let base = self.accelerometer.description
+        return SensorDescription(
+            name: SensorDescription.motion, channels: SensorDescription.channels(of: SensorDescription.motion),
+            unit: "",
+            rates: base.rates, placement: base.placement,
+            source: self.isFollowed ? "\(base.name) and \(SensorDescription.gyroscope)" : base.name,
+            isSimulated: base.isSimulated, isAvailable: base.isAvailable)
+    }
+
+    var trouble: SensorState? { self.accelerometer.trouble }
+    var method: String { self.isFollowed ? "fused" : "filtered" }
+    var now: Timestamp { self.accelerometer.now }
+
+    func alarm(for time: Timestamp) -> Int64 { self.accelerometer.alarm(for: time) }
+
+    func run(at pace: SensorPace) -> SensorPace {
+        let isNew = self.pace == nil
+        self.pace = pace
+        self.fusion.isFollowed = self.isFollowed
+        if isNew { self.fusion.gap() }
+        return self.claim(pace)
+    }
+
+    private func claim(_ pace: SensorPace) -> SensorPace {
+        var pace = pace
+        if self.gyroscope != nil { pace.rate = max(pace.rate, Self.slowestTurning) }
+        do throws(ClaimProblem) {
+            if let gyroscope { _ = try gyroscope.claim(pace, for: self) }
+            return try self.accelerometer.claim(pace, for: self)
+        } catch {
+            // As many claim it as may: its samples do not come, as if it were broken.
+            return pace
+        }
+    }
+
+    func stop() {
+        self.pace = nil
+        self.accelerometer.release(self)
+        self.gyroscope?.release(self)
+    }
+
+    func inject(_ motion: String) throws(InjectProblem) { throw .notSupported }
+
+    /// The gyroscope came or went.
+    private func update() {
+        let isFollowed = self.isFollowed
+        if self.fusion.isFollowed != isFollowed {
+            self.fusion.isFollowed = isFollowed
+            self.fusion.gap()
+            self.sink?.gap()
+        }
+        self.sink?.sourceChanged()
+    }
+}
+
+extension MotionSource: SampleTaker {
+    var names: [String] { [SensorDescription.motion] }
+
+    func take(_ times: Span<Int64>, _ values: Span<Double>, from sensor: SensorService) {
+        for index in times.indices {
+            let time = Timestamp(microseconds: times[index])
+            let value = SIMD3(values[3 * index], values[3 * index + 1], values[3 * index + 2])
+            if sensor === self.accelerometer {
+                self.fusion.accelerate(value, at: time)
+            } else {
+                self.fusion.rotate(value, at: time)
+            }
+        }
+        while let time = self.fusion.next() {
+            let row = self.fusion.row
+            self.sink?.sample(at: time, row.span)
+        }
+        self.sink?.readingDone()
+    }
+
+    func gap(in sensor: SensorService) {
+        self.fusion.gap()
+        self.sink?.gap()
+    }
+
+    func changed(_ sensor: SensorService) {
+        if sensor === self.gyroscope { return self.update() }
+        self.sink?.sourceChanged()
+        if self.pace != nil, let running = sensor.hub.running { self.sink?.paceChanged(running) }
+    }
+}
