@@ -11,7 +11,9 @@ LIBEXEC = $(PREFIX)/libexec
 SHARE = $(PREFIX)/share
 
 DAEMONS = jostle-sensord jostle-brokerd
-PROGRAMS = jostle $(DAEMONS)
+# Apps that the demos start.
+EXAMPLES = example-pomodoro
+PROGRAMS = jostle $(DAEMONS) $(EXAMPLES)
 PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev libudev-dev libevdev-dev dbus dbus-broker systemd \
     libglib2.0-bin python3-dbus-fast libxml2-utils umockdev gir1.2-umockdev-1.0 python3-gi locales
 # What a virtual machine with a kernel of its own needs besides.
@@ -104,6 +106,9 @@ install:
 	install -D -m 755 .build/release/jostle $(DESTDIR)$(BIN)/jostle
 	for daemon in $(DAEMONS); do \
 	    install -D -m 755 .build/release/$$daemon $(DESTDIR)$(LIBEXEC)/$$daemon || exit 1; \
+	done
+	for example in $(EXAMPLES); do \
+	    install -D -m 755 .build/release/$$example $(DESTDIR)$(LIBEXEC)/jostle/$$example || exit 1; \
 	done
 	for file in $(wildcard policies/*.conf); do \
 	    $(INSTALL) $$file $(DESTDIR)$(SHARE)/jostle/policy.d/$${file##*/} || exit 1; \

@@ -125,6 +125,9 @@ let package = Package(
                 "TestSupport", "DaemonSupport", "DBus", "EventLoop",
             ]),
 
+        // Apps of the demos.
+        .executableTarget(name: "example-pomodoro", dependencies: ["JostleClient"], swiftSettings: strict),
+
         // How an app uses the client library; run by the tests.
         .executableTarget(
             name: "example-watch", dependencies: ["JostleClient"], path: "docs/examples/swift/watch",

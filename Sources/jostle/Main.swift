@@ -14,6 +14,8 @@ struct Main {
             "sensor-bus", "BUS", "the sensor reader's bus, if it is another one")
         static let json = CommandOption.flag("json", "one JSON object a line, for machines")
         static let live = CommandOption.flag("live", "start those that stand still for a moment, to see what they read")
+        static let workLength = CommandOption.value(
+            "live", "SECONDS", "pomodoro: with real processes, and so long a period of work, 10 to 1500")
         static let app = CommandOption.value("app", "ID", "register under this app id, a bus name to own")
         static let ofApp = CommandOption.value(
             "app", "ID", "of this app (default: those that the policy names, and any other)", repeats: true)
@@ -76,10 +78,11 @@ struct Main {
             CommandSyntax(
                 "demo",
                 "show the documented case on a private bus: two apps, two shakes, without a policy and with one",
-                options: [Option.json],
+                options: [Option.json, Option.workLength],
                 arguments: [
                     CommandArgument(
-                        "pomodoro", "instead: which timers outlive their time in the background, in virtual time",
+                        "pomodoro",
+                        "instead: which timers outlive their time in the background, in virtual time or --live",
                         .optional)
                 ]),
             CommandSyntax("status", "show sensors, apps, detectors and counters", options: [Option.json]),
@@ -244,7 +247,15 @@ struct Main {
             bus: bus, sensorBus: sensorBus, isJSON: arguments.has(Option.json), terminal: terminal, loop: loop)
         switch arguments.command.first {
         case "demo" where arguments.positionals.first == "pomodoro":
-            try PomodoroCommand(isJSON: arguments.has(Option.json), terminal: terminal).run()
+            try PomodoroCommand(
+                isJSON: arguments.has(Option.json), terminal: terminal, loop: loop,
+                work: try arguments.value(of: Option.workLength, expected: "10 to 1500 seconds, such as 60") { text in
+                    let seconds = self.quantity(text, .time) ?? 0
+                    return (10...1_500).contains(seconds) ? TimeSpan(seconds: seconds) : nil
+                }
+            ).run()
+        case "demo" where arguments.has(Option.workLength):
+            throw UsageProblem("demo: --live goes with pomodoro")
         case "demo":
             if let word = arguments.positionals.first {
                 throw UsageProblem("demo: there is no act '\(printable(word))', there is pomodoro")

@@ -31,6 +31,25 @@ import Testing
         #expect(ends.map(\.reminders) == [0, 0])
     }
 
+    /// The same with processes, which have to keep pace: a tick is a second here, and the newer budget a fifth longer.
+    @Test func comesToTheSameWithRealProcesses() throws {
+        let jostle = Programs.path(of: "jostle")
+        let shown = try Tool.run([jostle, "demo", "pomodoro", "--live", "60", "--json"], timeout: .seconds(180))
+        #expect(shown.status == 0, "\(shown.stderr)")
+        let live = shown.stdout.split(separator: "\n").map(String.init)
+        let virtual = try Tool.run([jostle, "demo", "pomodoro", "--json"]).stdout.split(separator: "\n").map(
+            String.init)
+        #expect(live.count == PomodoroStory.Rights.all.count)
+        for (live, virtual) in zip(live, virtual) {
+            #expect(field("renewals", of: live) == field("renewals", of: virtual))
+            #expect(field("disturbed", of: live) == "false")
+            #expect((field("suspended_us", of: live) == "null") == (field("suspended_us", of: virtual) == "null"))
+            #expect(field("reminders", of: live) == (field("suspended_us", of: live) == "null" ? "2" : "0"))
+        }
+        #expect(try Tool.run([jostle, "demo", "--live", "60"]).status == 2)
+        #expect(try Tool.run([jostle, "demo", "pomodoro", "--live", "5"]).status == 2)
+    }
+
     /// `jostle demo pomodoro`, as people read it and as machines do.
     @Test func isShown() throws {
         let jostle = Programs.path(of: "jostle")

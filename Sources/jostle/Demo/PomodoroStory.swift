@@ -63,6 +63,17 @@ struct PomodoroStory {
         var isDisturbed = false
         /// Whether its sound was refused.
         var isMute = false
+
+        /// Whether this came out as `other`, when it was suspended about then.
+        func isLike(_ other: Outcome, within tolerance: TimeSpan) -> Bool {
+            var same = self
+            if let suspended = self.suspended, let time = other.suspended,
+                abs(suspended.microseconds - time.microseconds) <= tolerance.microseconds
+            {
+                same.suspended = time
+            }
+            return same == other
+        }
     }
 
     /// What policy says of the two: the rules of the phone, and these rights.
@@ -131,11 +142,11 @@ struct PomodoroStory {
     }
 
     /// What the article says comes of it: a sound of one's own or renewal keeps a timer going, and nothing else does.
-    static func expected(_ rights: Rights) -> Outcome {
+    static func expected(_ rights: Rights, periods: Int = ends.count) -> Outcome {
         var outcome = Outcome()
         outcome.isMute = !rights.mayPlay
         if rights.mayPlay || rights.mayRenew {
-            outcome.reminders = self.ends.count
+            outcome.reminders = periods
         } else {
             outcome.suspended = rights.budget
         }
