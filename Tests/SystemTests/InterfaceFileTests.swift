@@ -16,7 +16,7 @@ extension EndToEnd {
         }
 
         @Test func areValid() throws {
-            let files = ["Sensors1", "Sensors1.Sensor", "Broker1", "Broker1.App"]
+            let files = ["Sensors1", "Sensors1.Sensor", "Broker1", "Broker1.App", "Receiver1"]
             let result = try Tool.run(
                 ["xmllint", "--noout"] + files.map { Programs.source("dbus/org.jostle.\($0).xml") })
             #expect(result == Tool.Result(status: 0, stdout: "", stderr: ""))

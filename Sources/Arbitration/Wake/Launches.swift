@@ -1,0 +1,215 @@
+package import Motion
+
+/// Which apps are started or resumed, and when: one launch at a time for each app, few cold starts at once, the strongest
+/// first, and the longer between two tries the more of them failed.
+///
+/// A value without a clock: each input comes with its arrival time, and `run`, which follows every one of them, says what is
+/// to be done. Each wish that is let in comes to exactly one end: its launch is done or needless, it is given up, or it is
+/// withdrawn.
+package struct Launches: Sendable {
+    /// Apps that are being started at any time.
+    package static let mostColdStarts = 2
+    /// The time after the first of several failures, before which there is no further try. It doubles with each.
+    package static let firstBackOff = TimeSpan.seconds(1)
+    package static let longestBackOff = TimeSpan.seconds(60)
+
+    private struct Wish: Sendable {
+        var request: LaunchRequest
+        /// Rises with each wish: among equals, who came first goes first.
+        var order: UInt64
+        /// What its last try failed of.
+        var failure: LaunchFailure?
+    }
+
+    private struct Flight: Sendable {
+        var launch: Launch
+        var wish: Wish
+        var answerBy: Timestamp
+        /// It counts among the cold starts until the app is up.
+        var isStarting: Bool
+    }
+
+    private struct Entry: Sendable {
+        var wishes: [Wish] = []
+        var flight: Flight?
+        /// Failures in a row.
+        var failures = 0
+        var notBefore = Timestamp(microseconds: .min)
+    }
+
+    private var entries: [AppID: Entry] = [:]
+    /// Apps that are on the bus.
+    private var running: Set<AppID> = []
+    private var lastNumber: UInt64 = 0
+    private var lastOrder: UInt64 = 0
+    /// Something may have to be done whatever the time is.
+    private var isUnsettled = false
+    /// The next arrival time at which something happens without an input.
+    package private(set) var nextDeadline: Timestamp?
+
+    package init() {}
+
+    // MARK: What there is to see
+
+    /// The launch of an app that is under way.
+    package func launch(of app: AppID) -> Launch? { self.entries[app]?.flight?.launch }
+    /// Whether somebody wishes that an app be launched that is not yet.
+    package func isWaiting(_ app: AppID) -> Bool { self.entries[app]?.wishes.isEmpty == false }
+    package func isWaiting(_ app: AppID, for reason: LaunchReason) -> Bool {
+        self.entries[app]?.wishes.contains { $0.request.reason.isServed(with: reason) } == true
+    }
+    package var inFlight: Int { self.entries.values.count { $0.flight != nil } }
+    package var coldStarts: Int { self.entries.values.count { $0.flight?.isStarting == true } }
+    /// Apps for which a launch waits.
+    package var waiting: Int { self.entries.values.count { !$0.wishes.isEmpty } }
+
+    // MARK: Inputs
+
+    /// Somebody wishes that an app be launched. Wishes that one launch serves become one: as strong as the strongest, and of
+    /// use as long as the longest.
+    package mutating func add(_ request: LaunchRequest) {
+        self.lastOrder &+= 1
+        self.add(Wish(request: request, order: self.lastOrder))
+    }
+
+    private mutating func add(_ wish: Wish) {
+        let app = wish.request.app
+        self.isUnsettled = true
+        var entry = self.entries[app] ?? Entry()
+        if let index = entry.wishes.firstIndex(where: { $0.request.reason.isServed(with: wish.request.reason) }) {
+            let old = entry.wishes[index]
+            var joined = old.order < wish.order ? old : wish
+            joined.request.strength = max(old.request.strength, wish.request.strength)
+            joined.request.ends = max(old.request.ends, wish.request.ends)
+            joined.failure = old.failure ?? wish.failure
+            entry.wishes[index] = joined
+        } else {
+            entry.wishes.append(wish)
+        }
+        self.entries[app] = entry
+    }
+
+    /// Nobody needs to be launched for this any more. A launch that is under way goes on.
+    package mutating func withdraw(_ app: AppID, where isMeant: (LaunchReason) -> Bool) {
+        guard self.entries[app] != nil else { return }
+        self.entries[app]?.wishes.removeAll { isMeant($0.request.reason) }
+        self.isUnsettled = true
+    }
+
+    /// An app is on the bus from now on, or not any more. Who comes up while it is launched makes place for the next start.
+    package mutating func setRunning(_ app: AppID, _ isRunning: Bool) {
+        guard isRunning != self.running.contains(app) else { return }
+        if isRunning { self.running.insert(app) } else { self.running.remove(app) }
+        guard isRunning, self.entries[app] != nil else { return }
+        self.entries[app]?.flight?.isStarting = false
+        self.isUnsettled = true
+    }
+
+    /// There is word on a launch. On one that is over already it changes nothing.
+    package mutating func finish(
+        _ app: AppID, _ number: UInt64, _ result: LaunchResult, at now: Timestamp, _ effects: inout [LaunchEffect]
+    ) {
+        guard let flight = self.entries[app]?.flight, flight.launch.number == number else { return }
+        self.entries[app]?.flight = nil
+        self.isUnsettled = true
+        switch result {
+        case .needless: effects.append(.ended(flight.launch, result, again: nil))
+        case .done:
+            self.entries[app]?.failures = 0
+            self.entries[app]?.notBefore = now
+            effects.append(.ended(flight.launch, result, again: nil))
+        case .failed(let failure):
+            let failures = (self.entries[app]?.failures ?? 0) + 1
+            let again = now + Self.backOff(after: failures)
+            self.entries[app]?.failures = failures
+            self.entries[app]?.notBefore = again
+            effects.append(.ended(flight.launch, result, again: again))
+            self.retry(flight.wish, after: failure, at: now, &effects)
+        }
+    }
+
+    /// Lets a wish whose launch failed wait for the next, if there may be one that is of use.
+    private mutating func retry(
+        _ wish: Wish, after failure: LaunchFailure, at now: Timestamp, _ effects: inout [LaunchEffect]
+    ) {
+        // Who cannot be started now cannot be in a second.
+        guard failure != .unknown, now < wish.request.ends else {
+            return effects.append(.gaveUp(wish.request, failure))
+        }
+        var again = wish
+        again.failure = failure
+        self.add(again)
+    }
+
+    private static func backOff(after failures: Int) -> TimeSpan {
+        let doubled = Self.firstBackOff.microseconds << Int64(min(failures - 1, 6))
+        return min(Self.longestBackOff, TimeSpan(microseconds: doubled))
+    }
+
+    // MARK: Time
+
+    /// Does what is due now: ends what did not come in time, gives up what is too old, and launches whoever may be.
+    ///
+    /// - Parameter timeout: How long an app may take.
+    package mutating func run(to now: Timestamp, timeout: (AppID) -> TimeSpan, _ effects: inout [LaunchEffect]) {
+        guard self.isUnsettled || self.nextDeadline.map({ $0 <= now }) ?? false else { return }
+        let late = self.entries.values.compactMap(\.flight).filter { $0.answerBy <= now }
+        for flight in late.sorted(by: { ($0.answerBy, $0.launch.number) < ($1.answerBy, $1.launch.number) }) {
+            self.finish(flight.launch.app, flight.launch.number, .failed(.silent), at: now, &effects)
+        }
+        self.giveUp(at: now, &effects)
+        self.begin(at: now, timeout, &effects)
+        self.settle(at: now)
+    }
+
+    private mutating func giveUp(at now: Timestamp, _ effects: inout [LaunchEffect]) {
+        var old: [Wish] = []
+        for (app, entry) in self.entries where entry.wishes.contains(where: { $0.request.ends <= now }) {
+            old += entry.wishes.filter { $0.request.ends <= now }
+            self.entries[app]?.wishes.removeAll { $0.request.ends <= now }
+        }
+        for wish in old.sorted(by: { $0.order < $1.order }) { effects.append(.gaveUp(wish.request, wish.failure)) }
+    }
+
+    private mutating func begin(
+        at now: Timestamp, _ timeout: (AppID) -> TimeSpan, _ effects: inout [LaunchEffect]
+    ) {
+        let ready = self.entries.values.filter { $0.flight == nil && $0.notBefore <= now }.flatMap(\.wishes)
+        var starting = self.coldStarts
+        for wish in ready.sorted(by: { Self.goesBefore($0, $1) }) {
+            let app = wish.request.app
+            let isCold = !self.running.contains(app)
+            guard self.entries[app]?.flight == nil, !isCold || starting < Self.mostColdStarts else { continue }
+            if isCold { starting += 1 }
+            self.lastNumber &+= 1
+            let launch = Launch(
+                number: self.lastNumber, app: app, reason: wish.request.reason, isCold: isCold, timeout: timeout(app))
+            self.entries[app]?.wishes.removeAll { $0.order == wish.order }
+            self.entries[app]?.flight = Flight(
+                launch: launch, wish: wish, answerBy: now + launch.timeout, isStarting: isCold)
+            effects.append(.begin(launch))
+        }
+    }
+
+    private static func goesBefore(_ a: Wish, _ b: Wish) -> Bool {
+        a.request.strength == b.request.strength ? a.order < b.order : a.request.strength > b.request.strength
+    }
+
+    /// Forgets apps that there is nothing more to know of, and finds out what comes next.
+    private mutating func settle(at now: Timestamp) {
+        self.isUnsettled = false
+        self.nextDeadline = nil
+        self.entries = self.entries.filter { _, entry in
+            entry.flight != nil || !entry.wishes.isEmpty
+                || (entry.failures > 0 && now < entry.notBefore + Self.longestBackOff)
+        }
+        for entry in self.entries.values {
+            if let flight = entry.flight { self.expect(flight.answerBy) }
+            guard !entry.wishes.isEmpty else { continue }
+            for wish in entry.wishes { self.expect(wish.request.ends) }
+            if entry.flight == nil, now < entry.notBefore { self.expect(entry.notBefore) }
+        }
+    }
+
+    private mutating func expect(_ time: Timestamp) { self.nextDeadline = min(self.nextDeadline ?? time, time) }
+}

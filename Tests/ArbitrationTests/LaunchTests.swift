@@ -1,0 +1,259 @@
+import Motion
+import Testing
+
+@testable import Arbitration
+
+/// Launches with everything they said as short lines. Times are milliseconds.
+struct Launching {
+    var launches = Launches()
+    private(set) var effects: [LaunchEffect] = []
+    var timeout = TimeSpan.seconds(10)
+
+    /// What an input and the time after it led to.
+    private mutating func run(
+        _ now: Int64, _ input: (inout Launches, inout [LaunchEffect]) -> Void = { _, _ in }
+    ) -> [String] {
+        self.effects = []
+        input(&self.launches, &self.effects)
+        let timeout = self.timeout
+        self.launches.run(to: ms(now), timeout: { _ in timeout }, &self.effects)
+        return self.effects.map(Self.line)
+    }
+
+    static func line(_ effect: LaunchEffect) -> String {
+        switch effect {
+        case .begin(let launch): "\(launch.isCold ? "start" : "resume") \(launch.app) \(launch.reason.word)"
+        case .ended(let launch, .done, _): "done \(launch.app) \(launch.reason.word)"
+        case .ended(let launch, .needless, _): "needless \(launch.app) \(launch.reason.word)"
+        case .ended(let launch, .failed(let failure), let again):
+            "\(failure.name) \(launch.app) again \((again ?? .zero).microseconds / 1_000)"
+        case .gaveUp(let request, let failure):
+            "gave up \(request.app) \(request.reason.word) \(failure?.name ?? "too-old")"
+        }
+    }
+
+    mutating func want(
+        _ app: String, _ reason: LaunchReason = .motion("shake"), strength: Int = 0, ends: Int64 = 30_000,
+        at now: Int64 = 0
+    ) -> [String] {
+        self.run(now) { launches, _ in
+            launches.add(LaunchRequest(AppID(app), reason, strength: strength, ends: ms(ends)))
+        }
+    }
+
+    /// All at once, as the hits of one sample are.
+    mutating func want(_ apps: [(String, Int)], at now: Int64 = 0) -> [String] {
+        self.run(now) { launches, _ in
+            for (app, strength) in apps {
+                launches.add(LaunchRequest(AppID(app), .motion("shake"), strength: strength, ends: ms(30_000)))
+            }
+        }
+    }
+
+    mutating func finish(_ app: String, _ result: LaunchResult, number: UInt64? = nil, at now: Int64 = 0) -> [String] {
+        let number = number ?? self.launches.launch(of: AppID(app))?.number ?? 0
+        return self.run(now) { $0.finish(AppID(app), number, result, at: ms(now), &$1) }
+    }
+
+    mutating func running(_ app: String, _ isRunning: Bool = true, at now: Int64 = 0) -> [String] {
+        self.run(now) { launches, _ in launches.setRunning(AppID(app), isRunning) }
+    }
+
+    mutating func withdraw(_ app: String, at now: Int64 = 0) -> [String] {
+        self.run(now) { launches, _ in
+            launches.withdraw(AppID(app)) { if case .motion = $0 { true } else { false } }
+        }
+    }
+
+    mutating func pass(_ now: Int64) -> [String] { self.run(now) }
+
+    var deadline: Int64? { self.launches.nextDeadline.map { $0.microseconds / 1_000 } }
+}
+
+@Suite struct LaunchTests {
+    @Test func aWishIsALaunch() {
+        var lab = Launching()
+        #expect(lab.deadline == nil)
+        #expect(lab.want("A") == ["start A shake"])
+        #expect(lab.deadline == 10_000)
+        #expect(lab.finish("A", .done, at: 100) == ["done A shake"])
+        #expect(lab.deadline == nil)
+    }
+
+    @Test func aRunningAppIsResumed() {
+        var lab = Launching()
+        #expect(lab.running("A").isEmpty)
+        #expect(lab.want("A") == ["resume A shake"])
+        #expect(lab.launches.coldStarts == 0)
+    }
+
+    @Test func oneLaunchForEachApp() {
+        var lab = Launching()
+        #expect(lab.want("A") == ["start A shake"])
+        #expect(lab.want("A", .motion("location")).isEmpty)
+        #expect(lab.want("A", .push).isEmpty)
+        #expect(lab.finish("A", .done) == ["done A shake", "start A location"])
+        #expect(lab.finish("A", .done) == ["done A location", "start A push"])
+        #expect(lab.finish("A", .done) == ["done A push"])
+    }
+
+    @Test func motionTravelsTogetherAndTasksOneByOne() {
+        var lab = Launching()
+        #expect(lab.want("A", .push) == ["start A push"])
+        for reason in [.motion("shake"), .motion("location"), .task("sync"), .task("tidy"), .task("sync")]
+            as [LaunchReason]
+        {
+            #expect(lab.want("A", reason).isEmpty)
+        }
+        #expect(lab.finish("A", .done) == ["done A push", "start A shake"])
+        #expect(lab.finish("A", .done) == ["done A shake", "start A task"])
+        #expect(lab.launches.launch(of: AppID("A"))?.reason == .task("sync"))
+        #expect(lab.finish("A", .done) == ["done A task", "start A task"])
+        #expect(lab.launches.launch(of: AppID("A"))?.reason == .task("tidy"))
+        #expect(lab.finish("A", .done) == ["done A task"])
+    }
+
+    @Test func twoColdStartsAtOnceTheStrongestFirst() {
+        var lab = Launching()
+        #expect(
+            lab.want([("A", 1), ("B", 9), ("C", 5), ("D", 9), ("E", 1)]) == ["start B shake", "start D shake"])
+        #expect(lab.finish("D", .done) == ["done D shake", "start C shake"])
+        #expect(lab.finish("B", .failed(.refused), at: 5) == ["refused B again 1005", "start A shake"])
+        #expect(lab.finish("C", .done, at: 6) == ["done C shake", "start E shake"])
+    }
+
+    @Test func whoIsUpMakesPlaceBeforeItAnswers() {
+        var lab = Launching()
+        #expect(lab.want([("A", 3), ("B", 2), ("C", 1)]) == ["start A shake", "start B shake"])
+        #expect(lab.running("B") == ["start C shake"])
+        #expect(lab.launches.coldStarts == 2)
+        #expect(lab.launches.inFlight == 3)
+        #expect(lab.running("B", false).isEmpty)
+        #expect(lab.launches.coldStarts == 2)
+    }
+
+    @Test func whoRunsWaitsForNobody() {
+        var lab = Launching()
+        _ = lab.running("D")
+        #expect(lab.want([("A", 3), ("B", 2), ("C", 2)]) == ["start A shake", "start B shake"])
+        #expect(lab.want("D") == ["resume D shake"])
+    }
+
+    @Test func theLongerTheMoreFailures() {
+        var lab = Launching()
+        var now: Int64 = 0
+        _ = lab.want("A", ends: 1_000_000)
+        for pause in [1, 2, 4, 8, 16, 32, 60, 60] as [Int64] {
+            now += 10
+            #expect(lab.finish("A", .failed(.left), at: now) == ["left A again \(now + pause * 1_000)"])
+            #expect(lab.deadline == now + pause * 1_000)
+            #expect(lab.pass(now + pause * 1_000 - 1).isEmpty)
+            now += pause * 1_000
+            #expect(lab.pass(now) == ["start A shake"])
+        }
+        #expect(lab.finish("A", .done, at: now) == ["done A shake"])
+        #expect(lab.want("A", at: now) == ["gave up A shake too-old"])
+        #expect(lab.want("A", ends: now + 1, at: now) == ["start A shake"])
+        #expect(lab.finish("A", .failed(.left), at: now) == ["left A again \(now + 1_000)"])
+    }
+
+    @Test func nobodyIsCalledBeforeThePauseIsOver() {
+        var lab = Launching()
+        _ = lab.want("A")
+        #expect(lab.finish("A", .failed(.left), at: 10) == ["left A again 1010"])
+        #expect(lab.want("A", .push, at: 500).isEmpty)
+        #expect(lab.pass(1_010) == ["start A shake"])
+    }
+
+    @Test func aMinuteWithoutNewsIsForgiven() {
+        var lab = Launching()
+        _ = lab.want("A", ends: 5)
+        #expect(lab.finish("A", .failed(.left), at: 10) == ["left A again 1010", "gave up A shake left"])
+        #expect(lab.want("A", ends: 61_000, at: 61_010) == ["gave up A shake too-old"])
+        #expect(lab.want("A", ends: 70_000, at: 61_020) == ["start A shake"])
+        #expect(lab.finish("A", .failed(.left), at: 61_030) == ["left A again 62030"])
+    }
+
+    @Test func whoDoesNotAnswerInTimeFailed() {
+        var lab = Launching()
+        lab.timeout = .seconds(2)
+        _ = lab.want("A", ends: 30_000)
+        #expect(lab.pass(1_999).isEmpty)
+        #expect(lab.pass(2_000) == ["silent A again 3000"])
+        #expect(lab.pass(3_000) == ["start A shake"])
+    }
+
+    @Test func aLateAnswerChangesNothing() {
+        var lab = Launching()
+        lab.timeout = .seconds(2)
+        _ = lab.want("A")
+        #expect(lab.pass(2_000) == ["silent A again 3000"])
+        #expect(lab.finish("A", .done, number: 1, at: 2_500).isEmpty)
+        #expect(lab.pass(3_000) == ["start A shake"])
+        #expect(lab.finish("A", .done, number: 1, at: 3_100).isEmpty)
+        #expect(lab.finish("A", .done, number: 2, at: 3_200) == ["done A shake"])
+        #expect(lab.finish("B", .done, number: 2, at: 3_200).isEmpty)
+    }
+
+    @Test func whatIsTooOldIsGivenUp() {
+        var lab = Launching()
+        _ = lab.want([("A", 3), ("B", 2)])
+        #expect(lab.want("C", ends: 3_000).isEmpty)
+        #expect(lab.deadline == 3_000)
+        #expect(lab.pass(3_000) == ["gave up C shake too-old"])
+        #expect(lab.want("D", ends: 3_000, at: 3_001) == ["gave up D shake too-old"])
+    }
+
+    @Test func aLaunchUnderWayMayOutliveItsWish() {
+        var lab = Launching()
+        #expect(lab.want("A", ends: 3_000) == ["start A shake"])
+        #expect(lab.pass(3_000).isEmpty)
+        #expect(
+            lab.finish("A", .failed(.notStarted), at: 4_000) == [
+                "not-started A again 5000", "gave up A shake not-started",
+            ])
+    }
+
+    @Test func aFailureIsRememberedUntilItIsGivenUp() {
+        var lab = Launching()
+        _ = lab.want("A", ends: 1_500)
+        #expect(lab.finish("A", .failed(.refused), at: 1_000) == ["refused A again 2000"])
+        #expect(lab.pass(1_500) == ["gave up A shake refused"])
+    }
+
+    @Test func whoCannotBeStartedIsNotTriedAgain() {
+        var lab = Launching()
+        _ = lab.want("A")
+        #expect(lab.finish("A", .failed(.unknown), at: 1) == ["unknown A again 1001", "gave up A shake unknown"])
+        #expect(lab.launches.isWaiting(AppID("A")) == false)
+    }
+
+    @Test func whatIsWithdrawnIsNotLaunchedFor() {
+        var lab = Launching()
+        _ = lab.want([("A", 3), ("B", 2), ("C", 1)])
+        #expect(lab.want("C", .push).isEmpty)
+        #expect(lab.withdraw("C").isEmpty)
+        #expect(lab.finish("A", .needless) == ["needless A shake", "start C push"])
+        #expect(lab.withdraw("D").isEmpty)
+    }
+
+    @Test func aNeedlessLaunchIsNoFailure() {
+        var lab = Launching()
+        _ = lab.want("A")
+        #expect(lab.finish("A", .needless, at: 1) == ["needless A shake"])
+        #expect(lab.want("A", at: 1) == ["start A shake"])
+    }
+
+    @Test func wishesThatOneLaunchServesAreAsStrongAsTheStrongest() {
+        var lab = Launching()
+        _ = lab.want([("A", 9), ("B", 9), ("C", 2), ("D", 3)])
+        #expect(lab.want("C", strength: 4, ends: 40_000).isEmpty)
+        #expect(lab.finish("A", .done) == ["done A shake", "start C shake"])
+    }
+
+    @Test func reasonsHaveTheirWords() {
+        #expect(LaunchReason.motion("location").word == "location")
+        #expect(LaunchReason.push.word == "push")
+        #expect(LaunchReason.task("sync").word == "task")
+    }
+}
