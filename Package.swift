@@ -101,8 +101,8 @@ let package = Package(
         program(
             "jostle-sensord",
             [
-                "SensorCore", "DeviceCore", "Devices", "Traces", "Motion", "Protocol", "DBus", "EventLoop",
-                "DaemonSupport",
+                "SensorCore", "DeviceCore", "Devices", "Traces", "PolicyFiles", "Arbitration", "Motion", "Protocol",
+                "DBus", "EventLoop", "DaemonSupport",
             ]),
         program(
             "jostle-brokerd",

@@ -48,6 +48,11 @@ package struct AppSettings: Hashable, Sendable {
     package var taskWindow = TimeSpan.seconds(60)
     /// How long one waits for a moment at which it disturbs nobody, when that is left to us.
     package var discretion = TimeSpan.seconds(6 * 3_600)
+    /// The fastest rate in Hz at which it may read samples itself, past the broker.
+    package var fastestRate = AppSettings.rateForAll
+
+    /// The rate that nobody needs a right for: faster ones can hear speech through an accelerometer.
+    package static let rateForAll = 200.0
 
     package init() {}
 

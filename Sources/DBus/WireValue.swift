@@ -173,6 +173,9 @@ package final class WireDescriptor: WireValue {
         self.descriptor = consume descriptor
     }
 
+    /// How many descriptors must be left before one is sent: libdbus has no way to say that it could not copy it.
+    package static let spare = 8
+
     /// Hands the descriptor over; `nil` when somebody took it before.
     package func take() -> OwnedDescriptor? { self.descriptor.take() }
 

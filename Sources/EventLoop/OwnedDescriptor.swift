@@ -42,6 +42,14 @@ package struct OwnedDescriptor: ~Copyable, Sendable {
         return OwnedDescriptor(adopting: try systemCall("fcntl") { fcntl(raw, F_DUPFD_CLOEXEC, 0) })
     }
 
+    /// Makes sure that so many descriptors can still be had.
+    ///
+    /// For what is about to need some in a place that cannot say that there are none.
+    package borrowing func checkSpare(_ count: Int) throws(SystemError) {
+        guard count > 0 else { return }
+        try self.duplicate().checkSpare(count - 1)
+    }
+
     /// Says whether reading and writing wait. The setting belongs to the open file, so all its descriptors share it.
     ///
     /// The corresponding C function is `fcntl` with `F_SETFL`.

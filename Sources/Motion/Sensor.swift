@@ -103,4 +103,6 @@ package enum SensorLimits {
     package static let ahead = TimeSpan.seconds(1)
     /// Most claimants of one sensor at a time.
     package static let claimants = 1_024
+    /// Most streams of one sensor that one connection has at a time.
+    package static let streams = 16
 }

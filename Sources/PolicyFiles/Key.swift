@@ -38,6 +38,7 @@ enum ValueType: String, Sendable, CaseIterable {
     case number = "whole number"
     case time = "time"
     case bytes = "bytes"
+    case rate = "rate"
     case quota = "quota"
     case aging = "aging"
     case ducking = "ducking"
@@ -50,6 +51,7 @@ enum ValueType: String, Sendable, CaseIterable {
         switch self {
         case .time: "us, ms, s, min, h"
         case .bytes: "KiB, MiB"
+        case .rate: "Hz"
         case .quota: "events / time"
         case .aging: "strength / denials"
         case .ranges: "those of what is measured: g, m/s2, deg, …"
@@ -64,7 +66,7 @@ enum ValueType: String, Sendable, CaseIterable {
     var isList: Bool {
         switch self {
         case .words, .names, .ranges, .hours, .power: true
-        case .flag, .word, .text, .name, .number, .time, .bytes, .quota, .aging, .ducking: false
+        case .flag, .word, .text, .name, .number, .time, .bytes, .rate, .quota, .aging, .ducking: false
         }
     }
 }

@@ -17,6 +17,7 @@ extension Schema {
             "Grace": "5s", "AssertionBudget": "175s", "AssertionsPerHour": "4", "Renewal": "yes", "WakeQuota": "6/1h",
             "MayReportForeground": "yes", "RefreshInterval": "1h", "RefreshTime": "20s", "ProcessingTime": "10min",
             "TaskWindow": "5min", "Discretion": "24h",
+            "FastestRate": "400Hz",
         ],
         "Rule": [
             "Priority": "100", "WhenApp": "org.example.* !org.example.Game", "WhenPreset": "shake*",

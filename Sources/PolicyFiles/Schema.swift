@@ -228,6 +228,13 @@ enum Schema {
         ) { (target, words) throws(ValueProblem) in
             target.discretion = try Values.span(words, Self.spans)
         },
+        Key(
+            "FastestRate", .rate, "200Hz",
+            "The fastest rate at which it may read samples itself, past the broker, on a bus other than the system's.",
+            isForUsers: true
+        ) { (target, words) throws(ValueProblem) in
+            target.fastestRate = try Values.rate(words, AppSettings.rateForAll...SensorLimits.rates.upperBound)
+        },
     ]
 
     /// Makes limits of `settings` that a user set smaller. Keys that are not for users are never among them.
@@ -248,6 +255,7 @@ enum Schema {
         case "AssertionBudget": settings.assertionBudget = min(settings.assertionBudget, own.assertionBudget)
         case "AssertionsPerHour":
             settings.assertionsPerHour = min(settings.assertionsPerHour ?? .max, own.assertionsPerHour ?? .max)
+        case "FastestRate": settings.fastestRate = min(settings.fastestRate, own.fastestRate)
         default: break
         }
     }

@@ -99,6 +99,18 @@ enum Values {
         return count.partialValue
     }
 
+    /// `400Hz`.
+    static func rate(_ words: [PlacedText], _ range: ClosedRange<Double>) throws(ValueProblem) -> Double {
+        let word = self.single(words)
+        guard let quantity = try? Quantity.parse(word.text), quantity.dimension == .frequency,
+            range.contains(quantity.value)
+        else {
+            throw self.bad(
+                word, "a rate from \(Int(range.lowerBound))Hz to \(Int(range.upperBound))Hz, such as 400Hz")
+        }
+        return quantity.value
+    }
+
     /// `30/1min`, or `30/1min burst 5`.
     static func quota(_ words: [PlacedText]) throws(ValueProblem) -> Quota {
         let whole = self.single(words)

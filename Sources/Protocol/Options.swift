@@ -77,6 +77,8 @@ extension SensorPace {
     package enum Key {
         package static let rate = "rate"
         package static let batchLatency = "batch-latency"
+        /// In answers only: the stream's number.
+        package static let stream = "stream"
     }
 
     /// A claim's options. The rate must be given.
@@ -93,6 +95,13 @@ extension SensorPace {
             Key.rate: .double(self.rate),
             Key.batchLatency: .uint64(UInt64(max(0, self.batchLatency.microseconds))),
         ]
+    }
+
+    /// What is in force, and for which stream, if for one.
+    package func options(stream: UInt64?) -> [String: Value] {
+        var options = self.options
+        if let stream { options[Key.stream] = .uint64(stream) }
+        return options
     }
 
     /// What the reader says is in force; `nil` when it says nothing sensible.

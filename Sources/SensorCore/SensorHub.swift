@@ -68,6 +68,12 @@ package struct SensorHub: Sendable {
         return true
     }
 
+    /// Makes what waits for a client due at once.
+    package mutating func flush(_ client: ClientID, into actions: inout [SensorAction]) {
+        guard let position = self.position(of: client), self.claims[position].handOver() else { return }
+        actions.append(.send(client))
+    }
+
     /// Ends whatever a client held that left the bus or closed its stream. Its id may be used again.
     package mutating func clientGone(_ client: ClientID, into actions: inout [SensorAction]) {
         _ = self.release(client, into: &actions)

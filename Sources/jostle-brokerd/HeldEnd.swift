@@ -19,9 +19,6 @@ final class HeldEnd {
         if let watch { self.loop.cancel(watch) }
     }
 
-    /// How many descriptors must be left after all: libdbus has no way to say that it could not copy ours.
-    private static let spare = 8
-
     /// Makes a pipe; `closed` runs once when nobody holds the other end any more.
     ///
     /// - Throws: also when hardly a descriptor would be left for anything else.
@@ -31,8 +28,7 @@ final class HeldEnd {
         let (own, given) = try Pipe().split { (reader, writer) throws(SystemError) in
             (HeldEnd(writer, on: loop), WireDescriptor(reader))
         }
-        var spares: [HeldSpare] = []
-        for _ in 0..<self.spare { spares.append(HeldSpare(try own.end.duplicate())) }
+        try own.end.checkSpare(WireDescriptor.spare)
         own.watch = try loop.watch(own.end.raw, for: .read) { [weak own] readiness in
             guard let own, !readiness.isDisjoint(with: [.failed, .hangUp]), let watch = own.watch else { return }
             own.watch = nil
@@ -41,11 +37,4 @@ final class HeldEnd {
         }
         return (own, given)
     }
-}
-
-/// A descriptor that is held for a moment, to see that it can be had.
-private final class HeldSpare {
-    private let descriptor: OwnedDescriptor
-
-    init(_ descriptor: consuming OwnedDescriptor) { self.descriptor = descriptor }
 }

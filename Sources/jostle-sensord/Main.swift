@@ -3,6 +3,7 @@ import DaemonSupport
 import Devices
 import EventLoop
 import Motion
+import PolicyFiles
 import Protocol
 
 /// jostle-sensord: the one reader. Publishes samples to whoever claims a sensor, and runs it only while someone does.
@@ -13,9 +14,13 @@ struct Main {
         "where samples come from: auto (all sensors that are found; the default), iio:NAME, evdev:NODE, synth:SCRIPT or "
             + "trace:FILE[?speed=4&loop]",
         repeats: true)
+    private static let policyOption = CommandOption.value(
+        "policy", "DIR",
+        "read policy files here and nowhere else, to learn who may read fast; a later directory overrides an earlier one",
+        repeats: true)
     private static let syntax = CommandSyntax(
         "jostle-sensord", "Reads sensors and publishes their samples on D-Bus, to those who claim them.",
-        options: [sourceOption] + Daemon.options)
+        options: [sourceOption, policyOption] + Daemon.options)
 
     static func main() {
         do {
@@ -27,15 +32,16 @@ struct Main {
             let sender = PacedSender(on: daemon.bus)
             let isMotionGiven = wanted.fixed.contains { $0.sensor.name == SensorDescription.motion }
             let reader = ReaderService(on: daemon.bus, names)
+            let rights = FastRights(on: daemon.bus, self.policy(arguments, daemon), log: daemon.log)
             var motion: MotionSource?
             func add(_ source: any SampleSource) {
-                let sensor = SensorService(source, on: daemon.bus, names, sender, log: daemon.log)
+                let sensor = SensorService(source, on: daemon.bus, names, sender, rights, log: daemon.log)
                 reader.add(sensor)
                 // What is made of sensors; a trace may have it already.
                 if sensor.description.name == SensorDescription.accelerometer, !isMotionGiven {
                     let made = MotionSource(of: sensor)
                     motion = made
-                    reader.add(SensorService(made, on: daemon.bus, names, sender, log: daemon.log))
+                    reader.add(SensorService(made, on: daemon.bus, names, sender, rights, log: daemon.log))
                 }
                 let gyroscope = reader.sensors.first { $0.description.name == SensorDescription.gyroscope }
                 if let gyroscope, let motion, !motion.isFollowing { motion.follow(gyroscope) }
@@ -63,6 +69,13 @@ struct Main {
             Log(program: self.syntax.name).error("\(error)")
             ExitCode.no.exit()
         }
+    }
+
+    /// On the system bus the bus's own policy says who may claim anything; elsewhere there is no other word but ours.
+    private static func policy(_ arguments: Arguments, _ daemon: Daemon) -> PolicySource? {
+        let directories = arguments.values(of: self.policyOption)
+        if directories.isEmpty, daemon.bus.address == .system { return nil }
+        return PolicySource(directories, environment: environmentValue)
     }
 
     /// The sources of all URIs. Each sensor stands at a path of its name, so names must differ.

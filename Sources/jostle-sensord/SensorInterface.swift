@@ -10,13 +10,19 @@ enum SensorInterface {
     static let table = Interface<SensorService>(
         InterfaceName.sensor,
         methods: [
-            Method("Claim", in: ["options"], out: ["in_force"]) {
-                (service: SensorService, call: MethodCall, options: [String: Value]) throws(BusError) -> [String: Value]
-                in
+            Method(later: "Claim", in: ["options"], out: ["in_force"], as: [String: Value].self) {
+                (service: SensorService, call: MethodCall, options: [String: Value]) throws(BusError) in
                 try service.claim(options, call)
             },
-            Method("Release") { (service: SensorService, call: MethodCall) throws(BusError) in
+            Method(later: "Release") { (service: SensorService, call: MethodCall) throws(BusError) in
                 service.release(call)
+            },
+            Method(
+                later: "OpenStream", in: ["options"], out: ["stream", "in_force"], as: WireDescriptor.self,
+                [String: Value].self
+            ) {
+                (service: SensorService, call: MethodCall, options: [String: Value]) throws(BusError) in
+                try service.openStream(options, call)
             },
             Method("Inject", in: ["motion"]) {
                 (service: SensorService, _: MethodCall, motion: String) throws(BusError) in
@@ -94,7 +100,8 @@ final class ReaderService {
             Property("Limits", .constant) { (_: ReaderService) -> [String: UInt64] in
                 [
                     "claimants": UInt64(SensorLimits.claimants), "motions": UInt64(SyntheticMotion.Limits.injected),
-                    "motion-bytes": UInt64(SyntheticMotion.Limits.script),
+                    "motion-bytes": UInt64(SyntheticMotion.Limits.script), "streams": UInt64(SensorLimits.streams),
+                    "stream-bytes": UInt64(SampleStream.room),
                 ]
             },
             Property("RefusedSignals", .never) { (service: ReaderService) in service.names.forgeries },

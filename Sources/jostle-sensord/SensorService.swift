@@ -15,12 +15,14 @@ final class SensorService: SampleSink {
     private let loop: EventLoop
     private let names: NameWatch
     private let sender: PacedSender
+    private let rights: FastRights
     private let log: Log
     private let source: any SampleSource
     private(set) var hub: SensorHub
     private(set) var object: ExportedObject?
     private var clients: [String: Client] = [:]
     private var takers: [ObjectIdentifier: Client] = [:]
+    private var lastStream: UInt64 = 0
     private var clientsByID: [Client?] = []
     private var freeIDs: [UInt32] = []
     private var actions: [SensorAction] = []
@@ -36,6 +38,8 @@ final class SensorService: SampleSink {
         enum Receiver {
             /// A connection, by its unique name.
             case peer(PacedSender.Peer)
+            /// A descriptor that a connection asked for.
+            case stream(SampleStream, PacedSender.Peer)
             case taker(any SampleTaker)
         }
 
@@ -48,20 +52,28 @@ final class SensorService: SampleSink {
             self.receiver = receiver
         }
 
+        var stream: SampleStream? {
+            if case .stream(let stream, _) = self.receiver { stream } else { nil }
+        }
+
         /// Who it is, as `Claimants` shows it.
         var names: [String] {
             switch self.receiver {
-            case .peer(let peer): [peer.name]
+            case .peer(let peer), .stream(_, let peer): [peer.name]
             case .taker(let taker): taker.names
             }
         }
     }
 
-    init(_ source: any SampleSource, on bus: Connection, _ names: NameWatch, _ sender: PacedSender, log: Log) {
+    init(
+        _ source: any SampleSource, on bus: Connection, _ names: NameWatch, _ sender: PacedSender, _ rights: FastRights,
+        log: Log
+    ) {
         self.bus = bus
         self.loop = bus.loop
         self.names = names
         self.sender = sender
+        self.rights = rights
         self.log = log
         self.source = source
         self.hub = SensorHub(source.sensor)
@@ -85,24 +97,51 @@ final class SensorService: SampleSink {
 
     /// The bus went away, and every claimant with it.
     func busLost() {
-        for client in self.clients.values { self.forget(client) }
+        for client in self.clientsByID { client.map(self.forget) }
     }
 
     // MARK: Calls
 
-    func claim(_ options: [String: Value], _ call: MethodCall) throws(BusError) -> [String: Value] {
+    func claim(_ options: [String: Value], _ call: MethodCall) throws(BusError) {
         let pace = try SensorPace(claim: options)
+        self.whenAllowed(pace, call) { (service) throws(BusError) in call.reply(try service.claim(pace, call)) }
+    }
+
+    /// Goes on when the caller is known to be allowed such a rate.
+    private func whenAllowed(
+        _ pace: SensorPace, _ call: MethodCall, _ body: @escaping (SensorService) throws(BusError) -> Void
+    ) {
+        self.rights.ask(SensorLimits.rates.contains(pace.rate) ? pace.rate : 0, of: call.sender) {
+            [weak self] refusal in
+            do throws(BusError) {
+                if let refusal { throw refusal }
+                if let self { try body(self) }
+            } catch {
+                call.fail(error)
+            }
+        }
+    }
+
+    private func claim(_ pace: SensorPace, _ call: MethodCall) throws(BusError) -> [String: Value] {
+        let known = self.clients[call.sender]
+        let client = known ?? self.makeClient(call.sender)
+        do throws(BusError) {
+            return try self.claim(pace, for: client).options
+        } catch {
+            if known == nil { self.forget(client) }
+            throw error
+        }
+    }
+
+    private func claim(_ pace: SensorPace, for client: Client) throws(BusError) -> SensorPace {
         // What the source holds was read for those who claimed the sensor until now, at its pace until now.
         self.source.catchUp()
-        let isNew = self.clients[call.sender] == nil
-        let client = self.clients[call.sender] ?? self.makeClient(call.sender)
         do throws(ClaimProblem) {
             let inForce = try self.hub.claim(client.id, pace, into: &self.actions)
             // What was left of the old claim goes out ahead of the answer.
             self.perform()
-            return (self.hub.claimant(client.id)?.inForce ?? inForce).options
+            return self.hub.claimant(client.id)?.inForce ?? inForce
         } catch {
-            if isNew { self.forget(client) }
             switch error.kind {
             case .value: throw .invalidConfiguration("claim: \(error)")
             case .limit: throw .limitsExceeded("\(error)")
@@ -110,9 +149,62 @@ final class SensorService: SampleSink {
         }
     }
 
+    /// Claims the sensor for a descriptor of the caller's, beside whatever else it claims.
+    func openStream(_ options: [String: Value], _ call: MethodCall) throws(BusError) {
+        let pace = try SensorPace(claim: options)
+        self.whenAllowed(pace, call) { (service) throws(BusError) in
+            let (stream, inForce) = try service.openStream(pace, call)
+            call.reply(stream, inForce)
+        }
+    }
+
+    private func openStream(
+        _ pace: SensorPace, _ call: MethodCall
+    ) throws(BusError) -> (WireDescriptor, [String: Value]) {
+        let open = self.clientsByID.count { $0?.stream != nil && $0?.names == [call.sender] }
+        guard open < SensorLimits.streams else {
+            throw .limitsExceeded("streams: one connection has \(SensorLimits.streams) of a sensor at most")
+        }
+        let (stream, given) = try self.makeStream()
+        let client = self.makeClient(call.sender, stream)
+        stream.onEnd = { [weak self, weak client] in
+            if let self, let client { self.forget(client) }
+        }
+        stream.onRequest = { [weak self, weak client] in
+            if let self, let client { self.flush(client) }
+        }
+        do throws(BusError) {
+            let inForce = try self.claim(pace, for: client)
+            return (given, inForce.options(stream: stream.number))
+        } catch {
+            self.forget(client)
+            throw error
+        }
+    }
+
+    private func makeStream() throws(BusError) -> (own: SampleStream, given: WireDescriptor) {
+        self.lastStream += 1
+        do throws(SystemError) {
+            return try SampleStream.make(self.lastStream, on: self.loop)
+        } catch {
+            throw .limitsExceeded("no descriptor is left: \(error)")
+        }
+    }
+
+    /// Sends all that there is for a client, and has its stream say so.
+    private func flush(_ client: Client) {
+        self.source.catchUp()
+        self.hub.flush(client.id, into: &self.actions)
+        self.perform()
+        client.stream?.caughtUp()
+    }
+
     /// Releasing what is not held is fine: the caller has what it wanted.
     func release(_ call: MethodCall) {
-        if let client = self.clients[call.sender] { self.forget(client) }
+        self.rights.ask(0, of: call.sender) { [weak self] _ in
+            if let self, let client = self.clients[call.sender] { self.forget(client) }
+            call.reply()
+        }
     }
 
     func inject(_ motion: String) throws(BusError) {
@@ -174,9 +266,11 @@ final class SensorService: SampleSink {
         return ClientID(UInt32(self.clientsByID.count - 1))
     }
 
-    private func makeClient(_ uniqueName: String) -> Client {
-        let client = Client(self.makeID(), .peer(self.sender.peer(uniqueName)))
-        self.clients[uniqueName] = client
+    private func makeClient(_ uniqueName: String, _ stream: SampleStream? = nil) -> Client {
+        let peer = self.sender.peer(uniqueName)
+        let receiver: Client.Receiver = if let stream { .stream(stream, peer) } else { .peer(peer) }
+        let client = Client(self.makeID(), receiver)
+        if stream == nil { self.clients[uniqueName] = client }
         self.clientsByID[Int(client.id.index)] = client
         client.watch = self.names.follow(uniqueName) { [weak self, weak client] owner in
             if let self, let client, owner == nil { self.forget(client) }
@@ -185,8 +279,12 @@ final class SensorService: SampleSink {
     }
 
     private func forget(_ client: Client) {
-        guard case .peer(let peer) = client.receiver, self.clients[peer.name] === client else { return }
-        self.clients[peer.name] = nil
+        guard self.clientsByID[Int(client.id.index)] === client else { return }
+        switch client.receiver {
+        case .peer(let peer): self.clients[peer.name] = nil
+        case .stream: break
+        case .taker: return
+        }
         if let watch = client.watch { self.names.unfollow(watch) }
         self.end(client)
     }
@@ -312,9 +410,9 @@ final class SensorService: SampleSink {
     private func tell(_ id: ClientID, _ pace: SensorPace) {
         guard let client = self.clientsByID[Int(id.index)], let object else { return }
         switch client.receiver {
-        case .peer(let peer):
+        case .peer(let peer), .stream(_, let peer):
             _ = self.sender.signal(from: object.path, InterfaceName.sensor, "ClaimChanged", to: peer, size: 300) {
-                pace.options.write(to: &$0)
+                pace.options(stream: client.stream?.number).write(to: &$0)
             }
         case .taker(let taker): taker.changed(self)
         }
@@ -323,25 +421,26 @@ final class SensorService: SampleSink {
     private func send(_ id: ClientID) {
         guard let client = self.clientsByID[Int(id.index)], let object else { return }
         var count = 0
-        var isSent = false
+        var sent = 0
+        let channels = self.description.channels.count
         self.hub.withBlock(of: id) { first, times, values in
             count = times.count
             switch client.receiver {
             case .peer(let peer):
-                let size = SampleCodec.size(samples: times.count, channels: self.description.channels.count)
-                isSent = self.sender.signal(
+                let size = SampleCodec.size(samples: count, channels: channels)
+                let isSent = self.sender.signal(
                     from: object.path, InterfaceName.sensor, "Samples", to: peer, size: size
                 ) { SampleCodec.write(first: first, times: times, values: values, to: &$0) }
+                if isSent { sent = count }
+            case .stream(let stream, _):
+                sent = stream.send(first: first, times: times, values: values, channels: channels)
             case .taker(let taker):
                 taker.take(times, values, from: self)
-                isSent = true
+                sent = count
             }
         }
-        if isSent {
-            self.hub.delivered(id, samples: count)
-        } else {
-            self.hub.dropped(id, samples: count)
-        }
+        if sent > 0 { self.hub.delivered(id, samples: sent) }
+        if sent < count { self.hub.dropped(id, samples: count - sent) }
     }
 }
 

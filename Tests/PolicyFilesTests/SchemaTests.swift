@@ -55,10 +55,12 @@ import Testing
         loose.wakeQuota = loose.quota
         loose.grace = .seconds(60)
         loose.assertionsPerHour = 60
+        loose.fastestRate = 1_000
         let values = [
             "Quota": "1/1h", "WakeQuota": "1/1h", "Cooldown": "1h", "QueueBytes": "1", "Grace": "1ms",
             "AssertionBudget": "1ms", "AssertionsPerHour": "1", "RefreshInterval": "1h", "RefreshTime": "1s",
             "ProcessingTime": "1s",
+            "FastestRate": "200Hz",
         ]
         for key in Schema.app where key.isForUsers {
             let value = try #require(values[key.name], "\(key.name)")

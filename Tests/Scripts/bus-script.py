@@ -4,12 +4,16 @@
 Each step is one argument. PEER is a connection with a name of the test's choosing, made when a step first names it.
 
     PEER call DESTINATION PATH INTERFACE MEMBER [SIGNATURE BODY]    prints "PEER ok BODY" or "PEER error NAME: MESSAGE"
+    PEER burst PATH RATE...    claims the sensor at each rate, or releases it for 0, without waiting for an answer in between
     PEER send DESTINATION PATH INTERFACE MEMBER [SIGNATURE BODY]    sends a signal; returns when the bus has passed it on
     PEER own NAME       owns a name
     PEER name           prints "PEER name UNIQUE"
     PEER hear [MEMBER]  prints "PEER heard SENDER MEMBER BODY" for each signal (of that name) that is sent to it from now on
     PEER await N        returns when N more of them have arrived
     PEER drop [N]       closes the descriptor that came with the last answer, or the one at that place of those it holds
+    PEER packets N      reads N packets from its last descriptor, and prints "PEER packet KIND COUNT SEQUENCE VALUES" for each
+    PEER ask [HEX]      sends a packet into its last descriptor
+    PEER shut           shuts the writing side of its last descriptor down
     PEER ended          returns when its last descriptor is at its end of file, and prints "PEER ended"
     PEER child          starts a process that holds a copy of it for as long as this one lives, and prints "PEER child PID"
     PEER leave          leaves the bus
@@ -24,12 +28,15 @@ import asyncio
 import json
 import math
 import os
+import socket
+import struct
 import subprocess
 import sys
 
 from dbus_fast import Message, MessageFlag, MessageType, RequestNameReply, Variant
 from dbus_fast.aio import MessageBus
 
+READER = "org.jostle.Sensors1"
 children = []  # their standard input ends with us, and they with it
 NAMES = {"V": Variant, "nan": math.nan, "inf": math.inf}
 
@@ -73,6 +80,16 @@ class Peer:
             call.serial = self.bus.next_serial()
             self.calls.add(call.serial)
             await self.bus.call(call)
+        elif verb == "burst":
+            calls = []
+            for rate in map(float, " ".join(words).split()[1:]):
+                call = message([READER, words[0], f"{READER}.Sensor", "Claim", "a{sv}", f"[{{'rate':V('d',{rate})}}]"]
+                               if rate else [READER, words[0], f"{READER}.Sensor", "Release"],
+                               MessageType.METHOD_CALL, self.last)
+                call.serial = self.bus.next_serial()
+                self.calls.add(call.serial)
+                calls.append(self.bus.call(call))
+            await asyncio.gather(*calls)
         elif verb == "send":
             await self.bus.send(message(words, MessageType.SIGNAL, self.last))
             # The bus works in order: with this answer, the signal has been delivered.
@@ -88,6 +105,26 @@ class Peer:
                 await self.heard.acquire()
         elif verb == "drop":
             os.close(self.held.pop(int(words[0]) if words else -1))
+        elif verb == "packets":
+            stream = socket.socket(fileno=os.dup(self.held[-1]))
+            stream.setblocking(False)
+            for _ in range(int(words[0])):
+                packet = await asyncio.get_running_loop().sock_recv(stream, 1 << 20)
+                if not packet:
+                    print(self.name, "end", flush=True)
+                    break
+                assert len(packet) <= 65536
+                kind, count, sequence = struct.unpack_from("=IIQ", packet)
+                rest = packet[16:]
+                columns = len(rest) // 8 // count if rest else 0
+                rows = [list(row) for row in struct.Struct(f"=Q{columns - 1}d").iter_unpack(rest)] if rest else []
+                print(self.name, "packet", kind, count, sequence, printed(rows), flush=True)
+        elif verb == "ask":
+            os.write(self.held[-1], bytes.fromhex(words[0] if words else "01"))
+        elif verb == "shut":
+            stream = socket.socket(fileno=os.dup(self.held[-1]))
+            stream.shutdown(socket.SHUT_WR)
+            stream.close()
         elif verb == "ended":
             readable = asyncio.Event()
             loop = asyncio.get_running_loop()

@@ -92,6 +92,17 @@ extension EndToEnd {
                     Self.bad("\(claim) [{'rate':V('s','x'*2**20)}]", Self.invalid, "rate"),
                     Self.bad("\(claim) [{'':V('d',50.0)}]", Self.invalid, "unknown option ''"),
                     Self.bad("\(sensor) Release s ['now']", "InvalidArgs", "Release takes '', got 's'"),
+                    Self.bad("\(sensor) OpenStream", "InvalidArgs", "OpenStream takes 'a{sv}', got ''"),
+                    Self.bad("\(sensor) OpenStream a{ss} [{'rate':'50'}]", "InvalidArgs", "got 'a{ss}'"),
+                    Self.bad("\(sensor) OpenStream a{sv} [{}]", Self.invalid, "'rate'", "missing"),
+                    Self.bad("\(sensor) OpenStream a{sv} [{'rate':V('d',nan)}]", Self.invalid, "0.01 to 10000"),
+                    Self.bad("\(sensor) OpenStream a{sv} [{'rate':V('d',1e300)}]", Self.invalid, "rate 1e+300"),
+                    Self.bad(
+                        "\(sensor) OpenStream a{sv} [{'rate':V('d',50.0),'stream':V('t',1)}]", Self.invalid,
+                        "unknown option 'stream'"),
+                    Self.bad(
+                        "\(sensor) OpenStream a{sv} [{'rate':V('d',50.0),'batch-latency':V('t',2**64-1)}]",
+                        Self.invalid, "batch-latency"),
                     Self.bad("\(sensor) Inject", "InvalidArgs", "Inject takes 's'"),
                     Self.bad("\(sensor) Inject ss ['rest 1s','rest 1s']", "InvalidArgs", "got 'ss'"),
                     Self.bad("\(sensor) Inject ay [b'rest 1s']", "InvalidArgs", "got 'ay'"),

@@ -67,7 +67,8 @@ extension EndToEnd {
 
         @Test func aStoppedClaimant() throws {
             // Nothing is read for the first seconds after the claim, so that every sample is sent after the stop.
-            let stage = try Stage(source: "synth:rate=2000Hz; gap 2s; rest 24h", broker: false)
+            let stage = try Stage(
+                source: "synth:rate=2000Hz; gap 2s; rest 24h", broker: false, readerPolicy: Stage.fast)
             let claim = "call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor Claim a{sv}"
             let stopped = try stage.startScript("p name", "p hear", "p \(claim) [{'rate':V('d',2000.0)}]")
             let name = try stopped.waitForLine { $0.hasPrefix("p name ") }.dropFirst("p name ".count)

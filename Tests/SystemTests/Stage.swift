@@ -24,7 +24,7 @@ final class Stage {
     ///   - replaceable: True: the bus can be killed and replaced by another at the same address.
     init(
         source: String? = Stage.rest, broker: Bool = true, replaceable: Bool = false,
-        services: [PrivateBus.Service] = [], files: [String: String] = [:]
+        services: [PrivateBus.Service] = [], files: [String: String] = [:], readerPolicy: String? = nil
     ) throws {
         self.bus = try PrivateBus(services: services, files: files)
         self.spare = replaceable ? try PrivateBus(services: services) : nil
@@ -35,7 +35,7 @@ final class Stage {
         } else {
             self.address = self.bus.address
         }
-        if let source { try self.startReader(source) }
+        if let source { try self.startReader(source, policy: readerPolicy) }
         if broker { try self.startBroker() }
     }
 
@@ -60,10 +60,15 @@ final class Stage {
 
     // MARK: Daemons
 
-    func startReader(_ sources: String..., on address: String? = nil) throws {
+    /// Lets everybody read as fast as can be.
+    static let fast = "[App *]\nFastestRate=10000Hz\n"
+
+    /// - Parameter policy: what its one policy file says.
+    func startReader(_ sources: String..., on address: String? = nil, policy: String? = nil) throws {
         let address = address ?? self.address
-        let program = try BackgroundProgram(
-            "jostle-sensord", ["--bus", address] + sources.flatMap { ["--source", $0] })
+        var options = sources.flatMap { ["--source", $0] }
+        if let policy { options += ["--policy", try self.directory("reader-policy", ["10-test": policy])] }
+        let program = try BackgroundProgram("jostle-sensord", ["--bus", address] + options)
         try Self.waitUntilServing(program)
         self.reader = program
     }
@@ -85,14 +90,7 @@ final class Stage {
     func startBroker(policy: String, apps: [String: String] = [:], _ arguments: String...) throws {
         var options: [String] = []
         for (kind, files) in [("policy", ["10-test": policy]), ("apps", apps)] {
-            let directory = "\(self.bus.directory)/\(kind)"
-            try #require(mkdir(directory, 0o755) == 0 || errno == EEXIST)
-            for (name, text) in files {
-                let file = try #require(fopen("\(directory)/\(name).conf", "w"))
-                fputs(text, file)
-                try #require(fclose(file) == 0)
-            }
-            options += ["--\(kind)", directory]
+            options += ["--\(kind)", try self.directory(kind, files)]
         }
         let program = try BackgroundProgram("jostle-brokerd", ["--bus", self.address] + options + arguments)
         try Self.waitUntilServing(program)
@@ -101,12 +99,19 @@ final class Stage {
 
     /// Starts a broker whose one policy file says this.
     func startBroker(policy text: String) throws {
-        let directory = "\(self.bus.directory)/policy"
-        try #require(mkdir(directory, 0o755) == 0)
-        let file = try #require(fopen("\(directory)/10-test.conf", "w"))
-        fputs(text, file)
-        try #require(fclose(file) == 0)
-        try self.startBroker("--policy", directory)
+        try self.startBroker("--policy", try self.directory("policy", ["10-test": text]))
+    }
+
+    /// A directory of the stage's with these files of policy, or of apps.
+    private func directory(_ name: String, _ files: [String: String]) throws -> String {
+        let directory = "\(self.bus.directory)/\(name)"
+        try #require(mkdir(directory, 0o755) == 0 || errno == EEXIST)
+        for (name, text) in files {
+            let file = try #require(fopen("\(directory)/\(name).conf", "w"))
+            fputs(text, file)
+            try #require(fclose(file) == 0)
+        }
+        return directory
     }
 
     /// A daemon says so when the bus has given it its name.
