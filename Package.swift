@@ -127,6 +127,7 @@ let package = Package(
 
         // Apps of the demos.
         .executableTarget(name: "example-pomodoro", dependencies: ["JostleClient"], swiftSettings: strict),
+        .executableTarget(name: "example-refresh", dependencies: ["JostleClient"], swiftSettings: strict),
 
         // How an app uses the client library; run by the tests.
         .executableTarget(

@@ -80,6 +80,11 @@ extension Arbiter {
         return life.remaining(of: assertion, at: self.lives.clock.moment(at: arrival), entry.settings)
     }
 
+    /// Both times of the moment at which something arrives.
+    package func moment(at arrival: Timestamp) -> Moment { self.lives.clock.moment(at: arrival) }
+    /// When a time comes that stands still in the sleep of the system; `nil`: not before it is awake again.
+    package func arrival(of time: AwakeTime) -> Timestamp? { self.lives.clock.arrival(of: time) }
+
     // MARK: Inside
 
     var now: Moment { self.lives.clock.moment(at: self.arrivalTime) }

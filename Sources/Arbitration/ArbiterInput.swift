@@ -25,6 +25,8 @@ package enum ArbiterInput: Sendable {
     /// Without a session, an audio activity has the one of the policy's default class.
     case beginActivity(AppHandle, ActivityID, BackgroundMode, SessionRequest? = nil)
     case endActivity(AppHandle, ActivityID)
+    /// A task of an app begins, which keeps it going, or ends.
+    case task(AppHandle, TaskStep)
     /// An app left. What it used of its quota is kept for when it comes back.
     case leave(AppHandle)
     /// A detector is at work for an app, from now on or in place of the one with the same handle.
@@ -70,6 +72,7 @@ extension Arbiter {
         case .beginActivity(let app, let id, let mode, let session):
             self.begin(id, mode, session, of: app, into: &actions)
         case .endActivity(let app, let id): self.live(app, into: &actions) { $0.end(id, at: $2, $1) }
+        case .task(let app, let step): self.live(app, into: &actions) { $0.task(step, at: $2, $1) }
         case .leave(let app): self.remove(app, into: &actions)
         case .detector(let detector, let app, let facts): self.add(detector, to: app, facts, at: arrival)
         case .removeDetector(let detector): self.remove(detector, into: &actions)

@@ -19,6 +19,7 @@ extension BrokerCore {
         self.tell(.policy(policy), at: arrival)
         self.limitQueues(at: arrival, &actions)
         self.perform(&actions)
+        self.reviewTasks()
     }
 
     // MARK: Epochs
@@ -85,6 +86,7 @@ extension BrokerCore {
             let tick = hit.time + self.held
             earliest = min(earliest ?? tick, tick)
         }
+        if let deadline = self.taskDeadline { earliest = min(earliest ?? deadline, deadline) }
         if let deadline = self.queueDeadline { earliest = min(earliest ?? deadline, deadline) }
         for index in self.streams.indices {
             guard let tick = self.streams[index].nextTick else { continue }
@@ -102,6 +104,7 @@ extension BrokerCore {
         self.release(upTo: arrival - self.held, at: arrival)
         self.tell(.motion(arrival - self.held), at: arrival)
         self.perform(&actions)
+        self.passTasks(at: arrival, &actions)
     }
 
     /// How long after its time a sample of any sensor may still be under way.
@@ -130,7 +133,7 @@ extension BrokerCore {
         case .detector, .policy: self.audiences = nil
         case .app, .back, .away, .told, .foreground, .sleep, .beginAssertion, .endAssertion, .beginActivity,
             .endActivity, .leave,
-            .removeDetector, .available, .device, .hits, .motion, .rewind, .answer:
+            .task, .removeDetector, .available, .device, .hits, .motion, .rewind, .answer:
             break
         }
         // Lent for the call: while these are held, the streams do not change.
@@ -178,7 +181,10 @@ extension BrokerCore {
                 self.apps[Int(app.index)]?.count(reason, epoch: epoch, at: hit.time)
             case .life(let app, let effect):
                 actions.append(.life(ClientID(app.index), effect))
-                if case .changed(let change) = effect { self.stateChanged(of: app, change, &actions) }
+                if case .changed(let change) = effect {
+                    self.stateChanged(of: app, change, &actions)
+                    if change.to == .foreground { self.opened(ClientID(app.index), &actions) }
+                }
             case .session(let effect): actions.append(.session(ClientID(effect.key.app.index), effect))
             case .assertion, .activity: break
             }

@@ -66,6 +66,8 @@ extension BrokerCore {
                 try self.begin(id, mode, session, of: client, at: arrival, &actions)
             case .endActivity(let client, let id):
                 self.end(id, of: client, at: arrival, &actions)
+            case .task(let input):
+                try self.task(input, at: arrival, &actions)
             case .tick:
                 self.tick(at: arrival, &actions)
             case .sent(let client, let event): self.sent(client, event)

@@ -38,6 +38,14 @@ package struct BrokerCore {
     var absent: [AbsentApp] = []
     /// Not later than the first time at which a queue has something to do.
     var queueDeadline: Timestamp?
+    /// Background work, whether its apps are here or not.
+    package internal(set) var tasks = Tasks()
+    /// Apps that are started for their tasks.
+    var taskLaunches = Launches()
+    /// What the wall clock is ahead of arrival times.
+    var wallOffset = TimeSpan.zero
+    /// Nobody uses the device, as far as is known.
+    package internal(set) var isIdle = true
     /// Samples before this are not looked at, because the device itself vibrated.
     package private(set) var mutedUntil = Timestamp.zero
     /// Somebody switched motion off: no sensor is claimed until it is switched on again.
@@ -106,8 +114,12 @@ package struct BrokerCore {
     /// The client left the bus. What is installed of its app stays.
     package mutating func leave(_ client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         guard let app = self.app(client) else { return }
-        if app.installed != nil { return self.disconnect(client, at: arrival, &actions) }
-        self.forget(client, app, at: arrival, &actions)
+        if app.installed != nil {
+            self.disconnect(client, at: arrival, &actions)
+        } else {
+            self.forget(client, app, at: arrival, &actions)
+        }
+        self.left(app, at: arrival, &actions)
     }
 
     /// Forgets an app, whose number may be used again.

@@ -54,6 +54,8 @@ package enum BrokerInput: Sendable {
     case endAssertion(ClientID, AssertionID)
     case beginActivity(ClientID, ActivityID, BackgroundMode, SessionRequest? = nil)
     case endActivity(ClientID, ActivityID)
+    /// Something happened to background work.
+    case task(TaskInput)
     /// Time passed without anything else happening.
     case tick
     /// An event went out.
@@ -81,6 +83,10 @@ package enum BrokerAction: Equatable, Sendable {
     /// Tell an app how its session stands now.
     case session(ClientID, SessionEffect)
     case mark(ClientID, Mark)
+    /// Something follows for background work: put it on the disk, or tell its app.
+    case task(TaskEffect)
+    /// Have the bus start an app for a task.
+    case start(Launch)
     /// Put an event on the disk, or take it from there.
     case persist(StoredEvent)
     case forget(StoredEvent)
@@ -102,4 +108,6 @@ package enum Refusal: Swift.Error, Equatable, Sendable {
     case muteTooLong(limit: TimeSpan)
     /// An assertion or activity may not be begun.
     case life(LifeRefusal)
+    /// A task is not taken, or not run.
+    case task(TaskRefusal)
 }

@@ -60,6 +60,9 @@ package struct BrokerLimits: Equatable, Sendable {
             "held-per-app": UInt64(self.heldPerApp),
             "assertion-name-bytes": UInt64(self.assertionNameBytes),
             "warning": UInt64(self.warning.microseconds),
+            "tasks": UInt64(Tasks.mostPending),
+            "refresh-tasks": UInt64(TaskKind.refresh.mostPending),
+            "processing-tasks": UInt64(TaskKind.processing.mostPending),
         ]
         return own.merging(DetectionLimits.table) { own, _ in own }
     }

@@ -35,7 +35,7 @@ extension JostleClient {
     // MARK: Arrivals
 
     /// Anybody can send us signals of these names: only the broker's, about our own object, are heard.
-    private func isOurs(_ message: borrowing Message) -> Bool {
+    func isOurs(_ message: borrowing Message) -> Bool {
         guard let broker, let object else { return false }
         return message.isFrom(broker) && message.isAt(object)
     }

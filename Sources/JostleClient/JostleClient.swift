@@ -66,6 +66,12 @@ public final class JostleClient {
     var current: MotionEvent?
     /// Events that we answered lately.
     var answered: [MotionEvent.Name] = []
+    /// Tasks that the broker has begun and nobody has taken.
+    var begunTasks: [RunningTask] = []
+    /// We run tasks, which is reason enough to register again.
+    var hasTasks = false
+    /// The time of the task that is under way ends soon: break it off.
+    public internal(set) var isTaskExpiring = false
     /// We subscribed, and do so again when the broker comes back.
     private var isSubscribed = false
 
@@ -106,6 +112,10 @@ public final class JostleClient {
         self.connection.onSignal(InterfaceName.app, "AssertionExpiring") { [unowned self] in
             self.receivedExpiring($0)
         }
+        self.connection.onSignal(InterfaceName.app, "TaskExpiring") { [unowned self] in
+            self.receivedTaskExpiring($0)
+        }
+        if !app.isEmpty { self.exportReceiver() }
         self.connection.onReady = { [unowned self] in self.names.refresh() }
         self.connection.onLost = { [unowned self] in self.names.forgetAll() }
     }
@@ -186,10 +196,23 @@ public final class JostleClient {
     // MARK: Running
 
     /// Handles events until `stop`.
-    public func run() throws(JostleError) {
+    public func run() throws(JostleError) { try self.run(until: { false }) }
+
+    /// Handles events for some time, or until `stop`.
+    public func run(for time: Duration) throws(JostleError) {
+        let (seconds, attoseconds) = time.components
+        let span = TimeSpan.seconds(seconds) + TimeSpan(microseconds: attoseconds / 1_000_000_000_000)
+        var isOver = false
+        let timer = self.loop.schedule(after: span.microseconds) { isOver = true }
+        defer { self.loop.cancel(timer) }
+        try self.run(until: { isOver })
+    }
+
+    /// Handles events until something is so, or until `stop`.
+    func run(until isDone: () -> Bool) throws(JostleError) {
         self.isRunning = true
         do throws(BusError) {
-            try self.wait { !self.isRunning }
+            try self.wait { !self.isRunning || isDone() }
         } catch {
             throw JostleError(error)
         }
@@ -234,14 +257,17 @@ public final class JostleClient {
     }
 
     private func brokerChanged(_ owner: String?) {
-        let isReturn = self.isBrokerKnown && owner != nil && self.object == nil && !self.detectors.isEmpty
+        let isReturn = self.isBrokerKnown && owner != nil && self.object == nil && self.isAtWork
         if self.broker != nil, self.object != nil { self.onBrokerChange(false) }
         self.isBrokerKnown = true
         self.broker = owner
         self.object = nil
-        guard isReturn || (owner != nil && !self.detectors.isEmpty) else { return }
+        guard isReturn || (owner != nil && self.isAtWork) else { return }
         self.registerAgain()
     }
+
+    /// There is something that only a broker that knows us does.
+    private var isAtWork: Bool { !self.detectors.isEmpty || self.hasTasks }
 
     /// The broker came back and knows nothing of us.
     private func registerAgain() {

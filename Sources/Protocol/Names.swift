@@ -12,12 +12,16 @@ package enum InterfaceName {
     package static let sensor: StaticString = "org.jostle.Sensors1.Sensor"
     package static let broker: StaticString = "org.jostle.Broker1"
     package static let app: StaticString = "org.jostle.Broker1.App"
+    package static let receiver: StaticString = "org.jostle.Receiver1"
 }
 
 package enum Path {
     package static var sensors: ObjectPath { ObjectPath(literal: "/org/jostle/Sensors1") }
     package static var broker: ObjectPath { ObjectPath(literal: "/org/jostle/Broker1") }
     package static var apps: ObjectPath { ObjectPath(literal: "/org/jostle/Broker1/apps") }
+
+    /// Where apps take calls of the broker.
+    package static var receiver: ObjectPath { ObjectPath(literal: "/org/jostle/Receiver1") }
 
     package static func sensor(_ name: String) -> ObjectPath { self.sensors.appending(escaped: name) }
 

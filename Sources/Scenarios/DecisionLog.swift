@@ -116,7 +116,7 @@ package struct DecisionLog: Sendable {
         case .changed(let change):
             switch change.cause {
             case .came, .left, .told: return nil
-            case .foreground, .lock, .grace, .overrun: break
+            case .foreground, .lock, .grace, .overrun, .task: break
             }
             var entry = self.entry(.state, nil, app, time)
             entry.addPlain("state", change.to.name)

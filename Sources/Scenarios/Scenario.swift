@@ -36,6 +36,8 @@ package struct Scenario: Equatable, Sendable {
         case activity(AppID, BackgroundMode, isRunning: Bool, number: UInt64? = nil, session: SessionRequest? = nil)
         case assertion(AppID, AssertionStep)
         case locked(Bool)
+        /// A task of an app begins, which keeps it going, or ends.
+        case task(AppID, TaskStep)
         /// The system goes to sleep, or is back.
         case sleep(Bool)
         case power(Power)
@@ -108,6 +110,7 @@ package struct Scenario: Equatable, Sendable {
     /// What can happen, as the second word of a line.
     package static let verbs: [String] = [
         "app", "back", "away", "detector", "remove", "available", "state", "foreground", "activity", "assertion",
+        "task",
         "locked", "sleep",
         "power", "clock", "hit", "consume", "pass", "leave", "policy", "end",
     ]
@@ -135,7 +138,7 @@ extension Scenario.Event {
         case .locked, .power, .clock: .device
         case .hit: .motion
         case .policy: .policy
-        case .app, .back, .away, .state, .foreground, .activity, .assertion, .sleep, .detector, .removeDetector,
+        case .app, .back, .away, .state, .foreground, .activity, .assertion, .task, .sleep, .detector, .removeDetector,
             .available, .answer,
             .leave, .motion, .rewind, .lastTrue, .end:
             nil

@@ -249,6 +249,13 @@ private struct LineReader {
         case "assertion":
             let id = try self.app()
             return .assertion(id, try self.assertion())
+        case "task":
+            let id = try self.app()
+            let token = try self.next("a step")
+            guard let step = TaskStep(rawValue: token.text) else {
+                throw self.unknown(token, "step", TaskStep.allCases.map(\.rawValue))
+            }
+            return .task(id, step)
         case "locked": return .locked(try self.choice("word", "yes", "no"))
         case "sleep": return .sleep(try self.choice("word", "begin", "end"))
         case "power": return .power(try self.power())

@@ -107,7 +107,7 @@ package struct ScenarioRecorder: Sendable {
         case .detector(_, let facts): return fits(facts.rest) && facts.rest >= .zero
         case .assertion(_, .begin(_, let warning, _)): return fits(warning) && warning >= .zero
         case .app, .back, .away, .removeDetector, .available, .state, .foreground, .activity, .assertion(_, .end),
-            .assertion(_, .renew), .locked, .sleep, .power, .clock, .answer, .leave, .policy, .end:
+            .assertion(_, .renew), .task, .locked, .sleep, .power, .clock, .answer, .leave, .policy, .end:
             return true
         }
     }
@@ -125,6 +125,7 @@ package struct ScenarioRecorder: Sendable {
         case .away(let app): return self.apps[app].map { [.away($0.id)] } ?? []
         case .told(let app, let state): return self.apps[app].map { [.state($0.id, state)] } ?? []
         case .foreground(let report): return [.foreground(report)]
+        case .task(let app, let step): return self.apps[app].map { [.task($0.id, step)] } ?? []
         case .sleep(let begins): return [.sleep(begins)]
         case .beginAssertion(let app, let request):
             let step = Scenario.AssertionStep.begin(

@@ -148,6 +148,7 @@ package struct ScenarioRunner {
         case .activity(let id, let mode, let isRunning, let number, let session):
             if let app = self.apps[id] { self.activity(app, mode, isRunning, number, session) }
         case .assertion(let id, let step): if let app = self.apps[id] { self.assertion(app, step) }
+        case .task(let id, let step): if let app = self.apps[id] { self.tell(.task(app, step)) }
         case .sleep(let begins): self.tell(.sleep(begins))
         case .locked, .power, .clock:
             for step in input { self.apply(step.event) }
@@ -272,7 +273,7 @@ package struct ScenarioRunner {
         case .power(let power): self.device.power = power
         case .clock(let minute): self.device.minuteOfWeek = minute
         case .app, .back, .away, .detector, .removeDetector, .available, .state, .foreground, .activity, .assertion,
-            .sleep, .hit,
+            .task, .sleep, .hit,
             .answer, .leave, .policy, .motion, .rewind, .lastTrue, .end:
             break
         }

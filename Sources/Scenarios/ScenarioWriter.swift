@@ -61,6 +61,7 @@ extension Scenario.Event: CustomStringConvertible {
                 + Self.option("class", session.map { Scenario.word($0.name) })
                 + (session?.mixes == true ? " mix-with-others=yes" : "") + Self.option("number", number)
         case .assertion(let id, let step): return "assertion \(id) \(Self.text(step))"
+        case .task(let id, let step): return "task \(id) \(step.rawValue)"
         case .sleep(let begins): return "sleep \(begins ? "begin" : "end")"
         case .locked(let isLocked): return "locked \(Self.yesOrNo(isLocked))"
         case .power(.ac): return "power ac"

@@ -45,6 +45,24 @@ enum AppInterface {
                 try client.checkOwner(call, "begin an activity")
                 try client.beginActivity(mode, options, call)
             },
+            Method(
+                later: "SubmitTask", in: ["identifier", "kind", "options"], out: ["in_force"], as: [String: Value].self
+            ) {
+                (client: Client, call: MethodCall, identifier: String, kind: String, options: [String: Value])
+                    throws(BusError) in
+                try client.checkOwner(call, "submit its tasks")
+                try client.submitTask(identifier, kind, options, call)
+            },
+            Method("CancelTask", in: ["identifier"]) {
+                (client: Client, call: MethodCall, identifier: String) throws(BusError) in
+                try client.checkOwner(call, "cancel its tasks")
+                try client.task(.cancel(client.id, identifier), identifier)
+            },
+            Method("TaskDone", in: ["success"]) {
+                (client: Client, call: MethodCall, isSuccess: Bool) throws(BusError) in
+                try client.checkOwner(call, "say so of its tasks")
+                try client.task(.done(client.id, isSuccess: isSuccess))
+            },
         ],
         properties: [
             Property("AppId", .constant) { (client: Client) in client.app.name },
@@ -57,6 +75,9 @@ enum AppInterface {
             Property("Activities", .always) { (client: Client) in client.activityList },
             Property("Sessions", .never) { (client: Client) in client.sessionList },
             Property("Assertions", .never) { (client: Client) in client.assertionList },
+            Property("TaskIdentifiers", .constant) { (client: Client) in client.declaredTasks.identifiers },
+            Property("Tasks", .never) { (client: Client) in client.taskList },
+            Property("TaskOutcomes", .never) { (client: Client) in client.taskOutcomes },
             Property("BackgroundTimeRemaining", .never) { (client: Client) in client.backgroundTimeRemaining },
             Property("Overruns", .never) { (client: Client) in client.life?.overruns ?? 0 },
             Property("Detectors", .invalidates) { (client: Client) in client.detectors },
@@ -83,6 +104,7 @@ enum AppInterface {
                 "Event", ["event"], Structure<UInt64, UInt64, UInt64, String, Double, [String: Value]>.self),
             SignalDescription("Gap", ["gap"], GapCodec.Wire.self),
             SignalDescription("CaughtUp", ["mark"], CaughtUpCodec.Wire.self),
+            SignalDescription("TaskExpiring", ["identifier", "remaining"], String.self, UInt64.self),
             SignalDescription("AssertionExpiring", ["name", "remaining"], String.self, UInt64.self),
             SignalDescription(
                 "SessionChanged", ["class", "change", "details"], String.self, String.self, [String: Value].self),

@@ -11,7 +11,7 @@ enum BrokerInterface {
     /// What this broker can do that another version might not.
     static let features = [
         "ack", "activities", "assertions", "broadcast", "exclusive", "explain", "foreground", "mute", "ordered",
-        "pause", "policy", "presets", "subscribe",
+        "pause", "policy", "presets", "subscribe", "tasks",
     ]
 
     static let table = Interface<BrokerService>(
@@ -31,6 +31,16 @@ enum BrokerInterface {
                 as: [Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64, UInt64>].self
             ) { (service: BrokerService, call: MethodCall) throws(BusError) in
                 service.listApps(call)
+            },
+            Method(
+                later: "ListTasks", out: ["tasks"],
+                as: [Structure<String, String, String, String, [String: Value]>].self
+            ) { (service: BrokerService, call: MethodCall) throws(BusError) in
+                service.listTasks(call)
+            },
+            Method(later: "RunTask", in: ["app", "identifier"]) {
+                (service: BrokerService, call: MethodCall, app: String, identifier: String) throws(BusError) in
+                service.runTask(app, identifier, call)
             },
             Method("DescribePresets", out: ["presets"]) {
                 (_: BrokerService, _: MethodCall) throws(BusError) -> [Structure<String, [String: Value]>] in

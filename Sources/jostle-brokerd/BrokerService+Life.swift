@@ -54,7 +54,8 @@ extension BrokerService {
 
     /// Takes in what state a single app is in, whatever else is the case.
     func setState(_ name: String, _ word: String, _ call: MethodCall) throws(BusError) {
-        let words = [AppState.foreground, .inactive, .background, .suspended].map(\.name) + ["auto"]
+        let words =
+            [AppState.foreground, .inactive, .background, .suspended].map(\.name) + ["auto", Self.terminated]
         guard words.contains(word) else {
             let near = Suggestion.nearest(to: word, among: words)
             throw .invalidConfiguration(
@@ -64,6 +65,7 @@ extension BrokerService {
         let state = AppState.allCases.first { $0.name == word }
         self.ifReporter(call) { [weak self] in
             guard let self else { return }
+            if word == Self.terminated { return self.terminate(name, call) }
             guard let client = self.registered(app: name) else {
                 return call.fail(.notFound("there is no app '\(printable(name))'"))
             }
@@ -73,6 +75,8 @@ extension BrokerService {
             call.reply()
         }
     }
+
+    private static let terminated = "terminated"
 
     func setLocked(_ isLocked: Bool, _ call: MethodCall) {
         self.ifReporter(call) { [weak self] in
@@ -88,7 +92,7 @@ extension BrokerService {
         self.object?.changed("Locked", of: BrokerInterface.table)
     }
 
-    private static func isAppID(_ name: String) -> Bool { !name.hasPrefix(":") && BusNames.isValid(name) }
+    static func isAppID(_ name: String) -> Bool { !name.hasPrefix(":") && BusNames.isValid(name) }
 
     // MARK: Who may report
 
@@ -96,7 +100,7 @@ extension BrokerService {
     ///
     /// That is whoever policy names. On the system bus it is root besides; elsewhere, if policy names nobody, anybody of our
     /// own user, and root.
-    private func ifReporter(_ call: MethodCall, then: @escaping () -> Void) {
+    func ifReporter(_ call: MethodCall, then: @escaping () -> Void) {
         let reporters = self.core.reporters
         let isSystem = self.bus.address == .system
         switch reporters {
@@ -155,6 +159,7 @@ extension BrokerService {
         }
         known?.usage = file.usage
         if known == nil { self.exportInstalled(id, file.id, user: getuid(), usage: file.usage) }
+        self.apps[file.id]?.declaredTasks = DeclaredTasks(file.tasks, modes: file.modes)
     }
 
     /// Has an app exist only while it is on the bus.
@@ -170,6 +175,7 @@ extension BrokerService {
         let (file, findings) = self.appSource.read(client.app)
         self.report(findings)
         client.usage = file?.usage ?? ""
+        client.declaredTasks = DeclaredTasks(file?.tasks ?? [], modes: file?.modes ?? .none)
         if let file { self.install(file) } else { self.uninstall(client.app) }
         return AppEntrance(proof: .name, declared: file?.modes ?? .none)
     }

@@ -18,9 +18,12 @@ extension BrokerService {
             case .epochs(let block): self.skipEpochs(upTo: block.first)
             case .restored(let due): self.restore(due)
             case .persisted(let due): self.persisted(due)
-            case .restoredTasks, .tasksKept: break
+            case .restoredTasks(let records, let terminated): self.restore(records, terminated: terminated)
+            case .tasksKept(let number): self.tasksKept(upTo: number)
             case .setAside(let why): self.log.error("a broken file is set aside: \(why)")
-            case .failed(let why): self.log.error("nothing can be kept on the disk: \(why)")
+            case .failed(let why):
+                self.log.error("nothing can be kept on the disk: \(why)")
+                self.tasksNotKept()
             case .recovered: self.log.notice("the disk is well again")
             }
         }

@@ -38,6 +38,8 @@ final class BrokerService {
     private var actions: [BrokerAction] = []
     /// What follows from what could not be sent: it is performed after what was being performed.
     private var returned: [BrokerAction] = []
+    /// Changes of tasks that are on their way to the disk.
+    var keptTasks = KeptTasks()
     private var lastArrival = Timestamp.zero
     /// When the core was told something last.
     private var lastInput = Timestamp.zero
@@ -121,8 +123,11 @@ final class BrokerService {
             self.setTimer()
             if self.core.isRecording { self.record.write(&self.core) }
         }
+        // Read first, so that nothing is begun before its time.
+        let wall = self.core.tasks.pendingCount > 0 ? Clock.wallClock() : nil
         let arrival = self.arrival()
         self.tellSleep(until: arrival)
+        if let wall { self.tellClock(wall, at: arrival) }
         self.lastInput = arrival
         return try body(&self.core, arrival, &self.actions)
     }
@@ -132,6 +137,17 @@ final class BrokerService {
         guard !self.core.isAsleep, let span = self.sleepWatch.take(.now) else { return }
         self.core.sleep(true, at: max(self.lastInput, arrival - span), &self.actions)
         self.core.sleep(false, at: arrival, &self.actions)
+    }
+
+    /// Tells the core what tasks go by until they begin.
+    private func tellClock(_ wall: Int64, at arrival: Timestamp) {
+        try? self.core.task(.clock(Timestamp(microseconds: wall) - arrival), at: arrival, &self.actions)
+    }
+
+    /// Tells the core that nothing stands in the way of what was to be on the disk first. What follows is performed after
+    /// what is being performed, or with the next input.
+    func taskKept(_ owner: TaskOwner, _ revision: UInt64) {
+        try? self.core.task(.kept(owner, revision: revision), at: self.arrival(), &self.returned)
     }
 
     /// The system goes to sleep, or is back.
@@ -167,6 +183,8 @@ final class BrokerService {
             case .deliver(let client, let event): self.deliver(event, to: client)
             case .life(let client, let effect): self.clientsByID[Int(client.index)]?.perform(effect)
             case .session(let client, let effect): self.clientsByID[Int(client.index)]?.perform(effect)
+            case .task(let effect): self.perform(effect)
+            case .start(let launch): self.start(launch)
             case .mark(let client, let mark): self.deliver(mark, to: client)
             case .persist(let event): self.persist(event)
             case .forget(let event): self.forget(event)
@@ -312,6 +330,7 @@ final class BrokerService {
         }
         self.log.debug("\(client.app.isAnonymous ? client.uniqueName : client.app.name) registered")
         self.answerRegistrations(of: client)
+        try? self.task(.came(client.id))
     }
 
     /// Shows an app on the bus.
@@ -395,6 +414,7 @@ final class BrokerService {
         if self.apps[client.app] === client { self.apps[client.app] = nil }
         if let app = client.appState, client.object != nil {
             self.exportInstalled(client.id, client.app, user: app.user, usage: client.usage)
+            self.apps[client.app]?.declaredTasks = client.declaredTasks
         } else {
             self.free(client.id)
         }
@@ -506,6 +526,7 @@ extension BusError {
         case .duplicateDetector(let name):
             self = .invalidConfiguration("the detector name '\(printable(name))' stands twice in one call")
         case .life(let refusal): self.init(refusal)
+        case .task(let refusal): self.init(refusal)
         }
     }
 }

@@ -28,6 +28,8 @@ final class Client {
     var lastNumber: UInt64 = 0
     /// What its app file says that it wants motion for.
     var usage = ""
+    /// What its app file says of background work.
+    var declaredTasks = DeclaredTasks([], modes: .none)
     unowned let service: BrokerService
 
     init(_ id: ClientID, _ uniqueName: String, _ app: AppID, _ peer: PacedSender.Peer?, _ service: BrokerService) {

@@ -47,6 +47,18 @@ struct AppCommand {
         if own.count("Overruns") > 0 {
             self.terminal.print("  overruns    \(own.count("Overruns")) assertions that it did not end in time")
         }
+        let (wall, boot) = (Clock.wallClock(), Clock.boottime.now())
+        for task in TaskCommands.rows(own) {
+            self.terminal.print(
+                "  task        \(printable(task.identifier)) (\(task.kind)): \(task.state), "
+                    + task.next(wall: wall, boot: boot))
+        }
+        for outcome in TaskCommands.outcomes(own) {
+            let time = TimeSpan(microseconds: wall - Int64(clamping: outcome.ended))
+            self.terminal.print(
+                "  ran         \(printable(outcome.identifier)): \(outcome.end) \(time.inWords) ago"
+                    + (outcome.attempt > 1 ? ", attempt \(outcome.attempt)" : ""))
+        }
         let detectors = Self.detectors(own)
         self.terminal.print("  detectors   \(detectors.isEmpty ? "none" : detectors.joined(separator: ", "))")
         let counts = ["Hits", "Delivered", "Denied", "Dropped"].map { "\(own.count($0)) \($0.lowercased())" }
@@ -94,6 +106,9 @@ struct AppCommand {
         let remaining = own.count("BackgroundTimeRemaining")
         if remaining < .max { line.add("background_time_remaining_us", remaining) }
         line.add("overruns", own.count("Overruns"))
+        line.add("task_identifiers", own.lines("TaskIdentifiers"))
+        line.add("tasks", TaskCommands.rows(own).map(\.json))
+        line.add("task_outcomes", TaskCommands.outcomes(own).map(\.json))
         line.add("detectors", Self.detectors(own))
         for name in ["Hits", "Delivered", "Denied", "Dropped"] { line.add(name.lowercased(), own.count(name)) }
         if let last = Self.lastEvent(own) {
@@ -136,7 +151,8 @@ struct AppCommand {
         case "foreground": "another app came to the foreground, or it did"
         case "lock": "the screen was locked or unlocked"
         case "grace": "nothing kept it going"
-        case "overrun": "it did not end an assertion in time"
+        case "overrun": "it did not end an assertion or a task in time"
+        case "task": "a task of its was begun"
         case let other: other
         }
     }

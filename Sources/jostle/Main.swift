@@ -81,9 +81,9 @@ struct Main {
                 options: [Option.json, Option.workLength],
                 arguments: [
                     CommandArgument(
-                        "pomodoro",
-                        "instead: which timers outlive their time in the background, in virtual time or --live",
-                        .optional)
+                        "pomodoro|refresh",
+                        "instead: which timers outlive their time in the background, in virtual time or --live; or a feed that "
+                            + "refreshes itself in the background", .optional)
                 ]),
             CommandSyntax("status", "show sensors, apps, detectors and counters", options: [Option.json]),
             CommandSyntax(
@@ -93,12 +93,24 @@ struct Main {
             CommandSyntax(
                 "app", "show one app: its state and why it is in it, its detectors and what became of them",
                 options: [Option.json], arguments: [appArgument]),
+            CommandSyntax("tasks", "show background work that waits or runs", options: [Option.json]),
+            CommandSyntax(
+                "task", "try background work",
+                commands: [
+                    CommandSyntax(
+                        "run", "run a task that waits now, whatever it waits for",
+                        arguments: [
+                            appArgument, CommandArgument("TASK", "its name, as 'jostle tasks' shows it"),
+                        ])
+                ]),
             CommandSyntax(
                 "state", "say what state an app is in, to try how it fares there",
                 arguments: [
                     appArgument,
                     CommandArgument(
-                        "STATE", "foreground, inactive, background or suspended; auto: what follows from all else"),
+                        "STATE",
+                        "foreground, inactive, background or suspended; terminated: its user ended it; auto: what follows "
+                            + "from all else"),
                 ]),
             CommandSyntax("lock", "say that the screen is locked"),
             CommandSyntax("unlock", "say that the screen is not locked"),
@@ -256,9 +268,11 @@ struct Main {
             ).run()
         case "demo" where arguments.has(Option.workLength):
             throw UsageProblem("demo: --live goes with pomodoro")
+        case "demo" where arguments.positionals.first == "refresh":
+            try RefreshCommand(isJSON: arguments.has(Option.json), terminal: terminal, loop: loop).run()
         case "demo":
             if let word = arguments.positionals.first {
-                throw UsageProblem("demo: there is no act '\(printable(word))', there is pomodoro")
+                throw UsageProblem("demo: there is no act '\(printable(word))', there are pomodoro and refresh")
             }
             try DemoCommand(isJSON: arguments.has(Option.json), terminal: terminal, loop: loop).run()
         case "status": try inspection.status()
@@ -269,6 +283,9 @@ struct Main {
                 app: arguments.positionals[0], bus: bus, isJSON: arguments.has(Option.json), terminal: terminal,
                 loop: loop
             ).run()
+        case "tasks": try self.tasks(arguments, bus, terminal, loop).list()
+        case "task":
+            try self.tasks(arguments, bus, terminal, loop).run(arguments.positionals[0], arguments.positionals[1])
         case "state": try inspection.state(arguments.positionals[0], arguments.positionals[1])
         case "lock": try inspection.lock(true)
         case "unlock": try inspection.lock(false)
@@ -360,6 +377,12 @@ struct Main {
         case let other:
             throw UsageProblem("command '\(other ?? "")' is not made yet")
         }
+    }
+
+    private static func tasks(
+        _ arguments: Arguments, _ bus: BusAddress, _ terminal: Terminal, _ loop: EventLoop
+    ) -> TaskCommands {
+        TaskCommands(bus: bus, isJSON: arguments.has(Option.json), terminal: terminal, loop: loop)
     }
 
     private static func tune(_ arguments: Arguments, _ terminal: Terminal) throws {

@@ -81,7 +81,9 @@ struct TaskBoard {
 
     mutating func failed(_ second: Int64, app: String = "A") {
         let owner = self.owner(app)
-        self.change(second) { $0.failed(owner, at: $1, $2, into: &$3) }
+        let current = self.tasks[owner]?.current
+        let run = current?.stage == .launching ? nil : current?.record.revision
+        self.change(second) { $0.failed(owner, run: run, at: $1, $2, into: &$3) }
     }
 
     mutating func left(_ second: Int64, app: String = "A") {
@@ -464,6 +466,22 @@ struct TaskBoard {
         #expect(board.next == now + min(60, 1 << Int64(failures - 1)))
     }
 
+    @Test func whoCannotBeStartedIsWaitedForAndTriesNothing() {
+        var board = TaskBoard()
+        board.isLaunching = false
+        _ = board.refresh()
+        board.pass(900)
+        let owner = board.owner()
+        board.change(900) { $0.outOfReach(owner, $2, into: &$3) }
+        #expect(board.disk == ["sync": 0])
+        #expect(board.take() == ["launch A sync"] && board.next == nil)
+        board.change(5_000) { tasks, _, settings, _ in tasks.came(owner, settings) }
+        board.isLaunching = true
+        board.pass(5_000)
+        #expect(board.take() == ["launch A sync", "run A sync #1"])
+        #expect(board.tasks[owner]?.wakeUps == 1)
+    }
+
     // MARK: The user
 
     @Test func anAppThatItsUserTerminatedRunsNoneUntilItIsOpened() {
@@ -489,6 +507,19 @@ struct TaskBoard {
         board.open(2_000)
         board.pass(2_000)
         #expect(board.take() == ["A opened", "launch A sync", "run A sync #2"])
+    }
+
+    @Test func whatWasNotBegunYetWaitsAsBefore() {
+        var board = TaskBoard()
+        _ = board.refresh()
+        board.isKeeping = false
+        board.pass(900)
+        board.terminate(901)
+        #expect(board.disk == ["sync": 0])
+        board.isKeeping = true
+        board.open(2_000)
+        board.pass(2_000)
+        #expect(board.take() == ["A terminated", "rests A", "A opened", "launch A sync", "run A sync #1"])
     }
 
     // MARK: By hand

@@ -50,6 +50,54 @@ extension EndToEnd {
             }
         }
 
+        @Test func ofTasks() throws {
+            let root = "app call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1"
+            let path = Stage.Object.app("org.example.App")
+            let app = "app call org.jostle.Broker1 \(path) org.jostle.Broker1.App"
+            let other = "other call org.jostle.Broker1 \(path) org.jostle.Broker1.App"
+            let submit = "\(app) SubmitTask ssa{sv}"
+            let unnamed = "the app file does not name the task"
+            try self.run(
+                [
+                    Self.bad("\(app) SubmitTask", "InvalidArgs", "SubmitTask takes 'ssa{sv}', got ''"),
+                    Self.bad("\(app) SubmitTask ss ['a','refresh']", "InvalidArgs", "got 'ss'"),
+                    Self.bad("\(submit) ['a','refresh',{}]", "AccessDenied", unnamed, "'a'"),
+                    Self.bad("\(submit) ['','refresh',{}]", "AccessDenied", unnamed),
+                    Self.bad("\(submit) ['x'*2**20,'refresh',{}]", "AccessDenied", unnamed),
+                    Self.bad("\(submit) ['a','refrehs',{}]", Self.invalid, "did you mean 'refresh'?"),
+                    Self.bad("\(submit) ['a','',{}]", Self.invalid, "refresh, processing"),
+                    Self.bad("\(submit) ['a','x'*2**20,{}]", Self.invalid),
+                    Self.bad(
+                        "\(submit) ['a','refresh',{'earliest':V('t',1)}]", Self.invalid,
+                        "did you mean 'earliest-begin'?"),
+                    Self.bad("\(submit) ['a','refresh',{'earliest-begin':V('x',-1)}]", Self.invalid, "'t'"),
+                    Self.bad(
+                        "\(submit) ['a','refresh',{'earliest-begin':V('t',2**64-1)}]", Self.invalid, "is too long"),
+                    Self.bad(
+                        "\(submit) ['a','refresh',{'earliest-begin':V('t',2),'latest-begin':V('t',1)}]", Self.invalid,
+                        "latest-begin comes before earliest-begin"),
+                    Self.bad("\(submit) ['a','refresh',{'idle':V('s','yes')}]", Self.invalid, "idle", "'b'"),
+                    Self.bad("\(submit) ['a','refresh',{'external-power':V('u',1)}]", Self.invalid, "'b'"),
+                    Self.bad("\(submit) ['a','refresh',{'discretionary':V('t',1)}]", Self.invalid, "'b'"),
+                    Self.bad("\(app) CancelTask s ['a']", Self.missing, "no task 'a' waits"),
+                    Self.bad("\(app) CancelTask s ['x'*2**20]", Self.missing),
+                    Self.bad("\(app) CancelTask u [1]", "InvalidArgs", "got 'u'"),
+                    Self.bad("\(app) TaskDone b [True]", Self.missing, "no task is under way"),
+                    Self.bad("\(app) TaskDone", "InvalidArgs", "TaskDone takes 'b', got ''"),
+                    Self.bad("\(other) SubmitTask ssa{sv} ['a','refresh',{}]", "AccessDenied", "only the app itself"),
+                    Self.bad("\(other) CancelTask s ['a']", "AccessDenied", "only the app itself"),
+                    Self.bad("\(other) TaskDone b [True]", "AccessDenied", "only the app itself"),
+                    Self.bad("\(root) RunTask ss ['org.example.App','a']", Self.missing, "no task 'a' waits"),
+                    Self.bad(
+                        "\(root) RunTask ss ['org.example.Gone','a']", Self.missing, "no task of 'org.example.Gone'"),
+                    Self.bad("\(root) RunTask ss ['','']", Self.missing),
+                    Self.bad("\(root) RunTask ss ['x'*2**20,'x'*2**20]", Self.missing),
+                    Self.bad("\(root) RunTask s ['a']", "InvalidArgs", "got 's'"),
+                    Self.bad("\(root) ListTasks s ['a']", "InvalidArgs", "ListTasks takes '', got 's'"),
+                    Self.bad("\(root) SetState ss ['nodot','terminated']", Self.missing, "there is no app 'nodot'"),
+                ], Stage())
+        }
+
         @Test func ofTheReader() throws {
             let root = "app call org.jostle.Sensors1 /org/jostle/Sensors1 org.jostle.Sensors1"
             let sensor = "app call org.jostle.Sensors1 /org/jostle/Sensors1/accelerometer org.jostle.Sensors1.Sensor"

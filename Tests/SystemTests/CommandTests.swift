@@ -84,6 +84,9 @@ extension EndToEnd {
             Case("state", "org.example.A", status: 2, "argument STATE is missing"),
             Case("state", "org.example.A", "front", status: 2, "there is no state 'front'"),
             Case("state", "org.example.A", "background", status: 1, "there is no app 'org.example.A'"),
+            Case("tasks", "now", status: 2, "unexpected argument 'now'"),
+            Case("task", "run", "org.example.A", status: 2, "argument TASK is missing"),
+            Case("task", "run", "org.example.A", "sync", status: 1, "no task of 'org.example.A' waits"),
             Case("policy", "whatif", status: 2, "give the policy to try with --policy"),
             Case(
                 "policy", "whatif", "--policy", "/dev/null", "--since", "5g", status: 2, "a time, such as 24h, not '5g'"

@@ -27,7 +27,7 @@ package struct AppLife: Sendable {
 
     /// What keeps an app in the background from being suspended.
     package enum Stay: Equatable, Sendable {
-        /// An activity that counts, or an assertion.
+        /// An activity that counts, an assertion or a task.
         case working
         /// Nothing; but it may go on for a moment.
         case grace(until: Timestamp)
@@ -43,6 +43,8 @@ package struct AppLife: Sendable {
     /// In the order in which they began.
     package private(set) var assertions: [Assertion] = []
     package private(set) var activities: [Activity] = []
+    /// A task of its is under way.
+    package private(set) var doesTask = false
     /// Assertions that it did not end in time.
     package private(set) var overruns: UInt64 = 0
     /// Since when budgets are being used up: it left the foreground, or the screen was locked.
@@ -135,6 +137,20 @@ package struct AppLife: Sendable {
         return self.settle(.grace, at: now, settings)
     }
 
+    /// A task begins or ends. One that begins brings a suspended app back.
+    package mutating func task(_ step: TaskStep, at now: Moment, _ settings: AppSettings) -> [LifeEffect] {
+        switch step {
+        case .begin:
+            guard self.place != .gone else { return [] }
+            self.doesTask = true
+            return self.enter(self.next(hasMoved: true, at: now, settings), .task, at: now)
+        case .end, .overrun:
+            guard self.doesTask else { return [] }
+            self.doesTask = false
+            return self.settle(step == .overrun ? .overrun : .grace, at: now, settings)
+        }
+    }
+
     private func refusal(_ held: Int) -> LifeRefusal? {
         switch self.state {
         case .dead, .suspended: .away(self.appState)
@@ -184,7 +200,7 @@ package struct AppLife: Sendable {
         case .background(.grace(let until)): return max(.zero, until - now.arrival)
         case .foreground, .inactive, .background(.working), .background(.told): break
         }
-        if !settings.grants.isDisjoint(with: self.modes) { return nil }
+        if self.doesTask || !settings.grants.isDisjoint(with: self.modes) { return nil }
         let ends = self.assertions.compactMap { $0.ends(awaySince: self.awaySince, settings) }
         return ends.max().map { max(.zero, $0 - now.awake) }
     }
@@ -221,7 +237,9 @@ package struct AppLife: Sendable {
         case (.suspended, false): return .suspended
         case (.suspended, true), (.dead, _), (.foreground, _), (.inactive, _), (.background, _): break
         }
-        if !self.assertions.isEmpty || !settings.grants.isDisjoint(with: self.modes) { return .background(.working) }
+        if self.doesTask || !self.assertions.isEmpty || !settings.grants.isDisjoint(with: self.modes) {
+            return .background(.working)
+        }
         if case .background(.grace(let until)) = self.state { return .background(.grace(until: until)) }
         return .background(.grace(until: now.arrival + settings.grace))
     }
@@ -249,6 +267,7 @@ package struct AppLife: Sendable {
     private mutating func endAll() -> [LifeEffect] {
         let ended = self.activities.map { LifeEffect.activityEnded($0.id, $0.mode) }
         self.activities = []
+        self.doesTask = false
         return self.endAssertions(.suspended) + ended
     }
 

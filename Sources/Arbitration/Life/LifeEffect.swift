@@ -46,7 +46,17 @@ package enum StateCause: String, Sendable {
     case lock
     /// Nothing kept it going any more, and its grace was over.
     case grace
-    /// It did not end an assertion in time.
+    /// It did not end an assertion or a task in time.
+    case overrun
+    /// A task of its begins.
+    case task
+}
+
+/// What happens to the task of an app, as far as its life goes.
+package enum TaskStep: String, CaseIterable, Sendable {
+    case begin
+    case end
+    /// Its time was over, and the app said nothing.
     case overrun
 }
 

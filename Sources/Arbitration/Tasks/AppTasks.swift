@@ -19,6 +19,8 @@ package struct AppTasks: Sendable {
         package var record: TaskRecord
         package var begun: Timestamp
         package var stage: Stage
+        /// The app is brought to run for it, and was not up for another.
+        package var wakes: Bool
     }
 
     package enum Stage: Equatable, Sendable {
@@ -36,6 +38,8 @@ package struct AppTasks: Sendable {
     package private(set) var current: Operation?
     /// The user ended the app, and has not opened it since.
     package private(set) var isTerminated = false
+    /// Nobody can start the app: its tasks wait until it comes by itself.
+    package private(set) var isOutOfReach = false
     /// What came of the last ones, oldest first.
     package private(set) var outcomes: [TaskOutcome] = []
     /// How often the app was brought to run for tasks. Several in a row are one.
@@ -124,7 +128,7 @@ package struct AppTasks: Sendable {
         of task: Pending, _ met: WordSet<TaskNeed>, _ settings: AppSettings
     ) -> (ready: Timestamp, due: Timestamp)? {
         let request = task.request
-        guard !self.isTerminated else { return nil }
+        guard !self.isTerminated, !self.isOutOfReach else { return nil }
         if task.isForced { return (Timestamp(microseconds: .min), Timestamp(microseconds: .min)) }
         guard request.needs.subtracting(met).isEmpty, settings.grants.contains(request.kind.mode) else { return nil }
         let window = request.isDiscretionary && !met.isAll ? settings.discretion : settings.taskWindow
@@ -157,8 +161,7 @@ package struct AppTasks: Sendable {
         var record = self.pending.remove(at: next).record
         record.attempt += 1
         record.revision = revision
-        if !isUp { self.wakeUps &+= 1 }
-        self.current = Operation(record: record, begun: now.wall, stage: .keeping)
+        self.current = Operation(record: record, begun: now.wall, stage: .keeping, wakes: !isUp)
         effects.append(.keep(record))
         return true
     }
@@ -190,13 +193,15 @@ package struct AppTasks: Sendable {
         let request = current.record.request
         let time = settings.time(for: request.kind)
         let ends = now.awake + time
+        if current.wakes { self.wakeUps &+= 1 }
         self.current?.stage = .running(ends: ends, warns: ends - Self.warning(of: time))
         self.current?.begun = now.wall
         effects.append(
             .run(
                 self.owner,
                 TaskRun(
-                    request.identifier, request.kind, ends: ends, time: time, attempt: current.record.attempt)))
+                    request.identifier, request.kind, ends: ends, time: time, attempt: current.record.attempt,
+                    revision: current.record.revision)))
     }
 
     /// The app says that it is through with it.
@@ -211,12 +216,37 @@ package struct AppTasks: Sendable {
     }
 
     /// The app could not be started, or did not take the task.
-    package mutating func failed(at now: TaskMoment, into effects: inout [TaskEffect]) {
-        switch self.current?.stage {
-        case nil, .keeping: return
-        case .launching, .running: self.fail(.failed, at: now, into: &effects)
+    ///
+    /// - Parameter run: Which run that is about; `nil`: the one for which the app was to be started.
+    package mutating func failed(_ run: UInt64?, at now: TaskMoment, into effects: inout [TaskEffect]) {
+        switch (self.current?.stage, run) {
+        case (.launching, nil): self.fail(.failed, at: now, into: &effects)
+        case (.running, let run?) where run == self.current?.record.revision:
+            self.fail(.failed, at: now, into: &effects)
+        case (nil, _), (.keeping, _), (.launching, _), (.running, _): return
         }
     }
+
+    /// Nobody can start the app for what is to be begun, and so it was not.
+    package mutating func outOfReach(into effects: inout [TaskEffect]) {
+        guard self.current?.stage == .launching else { return }
+        self.isOutOfReach = true
+        self.putBack(into: &effects)
+    }
+
+    /// What is to be begun was not, and waits again as if nothing had been.
+    private mutating func putBack(into effects: inout [TaskEffect]) {
+        guard var current = self.current else { return }
+        self.current = nil
+        current.record.attempt -= 1
+        let identifier = current.record.request.identifier
+        guard !self.pending.contains(where: { $0.request.identifier == identifier }) else { return }
+        self.pending.insert(Pending(record: current.record), at: 0)
+        effects.append(.keep(current.record))
+    }
+
+    /// The app came to the bus.
+    package mutating func came() { self.isOutOfReach = false }
 
     /// The app is gone. One that is being brought back is somebody else's concern.
     package mutating func left(at now: TaskMoment, into effects: inout [TaskEffect]) {
@@ -232,7 +262,11 @@ package struct AppTasks: Sendable {
         self.isTerminated = true
         effects.append(.terminated(self.owner, true))
         for index in self.pending.indices { self.pending[index].isForced = false }
-        if self.current != nil { self.end(.terminated, isTriedAgain: true, at: now, into: &effects) }
+        switch self.current?.stage {
+        case nil: break
+        case .keeping, .launching: self.putBack(into: &effects)
+        case .running: self.end(.terminated, isTriedAgain: true, at: now, into: &effects)
+        }
     }
 
     /// The user opened the app.

@@ -32,13 +32,18 @@ package struct TaskRun: Equatable, Sendable {
     package var time: TimeSpan
     /// 1, unless it was begun before and not ended.
     package var attempt: UInt32
+    /// Of the record that says that it is begun: tells this run from all others.
+    package var revision: UInt64
 
-    package init(_ identifier: String, _ kind: TaskKind, ends: AwakeTime, time: TimeSpan, attempt: UInt32) {
+    package init(
+        _ identifier: String, _ kind: TaskKind, ends: AwakeTime, time: TimeSpan, attempt: UInt32, revision: UInt64
+    ) {
         self.identifier = identifier
         self.kind = kind
         self.ends = ends
         self.time = time
         self.attempt = attempt
+        self.revision = revision
     }
 }
 

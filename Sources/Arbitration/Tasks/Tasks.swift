@@ -108,12 +108,25 @@ package struct Tasks: Sendable {
     }
 
     /// An app could not be started, or did not take its task.
+    ///
+    /// - Parameter run: Which run that is about; `nil`: the one for which the app was to be started.
     package mutating func failed(
-        _ owner: TaskOwner, at now: TaskMoment, _ settings: Settings, into effects: inout [TaskEffect]
+        _ owner: TaskOwner, run: UInt64?, at now: TaskMoment, _ settings: Settings,
+        into effects: inout [TaskEffect]
     ) {
         let wasBusy = self[owner]?.current != nil
-        _ = self.change(owner, settings) { tasks, _ in tasks.failed(at: now, into: &effects) }
+        _ = self.change(owner, settings) { tasks, _ in tasks.failed(run, at: now, into: &effects) }
         if wasBusy { self.goOn(owner, isUp: false, at: now, settings, into: &effects) }
+    }
+
+    /// Nobody can start the app: what is to be begun waits until it comes by itself.
+    package mutating func outOfReach(_ owner: TaskOwner, _ settings: Settings, into effects: inout [TaskEffect]) {
+        _ = self.change(owner, settings) { tasks, _ in tasks.outOfReach(into: &effects) }
+    }
+
+    /// An app came to the bus.
+    package mutating func came(_ owner: TaskOwner, _ settings: Settings) {
+        _ = self.change(owner, settings) { tasks, _ in tasks.came() }
     }
 
     /// An app left the bus.

@@ -1,0 +1,32 @@
+import Arbitration
+
+/// Changes of tasks that are on their way to the disk, and who waits for them.
+struct KeptTasks {
+    /// One change, by the number that the store gave it.
+    struct Change {
+        let number: UInt64
+        let owner: TaskOwner
+        let revision: UInt64
+        /// Told whether it is on the disk.
+        var answer: ((Bool) -> Void)?
+    }
+
+    private var changes: [Change] = []
+
+    mutating func add(_ record: TaskRecord, _ number: UInt64) {
+        self.changes.append(Change(number: number, owner: record.owner, revision: record.revision, answer: nil))
+    }
+
+    /// Has `answer` told when a record is on the disk; at once, when nobody is bringing it there.
+    mutating func wait(for revision: UInt64, _ answer: @escaping (Bool) -> Void) {
+        guard let index = self.changes.firstIndex(where: { $0.revision == revision }) else { return answer(false) }
+        self.changes[index].answer = answer
+    }
+
+    /// Takes out what is on the disk now.
+    mutating func take(upTo number: UInt64 = .max) -> [Change] {
+        let taken = self.changes.prefix { $0.number <= number }
+        self.changes.removeFirst(taken.count)
+        return Array(taken)
+    }
+}

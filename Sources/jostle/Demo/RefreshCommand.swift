@@ -1,0 +1,115 @@
+import DBus
+import DaemonSupport
+import EventLoop
+import Motion
+import Protocol
+
+/// `jostle demo refresh`: a feed that refreshes itself in the background, between real processes on a real bus.
+final class RefreshCommand {
+    private let loop: EventLoop
+    private let terminal: Terminal
+    private let isJSON: Bool
+    private let stage: DemoStage
+    private var story = RefreshStory()
+    private var start = Timestamp.zero
+    private var failure: CommandFailure?
+    /// The article's periods are this long at most here.
+    private static let patience: Int64 = 20_000_000
+
+    init(isJSON: Bool, terminal: Terminal, loop: EventLoop) {
+        self.isJSON = isJSON
+        self.terminal = terminal
+        self.loop = loop
+        self.stage = DemoStage(motion: DemoStory.rest, on: loop)
+    }
+
+    func run() throws(CommandFailure) {
+        stopOnSignals(self.loop) { [self] in self.failure = CommandFailure(.no, "stopped before the end") }
+        self.stage.onCollapse = { [self] in self.failure = CommandFailure(.no, $0) }
+        defer { self.stage.strike() }
+        if !self.isJSON { self.opening() }
+        try self.stage.open(keepsState: true)
+        try self.stage.write(policy: RefreshStory.policy)
+        try self.stage.write(app: RefreshStory.app, RefreshStory.appFile)
+        try self.stage.build()
+        self.start = Timestamp(microseconds: Clock.boottime.now())
+        try self.play()
+        let differences = self.story.differences
+        guard differences.isEmpty else {
+            throw CommandFailure(.no, "not as it should be: \(differences.joined(separator: "; "))")
+        }
+        if !self.isJSON { self.closing() }
+    }
+
+    private func play() throws(CommandFailure) {
+        try self.stage.startApp(
+            "the feed", "example-refresh", [RefreshStory.app, "--slow", "\(RefreshStory.slowRun)"]
+        ) { [self] in self.happened($0) }
+        try self.wait(for: .submitted)
+        try self.act(.left, "SetForeground", "")
+        try self.wait(for: .done)
+        try self.act(.byHand, "RunTask", RefreshStory.app, "refresh")
+        try self.wait(for: .done, 2)
+        try self.act(.terminated, "SetState", RefreshStory.app, "terminated")
+        var isOver = false
+        self.loop.once(after: RefreshStory.silence.microseconds) { isOver = true }
+        try self.loop.wait(until: { isOver || self.failure != nil })
+        try self.act(.opened, "SetForeground", RefreshStory.app)
+        try self.wait(for: .brokenOff)
+    }
+
+    /// Does something to the app, which is part of the story before the app can answer to it.
+    private func act<each T: WireValue>(
+        _ word: RefreshStory.Word, _ member: String, _ arguments: repeat each T
+    ) throws(CommandFailure) {
+        guard let bus = self.stage.bus else { return }
+        self.happened(word.rawValue)
+        do throws(BusError) {
+            let broker = CallTarget(BusName.broker, Path.broker, InterfaceName.broker.description)
+            _ = try bus.callAndWait(broker, member, repeat each arguments)
+        } catch {
+            throw CommandFailure(error, service: "the broker")
+        }
+    }
+
+    private func wait(for word: RefreshStory.Word, _ count: Int = 1) throws(CommandFailure) {
+        var isLate = false
+        let timer = self.loop.schedule(after: Self.patience) { isLate = true }
+        defer { self.loop.cancel(timer) }
+        try self.loop.wait(until: { self.story.has(word, count) || self.failure != nil || isLate })
+        if let failure { throw failure }
+        guard !isLate else { throw CommandFailure(.no, "not as it should be: no '\(word.rawValue)'") }
+    }
+
+    private func happened(_ line: String) {
+        let time = Timestamp(microseconds: Clock.boottime.now())
+        self.story.add(line, at: time)
+        if !self.isJSON {
+            let seconds = rounded((time - self.start).seconds, 2)
+            let isApp = ![.left, .byHand, .terminated, .opened].contains(RefreshStory.Word(rawValue: line))
+            self.terminal.print("\(seconds) s  \(isApp ? "  " : "")\(line)")
+        } else {
+            var entry = JSONLine()
+            entry.add("t_us", (time - self.start).microseconds)
+            entry.add("what", line)
+            self.terminal.print(entry.text)
+        }
+    }
+
+    private func opening() {
+        for line in [
+            self.terminal.styled("A feed that refreshes itself while nobody looks", .bold), "",
+            "It asks for a refresh no sooner than \(RefreshStory.interval.text) from now, and again first thing in each one, which may",
+            "take \(RefreshStory.time.text). What is done to it stands at the left, what it says itself a little to the right.",
+            "",
+        ] { self.terminal.print(line) }
+    }
+
+    private func closing() {
+        for line in [
+            "",
+            "As the article says: never before its time, one at a time, told before its time is over, and nothing after the",
+            "user ended it until the user opens it again.",
+        ] { self.terminal.print(line) }
+    }
+}

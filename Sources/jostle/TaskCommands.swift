@@ -1,0 +1,121 @@
+import DBus
+import EventLoop
+import Motion
+import Protocol
+
+/// `jostle tasks` and `jostle task run`: background work that apps handed in.
+struct TaskCommands {
+    let bus: BusAddress
+    let isJSON: Bool
+    let terminal: Terminal
+    let loop: EventLoop
+
+    /// A task as the broker shows it.
+    struct Row {
+        var app: String
+        var identifier: String
+        var kind: String
+        var state: String
+        var details: [String: Value]
+
+        /// When it begins, or what it waits for.
+        func next(wall: Int64, boot: Int64) -> String {
+            if self.state == "running" {
+                let deadline = Int64(clamping: self.details.count("deadline"))
+                return "has \(TimeSpan(microseconds: deadline - boot).inWords)"
+            }
+            if self.state == "starting" { return "now" }
+            let waits = self.details.lines("waits-for")
+            if !waits.isEmpty { return "waits for \(waits.joined(separator: ", "))" }
+            let due = Int64(clamping: self.details.count("due")) - wall
+            return due <= 0 ? "now" : "in \(TimeSpan(microseconds: due).inWords)"
+        }
+
+        var json: JSONLine {
+            var line = JSONLine()
+            if !self.app.isEmpty { line.add("app", self.app) }
+            line.add("task", self.identifier)
+            line.add("kind", self.kind)
+            line.add("state", self.state)
+            for key in ["earliest-begin", "latest-begin", "due", "deadline"] where self.details[key] != nil {
+                line.add(key.replacing("-", with: "_") + "_us", self.details.count(key))
+            }
+            for key in ["idle", "external-power", "discretionary"] {
+                line.add(key.replacing("-", with: "_"), self.details.flag(key))
+            }
+            if case .uint32(let attempt) = self.details["attempt"] { line.add("attempt", UInt64(attempt)) }
+            line.add("waits_for", self.details.lines("waits-for"))
+            return line
+        }
+    }
+
+    /// Shows the tasks of all apps.
+    func list() throws(CommandFailure) {
+        let broker = try Service.broker(on: self.bus, self.loop)
+        typealias Wire = Structure<String, String, String, String, [String: Value]>
+        let rows = try broker.read(try broker.call(Path.broker, InterfaceName.broker, "ListTasks"), [Wire].self).map {
+            let (app, identifier, kind, state, details) = $0.fields
+            return Row(app: app, identifier: identifier, kind: kind, state: state, details: details)
+        }
+        if self.isJSON {
+            for row in rows { self.terminal.print(row.json.text) }
+            return
+        }
+        if rows.isEmpty { self.terminal.print("no task waits") }
+        let (wall, boot) = (Clock.wallClock(), Clock.boottime.now())
+        var table = Table(["APP", "TASK", "KIND", "STATE", "BEGINS"])
+        for row in rows {
+            table.add([
+                printable(row.app), printable(row.identifier), row.kind, row.state, row.next(wall: wall, boot: boot),
+            ])
+        }
+        table.lines(self.terminal).forEach { self.terminal.print($0) }
+    }
+
+    /// Has one run now.
+    func run(_ app: String, _ identifier: String) throws(CommandFailure) {
+        let broker = try Service.broker(on: self.bus, self.loop)
+        _ = try broker.call(Path.broker, InterfaceName.broker, "RunTask", app, identifier)
+    }
+
+    // MARK: What an app's own object holds
+
+    static func rows(_ own: [String: Value]) -> [Row] {
+        own.structures("Tasks").compactMap { fields in
+            guard fields.count == 4, case .string(let identifier) = fields[0], case .string(let kind) = fields[1],
+                case .string(let state) = fields[2]
+            else { return nil }
+            return Row(app: "", identifier: identifier, kind: kind, state: state, details: fields[3].asOptions)
+        }
+    }
+
+    /// What came of a task.
+    struct Outcome {
+        var identifier: String
+        var attempt: UInt32
+        var end: String
+        /// Times of the wall clock.
+        var begun: UInt64
+        var ended: UInt64
+
+        var json: JSONLine {
+            var line = JSONLine()
+            line.add("task", self.identifier)
+            line.add("attempt", self.attempt)
+            line.add("end", self.end)
+            line.add("begun_us", self.begun)
+            line.add("ended_us", self.ended)
+            return line
+        }
+    }
+
+    static func outcomes(_ own: [String: Value]) -> [Outcome] {
+        own.structures("TaskOutcomes").compactMap { fields in
+            guard fields.count == 5, case .string(let identifier) = fields[0], case .uint32(let attempt) = fields[1],
+                case .string(let end) = fields[2], case .uint64(let begun) = fields[3],
+                case .uint64(let ended) = fields[4]
+            else { return nil }
+            return Outcome(identifier: identifier, attempt: attempt, end: end, begun: begun, ended: ended)
+        }
+    }
+}

@@ -1,0 +1,42 @@
+#!/usr/bin/python3
+"""An app that takes its tasks and never says that they are done: task-app.py APPID [TASK], which it hands in first.
+
+Prints "begun: TASK, attempt N" and "expiring: TASK".
+"""
+
+import asyncio
+import sys
+
+from dbus_fast import Message, MessageType
+from dbus_fast.aio import MessageBus
+
+BROKER = "org.jostle.Broker1"
+
+
+async def call(bus, path, interface, member, signature, *body):
+    reply = await bus.call(Message(BROKER, path, interface, member, signature=signature, body=list(body)))
+    if reply.message_type is MessageType.ERROR:
+        sys.exit(f"{reply.error_name}: {reply.body}")
+    return reply.body
+
+
+async def main(app_id, *tasks):
+    bus = await MessageBus().connect()
+
+    def received(message):
+        if message.message_type is MessageType.METHOD_CALL and message.member == "RunTask":
+            print(f"begun: {message.body[0]}, attempt {message.body[2]['attempt'].value}", flush=True)
+            return Message.new_method_return(message)
+        if message.member == "TaskExpiring":
+            print(f"expiring: {message.body[0]}", flush=True)
+        return None
+
+    bus.add_message_handler(received)
+    await bus.request_name(app_id)
+    app, _ = await call(bus, "/org/jostle/Broker1", BROKER, "Register", "sa{sv}", app_id, {})
+    for task in tasks:
+        await call(bus, app, f"{BROKER}.App", "SubmitTask", "ssa{sv}", task, "processing", {})
+    await bus.wait_for_disconnect()
+
+
+asyncio.run(main(*sys.argv[1:]))

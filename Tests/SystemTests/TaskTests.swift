@@ -1,0 +1,255 @@
+import TestSupport
+import Testing
+
+@testable import jostle
+
+extension EndToEnd {
+    /// Background work that apps hand in, between real processes.
+    @Suite(.serialized) struct Tasks {
+        private static let app = "org.example.Feed"
+        private static let file =
+            "[App]\nUsage=Has the news before you look\nModes=fetch processing\nTasks=refresh tidy-up\n"
+        private static let broker = "org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1"
+        private static let object = "org.jostle.Broker1 \(Stage.Object.app(app)) org.jostle.Broker1.App"
+
+        private static func policy(interval: String = "300ms", time: String = "30s") -> String {
+            """
+            [App *]
+            Grants=fetch processing
+            RefreshInterval=\(interval)
+            RefreshTime=\(time)
+            ProcessingTime=\(time)
+            TaskWindow=0
+            """
+        }
+
+        private func stage(interval: String = "300ms", time: String = "30s", file: String = file) throws -> Stage {
+            let stage = try Stage(source: nil, broker: false)
+            try self.startBroker(stage, interval: interval, time: time, file: file)
+            return stage
+        }
+
+        private func startBroker(
+            _ stage: Stage, interval: String = "300ms", time: String = "30s", file: String = file
+        ) throws {
+            try stage.startBroker(
+                policy: Self.policy(interval: interval, time: time), apps: [Self.app: file], "--state-dir", stage.state)
+        }
+
+        enum Example: String, CaseIterable, Sendable {
+            case python, swift
+
+            func start(_ stage: Stage) throws -> BackgroundProgram {
+                switch self {
+                case .python:
+                    try BackgroundProgram(
+                        tool: ["python3", Programs.source("docs/examples/refresh.py"), Tasks.app, "0.005"],
+                        environment: stage.environment)
+                case .swift:
+                    try BackgroundProgram("example-refresh", [Tasks.app], environment: stage.environment)
+                }
+            }
+        }
+
+        /// Nobody is in the foreground, as long as the script is there.
+        private func leaveAll(_ stage: Stage) throws -> BackgroundProgram {
+            let shell = try stage.startScript("shell call \(Self.broker) SetForeground s ['']")
+            _ = try shell.waitForLine { $0 == "staying" }
+            return shell
+        }
+
+        private func outcomes(_ stage: Stage) throws -> String {
+            try stage.property("TaskOutcomes", at: Stage.Object.app(Self.app))
+        }
+
+        private func tasks(_ stage: Stage) throws -> String { try stage.jostle("tasks", "--json").stdout }
+
+        // MARK: The article
+
+        /// The article's feed, as the demo shows it.
+        @Test func theDemoGoesAsTheArticleSays() throws {
+            let shown = try Tool.run([Programs.path(of: "jostle"), "demo", "refresh"])
+            #expect(shown.status == 0, "\(shown.stdout)\(shown.stderr)")
+            let words = RefreshStory.expected.map(\.rawValue)
+            #expect(words.allSatisfy { shown.stdout.contains("\($0)\n") })
+        }
+
+        /// An app in the background is begun by the broker, submits again first thing, and is suspended afterwards.
+        @Test(arguments: Example.allCases)
+        func aRefreshIsBegunInTheBackgroundAndGoesOn(_ example: Example) throws {
+            let stage = try self.stage(interval: "2s")
+            let app = try example.start(stage)
+            _ = try app.waitForLine { $0 == "submitted" }
+            let shell = try self.leaveAll(stage)
+            for _ in 0..<3 {
+                _ = try app.waitForLine { $0 == "begun: attempt 1" }
+                _ = try app.waitForLine { $0 == "submitted" }
+                _ = try app.waitForLine { $0 == "done" }
+            }
+            try stage.until("three are done") {
+                try self.outcomes(stage).split(separator: " ").count { $0 == "\"done\"" } >= 3
+            }
+            try stage.until("it is suspended again") {
+                try stage.property("State", at: Stage.Object.app(Self.app)) == "s \"suspended\""
+            }
+            #expect(app.end == nil)
+            _ = shell
+        }
+
+        /// Registering answers yes or no: the app file has to name the task.
+        @Test func registeringATaskAnswersYesOrNo() throws {
+            let stage = try self.stage(file: "[App]\nUsage=Has the news\nModes=fetch\nTasks=other\n")
+            let refused = try stage.run([Programs.path(of: "example-refresh"), Self.app])
+            #expect(refused == Tool.Result(status: 1, stdout: "registered: no\n", stderr: ""))
+            let lines = try stage.script(
+                "app own \(Self.app)", "app call \(Self.broker) Register sa{sv} ['\(Self.app)',{}]",
+                "app call \(Self.object) SubmitTask ssa{sv} ['refresh','refresh',{}]",
+                "app call \(Self.object) SubmitTask ssa{sv} ['other','processing',{}]")
+            #expect(lines[1].contains("AccessDenied") && lines[1].contains("does not name the task 'refresh'"))
+            #expect(lines[2].contains("the app file does not ask for processing"))
+        }
+
+        /// The debugger's call: one that waits for an hour is run now.
+        @Test func oneIsLaunchedNow() throws {
+            let stage = try self.stage(interval: "1h")
+            let app = try Example.swift.start(stage)
+            _ = try app.waitForLine { $0 == "submitted" }
+            let shown = try stage.jostle("tasks").stdout
+            #expect(shown.contains(Self.app) && shown.contains("refresh") && shown.contains("in 59 min"), "\(shown)")
+            #expect(
+                try stage.jostle("app", Self.app).stdout.contains("task        refresh (refresh): waiting, in 59 min"))
+            #expect(try stage.jostle("task", "run", Self.app, "refresh").status == 0)
+            _ = try app.waitForLine { $0 == "done" }
+            try stage.until("the log has it") {
+                try stage.jostle("app", Self.app).stdout.contains("ran         refresh: done")
+            }
+            let missing = try stage.jostle("task", "run", Self.app, "tidy-up")
+            #expect(missing.status == 1 && missing.stderr.contains("no task 'tidy-up' waits"))
+        }
+
+        /// An app that its user terminated runs none, also after the broker was started anew, until the user opens it.
+        @Test func anAppThatItsUserTerminatedRunsNone() throws {
+            let stage = try self.stage()
+            let first = try Example.swift.start(stage)
+            _ = try first.waitForLine { $0 == "submitted" }
+            let shell = try self.leaveAll(stage)
+            #expect(try stage.jostle("state", Self.app, "terminated").status == 0)
+            try first.signal(9)
+            #expect(try first.waitForEnd() == .killed(signal: 9))
+            #expect(try self.tasks(stage).contains("\"waits_for\":[\"user\"]"))
+            try stage.kill(stage.broker)
+            try self.startBroker(stage)
+            let other = try self.leaveAll(stage)
+            try stage.until("the tasks are back") { try self.tasks(stage).contains("\"waits_for\":[\"user\"") }
+            let refused = try stage.jostle("task", "run", Self.app, "refresh")
+            #expect(refused.status == 4 && refused.stderr.contains("until the user opens it again"))
+            let second = try Example.swift.start(stage)
+            _ = try second.waitForLine { $0 == "submitted" }
+            #expect(try self.tasks(stage).contains("\"waits_for\":[\"user\"]"))
+            #expect(!second.output.contains("begun"))
+            let opener = try stage.startScript("opener call \(Self.broker) SetForeground s ['\(Self.app)']")
+            _ = try second.waitForLine { $0.hasPrefix("begun") }
+            _ = (shell, other, opener)
+        }
+
+        // MARK: Starting
+
+        /// An app that is not there is started by the bus for its task, and told of it once it has registered.
+        @Test func anAppThatIsNotThereIsStarted() throws {
+            let command = "\(Programs.path(of: "example-refresh")) \(Self.app)"
+            let stage = try Stage(
+                source: nil, broker: false, services: [PrivateBus.Service(name: Self.app, command: command)])
+            try self.startBroker(stage, interval: "1s")
+            let app = try Example.swift.start(stage)
+            _ = try app.waitForLine { $0 == "submitted" }
+            try app.signal(9)
+            _ = try app.waitForEnd()
+            try stage.until("it was run by the one that the bus started") {
+                try self.outcomes(stage).contains("\"done\"")
+            }
+            #expect(try !self.outcomes(stage).contains("left"))
+        }
+
+        /// A task of an app that nobody can start waits for it, and is not tried.
+        @Test func anAppThatNobodyCanStartIsWaitedFor() throws {
+            let stage = try self.stage()
+            let first = try Example.swift.start(stage)
+            _ = try first.waitForLine { $0 == "submitted" }
+            try first.signal(9)
+            _ = try first.waitForEnd()
+            try stage.until("it waits for the app") { try self.tasks(stage).contains("\"waits_for\":[\"app\"]") }
+            let second = try BackgroundProgram(
+                tool: ["python3", Programs.source("Tests/Scripts/task-app.py"), Self.app],
+                environment: stage.environment)
+            _ = try second.waitForLine { $0.hasPrefix("begun: refresh, attempt ") }
+        }
+
+        // MARK: Crashes
+
+        @Test func whatWaitsOutlivesTheBroker() throws {
+            let stage = try self.stage()
+            let far = 4_000_000_000_000_000
+            let lines = try stage.script(
+                "app own \(Self.app)", "app call \(Self.broker) Register sa{sv} ['\(Self.app)',{}]",
+                "app call \(Self.object) SubmitTask ssa{sv} ['refresh','refresh',{'earliest-begin':V('t',\(far))}]",
+                "app call \(Self.object) SubmitTask ssa{sv} ['tidy-up','processing',"
+                    + "{'earliest-begin':V('t',\(far)),'idle':V('b',True),'external-power':V('b',True),"
+                    + "'discretionary':V('b',True),'latest-begin':V('t',\(far + 1))}]")
+            // Answered when it is on the disk.
+            #expect(lines.dropFirst().allSatisfy { $0.contains("\"durable\": true") }, "\(lines)")
+            let before = try self.tasks(stage)
+            #expect(before.split(separator: "\n").count == 2)
+            try stage.kill(stage.broker)
+            try self.startBroker(stage)
+            try stage.until("the tasks are back") { try self.tasks(stage) == before }
+        }
+
+        /// What was under way when the broker was killed says so when it is begun again.
+        @Test func aTaskUnderWayIsBegunAgainWithASecondAttempt() throws {
+            let stage = try self.stage(time: "60s")
+            // Answers the call, and never says that it is done.
+            let silent = try BackgroundProgram(
+                tool: ["python3", Programs.source("Tests/Scripts/task-app.py"), Self.app, "tidy-up"],
+                environment: stage.environment)
+            _ = try silent.waitForLine { $0 == "begun: tidy-up, attempt 1" }
+            try stage.kill(stage.broker)
+            try self.startBroker(stage)
+            try stage.until("it waits again") { try self.tasks(stage).contains("\"attempt\":1") }
+            try silent.signal(9)
+            _ = try silent.waitForEnd()
+            let next = try BackgroundProgram(
+                tool: ["python3", Programs.source("Tests/Scripts/task-app.py"), Self.app],
+                environment: stage.environment)
+            _ = try next.waitForLine { $0 == "begun: tidy-up, attempt 2" }
+        }
+
+        // MARK: Ends
+
+        /// Who is told that its time ends, and says nothing, is suspended.
+        @Test func whoSaysNothingIsSuspended() throws {
+            let stage = try self.stage(interval: "0", time: "1s")
+            let app = try BackgroundProgram(
+                tool: ["python3", Programs.source("Tests/Scripts/task-app.py"), Self.app, "tidy-up"],
+                environment: stage.environment)
+            _ = try app.waitForLine { $0 == "begun: tidy-up, attempt 1" }
+            let shell = try self.leaveAll(stage)
+            _ = try app.waitForLine { $0 == "expiring: tidy-up" }
+            try stage.until("it is suspended") {
+                try stage.property("State", at: Stage.Object.app(Self.app)) == "s \"suspended\""
+            }
+            #expect(try stage.property("StateCause", at: Stage.Object.app(Self.app)) == "s \"overrun\"")
+            #expect(try self.outcomes(stage).contains("\"silent\""))
+            _ = shell
+        }
+
+        /// After the warning it may still say that it broke off.
+        @Test func whoBreaksOffInTimeIsNotSilent() throws {
+            let stage = try self.stage(time: "2s")
+            let app = try BackgroundProgram(
+                "example-refresh", [Self.app, "--slow", "1"], environment: stage.environment)
+            _ = try app.waitForLine { $0 == "broken off" }
+            try stage.until("the broker knows") { try self.outcomes(stage).contains("\"cancelled\"") }
+            #expect(try !self.outcomes(stage).contains("silent"))
+        }
+    }
+}
