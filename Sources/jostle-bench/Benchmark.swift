@@ -15,6 +15,7 @@ enum Benchmark: String, CaseIterable {
     case memory
     case replay
     case policy
+    case tasks
 
     func run(_ plan: Plan, _ report: (Figure) -> Void) throws(Failure) {
         switch self {
@@ -31,6 +32,7 @@ enum Benchmark: String, CaseIterable {
         case .memory: try MemoryBenchmark.run(plan, report)
         case .replay: try ReplayBenchmark.run(plan, report)
         case .policy: try PolicyBenchmark.run(plan, report)
+        case .tasks: TaskBenchmark.run(plan, report)
         }
     }
 }

@@ -45,6 +45,7 @@ final class BrokerService {
     private var lastInput = Timestamp.zero
     private var sleepWatch = SleepWatch()
     private var login: LoginLink?
+    private var power: PowerLink?
     private var timer: EventLoop.TimerID?
     /// When the timer runs, while it does.
     private var timerSet: Timestamp?
@@ -75,7 +76,9 @@ final class BrokerService {
             inputs: record.wantsInputs, decisions: record.wantsDecisions, files: files.map(\.recorded),
             at: self.arrival())
         self.link = SensorLink(self, on: sensorBus)
-        self.login = LoginLink(self, on: loginBus)
+        let login = LoginLink(self, on: loginBus)
+        self.login = login
+        self.power = PowerLink(self, on: loginBus, login.names)
         let object = ExportedObject(Path.broker, [(BrokerInterface.table, self)])
         bus.export(object)
         self.object = object

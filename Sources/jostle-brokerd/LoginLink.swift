@@ -4,10 +4,11 @@ import DaemonSupport
 import Glibc
 import Protocol
 
-/// Learns from logind when the screen is locked and when the system sleeps. Where there is no logind, nothing is learned.
+/// Learns from logind when the screen is locked, when nobody uses the device and when the system sleeps. Where there is no logind,
+/// nothing is learned.
 ///
 /// The sessions that count are those at a seat: of our own user, or all of them for a broker on the system bus. The screen is
-/// locked when there are such sessions and each of them says so.
+/// locked when there are such sessions and each of them says so; the device is idle when each says that it is, or there is none.
 final class LoginLink {
     private static let name = "org.freedesktop.login1"
     private static let manager = CallTarget(
@@ -16,12 +17,18 @@ final class LoginLink {
 
     private unowned let service: BrokerService
     private let connection: Connection
-    private let names: NameWatch
+    /// Who owns what on logind's bus.
+    let names: NameWatch
     private let isOwn: Bool
     /// logind's unique name; only its signals count.
     private var owner: String?
-    /// The sessions at seats, each with what it says of its lock.
-    private var sessions: [ObjectPath: Bool] = [:]
+    /// What a session at a seat says of itself.
+    private struct Session {
+        var isLocked = false
+        var isIdle = false
+    }
+
+    private var sessions: [ObjectPath: Session] = [:]
     /// What we told last. The same again is not told, so that it does not undo what others said meanwhile.
     private var told: Bool?
     /// Counts the times that sessions were asked for: only the last answer counts.
@@ -47,10 +54,9 @@ final class LoginLink {
         connection.onSignal("org.freedesktop.DBus.Properties", "PropertiesChanged") { [weak self] message in
             guard let self, self.isOurs(message), let path = message.path.flatMap(ObjectPath.init),
                 self.sessions[path] != nil,
-                let (_, changed, _) = try? message.read(String.self, [String: Value].self, [String].self),
-                case .boolean(let isLocked) = changed["LockedHint"]
+                let (_, changed, _) = try? message.read(String.self, [String: Value].self, [String].self)
             else { return }
-            self.sessions[path] = isLocked
+            self.take(changed, of: path)
             self.tell()
         }
         connection.addMatch(Self.rule)
@@ -80,6 +86,7 @@ final class LoginLink {
         // Nobody will say that the system is back.
         self.sessions = [:]
         self.asked += 1
+        if !self.service.core.isIdle { try? self.service.task(.idle(true)) }
         if self.service.core.isAsleep { self.service.sleep(false) }
     }
 
@@ -104,19 +111,26 @@ final class LoginLink {
     private func ask(_ session: ObjectPath, _ asked: UInt64) {
         let properties = CallTarget(Self.name, session, "org.freedesktop.DBus.Properties")
         self.connection.call(
-            properties, "Get", "org.freedesktop.login1.Session", "LockedHint", autoStart: false
+            properties, "GetAll", "org.freedesktop.login1.Session", autoStart: false
         ) { [weak self] result in
             guard let self, self.asked == asked else { return }
-            let value = try? result.take().read(reply: Value.self)
-            self.sessions[session] = value == .boolean(true)
+            self.sessions[session] = Session()
+            if let all = try? result.take().read(reply: [String: Value].self) { self.take(all, of: session) }
             self.waiting -= 1
             self.tell()
         }
     }
 
+    private func take(_ properties: [String: Value], of session: ObjectPath) {
+        if case .boolean(let isLocked) = properties["LockedHint"] { self.sessions[session]?.isLocked = isLocked }
+        if case .boolean(let isIdle) = properties["IdleHint"] { self.sessions[session]?.isIdle = isIdle }
+    }
+
     private func tell() {
         guard self.waiting == 0 else { return }
-        let isLocked = !self.sessions.isEmpty && self.sessions.values.allSatisfy { $0 }
+        let isIdle = self.sessions.values.allSatisfy(\.isIdle)
+        if isIdle != self.service.core.isIdle { try? self.service.task(.idle(isIdle)) }
+        let isLocked = !self.sessions.isEmpty && self.sessions.values.allSatisfy(\.isLocked)
         // Without a session nobody has locked anything, and before the first there is nothing to take back.
         guard isLocked != self.told ?? false else { return }
         self.told = isLocked

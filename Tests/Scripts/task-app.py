@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""An app that takes its tasks and never says that they are done: task-app.py APPID [TASK], which it hands in first.
+"""An app that takes its tasks and never says that they are done: task-app.py APPID [--quiet] [TASK]
+
+It hands the task in first; --quiet: for when nobody uses the device and it does not run on its battery.
 
 Prints "begun: TASK, attempt N" and "expiring: TASK".
 """
@@ -7,7 +9,7 @@ Prints "begun: TASK, attempt N" and "expiring: TASK".
 import asyncio
 import sys
 
-from dbus_fast import Message, MessageType
+from dbus_fast import Message, MessageType, Variant
 from dbus_fast.aio import MessageBus
 
 BROKER = "org.jostle.Broker1"
@@ -34,8 +36,12 @@ async def main(app_id, *tasks):
     bus.add_message_handler(received)
     await bus.request_name(app_id)
     app, _ = await call(bus, "/org/jostle/Broker1", BROKER, "Register", "sa{sv}", app_id, {})
+    conditions = {}
+    if tasks[:1] == ("--quiet",):
+        tasks = tasks[1:]
+        conditions = {"idle": Variant("b", True), "external-power": Variant("b", True)}
     for task in tasks:
-        await call(bus, app, f"{BROKER}.App", "SubmitTask", "ssa{sv}", task, "processing", {})
+        await call(bus, app, f"{BROKER}.App", "SubmitTask", "ssa{sv}", task, "processing", conditions)
     await bus.wait_for_disconnect()
 
 

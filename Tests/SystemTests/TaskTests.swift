@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 
@@ -182,6 +183,54 @@ extension EndToEnd {
                 tool: ["python3", Programs.source("Tests/Scripts/task-app.py"), Self.app],
                 environment: stage.environment)
             _ = try second.waitForLine { $0.hasPrefix("begun: refresh, attempt ") }
+        }
+
+        // MARK: Conditions
+
+        /// UPower says whether the device runs on its battery, logind whether somebody uses it. Both are python-dbusmock's.
+        @Test func aTaskWaitsForPowerAndForAQuietDevice() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let system = ["DBUS_SYSTEM_BUS_ADDRESS": stage.address]
+            let power = try BackgroundProgram(
+                tool: ["python3", "-m", "dbusmock", "--template", "upower", "-p", "{\"OnBattery\": true}"],
+                environment: system)
+            let login = try BackgroundProgram(
+                tool: ["python3", "-m", "dbusmock", "--template", "logind"], environment: system)
+            try stage.bus.waitForName("org.freedesktop.UPower")
+            try stage.bus.waitForName("org.freedesktop.login1")
+            let session = ["org.freedesktop.login1", "/org/freedesktop/login1/session/c1"]
+            func mock(_ arguments: [String]) throws {
+                let result = try stage.busctl(["call"] + arguments)
+                try #require(result.status == 0, "\(result.stderr)")
+            }
+            try mock(
+                [
+                    "org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.DBus.Mock", "AddSession",
+                    "ssusb",
+                ]
+                    + ["c1", "seat0", "\(getuid())", "me", "true"])
+            func isIdle(_ isIdle: Bool) throws {
+                try mock(
+                    session + ["org.freedesktop.DBus.Mock", "UpdateProperties", "sa{sv}"]
+                        + ["org.freedesktop.login1.Session", "1", "IdleHint", "b", "\(isIdle)"])
+            }
+            try isIdle(false)
+            try self.startBroker(stage)
+            let app = try BackgroundProgram(
+                tool: ["python3", Programs.source("Tests/Scripts/task-app.py"), Self.app, "--quiet", "tidy-up"],
+                environment: stage.environment)
+            try stage.until("it waits for both") {
+                try self.tasks(stage).contains("\"waits_for\":[\"idle\",\"external-power\"]")
+            }
+            try isIdle(true)
+            try stage.until("it waits for power") {
+                try self.tasks(stage).contains("\"waits_for\":[\"external-power\"]")
+            }
+            try mock(
+                ["org.freedesktop.UPower", "/org/freedesktop/UPower", "org.freedesktop.DBus.Mock", "UpdateProperties"]
+                    + ["sa{sv}", "org.freedesktop.UPower", "1", "OnBattery", "b", "false"])
+            _ = try app.waitForLine { $0 == "begun: tidy-up, attempt 1" }
+            _ = (power, login)
         }
 
         // MARK: Crashes

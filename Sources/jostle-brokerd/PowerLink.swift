@@ -1,0 +1,50 @@
+import Arbitration
+import BrokerCore
+import DBus
+import DaemonSupport
+import Protocol
+
+/// Learns from UPower whether the device runs on its battery. Where there is no UPower, it does not.
+final class PowerLink {
+    private static let name = "org.freedesktop.UPower"
+    private static let path = ObjectPath(literal: "/org/freedesktop/UPower")
+    private static let properties = CallTarget(PowerLink.name, PowerLink.path, "org.freedesktop.DBus.Properties")
+    private static let rule = "type='signal',sender='\(PowerLink.name)',path='/org/freedesktop/UPower'"
+
+    private unowned let service: BrokerService
+    private let connection: Connection
+    /// UPower's unique name; only its signals count.
+    private var owner: String?
+
+    /// - Parameters:
+    ///   - connection: to UPower's bus, which somebody else opens.
+    ///   - names: who owns what there.
+    init(_ service: BrokerService, on connection: Connection, _ names: NameWatch) {
+        self.service = service
+        self.connection = connection
+        connection.onSignal("org.freedesktop.DBus.Properties", "PropertiesChanged") { [weak self] message in
+            guard let self, let owner = self.owner, message.isFrom(owner),
+                let (_, changed, _) = try? message.read(String.self, [String: Value].self, [String].self),
+                case .boolean(let isOnBattery) = changed["OnBattery"]
+            else { return }
+            self.tell(isOnBattery)
+        }
+        connection.addMatch(Self.rule)
+        _ = names.follow(Self.name, ownRule: true) { [weak self] in self?.ownerChanged($0) }
+    }
+
+    private func ownerChanged(_ owner: String?) {
+        self.owner = owner
+        guard let owner else { return self.tell(false) }
+        self.connection.call(
+            Self.properties, "Get", Self.name, "OnBattery", autoStart: false
+        ) { [weak self] result in
+            guard let self, self.owner == owner, let value = try? result.take().read(reply: Value.self) else { return }
+            self.tell(value == .boolean(true))
+        }
+    }
+
+    private func tell(_ isOnBattery: Bool) {
+        try? self.service.task(.power(isOnBattery ? .battery(nil) : .ac))
+    }
+}
