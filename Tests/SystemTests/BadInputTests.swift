@@ -68,7 +68,7 @@ extension EndToEnd {
                     Self.bad("\(submit) ['a','',{}]", Self.invalid, "refresh, processing"),
                     Self.bad("\(submit) ['a','x'*2**20,{}]", Self.invalid),
                     Self.bad(
-                        "\(submit) ['a','refresh',{'earliest':V('t',1)}]", Self.invalid,
+                        "\(submit) ['a','refresh',{'earliest-begn':V('t',1)}]", Self.invalid,
                         "did you mean 'earliest-begin'?"),
                     Self.bad("\(submit) ['a','refresh',{'earliest-begin':V('x',-1)}]", Self.invalid, "'t'"),
                     Self.bad(
