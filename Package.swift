@@ -126,6 +126,7 @@ let package = Package(
             ]),
 
         // Apps of the demos.
+        .executableTarget(name: "example-background", dependencies: ["JostleClient"], swiftSettings: strict),
         .executableTarget(name: "example-pomodoro", dependencies: ["JostleClient"], swiftSettings: strict),
         .executableTarget(name: "example-refresh", dependencies: ["JostleClient"], swiftSettings: strict),
 

@@ -81,9 +81,10 @@ struct Main {
                 options: [Option.json, Option.workLength],
                 arguments: [
                     CommandArgument(
-                        "pomodoro|refresh",
-                        "instead: which timers outlive their time in the background, in virtual time or --live; or a feed that "
-                            + "refreshes itself in the background", .optional)
+                        "background|pomodoro|refresh",
+                        "instead: who hears a shake behind another app and behind the lock; which timers outlive their time in "
+                            + "the background, in virtual time or --live; or a feed that refreshes itself there",
+                        .optional)
                 ]),
             CommandSyntax("status", "show sensors, apps, detectors and counters", options: [Option.json]),
             CommandSyntax(
@@ -268,11 +269,14 @@ struct Main {
             ).run()
         case "demo" where arguments.has(Option.workLength):
             throw UsageProblem("demo: --live goes with pomodoro")
+        case "demo" where arguments.positionals.first == "background":
+            try BackgroundCommand(isJSON: arguments.has(Option.json), terminal: terminal, loop: loop).run()
         case "demo" where arguments.positionals.first == "refresh":
             try RefreshCommand(isJSON: arguments.has(Option.json), terminal: terminal, loop: loop).run()
         case "demo":
             if let word = arguments.positionals.first {
-                throw UsageProblem("demo: there is no act '\(printable(word))', there are pomodoro and refresh")
+                throw UsageProblem(
+                    "demo: there is no act '\(printable(word))', there are background, pomodoro and refresh")
             }
             try DemoCommand(isJSON: arguments.has(Option.json), terminal: terminal, loop: loop).run()
         case "status": try inspection.status()

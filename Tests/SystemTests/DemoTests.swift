@@ -6,7 +6,7 @@ extension EndToEnd {
     /// `jostle demo` as a process: what it says, and that it leaves nothing.
     @Suite(.serialized) struct Demo {
         /// Starts the demo with a directory of its own for what it makes.
-        private func start(_ arguments: [String], _ bus: PrivateBus) throws -> (BackgroundProgram, directory: String) {
+        func start(_ arguments: [String], _ bus: PrivateBus) throws -> (BackgroundProgram, directory: String) {
             let directory = "\(bus.directory)/demo"
             #expect(mkdir(directory, 0o700) == 0)
             let program = try BackgroundProgram(
@@ -15,7 +15,7 @@ extension EndToEnd {
             return (program, directory)
         }
 
-        private func expectNothingLeft(_ program: BackgroundProgram, _ directory: String) throws {
+        func expectNothingLeft(_ program: BackgroundProgram, _ directory: String) throws {
             #expect(program.errors.split(separator: "\n").last == "left 0", "\(program.errors)")
             #expect(try Tool.run(["ls", "-A", directory]).stdout.isEmpty)
         }

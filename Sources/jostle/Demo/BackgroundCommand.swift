@@ -1,0 +1,216 @@
+import DBus
+import DaemonSupport
+import EventLoop
+import Motion
+import Protocol
+
+/// `jostle demo background`: who still hears a shake behind another app and behind the lock, between real processes.
+final class BackgroundCommand {
+    private let loop: EventLoop
+    private let terminal: Terminal
+    private let isJSON: Bool
+    private let stage: DemoStage
+    private var story = BackgroundStory()
+    /// Who says what is in front, while somebody does: it takes its word back by leaving.
+    private var shell: Connection?
+    /// What is going on, while something is.
+    private var scene: (place: BackgroundStory.Place, shake: DemoStory.Shake)?
+    private var listening: Set<String> = []
+    private var failure: CommandFailure?
+
+    init(isJSON: Bool, terminal: Terminal, loop: EventLoop) {
+        self.isJSON = isJSON
+        self.terminal = terminal
+        self.loop = loop
+        self.stage = DemoStage(motion: DemoStory.rest, on: loop)
+    }
+
+    func run() throws(CommandFailure) {
+        stopOnSignals(self.loop) { [self] in self.fail(CommandFailure(.no, "stopped before the end")) }
+        self.stage.onCollapse = { [self] in self.fail(CommandFailure(.no, $0)) }
+        defer {
+            self.shell?.close()
+            self.stage.strike()
+        }
+        try self.build()
+        if !self.isJSON { self.opening() }
+        for place in BackgroundStory.Place.allCases {
+            try self.go(to: place)
+            for shake in BackgroundStory.shakes {
+                try self.shake(shake, in: place)
+                self.report(shake, in: place)
+            }
+        }
+        let differences = self.story.differences()
+        guard differences.isEmpty else {
+            throw CommandFailure(.no, "not as the article reports it: \(differences.joined(separator: "; "))")
+        }
+        if !self.isJSON { self.closing() }
+    }
+
+    private func fail(_ failure: CommandFailure) { self.failure = self.failure ?? failure }
+
+    /// Waits until it is so, or something went wrong.
+    private func wait(until isSo: @escaping () -> Bool) throws(CommandFailure) {
+        try self.loop.wait(until: { isSo() || self.failure != nil })
+        if let failure { throw failure }
+    }
+
+    // MARK: The stage
+
+    private func build() throws(CommandFailure) {
+        try self.stage.open()
+        try self.stage.write(policy: BackgroundStory.policy)
+        for app in BackgroundStory.apps where app.hasRight {
+            try self.stage.write(app: app.id, BackgroundStory.appFile)
+        }
+        try self.stage.build()
+        for app in BackgroundStory.apps {
+            try self.stage.startApp("the \(app.title)", "example-background", app.arguments) { [self] line in
+                self.heard(line, from: app)
+            }
+        }
+        try self.wait(until: { self.listening.count == BackgroundStory.apps.count })
+    }
+
+    /// A line of an app: that it listens, or an event.
+    private func heard(_ line: String, from app: BackgroundStory.App) {
+        if line == "listening" {
+            self.listening.insert(app.id)
+            return
+        }
+        guard let scene, let detector = line.split(separator: " ").first else {
+            return self.fail(CommandFailure(.no, "the \(app.title) said '\(printable(line))' while nothing moved"))
+        }
+        self.story.arrived(String(detector), at: app, in: scene.place, during: scene.shake)
+    }
+
+    // MARK: Places
+
+    /// Brings the apps to where they are to be, as the user would: from the foreground, by another app, the lock, or both.
+    private func go(to place: BackgroundStory.Place) throws(CommandFailure) {
+        try self.call("SetLocked", false)
+        self.shell?.close()
+        self.shell = nil
+        // Whoever said what is in front is gone; until somebody says so again, every app counts as being there.
+        repeat { try self.rest(.milliseconds(5)) } while try self.isForegroundReported()
+        if place.isBehindAnother {
+            try self.report(inFront: BackgroundStory.front.id)
+        }
+        if place.isLocked { try self.call("SetLocked", true) }
+    }
+
+    /// Says what is in front, from a connection of its own.
+    private func report(inFront app: String) throws(CommandFailure) {
+        guard let bus = self.stage.bus else { return }
+        let shell = Connection(to: bus.address, on: self.loop)
+        self.shell = shell
+        do throws(BusError) {
+            try shell.openAndWait()
+            _ = try shell.callAndWait(Self.broker, "SetForeground", app)
+        } catch {
+            throw CommandFailure(error, service: "the broker")
+        }
+    }
+
+    private func isForegroundReported() throws(CommandFailure) -> Bool {
+        guard let bus = self.stage.bus else { return false }
+        let properties = CallTarget(Self.broker.name, Self.broker.path, "org.freedesktop.DBus.Properties")
+        do throws(BusError) {
+            let value = try bus.callAndWait(
+                properties, "Get", InterfaceName.broker.description, "ForegroundReported"
+            ).read(reply: Value.self)
+            return value == .boolean(true)
+        } catch {
+            throw CommandFailure(error, service: "the broker")
+        }
+    }
+
+    private func call(_ member: String, _ flag: Bool) throws(CommandFailure) {
+        guard let bus = self.stage.bus else { return }
+        do throws(BusError) {
+            _ = try bus.callAndWait(Self.broker, member, flag)
+        } catch {
+            throw CommandFailure(error, service: "the broker")
+        }
+    }
+
+    private static var broker: CallTarget {
+        CallTarget(BusName.broker, Path.broker, InterfaceName.broker.description)
+    }
+
+    // MARK: Shakes
+
+    /// Plays a shake and the quiet after it, in which rests end.
+    private func shake(_ shake: DemoStory.Shake, in place: BackgroundStory.Place) throws(CommandFailure) {
+        guard let bus = self.stage.bus else { return }
+        self.scene = (place, shake)
+        let sensor = CallTarget(
+            BusName.sensors, Path.sensor(SensorDescription.accelerometer), InterfaceName.sensor.description)
+        do throws(BusError) {
+            _ = try bus.callAndWait(sensor, "Inject", shake.motion)
+        } catch {
+            throw CommandFailure(error, service: "the sensor reader")
+        }
+        try self.rest(DemoStory.shakeLength + DemoStory.quiet)
+        self.scene = nil
+    }
+
+    private func rest(_ span: TimeSpan) throws(CommandFailure) {
+        var isOver = false
+        self.loop.once(after: span.microseconds) { isOver = true }
+        try self.wait(until: { isOver })
+    }
+
+    // MARK: What people see
+
+    private static let width = 22
+
+    private static func padded(_ text: String, _ width: Int = width) -> String {
+        text + String(repeating: " ", count: max(1, width - text.count))
+    }
+
+    private func opening() {
+        for line in [
+            "Apps that listen to the accelerometer (their own detector) and to the system's shake, as real processes on a private",
+            "bus: gentle ones from 2.3 g on, hard ones from 3.5 g on. Two play a sound all the while, and may: that is their right.",
+            "",
+            Self.padded("where they are") + Self.padded("shake", 8)
+                + BackgroundStory.apps.map { Self.padded($0.title) }.joined(),
+        ] { self.terminal.print(line) }
+    }
+
+    private func report(_ shake: DemoStory.Shake, in place: BackgroundStory.Place) {
+        if self.isJSON { return self.printJSON(shake, place) }
+        let cells = BackgroundStory.apps.map { app in
+            let got = app.detectors.filter { self.story.hasArrived($0, at: app, in: place, during: shake) }
+            return got.isEmpty ? "-" : got.map { $0 == "system.shake" ? "system" : "own" }.joined(separator: ", ")
+        }
+        self.terminal.print(
+            Self.padded(place.rawValue) + Self.padded("\(shake.name)", 8) + cells.map { Self.padded($0) }.joined())
+    }
+
+    private func printJSON(_ shake: DemoStory.Shake, _ place: BackgroundStory.Place) {
+        for app in BackgroundStory.apps {
+            for detector in app.detectors {
+                var line = JSONLine()
+                line.add("place", place.rawValue)
+                line.add("shake", shake.name)
+                line.add("app", app.id)
+                line.add("right", app.hasRight)
+                line.add("detector", detector)
+                line.add("received", self.story.hasArrived(detector, at: app, in: place, during: shake))
+                self.terminal.print(line.text)
+            }
+        }
+    }
+
+    private func closing() {
+        for line in [
+            "",
+            "As the article reports it: listening to the accelerometer works in the background, locked, and both, as long as the",
+            "app has some right; without one it hears nothing there. The system's shake reaches the app in front alone, whatever",
+            "right another one has.",
+        ] { self.terminal.print(line) }
+    }
+}

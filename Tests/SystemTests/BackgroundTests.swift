@@ -1,0 +1,92 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import jostle
+
+/// Who hears a shake where, as the article has it.
+@Suite struct BackgroundTests {
+    private typealias Story = BackgroundStory
+
+    /// The story as it is meant to come out.
+    private var meant: Story {
+        var story = Story()
+        for place in Story.Place.allCases {
+            for shake in Story.shakes {
+                for app in Story.apps {
+                    for detector in app.detectors where Story.isMeant(detector, at: app, in: place, during: shake) {
+                        story.arrived(detector, at: app, in: place, during: shake)
+                    }
+                }
+            }
+        }
+        return story
+    }
+
+    @Test func oneEventTooManyOrTooFewIsADifference() {
+        #expect(self.meant.differences().isEmpty)
+        var story = self.meant
+        story.arrived("system.shake", at: Story.apps[2], in: .background, during: Story.shakes[0])
+        #expect(
+            story.differences() == [
+                "background, gentle shake: the gentle app, playing got an event from system.shake"
+            ])
+        #expect(Story().differences(in: [.both]).count == 3)
+    }
+
+    /// The article's findings, one line each.
+    @Test func theArticlesFindings() {
+        let (gentle, hard) = (Story.shakes[0], Story.shakes[1])
+        func hear(_ place: Story.Place, _ shake: DemoStory.Shake, _ detector: String) -> [String] {
+            Story.apps.filter {
+                Story.isMeant(detector, at: $0, in: place, during: shake) && $0.detectors.contains(detector)
+            }
+            .map(\.title)
+        }
+        for place in [Story.Place.background, .locked, .both] {
+            #expect(hear(place, gentle, "shake.planar") == ["gentle app, playing"])
+            #expect(hear(place, hard, "shake.planar") == ["gentle app, playing", "hard app, playing"])
+        }
+        #expect(hear(.background, hard, "system.shake") == ["app in front"])
+        #expect(hear(.locked, hard, "system.shake") == [])
+        #expect(hear(.both, hard, "system.shake") == [])
+    }
+}
+
+extension EndToEnd.Demo {
+    /// `jostle demo background` between real processes, as people read it and as machines do.
+    @Test func theBackgroundIsAsTheArticleReportsIt() throws {
+        try PrivateBus.with { bus in
+            let (program, directory) = try self.start(["background"], bus)
+            #expect(try program.waitForEnd(timeout: .seconds(120)) == .exited(0), "\(program.output)\(program.errors)")
+            let rows = program.output.split(separator: "\n").map { line in
+                line.split(separator: " ", omittingEmptySubsequences: true).map(String.init)
+            }
+            let all = [
+                ["foreground", "hard"], ["own,", "system"], ["own,", "system"], ["own,", "system"], ["own,", "system"],
+            ]
+            #expect(rows.contains(all.flatMap { $0 } + ["system"]), "\(program.output)")
+            for place in [["background"], ["locked"], ["background,", "locked"]] {
+                let front = place == ["background"] ? "system" : "-"
+                #expect(rows.contains(place + ["gentle", "-", "-", "own", "-", front]), "\(program.output)")
+                #expect(rows.contains(place + ["hard", "-", "-", "own", "own", front]), "\(program.output)")
+            }
+            #expect(program.output.contains("\nAs the article reports it: "))
+            try self.expectNothingLeft(program, directory)
+        }
+    }
+
+    @Test func theBackgroundForMachines() throws {
+        try PrivateBus.with { bus in
+            let (program, directory) = try self.start(["background", "--json"], bus)
+            #expect(try program.waitForEnd(timeout: .seconds(120)) == .exited(0), "\(program.output)\(program.errors)")
+            let lines = program.output.split(separator: "\n")
+            #expect(lines.count == 4 * 2 * 9)
+            #expect(
+                lines.last
+                    == "{\"place\":\"background, locked\",\"shake\":\"hard\",\"app\":\"org.jostle.Demo.Front\",\"right\":false,\"detector\":\"system.shake\",\"received\":false}"
+            )
+            try self.expectNothingLeft(program, directory)
+        }
+    }
+}
