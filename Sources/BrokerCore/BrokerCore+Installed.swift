@@ -27,6 +27,10 @@ extension BrokerCore {
             if isNew, let app = self.app(client) { self.forget(client, app, at: arrival, &actions) }
             throw error
         }
+        if self.app(client)?.wasSeen == false {
+            self.passQueue(Int(client.index), to: user, &actions)
+            self.apps[Int(client.index)]?.user = user
+        }
         if !isNew { self.tell(.back(client.handle, self.entrance(entrance, of: client)), at: arrival) }
         self.perform(&actions)
         self.steer(&actions)
@@ -36,7 +40,7 @@ extension BrokerCore {
     private func entrance(_ entrance: AppEntrance, of client: ClientID) -> AppEntrance {
         var known = entrance
         known.isConnected = self.app(client)?.isConnected ?? false
-        known.proof = self.app(client)?.proof ?? entrance.proof
+        if known.isConnected { known.proof = self.app(client)?.proof ?? entrance.proof }
         known.isProvenEnough = self.facts(client)?.isProvenEnough ?? entrance.isProvenEnough
         return known
     }

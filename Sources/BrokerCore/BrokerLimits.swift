@@ -4,10 +4,12 @@ package import Motion
 
 /// How much the broker holds for its clients. What `Limits` shows, and what `LimitsExceeded` names.
 package struct BrokerLimits: Equatable, Sendable {
-    package var apps: Int = 4_096
+    package var apps: Int = 16_384
     package var detectors: Int = 1_000_000
     package var detectorsPerApp: Int = 20_000
     package var detectorsPerCall: Int = 10_000
+    /// Detectors of one app that outlive it.
+    package var durableDetectors: Int = 256
     package var detectorNameBytes: Int = 128
     package var optionsPerDetector: Int = 32
     package var optionBytes: Int = 16_384
@@ -48,6 +50,7 @@ package struct BrokerLimits: Equatable, Sendable {
             "detectors-per-call": UInt64(self.detectorsPerCall),
             "detector-name-bytes": UInt64(self.detectorNameBytes),
             "options-per-detector": UInt64(self.optionsPerDetector),
+            "durable-detectors": UInt64(self.durableDetectors),
             "option-bytes": UInt64(self.optionBytes),
             "operations-per-app": UInt64(self.operationsPerApp),
             "operations-per-sensor": UInt64(self.operationsPerSensor),

@@ -36,6 +36,9 @@ public final class JostleClient {
     public var onCaughtUp: (UInt64) -> Void = { _ in }
     /// Whether events that want an answer are acknowledged when `onEvent` returns, and copies of them left unheard.
     public var answersByItself = true
+    /// Whether the detectors are to outlive the app and the broker; to be said before `connect`. For apps whose app file says
+    /// what they want motion for.
+    public var isDurable = false
     /// Called when the broker is there with all our detectors (`true`) and when it is gone (`false`).
     public var onBrokerChange: (Bool) -> Void = { _ in }
     /// Called when an assertion ends soon, with its name and how long it still lasts.
@@ -248,10 +251,12 @@ public final class JostleClient {
         return CallTarget(broker, object, InterfaceName.app.description)
     }
 
+    private var registration: [String: Value] { self.isDurable ? ["durable": .boolean(true)] : [:] }
+
     private func registerAndWait() throws(BusError) {
         guard let broker else { throw .disconnected("the broker left") }
         let root = CallTarget(broker, Path.broker, InterfaceName.broker.description)
-        let reply = try self.connection.callAndWait(root, "Register", self.app, [String: Value]())
+        let reply = try self.connection.callAndWait(root, "Register", self.app, self.registration)
         let (object, _) = try reply.read(reply: ObjectPath.self, [String: Value].self)
         self.object = object
     }
@@ -273,7 +278,7 @@ public final class JostleClient {
     private func registerAgain() {
         guard let broker else { return }
         let root = CallTarget(broker, Path.broker, InterfaceName.broker.description)
-        self.connection.call(root, "Register", self.app, [String: Value]()) { [weak self] result in
+        self.connection.call(root, "Register", self.app, self.registration) { [weak self] result in
             guard let self, self.broker == broker else { return }
             do throws(BusError) {
                 let (object, _) = try result.take().read(reply: ObjectPath.self, [String: Value].self)

@@ -16,6 +16,7 @@ struct StateStore: ~Copyable {
             """,
             dueTable,
             taskTables,
+            appTables,
         ], isDurable: true, check: { database throws(StoreError) in _ = try StateStore.reservedEpochs(in: database) })
 
     init(_ file: consuming StoreFile) {

@@ -141,6 +141,17 @@ package final class Store {
         return number
     }
 
+    // MARK: Durable apps
+
+    /// Has what an app registered for good be this, or nothing. `takeNews` says when this number is on the disk.
+    package func set(_ id: AppID, to app: DurableApp?) -> UInt64 {
+        self.shared.change { queue in
+            queue.lastDurable &+= 1
+            queue.durable.set(id, to: app, number: queue.lastDurable)
+            return (queue.lastDurable, true)
+        }
+    }
+
     // MARK: Questions
 
     /// Asks for stored verdicts. The answer comes in some `takeNews`, together with all that was kept before.
@@ -179,6 +190,12 @@ package final class Store {
         case restoredTasks([TaskRecord], terminated: [TaskOwner])
         /// The changes of tasks up to this number are on the disk now.
         case tasksKept(upTo: UInt64)
+        /// What was registered for good before us; comes once, before the first epochs.
+        case apps([DurableApp])
+        /// Changes to durable apps up to this number are on the disk now.
+        case committed(UInt64)
+        /// Changes to durable apps are not on the disk, which fails. It is tried again.
+        case uncommitted(String)
         /// A file is broken, and stands beside as FILE.broken.
         case setAside(String)
         case failed(String)
@@ -200,6 +217,9 @@ package final class Store {
             case .restoredTasks(let tasks, let terminated):
                 told.append(.restoredTasks(tasks, terminated: terminated))
             case .tasksKept(let number): told.append(.tasksKept(upTo: number))
+            case .apps(let apps): told.append(.apps(apps))
+            case .committed(let number): told.append(.committed(number))
+            case .uncommitted(let why): told.append(.uncommitted(why))
             case .setAside(let why): told.append(.setAside(why))
             case .failed(let why): told.append(.failed(why))
             case .recovered: told.append(.recovered)

@@ -27,6 +27,9 @@ struct StoreQueue: Sendable {
     /// Due events that are on no disk yet: these, and those that the writer has taken.
     var dueOutstanding = 0
     var tasks = TaskChanges()
+    var durable = DurableChanges()
+    /// The number of the last change to a durable app.
+    var lastDurable: UInt64 = 0
     var isStopping = false
 
     // From the writer.
@@ -51,6 +54,9 @@ struct StoreQueue: Sendable {
         case persisted([DueEvent])
         case restoredTasks([TaskRecord], terminated: [TaskOwner])
         case tasksKept(upTo: UInt64)
+        case apps([DurableApp])
+        case committed(UInt64)
+        case uncommitted(String)
         case setAside(String)
         case failed(String)
         case recovered

@@ -23,6 +23,7 @@ final class StoreWriter {
     private var wantedEpochs: UInt64?
     private var due = DueChanges()
     private var tasks = TaskChanges()
+    private var durable = DurableChanges()
     /// What was due before us was told.
     private var isRestored = false
     private var isStopping = false
@@ -85,6 +86,7 @@ final class StoreWriter {
             self.reserveEpochs()
             self.changeDue()
             self.changeTasks()
+            self.changeApps()
             self.writeRows()
             self.answerQuestions()
             self.report()
@@ -111,7 +113,7 @@ final class StoreWriter {
             var isReady = queue.isStopping || !queue.questions.isEmpty || (isFailing && now >= self.retryAt)
             if !isFailing {
                 isReady = isReady || queue.epochFloor != nil || queue.wantedEpochs != nil || !queue.due.isEmpty
-                isReady = isReady || !queue.tasks.isEmpty
+                isReady = isReady || !queue.tasks.isEmpty || !queue.durable.isEmpty
                 if !queue.rows.isEmpty {
                     isReady = isReady || queue.isUrgent || now >= queue.lingerUntil
                     next = queue.lingerUntil
@@ -150,6 +152,8 @@ final class StoreWriter {
         queue.dueOutstanding = self.due.count
         self.tasks.merge(queue.tasks)
         queue.tasks = TaskChanges()
+        self.durable.merge(queue.durable)
+        queue.durable = DurableChanges()
         self.isStopping = queue.isStopping
     }
 
@@ -215,7 +219,7 @@ final class StoreWriter {
         let store = StateStore(try self.open("state.db", StateStore.kind))
         let reserved = try store.reservedEpochs()
         if !self.isRestored {
-            self.restore(try store.due(), try store.tasks(), terminated: try store.terminatedApps())
+            self.restore(try store.apps(), try store.due(), try store.tasks(), terminated: try store.terminatedApps())
         }
         self.state = consume store
         guard reserved == 0, let floor = self.epochFloor else { return }
@@ -231,11 +235,13 @@ final class StoreWriter {
 
     // MARK: What is due
 
-    /// Tells what was due before us, at once: apps are about to ask for it.
-    private func restore(_ due: [DueEvent], _ tasks: [TaskRecord], terminated: [TaskOwner]) {
+    /// Tells what there was before us, at once: apps are about to ask for it.
+    private func restore(
+        _ apps: [DurableApp], _ due: [DueEvent], _ tasks: [TaskRecord], terminated: [TaskOwner]
+    ) {
         self.isRestored = true
-        guard !due.isEmpty || !tasks.isEmpty || !terminated.isEmpty else { return }
         self.shared.withLock { queue in
+            queue.news.append(.apps(apps))
             if !due.isEmpty { queue.news.append(.restored(due)) }
             if !tasks.isEmpty || !terminated.isEmpty {
                 queue.news.append(.restoredTasks(tasks, terminated: terminated))
@@ -275,6 +281,25 @@ final class StoreWriter {
             self.stateFailure = self.put(off: error)
             if error.code == .broken { self.state = nil }
         }
+    }
+
+    // MARK: Durable apps
+
+    /// Brings what apps registered for good to the disk, and tells how far it is there.
+    private func changeApps() {
+        guard !self.durable.isEmpty else { return }
+        if self.stateFailure == nil {
+            do throws(StoreError) {
+                if self.state == nil { try self.openState() }
+                try self.state?.change(self.durable)
+                self.news.append(.committed(self.durable.last))
+                self.durable = DurableChanges()
+            } catch {
+                self.stateFailure = self.put(off: error)
+                if error.code == .broken { self.state = nil }
+            }
+        }
+        if let failure = self.stateFailure { self.news.append(.uncommitted(failure.description)) }
     }
 
     // MARK: The journal

@@ -12,15 +12,15 @@ enum AppInterface {
     static let table = Interface<Client>(
         InterfaceName.app,
         methods: [
-            Method("AddDetectors", in: ["detectors"], out: ["effective"]) {
-                (client: Client, call: MethodCall, requests: [Request]) throws(BusError) -> [Request] in
+            Method(later: "AddDetectors", in: ["detectors"], out: ["effective"], as: [Request].self) {
+                (client: Client, call: MethodCall, requests: [Request]) throws(BusError) in
                 try client.checkOwner(call)
-                return try client.addDetectors(requests)
+                try client.addDetectors(requests, call)
             },
-            Method("RemoveDetectors", in: ["names"]) {
+            Method(later: "RemoveDetectors", in: ["names"]) {
                 (client: Client, call: MethodCall, names: [String]) throws(BusError) in
                 try client.checkOwner(call)
-                try client.removeDetectors(names)
+                try client.removeDetectors(names, call)
             },
             Method("Ack", in: ["sequence", "epoch", "answer"]) {
                 (client: Client, call: MethodCall, sequence: UInt64, epoch: UInt64, answer: String) throws(BusError)
@@ -67,6 +67,7 @@ enum AppInterface {
         properties: [
             Property("AppId", .constant) { (client: Client) in client.app.name },
             Property("Identity", .constant) { (client: Client) in client.appState?.proof.name ?? "" },
+            Property("Durable", .never) { (client: Client) in client.service.durable[client.app] != nil },
             Property("State", .always) { (client: Client) in client.stateName },
             Property("StateCause", .always) { (client: Client) in (client.life?.cause ?? .left).rawValue },
             Property("StateSince", .never) { (client: Client) in (client.life?.since ?? .zero).wire },
@@ -147,11 +148,12 @@ extension Client {
         }
     }
 
-    func addDetectors(_ requests: [AppInterface.Request]) throws(BusError) -> [AppInterface.Request] {
+    func addDetectors(_ requests: [AppInterface.Request], _ call: MethodCall) throws(BusError) {
         var decoded: [DetectorRequest] = []
         for request in requests {
             decoded.append(try DetectorRequest(name: request.fields.0, wire: request.fields.1))
         }
+        try self.service.checkDurable(decoded, of: self)
         let effective: [EffectiveDetector]
         do throws(Refusal) {
             effective = try self.service.input { (core, now, actions) throws(Refusal) in
@@ -162,10 +164,13 @@ extension Client {
         }
         self.service.sensors.startIfNeeded()
         self.changed("Detectors")
-        return effective.map { Structure($0.detector.name, $0.options) }
+        self.service.addDurable(decoded, of: self) { error in
+            if let error { return call.fail(error) }
+            call.reply(effective.map { Structure($0.detector.name, $0.options) })
+        }
     }
 
-    func removeDetectors(_ names: [String]) throws(BusError) {
+    func removeDetectors(_ names: [String], _ call: MethodCall) throws(BusError) {
         do throws(Refusal) {
             try self.service.input { (core, now, actions) throws(Refusal) in
                 try core.removeDetectors(self.id, names, at: now, &actions)
@@ -174,6 +179,9 @@ extension Client {
             throw BusError(error)
         }
         self.changed("Detectors")
+        self.service.removeDurable(names, of: self) { error in
+            if let error { call.fail(error) } else { call.reply() }
+        }
     }
 
     var detectors: [AppInterface.Request] {

@@ -10,8 +10,8 @@ import Protocol
 enum BrokerInterface {
     /// What this broker can do that another version might not.
     static let features = [
-        "ack", "activities", "assertions", "broadcast", "exclusive", "explain", "foreground", "mute", "ordered",
-        "pause", "policy", "presets", "subscribe", "tasks",
+        "ack", "activities", "assertions", "broadcast", "durable", "exclusive", "explain", "foreground", "mute",
+        "ordered", "pause", "policy", "presets", "subscribe", "tasks",
     ]
 
     static let table = Interface<BrokerService>(
@@ -23,8 +23,12 @@ enum BrokerInterface {
             ) {
                 (service: BrokerService, call: MethodCall, name: String, options: [String: Value]) throws(BusError)
                 in
-                _ = try OptionReader(options, of: "Register", known: [])
-                try service.register(name, call)
+                let reader = try OptionReader(options, of: "Register", known: ["durable"])
+                try service.register(name, isDurable: try reader.flag("durable") ?? false, call)
+            },
+            Method(later: "Forget", in: ["app_id"]) {
+                (service: BrokerService, call: MethodCall, name: String) throws(BusError) in
+                try service.forget(name, call)
             },
             Method(
                 later: "ListApps", out: ["apps"],

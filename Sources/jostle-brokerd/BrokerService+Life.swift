@@ -3,6 +3,7 @@ import BrokerCore
 import DBus
 import DaemonSupport
 import Glibc
+import Journal
 import Motion
 import PolicyFiles
 import Protocol
@@ -138,28 +139,37 @@ extension BrokerService {
         let (files, findings) = self.appSource.readAll()
         self.report(findings)
         for file in files { self.install(file) }
-        let kept = Set(files.map(\.id))
+        var kept = Set(files.map(\.id))
+        for app in self.durable.values.sorted(by: { $0.id < $1.id }) where !kept.contains(app.id) {
+            guard !self.appSource.read(app.id).findings.isEmpty else { continue }
+            self.install(AppFile(app))
+            kept.insert(app.id)
+        }
         for app in self.apps.keys.sorted() where !kept.contains(app) { self.uninstall(app) }
         self.sensors.startIfNeeded()
     }
 
     /// Has an app exist as its file says.
-    private func install(_ file: AppFile) {
+    func install(_ file: AppFile) {
         let known = self.apps[file.id]
         let id = known?.id ?? self.takeID()
+        let durable = self.durable[file.id]
+        let user = durable?.binding.user ?? getuid()
+        let entrance = AppEntrance(proof: durable?.binding.proof ?? .name, declared: file.modes)
+        let names = Set(durable?.detectors.map(\.name) ?? [])
+        let detectors = file.detectors.filter { !names.contains($0.name) } + (durable?.detectors ?? [])
         do throws(Refusal) {
             try self.input { (core, now, actions) throws(Refusal) in
-                try core.install(
-                    id, file.id, AppEntrance(declared: file.modes), file.detectors, user: getuid(), at: now, &actions)
+                try core.install(id, file.id, entrance, detectors, user: user, at: now, &actions)
             }
         } catch {
             self.log.warning("\(file.id) is not installed as its app file says: \(BusError(error).message)")
             if known == nil { self.free(id) }
             return
         }
-        known?.usage = file.usage
-        if known == nil { self.exportInstalled(id, file.id, user: getuid(), usage: file.usage) }
-        self.apps[file.id]?.declaredTasks = DeclaredTasks(file.tasks, modes: file.modes)
+        known?.file = file
+        if known == nil { return self.exportInstalled(id, file.id, user: user, file) }
+        if known?.isConnected == false { known?.uid = known?.appState?.user }
     }
 
     /// Has an app exist only while it is on the bus.
@@ -171,12 +181,11 @@ extension BrokerService {
 
     /// What is known of an app when it comes: how well it is proven, and what its app file asks for.
     func entrance(of client: Client) -> AppEntrance {
-        guard !client.app.isAnonymous else { return AppEntrance(proof: .uid, declared: .none) }
+        guard !client.app.isAnonymous else { return AppEntrance(proof: client.proof, declared: .none) }
         let (file, findings) = self.appSource.read(client.app)
         self.report(findings)
-        client.usage = file?.usage ?? ""
-        client.declaredTasks = DeclaredTasks(file?.tasks ?? [], modes: file?.modes ?? .none)
-        if let file { self.install(file) } else { self.uninstall(client.app) }
-        return AppEntrance(proof: .name, declared: file?.modes ?? .none)
+        client.file = file ?? (findings.isEmpty ? nil : self.durable[client.app].map { AppFile($0) })
+        if let file = client.file { self.install(file) } else { self.uninstall(client.app) }
+        return AppEntrance(proof: client.proof, declared: client.file?.modes ?? .none)
     }
 }

@@ -13,17 +13,37 @@ extension BrokerService {
     /// What the disk and its thread have to say.
     func storeNews() {
         guard let store = self.storeLink?.store else { return }
+        let news = self.heldNews + store.takeNews()
+        self.heldNews = []
+        self.take(news)
+    }
+
+    /// Takes in what was registered for good, if the disk has said it. The rest waits for the bus.
+    func takeDurableApps() {
+        guard let store = self.storeLink?.store else { return }
         for news in store.takeNews() {
+            if case .apps(let apps) = news { self.restore(apps) } else { self.heldNews.append(news) }
+        }
+    }
+
+    private func take(_ all: [Store.News]) {
+        for news in all {
             switch news {
             case .epochs(let block): self.skipEpochs(upTo: block.first)
             case .restored(let due): self.restore(due)
+            case .apps(let apps): self.restore(apps)
+            case .committed(let number): self.committed(upTo: number)
+            case .uncommitted(let why): self.uncommitted(why)
             case .persisted(let due): self.persisted(due)
             case .restoredTasks(let records, let terminated): self.restore(records, terminated: terminated)
             case .tasksKept(let number): self.tasksKept(upTo: number)
-            case .setAside(let why): self.log.error("a broken file is set aside: \(why)")
+            case .setAside(let why):
+                self.log.error("a broken file is set aside: \(why)")
+                self.restoreDisk()
             case .failed(let why):
                 self.log.error("nothing can be kept on the disk: \(why)")
                 self.tasksNotKept()
+                self.admitParked()
             case .recovered: self.log.notice("the disk is well again")
             }
         }

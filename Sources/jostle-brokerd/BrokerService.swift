@@ -33,6 +33,16 @@ final class BrokerService {
     private var clients: [String: Client] = [:]
     /// Apps by their ids, on the bus or not.
     private(set) var apps: [AppID: Client] = [:]
+    /// What the disk said before there was a bus.
+    var heldNews: [Store.News] = []
+    /// What apps registered for good.
+    var durable: [AppID: DurableApp] = [:]
+    /// Who waits for which change to be on the disk, in order.
+    var commits: [(number: UInt64, done: (BusError?) -> Void)] = []
+    /// The number of the last change.
+    var lastCommit: UInt64 = 0
+    /// Who waits for the disk to say whose apps are; `nil`: it has, or it fails.
+    private var parked: [Client]?
     private var clientsByID: [Client?] = []
     private var freeIDs: [UInt32] = []
     private var actions: [BrokerAction] = []
@@ -85,7 +95,10 @@ final class BrokerService {
         self.lastDurability = self.durability
         self.keepPolicy()
         store?.onNews { [unowned self] in self.storeNews() }
-        self.readAppFiles()
+        self.parked = store == nil ? nil : []
+        self.takeDurableApps()
+        // What the disk knows besides comes when it answers.
+        if self.parked != nil || store == nil { self.readAppFiles() }
     }
 
     /// The way to the reader, which is there as long as we are.
@@ -270,11 +283,15 @@ final class BrokerService {
     // MARK: Clients
 
     /// Registers the caller under an app id that it owns, or without a name. Answers when the bus has confirmed both.
-    func register(_ name: String, _ call: MethodCall) throws(BusError) {
+    ///
+    /// - Parameter isDurable: What it registers is to outlive it.
+    func register(_ name: String, isDurable: Bool, _ call: MethodCall) throws(BusError) {
         if let client = self.clients[call.sender] {
             guard client.app.name == name else {
                 throw .invalidConfiguration("already registered as '\(client.app)'; one connection is one app")
             }
+            if client.object != nil, isDurable, let obstacle = self.obstacle(to: client) { throw obstacle }
+            client.isDurable = client.isDurable || isDurable
             client.waiting.append(call)
             if client.object != nil { self.answerRegistrations(of: client) }
             return
@@ -286,6 +303,7 @@ final class BrokerService {
             throw .limitsExceeded("apps: \(self.core.limits.apps) are registered")
         }
         let client = Client(self.takeID(), call.sender, AppID(name), self.sender.peer(call.sender), self)
+        client.isDurable = isDurable
         self.clients[call.sender] = client
         self.clientsByID[Int(client.id.index)] = client
         client.waiting.append(call)
@@ -306,7 +324,7 @@ final class BrokerService {
     /// Learns the user behind the client, which is what remains to be known.
     private func identify(_ client: Client) {
         self.uid(of: client.uniqueName) { [weak self, weak client] uid in
-            guard let self, let client, self.clients[client.uniqueName] === client, client.object == nil else { return }
+            guard let self, let client, self.clients[client.uniqueName] === client, client.uid == nil else { return }
             guard let uid else { return self.leave(client, .accessDenied("the bus does not know your user")) }
             client.uid = uid
             self.complete(client)
@@ -314,9 +332,15 @@ final class BrokerService {
     }
 
     private func complete(_ client: Client) {
+        if self.parked != nil, !client.app.isAnonymous {
+            self.parked?.append(client)
+            return
+        }
         // Whoever had the name before us has lost it; the bus's word on that may still be under way.
         if let other = self.apps[client.app], other.isConnected { self.leave(other) }
+        if let mismatch = self.mismatch(of: client) { return self.leave(client, mismatch) }
         let entrance = self.entrance(of: client)
+        if client.isDurable, let obstacle = self.obstacle(to: client) { return self.leave(client, obstacle) }
         if !client.app.isAnonymous { self.takeOver(client) }
         do throws(Refusal) {
             try self.input { (core, now, actions) throws(Refusal) in
@@ -360,10 +384,10 @@ final class BrokerService {
     }
 
     /// Shows an app that is not on the bus.
-    func exportInstalled(_ id: ClientID, _ app: AppID, user: UInt32, usage: String) {
+    func exportInstalled(_ id: ClientID, _ app: AppID, user: UInt32, _ file: AppFile?) {
         let client = Client(id, "", app, nil, self)
         client.uid = user
-        client.usage = usage
+        client.file = file
         self.clientsByID[Int(id.index)] = client
         self.export(client)
     }
@@ -396,15 +420,32 @@ final class BrokerService {
         return self.clients.values.first { isMeant($0) }
     }
 
+    /// Answers when what is to outlive the app is on the disk.
     private func answerRegistrations(of client: Client) {
         guard let object = client.object else { return }
-        let results: [String: Value] = ["identity": .string(client.app.isAnonymous ? "uid" : "name")]
-        for call in client.waiting { call.reply(object.path, results) }
+        let calls = client.waiting
         client.waiting = []
+        self.bind(client) { error in
+            let results: [String: Value] = [
+                "identity": .string(client.proof.name), "durable": .boolean(client.isDurable),
+            ]
+            for call in calls {
+                if let error { call.fail(error) } else { call.reply(object.path, results) }
+            }
+        }
+    }
+
+    /// Completes the registrations that waited for the disk.
+    func admitParked() {
+        let waiting = self.parked ?? []
+        self.parked = nil
+        for client in waiting where self.clients[client.uniqueName] === client && client.object == nil {
+            self.complete(client)
+        }
     }
 
     /// Cleans up after a client, at once and whole.
-    private func leave(_ client: Client, _ error: BusError = .disconnected("the client left")) {
+    func leave(_ client: Client, _ error: BusError = .disconnected("the client left")) {
         guard self.clients[client.uniqueName] === client else { return }
         self.clients[client.uniqueName] = nil
         for token in client.watches { self.names.unfollow(token) }
@@ -416,8 +457,7 @@ final class BrokerService {
         try? self.input { (core, now, actions) throws(Refusal) in core.leave(client.id, at: now, &actions) }
         if self.apps[client.app] === client { self.apps[client.app] = nil }
         if let app = client.appState, client.object != nil {
-            self.exportInstalled(client.id, client.app, user: app.user, usage: client.usage)
-            self.apps[client.app]?.declaredTasks = client.declaredTasks
+            self.exportInstalled(client.id, client.app, user: app.user, client.file)
         } else {
             self.free(client.id)
         }

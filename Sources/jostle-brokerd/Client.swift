@@ -2,6 +2,7 @@ import Arbitration
 import BrokerCore
 import DBus
 import Motion
+import PolicyFiles
 
 /// The bus's side of an app: one registered connection, or an app that is installed and not on the bus.
 ///
@@ -26,10 +27,10 @@ final class Client {
     var activities: [ActivityID: HeldEnd] = [:]
     /// The last number given to one of them.
     var lastNumber: UInt64 = 0
-    /// What its app file says that it wants motion for.
-    var usage = ""
-    /// What its app file says of background work.
-    var declaredTasks = DeclaredTasks([], modes: .none)
+    /// What it says of itself, if it has an app file.
+    var file: AppFile?
+    /// What it registers is to outlive it.
+    var isDurable = false
     unowned let service: BrokerService
 
     init(_ id: ClientID, _ uniqueName: String, _ app: AppID, _ peer: PacedSender.Peer?, _ service: BrokerService) {
@@ -40,6 +41,12 @@ final class Client {
         self.service = service
     }
 
+    /// What its app file says that it wants motion for.
+    var usage: String { self.file?.usage ?? "" }
+    /// What its app file says of background work.
+    var declaredTasks: DeclaredTasks { DeclaredTasks(self.file?.tasks ?? [], modes: self.file?.modes ?? .none) }
+    /// How well it is proven who it is.
+    var proof: IdentityProof { self.app.isAnonymous ? .uid : .name }
     var isConnected: Bool { self.peer != nil }
 
     /// Notes that a property has a new value. Whoever is not on the bus is not told.

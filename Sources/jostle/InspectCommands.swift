@@ -142,6 +142,11 @@ struct Inspection {
         _ = try service.call(Path.broker, InterfaceName.broker, "SetState", app, state)
     }
 
+    func forget(_ app: String) throws(CommandFailure) {
+        let service = try Service.broker(on: self.bus, self.loop)
+        _ = try service.call(Path.broker, InterfaceName.broker, "Forget", app)
+    }
+
     func lock(_ isLocked: Bool) throws(CommandFailure) {
         let service = try Service.broker(on: self.bus, self.loop)
         _ = try service.call(Path.broker, InterfaceName.broker, "SetLocked", isLocked)

@@ -113,6 +113,9 @@ struct Main {
                         "foreground, inactive, background or suspended; terminated: its user ended it; auto: what follows "
                             + "from all else"),
                 ]),
+            CommandSyntax(
+                "forget", "forget what an app registered for good, and whose it was",
+                arguments: [CommandArgument("APP", "an app id")]),
             CommandSyntax("lock", "say that the screen is locked"),
             CommandSyntax("unlock", "say that the screen is not locked"),
             CommandSyntax(
@@ -291,6 +294,7 @@ struct Main {
         case "task":
             try self.tasks(arguments, bus, terminal, loop).run(arguments.positionals[0], arguments.positionals[1])
         case "state": try inspection.state(arguments.positionals[0], arguments.positionals[1])
+        case "forget": try inspection.forget(arguments.positionals[0])
         case "lock": try inspection.lock(true)
         case "unlock": try inspection.lock(false)
         case "explain":

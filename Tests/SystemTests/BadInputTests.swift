@@ -177,6 +177,15 @@ extension EndToEnd {
                     Self.bad("\(root) Register sa{ss} ['',{}]", "InvalidArgs", "got 'sa{ss}'"),
                     Self.bad("\(root) Register oa{sv} ['/',{}]", "InvalidArgs"),
                     Self.bad("\(other) Register sa{sv} ['',{'when':V('s','')}]", Self.invalid, "unknown option 'when'"),
+                    Self.bad(
+                        "\(other) Register sa{sv} ['',{'durable':V('s','yes')}]", Self.invalid, "durable is a boolean"),
+                    Self.bad(
+                        "\(other) Register sa{sv} ['',{'durable':V('b',True)}]", Self.invalid,
+                        "only an app with a name can be durable"),
+                    Self.bad("\(root) Forget", "InvalidArgs", "'s', got ''"),
+                    Self.bad("\(root) Forget o ['/']", "InvalidArgs", "got 'o'"),
+                    Self.bad("\(root) Forget s ['x.'*2**20]", "org.jostle.Error.NotFound", "is durable"),
+                    Self.bad("\(root) Forget s ['a\\nb']", "org.jostle.Error.NotFound", "is durable"),
                     Self.bad("\(other) Register sa{sv} ['no_dot',{}]", Self.invalid, "'no_dot' is no app id"),
                     Self.bad("\(other) Register sa{sv} [':1.1',{}]", Self.invalid, "':1.1' is no app id"),
                     Self.bad("\(other) Register sa{sv} ['org..A',{}]", Self.invalid, "no app id"),

@@ -1,0 +1,147 @@
+import Arbitration
+import BrokerCore
+import DBus
+import DaemonSupport
+import Glibc
+import Journal
+import Motion
+import PolicyFiles
+import Protocol
+
+/// What apps registered for good: it outlives their connections and us.
+extension BrokerService {
+    // MARK: Whose it is
+
+    /// Why a client that has an app's name is not taken for the app; `nil`: it is.
+    func mismatch(of client: Client) -> BusError? {
+        guard let durable = self.durable[client.app], let uid = client.uid else { return nil }
+        switch durable.binding.mismatch(of: IdentityBinding(user: uid, proof: client.proof)) {
+        case nil: return nil
+        case .user: return .identityMismatch("'\(client.app)' is another user's; 'jostle forget' gives it free")
+        case .proof(let proof):
+            return .identityMismatch(
+                "'\(client.app)' was once proven by its \(proof.name), and you are not; 'jostle forget' gives it free")
+        }
+    }
+
+    /// Why an app can register nothing for good; `nil`: it can.
+    func obstacle(to client: Client) -> BusError? {
+        if client.app.isAnonymous { return .invalidConfiguration("Register: only an app with a name can be durable") }
+        guard self.storeLink != nil else {
+            return .notSupported("nothing outlives this broker: it was started with --no-journal")
+        }
+        guard client.file?.usage.isEmpty == false else {
+            return .accessDenied("durable is for apps with an app file: Usage in apps.d/\(client.app).conf says why")
+        }
+        return nil
+    }
+
+    // MARK: What it is
+
+    /// Notes how well an app is proven, and that it registers for good if it wants to. Done when it is on the disk.
+    func bind(_ client: Client, then done: @escaping (BusError?) -> Void) {
+        guard let uid = client.uid, let file = client.file else { return done(nil) }
+        let claimant = IdentityBinding(user: uid, proof: client.proof)
+        let known = self.durable[client.app]
+        guard client.isDurable || known != nil else { return done(nil) }
+        self.setDurable(
+            client.app,
+            to: DurableApp(
+                client.app, known?.binding.strengthened(by: claimant) ?? claimant, usage: file.usage, modes: file.modes,
+                detectors: known?.detectors ?? []), then: done)
+    }
+
+    /// Has an app's detectors be there also without it. Done when it is on the disk.
+    func addDurable(_ requests: [DetectorRequest], of client: Client, then done: @escaping (BusError?) -> Void) {
+        guard client.isDurable, var app = self.durable[client.app] else { return done(nil) }
+        let names = Set(requests.map(\.name))
+        app.detectors = (app.detectors.filter { !names.contains($0.name) } + requests).sorted { $0.name < $1.name }
+        self.setDurable(client.app, to: app, then: done)
+    }
+
+    func removeDurable(_ names: [String], of client: Client, then done: @escaping (BusError?) -> Void) {
+        guard var app = self.durable[client.app] else { return done(nil) }
+        app.detectors.removeAll { names.contains($0.name) }
+        self.setDurable(client.app, to: app, then: done)
+    }
+
+    /// How many detectors an app would have for good.
+    func checkDurable(_ requests: [DetectorRequest], of client: Client) throws(BusError) {
+        guard client.isDurable else { return }
+        let old = self.durable[client.app]?.detectors.map(\.name) ?? []
+        let limit = self.core.limits.durableDetectors
+        guard Set(old + requests.map(\.name)).count <= limit else {
+            throw .limitsExceeded("too many detectors for good: durable-detectors is \(limit)")
+        }
+    }
+
+    /// Forgets what an app registered for good, for its user and root.
+    func forget(_ name: String, _ call: MethodCall) throws(BusError) {
+        let app = AppID(name)
+        guard let durable = self.durable[app] else {
+            throw .notFound("nothing of '\(printable(name))' is durable")
+        }
+        self.uid(of: call.sender) { [weak self] uid in
+            guard let self else { return }
+            guard let uid, uid == 0 || uid == durable.binding.user else {
+                return call.fail(.accessDenied("only its user and root can have an app forgotten"))
+            }
+            self.apps[app]?.isDurable = false
+            self.setDurable(app, to: nil) { error in
+                if let error { call.fail(error) } else { call.reply() }
+            }
+        }
+    }
+
+    // MARK: The disk
+
+    /// Has what an app registered for good be this from now on; says so when it is on the disk.
+    private func setDurable(_ id: AppID, to app: DurableApp?, then done: @escaping (BusError?) -> Void) {
+        guard let store = self.storeLink?.store else { return done(nil) }
+        let old = self.durable[id]
+        if old != app {
+            self.durable[id] = app
+            if let file = self.apps[id]?.file, old?.detectors != app?.detectors { self.install(file) }
+            self.lastCommit = store.set(id, to: app)
+        } else if self.commits.isEmpty {
+            return done(nil)
+        }
+        // The same as before may not be on the disk yet.
+        self.commits.append((self.lastCommit, done))
+    }
+
+    func committed(upTo number: UInt64) {
+        let ready = self.commits.prefix { $0.number <= number }
+        self.commits.removeFirst(ready.count)
+        for commit in ready { commit.done(nil) }
+    }
+
+    func uncommitted(_ why: String) {
+        let waiting = self.commits
+        self.commits = []
+        for commit in waiting { commit.done(.failed("this is not on the disk yet: \(why)")) }
+    }
+
+    /// Takes in what was registered for good before us. What has changed since counts.
+    func restore(_ apps: [DurableApp]) {
+        if !apps.isEmpty { self.log.info("\(apps.count) apps are durable") }
+        for app in apps where self.durable[app.id] == nil { self.durable[app.id] = app }
+        self.readAppFiles()
+        self.admitParked()
+    }
+
+    /// The file on the disk was not what it was: another one has to be what we know.
+    func restoreDisk() {
+        guard let store = self.storeLink?.store else { return }
+        for app in self.durable.values { self.lastCommit = store.set(app.id, to: app) }
+    }
+}
+
+extension AppFile {
+    /// What stood in it when the app registered for good: it counts while the file has an error in it.
+    init(_ app: DurableApp) {
+        self.init(id: app.id)
+        self.usage = app.usage
+        self.modes = app.modes
+    }
+}

@@ -1,0 +1,119 @@
+import Arbitration
+import Foundation
+import Journal
+import Motion
+import TestSupport
+import Testing
+
+/// What apps registered for good, and who may have it again.
+@Suite struct DurableAppTests {
+    private static func app(
+        _ name: String, user: UInt32 = 1_000, _ proof: IdentityProof = .name, detectors: [DetectorRequest] = []
+    ) -> DurableApp {
+        DurableApp(
+            AppID(name), IdentityBinding(user: user, proof: proof), usage: "Skips, with 'quotes' and ünïcode",
+            modes: WordSet([.audio, .push]), detectors: detectors)
+    }
+
+    private static let detectors = [
+        DetectorRequest(
+            name: "a b",
+            options: ["preset": .text("shake.planar"), "threshold": .number(2.25), "every": .count(100_000)]),
+        DetectorRequest(
+            name: "skip", options: ["when": .text("x > 1g\n"), "loud": .flag(true), "quiet": .flag(false)]),
+    ]
+
+    /// What a store finds when it starts.
+    private func found(_ place: Directory) throws -> [DurableApp] {
+        let keeper = Keeper(place)
+        var found: [[DurableApp]] = []
+        _ = try keeper.epochs()
+        // It comes before the first epochs, also when there is nothing.
+        for news in keeper.store.takeNews() { if case .apps(let apps) = news { found.append(apps) } }
+        try #require(found.count == 1)
+        return found[0]
+    }
+
+    private func wait(_ keeper: Keeper, for number: UInt64) throws {
+        try keeper.until("change \(number)") { keeper.news.contains("committed(\(number))") }
+    }
+
+    @Test func whatIsCommittedIsFoundAgain() throws {
+        let place = try Directory()
+        #expect(try self.found(place) == [])
+        let kept = [
+            Self.app("org.example.A", .flatpak, detectors: Self.detectors), Self.app("org.example.B", user: .max),
+            Self.app("org.example.b", detectors: [Self.detectors[0]]),
+        ]
+        do {
+            let keeper = Keeper(place)
+            for app in kept { _ = keeper.store.set(app.id, to: app) }
+            try self.wait(keeper, for: keeper.store.set(AppID("org.example.Never"), to: nil))
+            // Not closed: as if it had been killed.
+        }
+        #expect(try self.found(place) == kept)
+    }
+
+    /// The last word on each counts, whether it came before the disk or after.
+    @Test func theLastWordCounts() throws {
+        let place = try Directory()
+        do {
+            let keeper = Keeper(place)
+            let first = Self.app("org.example.A", detectors: Self.detectors)
+            try self.wait(keeper, for: keeper.store.set(first.id, to: first))
+            _ = keeper.store.set(first.id, to: nil)
+            let second = Self.app("org.example.A", .unit, detectors: [Self.detectors[1]])
+            _ = keeper.store.set(second.id, to: second)
+            let gone = Self.app("org.example.Gone", detectors: Self.detectors)
+            try self.wait(keeper, for: keeper.store.set(gone.id, to: gone))
+            try self.wait(keeper, for: keeper.store.set(gone.id, to: nil))
+            #expect(
+                try place.sql("state.db", "SELECT count(*) FROM detector_option WHERE app = 'org.example.Gone'")
+                    == "0\n")
+        }
+        #expect(try self.found(place) == [Self.app("org.example.A", .unit, detectors: [Self.detectors[1]])])
+    }
+
+    /// What another version or another program wrote there is left out, and nothing else.
+    @Test func whatMakesNoSenseIsLeftOut() throws {
+        let place = try Directory()
+        let app = Self.app("org.example.A", detectors: [Self.detectors[0]])
+        do {
+            let keeper = Keeper(place)
+            try self.wait(keeper, for: keeper.store.set(app.id, to: app))
+            keeper.close()
+        }
+        try place.python(
+            """
+            c.execute("INSERT INTO app VALUES ('org.example.B', 0, 'oath', 'x', 'audio')")
+            c.execute("INSERT INTO app VALUES ('org.example.C', -1, 'name', 'x', 'audio')")
+            c.execute("INSERT INTO app VALUES ('org.example.D', 7, 'name', 'x', 'audio telepathy')")
+            c.execute("INSERT INTO detector_option VALUES ('org.example.A', 'a b', 'rest', 'span', 1)")
+            c.execute("INSERT INTO detector_option VALUES ('org.example.0', 'x', 'preset', 'text', 'shake')")
+            c.execute("INSERT INTO detector_option VALUES ('org.example.Z', 'x', 'preset', 'text', 'shake')")
+            c.commit()
+            """, on: "state.db")
+        let other = DurableApp(
+            AppID("org.example.D"), IdentityBinding(user: 7, proof: .name), usage: "x", modes: WordSet([.audio]))
+        #expect(try self.found(place) == [app, other])
+    }
+
+    /// Nobody is told that something is on the disk while it is not; once it is well, it is.
+    @Test func aFailingDiskIsTold() throws {
+        let place = try Directory()
+        let app = Self.app("org.example.A", detectors: Self.detectors)
+        do {
+            let keeper = Keeper(place)
+            _ = try keeper.epochs()
+            try place.python(
+                "c.execute('CREATE TRIGGER no BEFORE INSERT ON app BEGIN SELECT RAISE(FAIL, ''full''); END');c.commit()"
+                    .replacingOccurrences(of: "''full''", with: "\\'full\\'"), on: "state.db")
+            let number = keeper.store.set(app.id, to: app)
+            try keeper.until("the failure") { keeper.news.contains { $0.hasPrefix("uncommitted(") } }
+            #expect(!keeper.news.contains("committed(\(number))"))
+            try place.python("c.execute('DROP TRIGGER no');c.commit()", on: "state.db")
+            try self.wait(keeper, for: number)
+        }
+        #expect(try self.found(place) == [app])
+    }
+}

@@ -1,0 +1,237 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// What apps register for good outlives them and the broker, and is nobody else's.
+    @Suite(.serialized) struct DurableApps {
+        private static let app = "org.example.Player"
+        private static let object = Stage.Object.app(app)
+        private static let root = "org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1"
+        private static let file = "[App]\nUsage=Skips when you shake the device\nModes=audio\n"
+        private static let policy = "[Policy]\nDefault=allow\n\n[App *]\nGrants=audio\n"
+        private static let skip = "('skip',{'preset':V('s','shake.magnitude'),'threshold':V('d',0.5),'rest':V('t',0)})"
+
+        private func start(_ stage: Stage, apps: [String: String] = [app: file]) throws {
+            try stage.startBroker(policy: Self.policy, apps: apps, "--state-dir", stage.state)
+        }
+
+        private func stage(source: String? = nil, apps: [String: String] = [app: file]) throws -> Stage {
+            let stage = try Stage(source: source, broker: false)
+            try self.start(stage, apps: apps)
+            return stage
+        }
+
+        private static func register(_ peer: String = "app", _ app: String = app, durable: Bool = true) -> [String] {
+            let options = durable ? "{'durable':V('b',True)}" : "{}"
+            return ["\(peer) own \(app)", "\(peer) call \(self.root) Register sa{sv} ['\(app)',\(options)]"]
+        }
+
+        private static func call(_ member: String, _ arguments: String) -> String {
+            "app call org.jostle.Broker1 \(self.object) org.jostle.Broker1.App \(member) \(arguments)"
+        }
+
+        private static let add = call("AddDetectors", "a(sa{sv}) [[\(skip)]]")
+
+        private func property(_ name: String, _ stage: Stage) throws -> String {
+            try stage.property(name, at: Self.object)
+        }
+
+        // MARK: Outliving
+
+        @Test func itOutlivesTheAppAndTheBroker() throws {
+            let stage = try self.stage(source: Stage.rest)
+            let lines = try stage.script(Self.register() + [Self.add])
+            #expect(lines.count == 2 && lines[0].contains("\"durable\": true"), "\(lines)")
+            // The script is gone, and with it the app.
+            try stage.until("it is dead") { try self.property("State", stage) == "s \"dead\"" }
+            #expect(try self.property("Durable", stage) == "b true")
+            // Acknowledged is committed: the broker can be killed at once.
+            try stage.kill(stage.broker)
+            try self.start(stage)
+            #expect(try self.property("State", stage) == "s \"dead\"")
+            #expect(try self.property("Durable", stage) == "b true")
+            #expect(try self.property("Grants", stage) == "as 1 \"audio\"")
+            #expect(try self.property("Detectors", stage).contains("\"skip\""))
+            try stage.until("its detector is at work") { try stage.count("Hits", at: Self.object) > 2 }
+            let shown = try stage.jostle("app", Self.app).stdout
+            #expect(shown.contains("\n  durable     what it registered outlives it\n"), "\(shown)")
+        }
+
+        /// What it registers without asking for it to last does not, and does not undo what lasts.
+        @Test func onlyWhatIsRegisteredForGoodOutlivesIt() throws {
+            let stage = try self.stage()
+            _ = try stage.script(Self.register() + [Self.add])
+            let other = "('other',{'preset':V('s','shake.planar')})"
+            let lines = try stage.script(
+                Self.register(durable: false) + [Self.call("AddDetectors", "a(sa{sv}) [[\(other)]]")])
+            #expect(lines[0].contains("\"durable\": false"))
+            try stage.until("it is dead") { try self.property("State", stage) == "s \"dead\"" }
+            let detectors = try self.property("Detectors", stage)
+            #expect(detectors.contains("\"skip\"") && !detectors.contains("\"other\""))
+        }
+
+        @Test func withdrawnIsGone() throws {
+            let stage = try self.stage()
+            let lines = try stage.script(
+                Self.register() + [Self.add, Self.call("RemoveDetectors", "as [['skip']]")])
+            #expect(lines.count == 3)
+            try stage.kill(stage.broker)
+            try self.start(stage)
+            #expect(try self.property("Detectors", stage) == "a(sa{sv}) 0")
+            #expect(try self.property("Durable", stage) == "b true")
+
+            _ = try stage.script(Self.register() + [Self.add])
+            #expect(try stage.jostle("forget", Self.app).status == 0)
+            #expect(try self.property("Durable", stage) == "b false")
+            #expect(try self.property("Detectors", stage) == "a(sa{sv}) 0")
+            try stage.kill(stage.broker)
+            try self.start(stage)
+            #expect(try self.property("Durable", stage) == "b false")
+            let again = try stage.jostle("forget", Self.app)
+            #expect(again.status == 1 && again.stderr.contains("nothing of '\(Self.app)' is durable"), "\(again)")
+        }
+
+        /// The file of an app says why it may; without one it is nobody, but what it has on the disk stays there.
+        @Test func itNeedsAnAppFile() throws {
+            let stage = try self.stage(apps: [Self.app: Self.file, "org.example.Quiet": "[App]\n"])
+            let lines = try stage.script(
+                Self.register("quiet", "org.example.Quiet") + Self.register("none", "org.example.None")
+                    + ["nobody call \(Self.root) Register sa{sv} ['',{'durable':V('b',True)}]"] + Self.register()
+                    + [Self.add])
+            try #require(lines.count == 5)
+            for line in lines[..<2] { #expect(line.contains("AccessDenied: durable is for apps with an app file")) }
+            #expect(lines[2].contains("InvalidConfiguration: Register: only an app with a name can be durable"))
+            let file = "\(stage.bus.directory)/apps/\(Self.app).conf"
+            let reload = ["call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "Reload"]
+            func write(_ text: String) throws {
+                let stream = try #require(fopen(file, "w"))
+                fputs(text, stream)
+                try #require(fclose(stream) == 0)
+                #expect(try stage.busctl(reload).status == 0)
+            }
+            // An update that went wrong does not make it deaf.
+            try write("[App]\nUsage\n")
+            #expect(try self.property("Detectors", stage).contains("\"skip\""))
+            #expect(try self.property("Usage", stage) == "s \"Skips when you shake the device\"")
+            #expect(unlink(file) == 0)
+            #expect(try stage.busctl(reload).status == 0)
+            #expect(try !stage.jostle("apps").stdout.contains(Self.app))
+            try write(Self.file)
+            #expect(try self.property("Detectors", stage).contains("\"skip\""))
+        }
+
+        @Test func withoutADiskNothingIsDurable() throws {
+            let stage = try Stage(source: nil, broker: false)
+            try stage.startBroker(policy: Self.policy, apps: [Self.app: Self.file], "--no-journal")
+            let lines = try stage.script(Self.register())
+            #expect(lines[0].contains("NotSupported: nothing outlives this broker"), "\(lines)")
+        }
+
+        // MARK: Whose it is
+
+        /// A process of another user takes the name of a dead app. Only root can play both.
+        @Test(.enabled(if: geteuid() == 0)) func anotherUserIsNotTheApp() throws {
+            let stage = try self.stage()
+            // The way to the bus is open to others here; the bus lets everybody in.
+            #expect(chmod(stage.bus.directory, 0o755) == 0)
+            _ = try stage.script(Self.register() + [Self.add])
+            try stage.until("it is dead") { try self.property("State", stage) == "s \"dead\"" }
+            let script = ["/usr/bin/python3", Programs.source("Tests/Scripts/bus-script.py"), stage.address]
+            let thief = try Tool.run(
+                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"] + script
+                    + Self.register("thief", durable: false))
+            #expect(
+                thief.stdout.contains(
+                    "thief error org.jostle.Error.IdentityMismatch: '\(Self.app)' is another user's"), "\(thief)")
+            #expect(try self.property("State", stage) == "s \"dead\"")
+            // Nor after the broker has started anew; the app itself is welcome.
+            try stage.kill(stage.broker)
+            try self.start(stage)
+            let again = try Tool.run(
+                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"] + script
+                    + Self.register("thief"))
+            #expect(again.stdout.contains("IdentityMismatch"), "\(again)")
+            let own = try stage.script(Self.register(durable: false))
+            #expect(own[0].hasPrefix("app ok "))
+        }
+
+        // MARK: Killed
+
+        /// Killed at any moment while apps register and withdraw: what was acknowledged is there, and what was withdrawn is
+        /// not; no assertion outlives its process.
+        @Test func aKilledBrokerLosesNoRegistration() throws {
+            let kills = max(5, Disks.kills / 4)
+            let names = (0..<4).map { "org.example.App\($0)" }
+            let files = Dictionary(uniqueKeysWithValues: names.map { ($0, Self.file) })
+            let stage = try Stage(source: nil, broker: false)
+            let seed = UInt64.random(in: .min ... .max)
+            print("seed \(seed), \(kills) kills")
+            var state = seed
+            func random(_ count: UInt64) -> UInt64 {
+                state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+                return (state >> 33) % count
+            }
+            // What each app was told last to be on the disk, and what it asked for since without an answer.
+            var known: [String: Set<String>] = Dictionary(uniqueKeysWithValues: names.map { ($0, []) })
+            var acknowledged = 0
+            for _ in 0..<kills {
+                try self.start(stage, apps: files)
+                for name in names {
+                    let shown = try stage.property("Detectors", at: Stage.Object.app(name))
+                    let found = Set((0..<30).map { "d\($0)" }.filter { shown.contains("\"\($0)\"") })
+                    #expect(found == known[name], "\(name) after the kill")
+                    #expect(try stage.property("Grants", at: Stage.Object.app(name)) == "as 1 \"audio\"")
+                    #expect(try stage.property("Assertions", at: Stage.Object.app(name)) == "a(st) 0")
+                    #expect(try stage.property("State", at: Stage.Object.app(name)) == "s \"dead\"")
+                }
+                let load = try names.map { name in
+                    try BackgroundProgram(
+                        tool: [
+                            "python3", Programs.source("Tests/Scripts/register-for-good.py"), stage.address, name,
+                            "\(random(1 << 32))", known[name]?.sorted().joined(separator: ",") ?? "",
+                        ])
+                }
+                let moment = 1 + random(12)
+                for _ in 0..<moment { _ = try load[0].waitForLine { $0.hasPrefix("has ") } }
+                try stage.kill(stage.broker)
+                for (name, program) in zip(names, load) {
+                    #expect(try program.waitForEnd() == .exited(0), "\(program.errors)")
+                    let lines = program.output.split(separator: "\n").filter { $0.hasPrefix("has ") }
+                    acknowledged += lines.count
+                    // The last line is what it was told; one more change may have come to the disk without having been told.
+                    let told = Self.names(lines.last.map(String.init) ?? "")
+                    let asked = program.output.split(separator: "\n").last { $0.hasPrefix("asks ") }.map(String.init)
+                    known[name] = try self.settled(stage, name, told ?? known[name] ?? [], asked.flatMap(Self.names))
+                }
+            }
+            print("\(acknowledged) registrations were acknowledged, none is missing")
+            #expect(acknowledged > kills)
+            #expect(access("\(stage.state)/state.db.broken", F_OK) != 0)
+        }
+
+        /// What a line says after its first word.
+        private static func names(_ line: String) -> Set<String>? {
+            guard let space = line.firstIndex(of: " ") else { return nil }
+            return Set(line[line.index(after: space)...].split(separator: ",").map(String.init))
+        }
+
+        /// What stands on the disk for an app: what it was told, or what it had asked for when the broker died.
+        private func settled(
+            _ stage: Stage, _ app: String, _ told: Set<String>, _ asked: Set<String>?
+        ) throws -> Set<String> {
+            let script = """
+                import sqlite3,sys
+                c=sqlite3.connect(sys.argv[1])
+                print(*[r[0] for r in c.execute('SELECT DISTINCT detector FROM detector_option WHERE app=?',(sys.argv[2],))])
+                """
+            let result = try Tool.run(["python3", "-c", script, "\(stage.state)/state.db", app])
+            try #require(result.status == 0, "\(result.stderr)")
+            let stored = Set(
+                result.stdout.split(separator: " ").map { $0.filter { !$0.isNewline } }.filter { !$0.isEmpty })
+            #expect(stored == told || stored == asked, "\(app): stored \(stored), told \(told), asked \(asked ?? [])")
+            return stored
+        }
+    }
+}
