@@ -7,6 +7,7 @@ enum Benchmark: String, CaseIterable {
     case start
     case idle
     case journal
+    case durable
     case iio
     case sharing
     case stall
@@ -24,6 +25,7 @@ enum Benchmark: String, CaseIterable {
         case .start: try StartBenchmark.run(plan, report)
         case .idle: try IdleBenchmark.run(plan, report)
         case .journal: try JournalBenchmark.run(plan, report)
+        case .durable: try DurableBenchmark.run(plan, report)
         case .iio: try DeviceBenchmark.run(plan, report)
         case .sharing: try SharingBenchmark.run(plan, report)
         case .stall: try StallBenchmark.run(plan, report)
