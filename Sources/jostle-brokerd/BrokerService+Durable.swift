@@ -44,11 +44,13 @@ extension BrokerService {
         let claimant = IdentityBinding(user: uid, proof: client.proof)
         let known = self.durable[client.app]
         guard client.isDurable || known != nil else { return done(nil) }
-        self.setDurable(
-            client.app,
-            to: DurableApp(
-                client.app, known?.binding.strengthened(by: claimant) ?? claimant, usage: file.usage, modes: file.modes,
-                detectors: known?.detectors ?? []), then: done)
+        let app = DurableApp(
+            client.app, known?.binding.strengthened(by: claimant) ?? claimant, usage: file.usage, modes: file.modes,
+            detectors: known?.detectors ?? [])
+        if client.isDurable { return self.setDurable(client.app, to: app, then: done) }
+        // Who asks for nothing to last need not wait for the disk.
+        self.setDurable(client.app, to: app) { _ in }
+        done(nil)
     }
 
     /// Has an app's detectors be there also without it. Done when it is on the disk.
