@@ -17,10 +17,12 @@ package struct EventContent: Equatable, Sendable {
     package var isSimulated: Bool
     /// A sample that led to it lay at the limit of the sensor's range.
     package var isClipped: Bool
+    /// What the detector says besides the peak.
+    package var note: HitNote
 
     package init(
         sequence: UInt64, epoch: UInt64, generation: UInt64, time: Timestamp, detector: String, peak: Double,
-        isSimulated: Bool, isClipped: Bool
+        isSimulated: Bool, isClipped: Bool, note: HitNote = .none
     ) {
         self.sequence = sequence
         self.epoch = epoch
@@ -30,5 +32,6 @@ package struct EventContent: Equatable, Sendable {
         self.peak = peak
         self.isSimulated = isSimulated
         self.isClipped = isClipped
+        self.note = note
     }
 }

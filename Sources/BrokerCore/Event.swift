@@ -30,6 +30,7 @@ package struct Event: Equatable, Sendable {
     package var peak: Double { self.content.peak }
     package var isSimulated: Bool { self.content.isSimulated }
     package var isClipped: Bool { self.content.isClipped }
+    package var note: HitNote { self.content.note }
 
     /// Whether it is kept until the app acknowledges it.
     package var wantsAck: Bool { self.terms.reliability == .ack }
@@ -41,6 +42,7 @@ package struct Event: Equatable, Sendable {
     package var bytes: Int {
         let extra =
             (self.isSimulated ? 24 : 0) + (self.isClipped ? 24 : 0) + (self.wantsAck ? 88 : 0)
+            + (self.note == .none ? 0 : 64)
             + (self.answerBy == nil ? 0 : 32)
         return 280 + self.detector.utf8.count + extra
     }

@@ -36,7 +36,7 @@ package struct SensorStream {
     init(name: String, channels: [String]) {
         self.name = name
         self.channels = channels
-        self.engine = DetectionEngine(channels: channels)
+        self.engine = DetectionEngine(channels: channels, gap: SensorLimits.gap(of: name))
     }
 
     /// True while a device is behind the sensor and works.

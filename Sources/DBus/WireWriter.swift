@@ -78,6 +78,14 @@ package struct WireWriter {
         }
     }
 
+    /// The same for a text.
+    package mutating func entry(_ key: String, _ value: String) {
+        self.container(CDBUS_TYPE_DICT_ENTRY, of: nil) { entry in
+            entry.string(key)
+            entry.container(CDBUS_TYPE_VARIANT, of: String.signature) { $0.string(value) }
+        }
+    }
+
     /// Appends the elements of an array in one block; the writer stands inside the array.
     mutating func fixedElements<T: FixedWireValue>(_ elements: Span<T>) {
         self.fixedElements(elements, as: T.self)

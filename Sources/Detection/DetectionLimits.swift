@@ -8,10 +8,18 @@ package enum DetectionLimits {
     package static let rest = TimeSpan.zero...TimeSpan.seconds(86_400)
     /// Windows, time constants and other times in a condition.
     package static let span = TimeSpan.milliseconds(1)...TimeSpan.seconds(600)
+    /// The rest of a condition that names none: fixes come a second apart, and a rest is longer than that.
+    package static func defaultRest(of sensor: String) -> TimeSpan {
+        SensorDescription.kind(of: sensor) == SensorDescription.location ? .seconds(60) : .seconds(1)
+    }
     /// How far ahead of its arrival a sample may claim to be.
     package static let future = TimeSpan.seconds(1)
     /// Looks a second of a detector that names no pace.
     package static let defaultRate = 50.0
+    /// The same for a sensor. Receivers tell where they are once a second.
+    package static func defaultRate(of sensor: String) -> Double {
+        SensorDescription.kind(of: sensor) == SensorDescription.location ? 1 : self.defaultRate
+    }
     /// Distinct paces of one sensor's detectors that an engine should be given (`paces`).
     package static let paces = 64
     /// Bytes of a condition (`condition-length`).

@@ -76,7 +76,7 @@ package enum DetectorCompiler {
         // A native function rests by itself: the engine lets each of its true looks through.
         let detector = CompiledDetector(
             name: options.name, preset: preset.name, sensor: preset.sensor, effective: effective, warnings: [],
-            neededRate: self.rate(pace), every: pace.every, rest: pace.rest,
+            neededRate: self.rate(pace, of: preset.sensor), every: pace.every, rest: pace.rest,
             restMode: native == nil ? pace.restMode : .none, decimation: pace.decimation,
             startsResting: pace.startsResting, threshold: result.threshold, dimension: result.dimension,
             condition: result.condition)
@@ -90,7 +90,7 @@ package enum DetectorCompiler {
         let name = try options.text("sensor") ?? sensor?.name ?? "accelerometer"
         let pace = Pace(
             every: try options.time("every", in: DetectionLimits.every),
-            rest: try options.time("rest", in: DetectionLimits.rest) ?? .seconds(1),
+            rest: try options.time("rest", in: DetectionLimits.rest) ?? DetectionLimits.defaultRest(of: name),
             restMode: try options.word("rest-mode", RestMode.self) ?? .leading,
             decimation: try options.word("decimation", Decimation.self) ?? .last, startsResting: false)
         try pace.check(options)
@@ -99,7 +99,7 @@ package enum DetectorCompiler {
         let detector = CompiledDetector(
             name: options.name, preset: nil, sensor: name,
             effective: [("when", .text(text))] + pace.effective(sensor: name), warnings: [],
-            neededRate: self.rate(pace), every: pace.every, rest: pace.rest, restMode: pace.restMode,
+            neededRate: self.rate(pace, of: name), every: pace.every, rest: pace.rest, restMode: pace.restMode,
             decimation: pace.decimation, startsResting: false, threshold: result.threshold,
             dimension: result.dimension, condition: result.condition)
         return self.warned(detector, scope, sensor)
@@ -132,8 +132,8 @@ package enum DetectorCompiler {
     }
 
     /// The rate that the looks need. Decimations that gather need something to gather.
-    private static func rate(_ pace: Pace) -> Double {
-        guard let every = pace.every else { return DetectionLimits.defaultRate }
+    private static func rate(_ pace: Pace, of sensor: String) -> Double {
+        guard let every = pace.every else { return DetectionLimits.defaultRate(of: sensor) }
         let looks = 1 / max(every.seconds, 0.000_001)
         return min(looks * (pace.decimation == .last ? 1 : 4), SensorLimits.rates.upperBound)
     }
@@ -158,6 +158,8 @@ package enum DetectorCompiler {
                 values[index] = value
             } else if let own {
                 values[index] = own
+            } else if parameter.isRequired {
+                throw options.problem(parameter.name, "'\(preset.name)' needs '\(parameter.name)'")
             }
         }
         return values
@@ -173,52 +175,6 @@ package enum DetectorCompiler {
         }
     }
 
-    /// The condition of a native function, whose result is a truth and whose strength is what hits carry.
-    private static func native(
-        _ function: NativeFunction, _ values: [Double], _ pace: Pace, _ scope: ConditionScope,
-        _ options: RequestOptions
-    ) throws(DetectorProblem) -> ConditionParser.Result {
-        do {
-            var builder = FormulaBuilder(channels: scope.channels)
-            let x = try builder.channel(0, scope.kind).node
-            let y = try builder.channel(1, scope.kind).node
-            let rest = Double(pace.rest.microseconds)
-            let node: Int32
-            let measured: Measured
-            switch function {
-            case .shake:
-                let z = try builder.channel(2, scope.kind).node
-                node = try builder.node(
-                    FormulaNode(
-                        operation: .shake, a: x, b: y, c: z, p: values[0], q: values[1], r: values[2] * 1_000_000,
-                        s: rest))
-                measured = Measured(
-                    node: try builder.node(.strength, node), sign: 1, kind: scope.kind, threshold: values[0])
-            case .tilted:
-                node = try builder.node(
-                    FormulaNode(operation: .tilted, a: x, b: y, p: values[0], q: rest, r: values[1], s: 0.1))
-                let larger = try builder.node(
-                    .maximum, builder.node(.absolute, x), builder.node(.absolute, y))
-                measured = Measured(node: larger, sign: 1, kind: scope.kind, threshold: values[0])
-            case .orientation:
-                let z = try builder.channel(2, scope.kind).node
-                let slow = try builder.map(Vector(x: x, y: y, z: z, kind: scope.kind)) {
-                    (builder, node) throws(ConditionProblem) in
-                    try builder.node(.smooth, node, p: values[0] * 1_000_000, q: .nan)
-                }
-                node = try builder.node(.orientation, slow.x, slow.y, slow.z, p: 0.87)
-                // The number of the axis that points up.
-                measured = Measured(node: try builder.node(.strength, node), sign: 1, kind: .number)
-            }
-            let truth = try builder.truth(of: node, measured: measured)
-            return ConditionParser.Result(
-                condition: builder.condition(truth), threshold: measured.threshold,
-                dimension: measured.kind.dimension)
-        } catch {
-            throw options.problem(error, key: "preset")
-        }
-    }
-
     /// What names mean on a sensor: its own channels, or those that such a sensor has when it is not there.
     private static func scope(
         _ name: String, _ sensor: SensorDescription?, isPaced: Bool, _ options: RequestOptions
@@ -230,6 +186,7 @@ package enum DetectorCompiler {
             case "gyroscope": Kind(.angularVelocity)
             case "light": Kind(.illuminance)
             case "proximity": .number
+            case SensorDescription.location: .number
             default: nil
             }
         if let sensor, sensor.name == name, sensor.channels.count <= SensorLimits.channels, usual == nil {
@@ -237,21 +194,16 @@ package enum DetectorCompiler {
             return ConditionScope(channels: sensor.channels, kind: kind, hasGravity: false, isPaced: isPaced)
         }
         guard let usual else {
-            let known = ["accelerometer", "gyroscope", "light", "motion", "proximity"]
+            let known = ["accelerometer", "gyroscope", "light", "location", "motion", "proximity"]
             let near = Suggestion.nearest(to: name, among: known)
             throw options.problem(
                 "sensor",
                 "unknown sensor '\(printable(name))'"
                     + (near.map { ", did you mean '\($0)'?" } ?? "; known are \(known.joined(separator: ", "))"))
         }
-        let others: [String: Dimension] =
-            kind == SensorDescription.motion
-            ? [
-                "rotation_x": .angularVelocity, "rotation_y": .angularVelocity, "rotation_z": .angularVelocity,
-                "roll": .angle, "pitch": .angle, "yaw": .angle,
-            ] : [:]
         return ConditionScope(
-            channels: SensorDescription.channels(of: kind), kind: usual, otherKinds: others.mapValues { Kind($0) },
+            channels: SensorDescription.channels(of: kind), kind: usual,
+            otherUnits: SensorDescription.otherUnits(of: kind),
             hasGravity: usual == Kind(.acceleration), isPaced: isPaced)
     }
 

@@ -83,7 +83,7 @@ struct RequestOptions {
             let high = TimeSpan(seconds: parameter.range.upperBound) ?? DetectionLimits.span.upperBound
             return try self.time(parameter.name, in: low...high)?.seconds
         }
-        let value: Double
+        var value: Double
         switch self.request.options[parameter.name] {
         case nil:
             return nil
@@ -100,6 +100,10 @@ struct RequestOptions {
                         + "found \(article(quantity.dimension.rawValue))")
             }
             value = quantity.value
+            if parameter.isInDegrees, quantity.dimension == .angle {
+                // To a tenth of a millimetre: what a person wrote in degrees stays what it was.
+                value = (value * 180 / .pi * 1e9).rounded() / 1e9
+            }
         case .flag:
             throw self.problem(parameter.name, "expected a number or a text such as '2\(parameter.unit)'")
         }

@@ -32,7 +32,9 @@ enum SteadyState {
             case .greater: value = node.q * a() > node.p ? 1 : 0
             case .both: value = a() * b()
             case .smooth, .smoothByLook, .mean, .fraction, .held: value = a()
-            case .delta, .rate, .range, .count, .sequence, .reversals, .shake, .tilted, .orientation, .strength:
+            case .delta, .rate, .range, .count, .sequence, .reversals, .shake, .tilted, .orientation, .adaptive,
+                .displacement,
+                .visit, .fence, .strength:
                 value = 0
             }
             values.append(value)
@@ -89,7 +91,7 @@ enum SteadyState {
                     bound = -width...width
                 }
             case .fraction, .greater, .both, .either, .held, .sequence, .shake, .tilted, .orientation: bound = 0...1
-            case .count: bound = 0...Double.infinity
+            case .count, .adaptive, .displacement, .visit, .fence: bound = 0...Double.infinity
             case .reversals: bound = 0...Double(ReversalRun.ring)
             case .strength: bound = 0...Double.infinity
             case .divide, .rate, .addMultiple: bound = unknown

@@ -117,6 +117,14 @@ public struct MotionEvent: Hashable, Sendable {
     public var isRedelivered: Bool
     /// The event is on the broker's disk and outlives it.
     public var isPersistent: Bool
+    /// What happened, where the preset tells it: `enter` or `leave` of a geofence, `arrive` or `depart` of a visit.
+    public var transition: String?
+    /// Where the preset measures one, in metres: from the last report, or from a geofence's centre.
+    public var distance: Double?
+    /// The filter that `location.adaptive` has in force, in metres.
+    public var filter: Double?
+    /// How long a visit has lasted, in microseconds.
+    public var stay: UInt64?
     /// When the event reached us: CLOCK_BOOTTIME microseconds.
     public var received: UInt64
 

@@ -48,7 +48,10 @@ extension JostleClient {
                     sequence: body.sequence, epoch: body.epoch, time: body.time.wire, detector: body.detector,
                     peak: body.peak, isSimulated: body.isSimulated, isClipped: body.isClipped,
                     wantsAck: body.wantsAck, answerBy: body.answerBy?.wire, isRedelivered: body.isRedelivered,
-                    isPersistent: body.isPersistent, received: UInt64(max(0, Clock.boottime.now())))))
+                    isPersistent: body.isPersistent, transition: body.note.transition,
+                    distance: body.note.distance(body.peak), filter: body.note.filter,
+                    stay: body.note.stay(body.peak).map { (Timestamp.zero + $0).wire },
+                    received: UInt64(max(0, Clock.boottime.now())))))
     }
 
     func receivedGap(_ message: borrowing Message) {

@@ -45,7 +45,7 @@ extension StateStore {
         try statement.bind(7, event.content.generation)
         try statement.bind(8, event.content.peak.isNaN ? 0 : event.content.peak)
         try statement.bind(9, event.content.isSimulated)
-        try statement.bind(10, event.content.isClipped)
+        try statement.bind(10, UInt64(event.content.note.rawValue) << 1 | (event.content.isClipped ? 1 : 0))
         try statement.bind(11, event.terms.kind.name)
         try statement.bind(12, event.terms.reliability.name)
         try statement.bind(13, event.terms.lifespan.microseconds)
@@ -70,7 +70,9 @@ extension StateStore {
             let content = EventContent(
                 sequence: sequence, epoch: epoch, generation: generation, time: Timestamp(microseconds: rows.number(3)),
                 detector: rows.text(4), peak: rows.double(7), isSimulated: rows.number(8) != 0,
-                isClipped: rows.number(9) != 0)
+                isClipped: rows.number(9) & 1 != 0,
+                // Above the mark stands what the detector noted.
+                note: HitNote(rawValue: UInt16(clamping: rows.number(9) >> 1)))
             due.append(DueEvent(app: AppID(rows.text(1)), user: user, content, terms, ends: rows.number(13)))
         }
         return due

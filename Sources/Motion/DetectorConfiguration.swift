@@ -29,6 +29,8 @@ public struct Hit: Equatable, Sendable {
     public var detector: DetectorID
     /// A sample that led to it lay at the limit of the sensor's range: the motion may have been harder than it shows.
     public var isClipped: Bool
+    /// What the detector says besides the peak.
+    public var note: HitNote
     /// The time of the sample whose look it was.
     public var time: Timestamp
     /// The largest value the detector's quantity has had since its condition became true.
@@ -36,9 +38,12 @@ public struct Hit: Equatable, Sendable {
 
     /// Makes a hit.
     @inlinable
-    public init(detector: DetectorID, time: Timestamp, peak: Double, isClipped: Bool = false) {
+    public init(
+        detector: DetectorID, time: Timestamp, peak: Double, isClipped: Bool = false, note: HitNote = .none
+    ) {
         self.detector = detector
         self.isClipped = isClipped
+        self.note = note
         self.time = time
         self.peak = peak
     }

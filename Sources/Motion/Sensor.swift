@@ -6,7 +6,8 @@ package struct SensorDescription: Hashable, Sendable {
     package var name: String
     /// The channels in the order of a sample's values.
     package var channels: [String]
-    /// The unit of the values as `Samples` carries them: `g` for an accelerometer.
+    /// The unit of the values as `Samples` carries them: `g` for an accelerometer; one for each channel, with commas between
+    /// them, where they differ.
     package var unit: String
     /// The largest magnitude a channel can show, or `nil` when unknown.
     package var range: Double?
@@ -43,11 +44,15 @@ extension SensorDescription {
     package static let gyroscope = "gyroscope"
     /// The sensor that is made of an accelerometer and, where there is one, a gyroscope.
     package static let motion = "motion"
+    /// Where the device is.
+    package static let location = "location"
+    /// The units of its channels.
+    package static let locationUnits = "deg,deg,m/s,deg,m"
 
     /// The channels a sensor of this name has when nothing else is known.
     package static func channels(of name: String) -> [String] {
         switch self.kind(of: name) {
-        case "location": ["latitude", "longitude", "speed"]
+        case self.location: ["latitude", "longitude", "speed", "course", "accuracy"]
         case "light": ["lux"]
         case "proximity": ["near"]
         case self.motion:
@@ -57,6 +62,24 @@ extension SensorDescription {
             ]
         default: ["x", "y", "z"]
         }
+    }
+
+    /// The units of the channels that measure something else than the sensor's first, or in another unit than ours.
+    package static func otherUnits(of name: String) -> [String: Unit] {
+        let kind = self.kind(of: name)
+        let units: [Substring]
+        switch kind {
+        case self.location: units = self.locationUnits.split(separator: ",")
+        case self.motion:
+            units =
+                Array(repeating: "g", count: 6) + Array(repeating: "rad/s", count: 3)
+                + Array(repeating: "rad", count: 3)
+        default: units = []
+        }
+        let known = zip(self.channels(of: kind), units).compactMap { channel, unit in
+            Unit.named(unit).map { (channel, $0) }
+        }
+        return Dictionary(uniqueKeysWithValues: known)
     }
 
     /// What kind of sensor bears a name: `accelerometer-base` is an accelerometer.
@@ -99,6 +122,10 @@ package enum SensorLimits {
     package static let batch = 1_024
     /// A step between two samples longer than this is a gap, whatever the rate.
     package static let gap = TimeSpan.seconds(1)
+    /// The same for a sensor: fixes come when they come, so that only what no condition looks back over is a gap.
+    package static func gap(of sensor: String) -> TimeSpan {
+        SensorDescription.kind(of: sensor) == SensorDescription.location ? .seconds(600) : self.gap
+    }
     /// How far ahead of its arrival a sample's time may lie.
     package static let ahead = TimeSpan.seconds(1)
     /// Most claimants of one sensor at a time.

@@ -15,6 +15,10 @@ package enum EventCodec {
         static let answerBy = "answer-by"
         static let redelivered = "redelivered"
         static let persistent = "persistent"
+        static let transition = "transition"
+        static let distance = "distance"
+        static let filter = "filter"
+        static let stay = "stay"
     }
 
     /// An event as it travels.
@@ -38,6 +42,8 @@ package enum EventCodec {
         package var isRedelivered = false
         /// It outlives the broker.
         package var isPersistent = false
+        /// What the detector says besides the peak.
+        package var note = HitNote.none
 
         package init(
             sequence: UInt64, epoch: UInt64, time: Timestamp, detector: String, peak: Double, generation: UInt64,
@@ -62,6 +68,10 @@ package enum EventCodec {
             var details: [String: Value] = [Key.generation: .uint64(self.generation)]
             if let answerBy { details[Key.answerBy] = .uint64(answerBy.wire) }
             for (key, isSo) in self.flags where isSo { details[key] = .boolean(true) }
+            if let transition = self.note.transition { details[Key.transition] = .string(transition) }
+            if let distance = self.note.distance(self.peak) { details[Key.distance] = .double(distance) }
+            if let filter = self.note.filter { details[Key.filter] = .double(filter) }
+            if let stay = self.note.stay(self.peak) { details[Key.stay] = .uint64((Timestamp.zero + stay).wire) }
             return details
         }
 
@@ -94,6 +104,12 @@ package enum EventCodec {
                 if let answerBy = event.answerBy { details.entry(Key.answerBy, answerBy.wire) }
                 if event.isRedelivered { details.entry(Key.redelivered, true) }
                 if event.isPersistent { details.entry(Key.persistent, true) }
+                if let transition = event.note.transition { details.entry(Key.transition, transition) }
+                if let distance = event.note.distance(event.peak) { details.entry(Key.distance, distance) }
+                if let filter = event.note.filter { details.entry(Key.filter, filter) }
+                if let stay = event.note.stay(event.peak) {
+                    details.entry(Key.stay, (Timestamp.zero + stay).wire)
+                }
             }
         }
     }
@@ -113,6 +129,19 @@ package enum EventCodec {
         if case .uint64(let until) = details[Key.answerBy] { event.answerBy = Timestamp(wire: until) }
         event.isRedelivered = details[Key.redelivered] == .boolean(true)
         event.isPersistent = details[Key.persistent] == .boolean(true)
+        event.note = self.note(details)
         return event
+    }
+
+    /// The note that the details of an event tell of; what we do not know is none.
+    private static func note(_ details: [String: Value]) -> HitNote {
+        if case .double(let filter) = details[Key.filter] {
+            return HitNote(.movedThrough(filter: Int(max(0, min(filter.isNaN ? 0 : filter, 1e6)))))
+        }
+        guard case .string(let word) = details[Key.transition] else {
+            return details[Key.distance] == nil ? .none : HitNote(.moved)
+        }
+        let all: [HitNote.Meaning] = [.entered, .left, .arrived, .departed]
+        return all.map { HitNote($0) }.first { $0.transition == word } ?? .none
     }
 }

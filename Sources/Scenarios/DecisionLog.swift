@@ -57,6 +57,7 @@ package struct DecisionLog: Sendable {
             entry.addPlain("detector", Scenario.word(delivery.detector))
             entry.add("peak", "\(delivery.hit.peak)")
             if delivery.hit.isClipped { entry.addPlain("clipped", "yes") }
+            if delivery.hit.note != .none { entry.addPlain("note", "\(delivery.hit.note.rawValue)") }
             if delivery.route != .live { entry.addPlain("route", delivery.route.rawValue) }
             if let answerBy = delivery.answerBy { entry.add("answer-by", self.clock(answerBy)) }
             return entry

@@ -45,7 +45,8 @@ package struct Scenario: Equatable, Sendable {
         case clock(Int)
         /// A detector fires. Its condition stays true for `lasting`. The sample came with the hit, unless its time is said.
         case hit(
-            AppID, String, peak: Double, lasting: TimeSpan = .zero, sample: TimeSpan? = nil, isClipped: Bool = false)
+            AppID, String, peak: Double, lasting: TimeSpan = .zero, sample: TimeSpan? = nil, isClipped: Bool = false,
+            note: HitNote = .none)
         /// An app answers an event; without an epoch the last one it got.
         case answer(AppID, Answer, epoch: UInt64?)
         /// An app leaves the bus and is forgotten.

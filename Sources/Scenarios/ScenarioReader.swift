@@ -399,13 +399,18 @@ private struct LineReader {
         let id = try self.app()
         let name = try self.name("a detector")
         let peak = try self.measured(try self.next("a peak such as 2.7g"), "a peak such as 2.7g")
-        let options = try self.options(self.isRecording ? ["for", "clipped", "sample"] : ["for", "clipped"])
+        let options = try self.options(self.isRecording ? ["for", "clipped", "sample", "note"] : ["for", "clipped"])
         var lasting = TimeSpan.zero
         var sample: TimeSpan?
         if let token = options["for"] { lasting = try self.span(token) }
         if let token = options["sample"] { sample = try self.sampleTime(token) }
         let isClipped = if let token = options["clipped"] { try self.flag(token) } else { false }
-        return .hit(id, name, peak: peak.value, lasting: lasting, sample: sample, isClipped: isClipped)
+        var note = HitNote.none
+        if let token = options["note"] {
+            guard let number = UInt16(token.text) else { throw self.problem(token.column, "expected a small number") }
+            note = HitNote(rawValue: number)
+        }
+        return .hit(id, name, peak: peak.value, lasting: lasting, sample: sample, isClipped: isClipped, note: note)
     }
 
     private mutating func power() throws(ScenarioProblem) -> Power {

@@ -101,7 +101,7 @@ package struct ScenarioRecorder: Sendable {
             span.map { $0.microseconds.magnitude <= Scenario.longest.microseconds.magnitude } ?? true
         }
         switch event {
-        case .hit(_, _, _, let lasting, let sample, _): return fits(lasting) && fits(sample)
+        case .hit(_, _, _, let lasting, let sample, _, _): return fits(lasting) && fits(sample)
         case .motion(let time), .rewind(let time): return fits(time)
         case .lastTrue(_, _, let time): return fits(time)
         case .detector(_, let facts): return fits(facts.rest) && facts.rest >= .zero
@@ -180,7 +180,7 @@ package struct ScenarioRecorder: Sendable {
         let events = hits.compactMap { hit -> Scenario.Event? in
             guard let detector = self.detectors[hit.detector], let app = self.apps[detector.app] else { return nil }
             let sample = hit.time == arrival ? nil : hit.time - self.origin
-            return .hit(app.id, detector.name, peak: hit.peak, sample: sample, isClipped: hit.isClipped)
+            return .hit(app.id, detector.name, peak: hit.peak, sample: sample, isClipped: hit.isClipped, note: hit.note)
         }
         // What nobody's detector found is motion all the same.
         guard events.isEmpty, let last = hits.last else { return events }

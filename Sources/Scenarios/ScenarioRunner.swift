@@ -194,12 +194,13 @@ package struct ScenarioRunner {
     }
 
     private mutating func hit(_ event: Scenario.Event, at time: Timestamp) -> Hit? {
-        guard case .hit(let app, let name, let peak, let lasting, let sample, let isClipped) = event,
+        guard case .hit(let app, let name, let peak, let lasting, let sample, let isClipped, let note) = event,
             let detector = self.detector(app, name)
         else { return nil }
         if !self.isRecording { self.lastTrue[detector] = time + lasting }
         let hit = Hit(
-            detector: detector, time: sample.map { Timestamp.zero + $0 } ?? time, peak: peak, isClipped: isClipped)
+            detector: detector, time: sample.map { Timestamp.zero + $0 } ?? time, peak: peak, isClipped: isClipped,
+            note: note)
         if let handle = self.apps[app] { self.fates.begin(hit, of: handle, app, detector: name) }
         return hit
     }

@@ -71,10 +71,11 @@ extension Scenario.Event: CustomStringConvertible {
             func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
             let day = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"][min(6, max(0, minute / 1_440))]
             return "clock \(day) \(two(minute % 1_440 / 60)):\(two(minute % 60))"
-        case .hit(let id, let name, let peak, let lasting, let sample, let isClipped):
+        case .hit(let id, let name, let peak, let lasting, let sample, let isClipped, let note):
             return "hit \(id) \(Scenario.word(name)) \(peak)"
                 + (lasting == .zero ? "" : " for=\(Scenario.text(lasting))")
-                + (isClipped ? " clipped=yes" : "") + (sample.map { " sample=\(Scenario.text($0))" } ?? "")
+                + (isClipped ? " clipped=yes" : "") + (note == .none ? "" : " note=\(note.rawValue)")
+                + (sample.map { " sample=\(Scenario.text($0))" } ?? "")
         case .answer(let id, let answer, let epoch):
             return "\(answer.rawValue) \(id)" + (epoch.map { " epoch=\($0)" } ?? "")
         case .leave(let id): return "leave \(id)"

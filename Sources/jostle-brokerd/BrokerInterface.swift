@@ -146,6 +146,7 @@ extension Preset {
                     ])
                 }),
             "whole": .array(of: "s", self.parameters.filter(\.isWhole).map { .string($0.name) }),
+            "required": .array(of: "s", self.parameters.filter(\.isRequired).map { .string($0.name) }),
             "sensitivities": .array(
                 of: "(sa{sd})",
                 self.sensitivities.map { sensitivity in

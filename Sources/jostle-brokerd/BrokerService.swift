@@ -549,6 +549,7 @@ extension Event {
         var body = EventCodec.Body(
             sequence: self.sequence, epoch: self.epoch, time: self.time, detector: self.detector, peak: self.peak,
             generation: self.generation, isSimulated: self.isSimulated, isClipped: self.isClipped)
+        body.note = self.note
         body.wantsAck = self.wantsAck
         body.answerBy = self.answerBy
         body.isRedelivered = self.isRedelivered

@@ -54,6 +54,7 @@ extension MotionEvent {
             "JOSTLE_DETECTOR=\(self.detector)", "JOSTLE_SEQUENCE=\(self.sequence)", "JOSTLE_EPOCH=\(self.epoch)",
             "JOSTLE_TIME=\(self.time)", "JOSTLE_PEAK=\(self.peak)", "JOSTLE_SIMULATED=\(self.isSimulated ? 1 : 0)",
             "JOSTLE_CLIPPED=\(self.isClipped ? 1 : 0)", "JOSTLE_REDELIVERED=\(self.isRedelivered ? 1 : 0)",
+            "JOSTLE_TRANSITION=\(self.transition ?? "")", "JOSTLE_DISTANCE=\(self.distance.map { "\($0)" } ?? "")",
         ]
     }
 }

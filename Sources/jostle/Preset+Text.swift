@@ -40,7 +40,7 @@ extension Preset {
         var table = Table(["  OPTION", "DEFAULT", "RANGE", "WHAT IT DOES"])
         for parameter in self.parameters {
             table.add([
-                "  \(parameter.name)", parameter.shown(parameter.defaultValue),
+                "  \(parameter.name)", parameter.isRequired ? "needed" : parameter.shown(parameter.defaultValue),
                 "\(parameter.shown(parameter.range.lowerBound)) to \(parameter.shown(parameter.range.upperBound))",
                 parameter.help,
             ])
@@ -83,16 +83,17 @@ extension PresetParameter {
         line.add("highest", self.range.upperBound)
         line.add("default", self.defaultValue)
         line.add("whole", self.isWhole)
+        line.add("required", self.isRequired)
         line.add("help", self.help)
         return line
     }
 
     /// A value as one can write it in an option: angles in degrees.
     fileprivate func shown(_ value: Double) -> String {
-        let isAngle = self.dimension == .angle
+        let isAngle = self.dimension == .angle && !self.isInDegrees
         var text = rounded(isAngle ? value * 180 / .pi : value, 3)
         while text.last == "0" { text.removeLast() }
         if text.last == "." { text.removeLast() }
-        return text + (isAngle ? "deg" : self.unit)
+        return text + (self.dimension == .angle ? "deg" : self.unit)
     }
 }

@@ -91,12 +91,17 @@ extension MotionEvent {
         line.add("simulated", self.isSimulated)
         line.add("clipped", self.isClipped)
         line.add("redelivered", self.isRedelivered)
+        if let transition = self.transition { line.add("transition", transition) }
+        if let distance = self.distance { line.add("distance_m", distance) }
+        if let filter = self.filter { line.add("filter_m", filter) }
+        if let stay = self.stay { line.add("stay_us", stay) }
         return line.text
     }
 
     func line(_ terminal: Terminal) -> String {
         let time = rounded(Double(self.time) / 1_000_000, 3)
         return "\(terminal.styled(self.detector, .bold))  at \(time) s  peak \(rounded(self.peak))"
+            + (self.filter.map { "  filter \(rounded($0, 0)) m" } ?? "") + (self.transition.map { "  \($0)" } ?? "")
             + (self.isClipped ? " (clipped)" : "") + (self.isRedelivered ? " (sent again)" : "")
             + terminal.styled("  \(rounded(Double(self.delay) / 1_000, 2)) ms after the sample", .dim)
     }

@@ -79,13 +79,13 @@ import Testing
         text += "\n- \(pace), \(rest)" + (preset.startsResting ? ", the clock starts at registration" : "") + "\n"
         for parameter in preset.parameters {
             func shown(_ value: Double) -> String {
-                let canonical = parameter.dimension == .angle ? value * 180 / .pi : value
+                let canonical = parameter.dimension == .angle && !parameter.isInDegrees ? value * 180 / .pi : value
                 let number = (canonical * 1_000).rounded() / 1_000
                 let plain = number == number.rounded() ? "\(Int(number))" : "\(number)"
                 return plain
                     + (parameter.dimension == .angle ? "°" : parameter.unit.isEmpty ? "" : " \(parameter.unit)")
             }
-            text += "- `\(parameter.name)` \(shown(parameter.defaultValue)) "
+            text += "- `\(parameter.name)` \(parameter.isRequired ? "needed" : shown(parameter.defaultValue)) "
             text +=
                 "(\(shown(parameter.range.lowerBound)) to \(shown(parameter.range.upperBound))): \(parameter.help)\n"
         }

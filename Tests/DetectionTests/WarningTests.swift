@@ -69,13 +69,15 @@ import Testing
     /// No preset warns with its defaults on a usual sensor.
     @Test(arguments: PresetCatalogue.all.map(\.name))
     func presetsDoNotWarn(_ name: String) throws {
-        #expect(try self.warnings(["preset": .text(name)], self.sensor(range: 16)) == [])
+        #expect(
+            try self.warnings(needs(of: name).merging(["preset": .text(name)]) { $1 }, self.sensor(range: 16)) == [])
     }
 
     @Test(arguments: [-Double.infinity, -1, 0, .nan, .infinity, 1e308])
     func absurdSensorsDoNoHarm(_ value: Double) throws {
         for preset in PresetCatalogue.all {
-            _ = try self.warnings(["preset": .text(preset.name)], self.sensor(range: value, rates: [value]))
+            let options = needs(of: preset.name).merging(["preset": .text(preset.name)]) { $1 }
+            _ = try self.warnings(options, self.sensor(range: value, rates: [value]))
         }
     }
 }

@@ -144,7 +144,8 @@ import Testing
                     self.motion = min(self.now, self.motion + TimeSpan(microseconds: Int64(self.pick(90_000))))
                 }
                 let peak = [Double(self.pick(4_000)) / 997, .infinity, -0.0, .nan][min(3, self.pick(40))]
-                hits.append(Hit(detector: detector, time: self.motion, peak: peak, isClipped: peak > 3))
+                let note = HitNote(rawValue: peak > 2 ? 32_818 : 0)
+                hits.append(Hit(detector: detector, time: self.motion, peak: peak, isClipped: peak > 3, note: note))
                 self.lastTrue[detector] = self.motion
             }
             self.tell(.hits(hits))
@@ -284,7 +285,10 @@ import Testing
             names(DetectorFacts(name: "")) == [
                 "name", "preset", "threshold", "dimension", "rest", "startsResting", "isAvailable",
             ])
-        #expect(names(Hit(detector: DetectorID(0), time: .zero, peak: 0)) == ["detector", "isClipped", "time", "peak"])
+        #expect(
+            names(Hit(detector: DetectorID(0), time: .zero, peak: 0)) == [
+                "detector", "isClipped", "note", "time", "peak",
+            ])
     }
 
     /// Time that passes without anything happening takes no room.

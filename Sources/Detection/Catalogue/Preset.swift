@@ -35,13 +35,17 @@ package struct Preset: Sendable {
 /// A number that a preset takes from the request.
 package struct PresetParameter: Equatable, Sendable {
     package var name: String
-    /// The canonical unit, as the dimension has it.
-    package var unit: String { self.dimension.canonicalUnit }
+    /// The canonical unit, as the dimension has it; degrees for what everybody gives in degrees.
+    package var unit: String { self.isInDegrees ? "deg" : self.dimension.canonicalUnit }
     package var dimension: Dimension
     package var range: ClosedRange<Double>
     package var defaultValue: Double
     /// True for a count.
     package var isWhole = false
+    /// True for a place on earth: values are in degrees.
+    package var isInDegrees = false
+    /// True for what nobody but the app can know; there is no default then.
+    package var isRequired = false
     package var help: String
 
     /// A value as options carry it: times as microseconds, counts whole.
@@ -60,4 +64,12 @@ package enum NativeFunction: String, Sendable, CaseIterable {
     case tilted
     /// A change of the axis that points up.
     case orientation
+    /// A distance that follows the speed.
+    case adaptive
+    /// A distance since the last hit.
+    case distance
+    /// A stay that begins or ends.
+    case visit
+    /// A circle that is entered or left.
+    case geofence
 }

@@ -3,7 +3,7 @@ import Motion
 /// All presets, by name.
 package enum PresetCatalogue {
     /// Every preset, in the order in which a person should read them.
-    package static let all: [Preset] = shakes + articles + gestures + states
+    package static let all: [Preset] = shakes + articles + gestures + states + locations
 
     private static let byName: [String: Preset] = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
 

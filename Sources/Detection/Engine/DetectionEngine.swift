@@ -44,9 +44,15 @@ package struct DetectionEngine {
     private var lastClipped = Self.neverClipped
     private static let neverClipped = Int64.min / 2
 
-    /// - Parameter range: the largest magnitude that the sensor can show, if that is known.
-    package init(channels: [String], range: Double? = nil) {
+    /// The longest step between two samples that is no gap.
+    private let longest: Int64
+
+    /// - Parameters:
+    ///   - range: The largest magnitude that the sensor can show, if that is known.
+    ///   - gap: A step between two samples longer than this is a gap.
+    package init(channels: [String], range: Double? = nil, gap: TimeSpan = SensorLimits.gap) {
         self.channels = channels
+        self.longest = gap.microseconds
         self.setRange(range)
     }
 
@@ -191,7 +197,7 @@ package struct DetectionEngine {
         let rows = width == 0 ? 0 : min(times.count, values.count / width)
         self.counted.refusedSamples &+= UInt64(times.count - rows)
         let latest = Self.latest(arrival)
-        let longest = SensorLimits.gap.microseconds
+        let longest = self.longest
         var row = 0
         var isTrusting = true
         while row < rows {
@@ -273,10 +279,28 @@ package struct DetectionEngine {
     private mutating func flush(at time: Int64, into hits: inout [Hit]) {
         let first = hits.count
         self.around.hits.flush(at: time, into: &hits)
+        if self.isNoting { self.addNotes(to: &hits, from: first) }
         guard self.lastClipped != Self.neverClipped else { return }
         for index in first..<hits.count {
             let memory = self.around.records[Int(hits[index].detector.index)].memory
             hits[index].isClipped = time - self.lastClipped <= memory
+        }
+    }
+
+    /// True when a detector notes what happened.
+    private var isNoting: Bool {
+        for lane in self.lanes.indices where self.lanes[lane].notingCompounds > 0 { return true }
+        return false
+    }
+
+    private func addNotes(to hits: inout [Hit], from first: Int) {
+        for index in first..<hits.count {
+            let record = self.around.records[Int(hits[index].detector.index)]
+            guard record.compound >= 0, self.lanes[Int(record.lane)].compounds[Int(record.compound)].noting >= 0 else {
+                continue
+            }
+            hits[index].note = self.lanes[Int(record.lane)].compounds[Int(record.compound)].note
+            hits[index].peak = self.lanes[Int(record.lane)].compounds[Int(record.compound)].noted
         }
     }
 

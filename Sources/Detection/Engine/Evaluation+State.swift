@@ -46,6 +46,8 @@ extension Evaluation {
             return self.tilted(node, value, b, &state, base, now)
         case .orientation:
             return self.orientation(node, value, b, c, &state, base)
+        case .adaptive, .displacement, .visit, .fence:
+            return Double(self.note(node, value, b, c, &state, base, now).rawValue)
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
             .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .strength:

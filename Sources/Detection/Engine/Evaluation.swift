@@ -72,7 +72,7 @@ enum Evaluation {
                     columns[unchecked: to &+ look] = value.isNaN ? .nan : Mathematics.arccosine(value)
                 }
             case .smooth, .smoothByLook, .delta, .rate, .mean, .rms, .peak, .range, .fraction, .count, .held, .sequence,
-                .reversals, .shake, .tilted, .orientation:
+                .reversals, .shake, .tilted, .orientation, .adaptive, .displacement, .visit, .fence:
                 self.remember(program[unchecked: index], &columns, stride, &state, times, before)
             case .channel, .constant, .strength:
                 // Their columns are filled by others.
@@ -91,7 +91,7 @@ enum Evaluation {
         let c = node.c >= 0 ? Int(node.c) &* stride : a
         let to = Int(node.destination) &* stride
         let strength = Int(node.strength) &* stride
-        let found = Int(node.state) &+ (node.operation == .orientation ? 0 : ReversalRun.strength)
+        let found = Int(node.state) &+ node.operation.strengthPlace
         var previous = before
         for look in 0..<times.count {
             let time = times[look]

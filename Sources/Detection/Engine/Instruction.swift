@@ -18,7 +18,7 @@ struct Instruction {
     func reset(_ state: inout MutableSpan<Double>, keepsRest: Bool) {
         let base = Int(self.state)
         let size = self.operation.stateSize
-        guard size > 0 else { return }
+        guard size > 0, !(keepsRest && self.operation.isNoting) else { return }
         let kept = state[base + size - 1]
         for index in base..<base + size { state[index] = .nan }
         switch self.operation {

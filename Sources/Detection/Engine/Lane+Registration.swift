@@ -232,6 +232,10 @@ extension Lane {
         let history = self.quantity(slot: key.slot, sign: key.sign)
         var compound = Compound(code: self.place(of: code), length: Int32(code.count), history: history)
         compound.users = 1
+        if condition.formula.nodes[Int(condition.atoms[0].node)].operation.isNoting {
+            compound.noting = slots[Int(condition.atoms[0].node)]
+            self.notingCompounds += 1
+        }
         let index: Int
         if let free = self.freeCompounds.popLast() {
             index = Int(free)
@@ -268,6 +272,8 @@ extension Lane {
             self.activeQuantities -= 1
         }
         self.compounds[index].isTrue = false
+        if self.compounds[index].noting >= 0 { self.notingCompounds -= 1 }
+        self.compounds[index].noting = -1
         self.quantities[history].uses -= 1
         let key = self.compoundKeys[index]
         self.knownCompounds[key] = nil

@@ -16,6 +16,11 @@ struct Lane {
         var users = 0
         var isTrue = false
         var isQueued = false
+        /// Where the note of a hit stands; -1 where there is none.
+        var noting: Int32 = -1
+        /// What the last look that was true noted, and how much it was.
+        var note = HitNote.none
+        var noted = 0.0
         /// The look at which it became true.
         var since: Int64 = 0
     }
@@ -117,6 +122,8 @@ struct Lane {
     /// Detectors that have not looked yet, and what they wait with.
     var pending: [Pending] = []
     var detectors = 0
+    /// Compound conditions that note what happened.
+    var notingCompounds = 0
     // Scratch, kept for its memory.
     private var crossed: [UInt32] = []
     private var due: [UInt32] = []
@@ -307,6 +314,16 @@ struct Lane {
         if repeats { self.repeatCompounds(at: time, previous: previous, &around) }
         if !self.due.isEmpty { self.endRests(at: time, &around) }
         if !self.pending.isEmpty { self.admitPending(at: time, &around) }
+        if self.notingCompounds > 0 { self.takeNotes() }
+    }
+
+    /// Keeps what this look noted until its hits are told: the lane runs ahead before they are.
+    private mutating func takeNotes() {
+        for index in self.compounds.indices where self.compounds[index].isTrue && self.compounds[index].noting >= 0 {
+            let note = self.graph.value(self.compounds[index].noting)
+            self.compounds[index].note = HitNote(rawValue: note < 65_536 ? UInt16(clamping: Int(note)) : 0)
+            self.compounds[index].noted = self.graph.value(self.quantities[Int(self.compounds[index].history)].slot)
+        }
     }
 
     private mutating func move(

@@ -5,8 +5,8 @@ struct ConditionScope {
     /// The sensor's channels, in order, and what they measure.
     var channels: [String]
     var kind: Kind
-    /// Channels that measure something else.
-    var otherKinds: [String: Kind] = [:]
+    /// The units of channels that measure something else, or the same in another unit.
+    var otherUnits: [String: Unit] = [:]
     /// True when gravity is part of the values: `gravity` and `user` exist.
     var hasGravity: Bool
     /// A preset's parameters.
@@ -16,7 +16,7 @@ struct ConditionScope {
 }
 
 extension ConditionScope {
-    func kind(of channel: String) -> Kind { self.otherKinds[channel] ?? self.kind }
+    func kind(of channel: String) -> Kind { self.otherUnits[channel].map { Kind($0.dimension) } ?? self.kind }
 
     /// The names that are vectors.
     var vectors: [String] {
@@ -314,7 +314,10 @@ struct ConditionParser {
             return .scalar(try self.builder.constant(constant.value, Kind(constant.dimension)))
         }
         if let index = self.scope.channels.firstIndex(of: name) {
-            return .scalar(try self.builder.channel(index, self.scope.kind(of: name)))
+            guard let unit = self.scope.otherUnits[name] else {
+                return .scalar(try self.builder.channel(index, self.scope.kind))
+            }
+            return .scalar(try self.builder.channel(index, in: unit))
         }
         if let vector = try self.channels(of: name) { return .vector(vector) }
         if self.scope.hasGravity, name == "gravity" || name == "user" {

@@ -43,7 +43,17 @@ enum Operation: UInt8, Sendable {
     case tilted
     /// Another axis points up; `p` is the cosine that makes it certain.
     case orientation
-    /// The strength that node `a`, a reversals, shake or orientation, found.
+    /// The filter of the catalogue that follows the speed: at (a, b) in degrees with speed `c`; `p` is its smoothing.
+    ///
+    /// Of this and the next three the value is the raw note of a hit, 0 without one, and they remember through gaps.
+    case adaptive
+    /// (a, b) lies `p` m or more from where it last hit.
+    case displacement
+    /// (a, b), to within `c` m, stays within `p` m for `q` µs, or leaves again.
+    case visit
+    /// (a, b), to within `c` m, enters or leaves the circle of `r` m around (p, q).
+    case fence
+    /// The strength that node `a`, a reversals, shake or orientation, or one of the four above, found.
     case strength
 }
 
@@ -78,7 +88,7 @@ struct FormulaNode: Hashable, Sendable {
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
             .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .smoothByLook,
-            .delta, .rate, .tilted, .orientation, .strength:
+            .delta, .rate, .tilted, .orientation, .adaptive, .displacement, .visit, .fence, .strength:
             nil
         }
     }

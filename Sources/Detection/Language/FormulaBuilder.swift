@@ -100,6 +100,15 @@ struct FormulaBuilder {
         Scalar(node: try self.node(.channel, Int32(index)), kind: kind)
     }
 
+    /// The channel in its canonical unit: samples carry degrees, conditions compare radians.
+    mutating func channel(_ index: Int, in unit: Unit) throws(ConditionProblem) -> Scalar {
+        let kind = Kind(unit.dimension)
+        let channel = try self.channel(index, kind)
+        guard unit.factor != 1 else { return channel }
+        return Scalar(
+            node: try self.node(.multiply, channel.node, self.node(.constant, p: unit.factor)), kind: kind)
+    }
+
     /// a · b or a / b.
     mutating func product(_ a: Scalar, _ b: Scalar, divides: Bool, at offset: Int) throws(ConditionProblem) -> Scalar {
         guard let kind = a.kind.combined(with: b.kind, by: divides ? -1 : 1) else {

@@ -13,6 +13,9 @@ extension Operation {
         case .shake: ReversalRun.size + 1
         case .tilted: 3
         case .orientation: 1
+        case .adaptive, .visit: 5
+        case .displacement: 3
+        case .fence: 2
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
             .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .strength:
@@ -30,8 +33,15 @@ extension Operation {
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
             .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .smooth, .smoothByLook, .delta, .rate,
-            .mean, .rms, .peak, .range, .fraction, .count, .reversals, .strength:
+            .mean, .rms, .peak, .range, .fraction, .count, .reversals, .adaptive, .displacement, .visit, .fence,
+            .strength:
             false
         }
     }
+
+    /// True for what notes what happened, and says how much for each look by itself.
+    var isNoting: Bool { self == .adaptive || self == .displacement || self == .visit || self == .fence }
+
+    /// Where what it remembers begins with the strength that it found.
+    var strengthPlace: Int { self.isNoting || self == .orientation ? 0 : ReversalRun.strength }
 }

@@ -9,12 +9,22 @@ func detector(_ condition: String, _ options: [String: OptionValue] = [:]) throw
     return try DetectorCompiler.compile(DetectorRequest(name: "d", options: options), for: nil)
 }
 
-/// A preset with some options.
+/// What a preset needs and has no default for: the middle of its range.
+func needs(of preset: String) -> [String: OptionValue] {
+    let parameters = (PresetCatalogue.named(preset)?.parameters ?? []).filter(\.isRequired)
+    return Dictionary(
+        uniqueKeysWithValues: parameters.map {
+            ($0.name, .number(($0.range.lowerBound + $0.range.upperBound) / 2))
+        })
+}
+
+/// A preset with some options, and what it needs besides.
 func preset(
     _ name: String, _ options: [String: OptionValue] = [:], for sensor: SensorDescription? = nil
 ) throws(DetectorProblem) -> CompiledDetector {
     var options = options
     options["preset"] = .text(name)
+    options.merge(needs(of: name)) { given, _ in given }
     return try DetectorCompiler.compile(DetectorRequest(name: "d", options: options), for: sensor)
 }
 

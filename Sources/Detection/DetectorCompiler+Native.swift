@@ -1,0 +1,68 @@
+import Motion
+
+extension DetectorCompiler {
+    /// The condition of a native function, whose result is a truth and whose strength is what hits carry.
+    static func native(
+        _ function: NativeFunction, _ values: [Double], _ pace: Pace, _ scope: ConditionScope,
+        _ options: RequestOptions
+    ) throws(DetectorProblem) -> ConditionParser.Result {
+        do {
+            var builder = FormulaBuilder(channels: scope.channels)
+            // Of a location, latitude and longitude as samples carry them.
+            let x = try builder.channel(0, scope.kind).node
+            let y = try builder.channel(1, scope.kind).node
+            let rest = Double(pace.rest.microseconds)
+            let node: Int32
+            let measured: Measured
+            switch function {
+            case .shake:
+                let z = try builder.channel(2, scope.kind).node
+                node = try builder.node(
+                    FormulaNode(
+                        operation: .shake, a: x, b: y, c: z, p: values[0], q: values[1], r: values[2] * 1_000_000,
+                        s: rest))
+                measured = Measured(
+                    node: try builder.node(.strength, node), sign: 1, kind: scope.kind, threshold: values[0])
+            case .tilted:
+                node = try builder.node(
+                    FormulaNode(operation: .tilted, a: x, b: y, p: values[0], q: rest, r: values[1], s: 0.1))
+                let larger = try builder.node(
+                    .maximum, builder.node(.absolute, x), builder.node(.absolute, y))
+                measured = Measured(node: larger, sign: 1, kind: scope.kind, threshold: values[0])
+            case .orientation:
+                let z = try builder.channel(2, scope.kind).node
+                let slow = try builder.map(Vector(x: x, y: y, z: z, kind: scope.kind)) {
+                    (builder, node) throws(ConditionProblem) in
+                    try builder.node(.smooth, node, p: values[0] * 1_000_000, q: .nan)
+                }
+                node = try builder.node(.orientation, slow.x, slow.y, slow.z, p: 0.87)
+                // The number of the axis that points up.
+                measured = Measured(node: try builder.node(.strength, node), sign: 1, kind: .number)
+            case .adaptive:
+                node = try builder.node(.adaptive, x, y, builder.channel(2, scope.kind).node, p: values[0])
+                measured = Measured(node: try builder.node(.strength, node), sign: 1, kind: Kind(.length))
+            case .distance:
+                node = try builder.node(.displacement, x, y, p: values[0])
+                measured = Measured(
+                    node: try builder.node(.strength, node), sign: 1, kind: Kind(.length), threshold: values[0])
+            case .visit:
+                node = try builder.node(
+                    .visit, x, y, builder.channel(4, scope.kind).node, p: values[0], q: values[1] * 1_000_000)
+                measured = Measured(node: try builder.node(.strength, node), sign: 1, kind: Kind(.time))
+            case .geofence:
+                let accuracy = try builder.channel(4, scope.kind).node
+                node = try builder.node(
+                    FormulaNode(
+                        operation: .fence, a: x, b: y, c: accuracy, p: values[0], q: values[1], r: values[2]))
+                measured = Measured(
+                    node: try builder.node(.strength, node), sign: 1, kind: Kind(.length), threshold: values[2])
+            }
+            let truth = try builder.truth(of: node, measured: measured)
+            return ConditionParser.Result(
+                condition: builder.condition(truth), threshold: measured.threshold,
+                dimension: measured.kind.dimension)
+        } catch {
+            throw options.problem(error, key: "preset")
+        }
+    }
+}
