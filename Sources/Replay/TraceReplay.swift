@@ -18,6 +18,7 @@ package struct TraceReplay {
         package var time: Timestamp
         package var peak: Double
         package var isClipped: Bool
+        package var note: HitNote
     }
 
     /// Why the trace cannot be replayed.
@@ -45,8 +46,10 @@ package struct TraceReplay {
     package private(set) var tallies: [Tally]
     /// Samples of the sensors that were listened to.
     package private(set) var samples = 0
-    /// Samples that the engines refused.
-    package var refused: UInt64 { self.streams.reduce(0) { $0 + $1.engine.counters.refusedSamples } }
+    /// Samples that the engines refused, and fixes that the trace itself shows to be wrong.
+    package var refused: UInt64 {
+        self.streams.reduce(UInt64(self.reader.leftOut)) { $0 + $1.engine.counters.refusedSamples }
+    }
     /// The trace's own words on what it shows: `shake …`, `not-shake …`.
     package var label: String? { self.reader.header?["label"] }
 
@@ -168,7 +171,7 @@ package struct TraceReplay {
             onHit(
                 NamedHit(
                     detector: self.tallies[index].detector, time: hit.time - self.lead, peak: hit.peak,
-                    isClipped: hit.isClipped))
+                    isClipped: hit.isClipped, note: hit.note))
         }
         self.hits.removeAll(keepingCapacity: true)
     }
@@ -196,7 +199,10 @@ package struct TraceReplay {
         if let known = self.streams.firstIndex(where: { $0.block == block }) { return known }
         let sensor = header.sensors[block]
         self.streams.append(
-            Stream(block: block, engine: DetectionEngine(channels: sensor.channels, range: sensor.range)))
+            Stream(
+                block: block,
+                engine: DetectionEngine(
+                    channels: sensor.channels, range: sensor.range, gap: SensorLimits.gap(of: sensor.name))))
         return self.streams.count - 1
     }
 }

@@ -56,6 +56,11 @@ package struct TraceSensor: Hashable, Sendable {
         default: nil
         }
     }
+
+    /// What the values of a sensor are always written in, where each channel measures something else.
+    static func units(of name: String) -> String? {
+        name == SensorDescription.location ? SensorDescription.locationUnits : nil
+    }
 }
 
 /// What is wrong with a trace, and where.
@@ -86,6 +91,10 @@ package enum TraceLimits {
     package static let notes = 64
     /// Bytes in the name of a sensor, a channel or a note.
     package static let name = 64
+
+    /// What a satellite's distance may be off, in m: with the geometry (HDOP) it makes the accuracy of a track that does not
+    /// tell it.
+    static let rangeError = 5.0
 
     /// The first line of every trace.
     static let title = "# jostle trace 1"

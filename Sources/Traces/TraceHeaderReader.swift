@@ -185,6 +185,14 @@ struct TraceHeaderReader: Sendable {
                 offset: 0, message: isOnly ? "'unit' stands here twice" : "expected '\(sensor).unit' instead of 'unit'")
         }
         let written = own ?? self.unit
+        if let units = TraceSensor.units(of: sensor) {
+            guard written == nil || written == units else {
+                throw Problem(
+                    offset: 0,
+                    message: "expected the unit of '\(sensor)' to be \(units), found '\(printable(written ?? ""))'")
+            }
+            return (units, 1)
+        }
         guard let dimension = TraceSensor.dimension(of: sensor) else { return (written ?? "", 1) }
         guard let written else { return (dimension.canonicalUnit, 1) }
         guard let unit = Unit.named(written), unit.dimension == dimension else {

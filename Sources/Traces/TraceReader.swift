@@ -5,6 +5,8 @@ package import Motion
 /// After each `feed` the rows that were complete stand in `blocks`, one block per sensor, in canonical units; the caller
 /// takes them and calls `removeRows`, so that a trace of any length passes through the same memory. A trace with an
 /// error is good up to the line before it; the reader then stays with that error.
+///
+/// Tracks of others are traces of the sensor `location`: GPX and NMEA 0183, known by how they begin.
 package struct TraceReader: Sendable {
     enum State: Sendable {
         /// Before the first line.
@@ -12,6 +14,10 @@ package struct TraceReader: Sendable {
         /// Between the first line and the columns.
         case header(TraceHeaderReader)
         case rows
+        /// The bytes of a GPX file.
+        case track(GPXReader)
+        /// The lines of NMEA 0183.
+        case sentences(NMEAReader)
         case failed(TraceProblem)
     }
 
@@ -21,8 +27,15 @@ package struct TraceReader: Sendable {
     package private(set) var blocks: [SampleBlock] = []
     /// How many rows were read since the start.
     package private(set) var rows = 0
+    /// Fixes of a track that were left out: damaged, or not after the one before.
+    package private(set) var leftOut = 0
 
     private var state = State.start
+    /// The first bytes, as long as they do not say what kind of trace this is.
+    private var beginning: [UInt8]? = []
+    private var track = LocationTrack()
+    /// The time of the first fix, from which a track's times count.
+    private var trackStart: Int64?
     /// The number of the line being read, from 1.
     private var line = 1
     /// The part of a line that came with earlier chunks.
@@ -45,6 +58,39 @@ package struct TraceReader: Sendable {
     /// Reads the next bytes of the trace.
     package mutating func feed(_ bytes: Span<UInt8>) throws(TraceProblem) {
         if case .failed(let problem) = self.state { throw problem }
+        if let beginning = self.beginning, bytes.count > 0 {
+            try self.begin(beginning, bytes)
+        } else if case .track = self.state {
+            try self.readTrack(bytes)
+        } else {
+            try self.readLines(bytes)
+        }
+    }
+
+    /// Looks at the first bytes for what kind of trace this is. Editors leave a byte order mark, which says nothing.
+    private mutating func begin(_ known: [UInt8], _ bytes: Span<UInt8>) throws(TraceProblem) {
+        var beginning = known
+        for index in bytes.indices { beginning.append(bytes[index]) }
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        guard beginning.count > mark.count || !mark.starts(with: beginning) else {
+            self.beginning = beginning
+            return
+        }
+        self.beginning = nil
+        let first = beginning.starts(with: mark) ? mark.count : 0
+        switch beginning[first] {
+        case UInt8(ascii: "<"):
+            self.state = .track(GPXReader())
+            try self.readTrack(beginning.span.extracting(first..<beginning.count))
+        case UInt8(ascii: "$"), UInt8(ascii: "!"):
+            self.state = .sentences(NMEAReader())
+            try self.readLines(beginning.span.extracting(first..<beginning.count))
+        default:
+            try self.readLines(beginning.span)
+        }
+    }
+
+    private mutating func readLines(_ bytes: Span<UInt8>) throws(TraceProblem) {
         var start = 0
         while start < bytes.count {
             var end = start
@@ -66,8 +112,21 @@ package struct TraceReader: Sendable {
     /// Reads what is left when the trace has ended, its last line if that had no end.
     package mutating func finish() throws(TraceProblem) {
         if case .failed(let problem) = self.state { throw problem }
+        if let beginning = self.beginning { try self.readLines(beginning.span) }
+        self.beginning = nil
         if !self.carry.isEmpty { try self.readCarry() }
         switch self.state {
+        case .track(let reader):
+            do {
+                try reader.finish()
+            } catch {
+                throw self.fail(error)
+            }
+            if self.header == nil { throw self.fail(0, "expected a point of a track, found the end of the trace") }
+        case .sentences:
+            if self.header == nil {
+                throw self.fail(0, "expected an RMC sentence with a fix, found the end of the trace")
+            }
         case .start: throw self.fail(0, "expected '\(TraceLimits.title)', found the end of the trace")
         case .header: throw self.fail(0, "expected the columns, such as 't,x,y,z', found the end of the trace")
         case .rows: break
@@ -108,10 +167,60 @@ package struct TraceReader: Sendable {
             case .more: self.state = .header(reader)
             case .complete(let header, let columns): self.begin(header, columns)
             }
+        case .sentences(var reader):
+            let outcome: NMEAReader.Outcome
+            do {
+                outcome = try reader.read(line)
+            } catch {
+                throw self.fail(error.offset, error.message)
+            }
+            self.state = .sentences(reader)
+            switch outcome {
+            case .nothing: break
+            case .damaged: self.leftOut += 1
+            case .fix(let fix): self.take(fix)
+            }
+        case .track: break
         case .failed(let problem):
             throw problem
         }
         self.line += 1
+    }
+
+    // MARK: Tracks
+
+    private mutating func readTrack(_ bytes: Span<UInt8>) throws(TraceProblem) {
+        guard case .track(var reader) = self.state else { return }
+        // Or each byte would copy what the reader holds.
+        self.state = .start
+        do {
+            for index in bytes.indices {
+                if let fix = try reader.take(bytes[index]) { self.take(fix) }
+            }
+        } catch {
+            throw self.fail(error)
+        }
+        self.state = .track(reader)
+    }
+
+    /// Makes a row of a fix. Its time on the clock becomes the time since the first fix.
+    private mutating func take(_ fix: LocationFix) {
+        guard let row = self.track.row(for: fix) else {
+            self.leftOut += 1
+            return
+        }
+        let start = self.trackStart ?? fix.time
+        if self.trackStart == nil {
+            self.trackStart = start
+            let sensor = TraceSensor(
+                name: SensorDescription.location, channels: SensorDescription.channels(of: SensorDescription.location),
+                unit: SensorDescription.locationUnits)
+            self.header = TraceHeader(
+                sensors: [sensor], notes: [TraceHeader.Note(key: "start", value: CalendarTime.text(start))])
+            self.blocks = [SampleBlock(channels: sensor.channels.count)]
+        }
+        self.blocks[0].append(Timestamp(microseconds: fix.time) - (Timestamp(microseconds: start) - .zero), row)
+        self.rows &+= 1
     }
 
     private mutating func begin(_ header: TraceHeader, _ columns: [SensorColumns]) {
@@ -210,7 +319,10 @@ package struct TraceReader: Sendable {
 
     /// Makes a problem at an offset in the current line the reader's last word.
     private mutating func fail(_ offset: Int, _ message: String) -> TraceProblem {
-        let problem = TraceProblem(line: self.line, column: offset + 1, message: message)
+        self.fail(TraceProblem(line: self.line, column: offset + 1, message: message))
+    }
+
+    private mutating func fail(_ problem: TraceProblem) -> TraceProblem {
         self.state = .failed(problem)
         self.carry = []
         return problem

@@ -129,7 +129,7 @@ package struct TraceWriter: Sendable {
             guard (1...SensorLimits.channels).contains(sensor.channels.count),
                 Set(sensor.channels).count == sensor.channels.count
             else { throw .header("'\(sensor.name)' has no channel, too many, or one twice") }
-            let canonical = TraceSensor.dimension(of: sensor.name)?.canonicalUnit
+            let canonical = TraceSensor.dimension(of: sensor.name)?.canonicalUnit ?? TraceSensor.units(of: sensor.name)
             guard canonical == nil || canonical == sensor.unit, TraceLimits.isText(sensor.unit),
                 TraceReader.trimmed(sensor.unit) == sensor.unit
             else { throw .header("'\(printable(sensor.unit))' cannot be the unit of '\(sensor.name)'") }

@@ -108,7 +108,8 @@ final class TraceSource: SampleSource {
         }
         self.sink?.readingDone()
         if self.due == nil, self.loops, let last {
-            // More than a gap later, so that nothing is detected from the end into the beginning.
+            // More than a gap later, so that nothing is detected from the end into the beginning. Where that is none, it is told.
+            if SensorLimits.gap(of: self.sensor.name) > SensorLimits.gap { self.sink?.gap() }
             return self.begin(at: last + SensorLimits.gap + .milliseconds(100))
         }
         self.setTimer()

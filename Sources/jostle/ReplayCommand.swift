@@ -24,7 +24,7 @@ struct ReplayCommand {
                 if self.isJSON { self.summarize(file, tally, replay.hours) }
             }
             if replay.refused > 0 {
-                complain("\(file): \(replay.refused) samples out of order or not finite are left out")
+                complain("\(file): \(replay.refused) samples out of order, damaged or not finite are left out")
             }
         }
         if !self.isJSON { self.report(totals) }
@@ -43,11 +43,16 @@ struct ReplayCommand {
                 line.add("detector", hit.detector)
                 line.add("peak", hit.peak)
                 if hit.isClipped { line.add("clipped", true) }
+                if let transition = hit.note.transition { line.add("transition", transition) }
+                if let distance = hit.note.distance(hit.peak) { line.add("distance_m", distance) }
+                if let filter = hit.note.filter { line.add("filter_m", filter) }
+                if let stay = hit.note.stay(hit.peak) { line.add("stay_us", stay.microseconds) }
                 self.terminal.print(line.text)
             } else {
                 self.terminal.print(
                     "\(file)  \(rounded(hit.time.seconds, 3)) s  \(hit.detector)  peak \(rounded(hit.peak))"
-                        + (hit.isClipped ? " (clipped)" : ""))
+                        + (hit.note.filter.map { "  filter \(rounded($0, 0)) m" } ?? "")
+                        + (hit.note.transition.map { "  \($0)" } ?? "") + (hit.isClipped ? " (clipped)" : ""))
             }
         }
         return replay

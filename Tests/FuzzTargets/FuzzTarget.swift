@@ -10,6 +10,8 @@ import Traces
 package enum FuzzTarget: String, CaseIterable, Sendable {
     /// Trace files, cut into chunks.
     case trace
+    /// Tracks of others, GPX and NMEA, cut into chunks.
+    case track
     /// Scripts of made motion.
     case script
     /// Whole D-Bus messages, as a peer could send them.
@@ -34,6 +36,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     package func run(_ bytes: [UInt8]) -> String? {
         switch self {
         case .trace: Self.trace(bytes)
+        case .track: return Self.track(bytes)
         case .script: Self.script(bytes)
         case .message:
             Message.readAnything(bytes)
@@ -64,6 +67,34 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         } catch {
             _ = "\(error)"
         }
+    }
+
+    /// What is read of a track is a place on earth, at times that rise, whatever was written.
+    private static func track(_ bytes: [UInt8]) -> String? {
+        var reader = TraceReader()
+        let chunk = max(1, Int(bytes.first ?? 64))
+        var start = min(1, bytes.count)
+        var last: Int64 = -1
+        while start < bytes.count {
+            let end = min(bytes.count, start + chunk)
+            guard (try? reader.feed(bytes.span.extracting(start..<end))) != nil else { return nil }
+            // A trace of ours may hold anything.
+            if [UInt8(ascii: "<"), UInt8(ascii: "$")].contains(bytes[1]), let block = reader.blocks.first {
+                for row in 0..<block.count {
+                    guard block.times[row] > last else { return "times that do not rise" }
+                    last = block.times[row]
+                    let values = block.values[row * 5..<row * 5 + 5]
+                    guard values.allSatisfy(\.isFinite) else { return "a value that is no number" }
+                    guard values[row * 5].magnitude <= 90, values[row * 5 + 1].magnitude <= 180 else {
+                        return "a place that is not on earth"
+                    }
+                }
+            }
+            reader.removeRows()
+            start = end
+        }
+        _ = try? reader.finish()
+        return nil
     }
 
     private static func script(_ bytes: [UInt8]) {
