@@ -29,6 +29,8 @@ struct Main {
         static let sensor = CommandOption.value("sensor", "NAME", "the sensor (default: the accelerometer)")
         static let rate = CommandOption.value("rate", "HZ", "samples a second (default: 50)")
         static let length = CommandOption.value("for", "TIME", "end after so long")
+        static let track = CommandOption.value(
+            "track", "FILE", "'demo tracker' (what a tracker gets of a journey): on yours, in GPX or NMEA")
         static let label = CommandOption.value("label", "TEXT", "what the recording shows: 'shake …', 'not-shake …'")
         static let peak = CommandOption.value("peak", "G", "how hard (default: 3g)")
         static let axis = CommandOption.value("axis", "AXIS", "where to: x (default), y or z")
@@ -78,7 +80,7 @@ struct Main {
             CommandSyntax(
                 "demo",
                 "show the documented case on a private bus: two apps, two shakes, without a policy and with one",
-                options: [Option.json, Option.workLength],
+                options: [Option.json, Option.workLength, Option.track],
                 arguments: [
                     CommandArgument(
                         "background|pomodoro|refresh",
@@ -262,6 +264,10 @@ struct Main {
         let inspection = Inspection(
             bus: bus, sensorBus: sensorBus, isJSON: arguments.has(Option.json), terminal: terminal, loop: loop)
         switch arguments.command.first {
+        case "demo" where arguments.positionals.first == "tracker":
+            try TrackerCommand(
+                file: arguments.value(of: Option.track), isJSON: arguments.has(Option.json), terminal: terminal
+            ).run()
         case "demo" where arguments.positionals.first == "pomodoro":
             try PomodoroCommand(
                 isJSON: arguments.has(Option.json), terminal: terminal, loop: loop,
