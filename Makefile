@@ -40,6 +40,8 @@ help:
 
 # What the tests take for logind.
 PACKAGES += python3-dbusmock
+# The library for gpsd, and what the tests play a receiver with.
+PACKAGES += libgps-dev gpsd gpsd-clients
 
 # Nothing is asked of root, or of the network, unless something is missing.
 deps-vm: PACKAGES = $(VM_PACKAGES)

@@ -74,6 +74,7 @@ let package = Package(
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CUdev", pkgConfig: "libudev", providers: [.apt(["libudev-dev"])]),
         .systemLibrary(name: "CEvdev", pkgConfig: "libevdev", providers: [.apt(["libevdev-dev"])]),
+        .systemLibrary(name: "CGps", pkgConfig: "libgps", providers: [.apt(["libgps-dev"])]),
         .target(name: "CLinux"),
 
         // The pure core.
@@ -94,7 +95,7 @@ let package = Package(
         shell("DBus", ["CDBus", "EventLoop"]),
         shell("Protocol", ["Motion", "DBus"]),
         shell("DaemonSupport", ["EventLoop", "DBus", "Motion"]),
-        shell("Devices", ["DeviceCore", "Motion", "EventLoop", "CUdev", "CEvdev"]),
+        shell("Devices", ["DeviceCore", "Motion", "EventLoop", "CUdev", "CEvdev", "CGps"]),
         shell("JostleClient", ["Protocol", "Motion", "DBus", "EventLoop"]),
 
         // The programs.

@@ -60,7 +60,7 @@ package struct ReadingCheck: Sendable {
         case .accelerometer:
             let square = self.last.reduce(0) { $0 + $1 * $1 }
             return (0.25...2.25).contains(square) ? Self.stuckAtRest : Self.stuckElsewhere
-        case .gyroscope, .magnetometer, .light, .proximity:
+        case .gyroscope, .magnetometer, .light, .proximity, .location:
             return Self.stuckAtRest
         }
     }

@@ -7,6 +7,8 @@ package enum SensorKind: String, Hashable, Sendable, CaseIterable {
     case magnetometer
     case light
     case proximity
+    /// Told by gpsd; the kernel knows nothing of it.
+    case location
 
     /// The channels as the kernel's attributes name them: `in_accel_x_raw`. The first that exist count.
     package var attributeNames: [[String]] {
@@ -16,6 +18,7 @@ package enum SensorKind: String, Hashable, Sendable, CaseIterable {
         case .magnetometer: [["magn_x", "magn_y", "magn_z"]]
         case .light: [["illuminance"], ["illuminance0"]]
         case .proximity: [["proximity"], ["proximity0"]]
+        case .location: []
         }
     }
 
@@ -27,6 +30,7 @@ package enum SensorKind: String, Hashable, Sendable, CaseIterable {
         case .magnetometer: "magn"
         case .light: "illuminance"
         case .proximity: "proximity"
+        case .location: ""
         }
     }
 
@@ -40,6 +44,7 @@ package enum SensorKind: String, Hashable, Sendable, CaseIterable {
         case .magnetometer: "uT"
         case .light: Dimension.illuminance.canonicalUnit
         case .proximity: ""
+        case .location: SensorDescription.locationUnits
         }
     }
 
@@ -48,7 +53,7 @@ package enum SensorKind: String, Hashable, Sendable, CaseIterable {
         switch self {
         case .accelerometer: 1 / Unit.standardGravity
         case .magnetometer: 100
-        case .gyroscope, .light, .proximity: 1
+        case .gyroscope, .light, .proximity, .location: 1
         }
     }
 
@@ -56,7 +61,7 @@ package enum SensorKind: String, Hashable, Sendable, CaseIterable {
     package var needsScale: Bool {
         switch self {
         case .accelerometer, .gyroscope, .magnetometer: true
-        case .light, .proximity: false
+        case .light, .proximity, .location: false
         }
     }
 
@@ -67,7 +72,7 @@ package enum SensorKind: String, Hashable, Sendable, CaseIterable {
     package var isNoisy: Bool {
         switch self {
         case .accelerometer, .gyroscope, .magnetometer: true
-        case .light, .proximity: false
+        case .light, .proximity, .location: false
         }
     }
 }

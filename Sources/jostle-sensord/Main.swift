@@ -11,8 +11,8 @@ import Protocol
 struct Main {
     private static let sourceOption = CommandOption.value(
         "source", "URI",
-        "where samples come from: auto (all sensors that are found; the default), iio:NAME, evdev:NODE, synth:SCRIPT or "
-            + "trace:FILE[?speed=4&loop]",
+        "where samples come from: auto (all sensors that are found; the default), iio:NAME, evdev:NODE, gpsd[:HOST[:PORT]], "
+            + "synth:SCRIPT or trace:FILE[?speed=4&loop]",
         repeats: true)
     private static let policyOption = CommandOption.value(
         "policy", "DIR",
@@ -27,7 +27,7 @@ struct Main {
             try Startup.prepareDaemon()
             let arguments = self.syntax.parseOrExit()
             let daemon = try Daemon(self.syntax.name, owning: BusName.sensors, arguments)
-            let wanted = try self.sources(arguments.values(of: self.sourceOption), on: daemon.loop)
+            let wanted = try self.sources(arguments.values(of: self.sourceOption), on: daemon.loop, log: daemon.log)
             let names = NameWatch(on: daemon.bus)
             let sender = PacedSender(on: daemon.bus)
             let isMotionGiven = wanted.fixed.contains { $0.sensor.name == SensorDescription.motion }
@@ -80,13 +80,13 @@ struct Main {
 
     /// The sources of all URIs. Each sensor stands at a path of its name, so names must differ.
     private static func sources(
-        _ texts: [String], on loop: EventLoop
+        _ texts: [String], on loop: EventLoop, log: Log
     ) throws(UsageProblem) -> (fixed: [any SampleSource], devices: Set<DeviceSelection>) {
         var fixed: [any SampleSource] = []
         var devices: Set<DeviceSelection> = []
         for text in texts.isEmpty ? ["auto"] : texts {
             do throws(SourceURI.Problem) {
-                switch try SourceURI.open(text, on: loop) {
+                switch try SourceURI.open(text, on: loop, remark: { log.warning("\($0)") }) {
                 case .sources(let sources): fixed += sources
                 case .devices(let selection): devices.insert(selection)
                 }

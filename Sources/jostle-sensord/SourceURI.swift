@@ -1,3 +1,4 @@
+import DeviceCore
 import Devices
 import EventLoop
 import Motion
@@ -5,7 +6,7 @@ import Traces
 
 /// Where to take samples from, as `--source` says it.
 ///
-/// `auto`, `iio:NAME`, `evdev:NODE`, `synth:SCRIPT` or `trace:FILE[?speed=4&loop]`.
+/// `auto`, `iio:NAME`, `evdev:NODE`, `gpsd[:HOST[:PORT]]`, `synth:SCRIPT` or `trace:FILE[?speed=4&loop]`.
 enum SourceURI {
     struct Problem: Swift.Error {
         var message: String
@@ -19,18 +20,23 @@ enum SourceURI {
         case devices(DeviceSelection)
     }
 
-    private static let schemes = ["auto", "iio", "evdev", "synth", "trace"]
+    private static let schemes = ["auto", "iio", "evdev", "gpsd", "synth", "trace"]
 
-    static func open(_ text: String, on loop: EventLoop) throws(Problem) -> Meaning {
+    static func open(
+        _ text: String, on loop: EventLoop, remark: @escaping (_ message: String) -> Void
+    ) throws(Problem) -> Meaning {
         if text == "auto" { return .devices(.all) }
+        if text == "gpsd" { return try self.gpsd("", on: loop, remark) }
         guard let colon = text.firstIndex(of: ":") else {
             throw Problem(
-                message: "expected auto, iio:NAME, evdev:NODE, synth:SCRIPT or trace:FILE, got '\(printable(text))'")
+                message:
+                    "expected auto, iio:NAME, evdev:NODE, gpsd, synth:SCRIPT or trace:FILE, got '\(printable(text))'")
         }
         let rest = String(text[text.index(after: colon)...])
         switch text[..<colon] {
         case "synth": return .sources([try self.synth(rest, on: loop)])
         case "trace": return .sources(try self.trace(rest, on: loop))
+        case "gpsd": return try self.gpsd(rest, on: loop, remark)
         case "iio":
             guard !rest.isEmpty else { throw Problem(message: "iio: needs a name, such as iio:bmc150_accel") }
             return .devices(.iio(rest))
@@ -45,6 +51,17 @@ enum SourceURI {
                 message: "unknown kind of source '\(printable(scheme))'"
                     + (near.map { ", did you mean '\($0)'?" } ?? ": expected \(self.schemes.joined(separator: ", "))"))
         }
+    }
+
+    private static func gpsd(
+        _ text: String, on loop: EventLoop, _ remark: @escaping (_ message: String) -> Void
+    ) throws(Problem) -> Meaning {
+        guard let address = GpsdAddress(text) else {
+            throw Problem(
+                message:
+                    "gpsd: expected an address in numbers, such as gpsd:192.168.1.20:2947, got '\(printable(text))'")
+        }
+        return .sources([DeviceSource.gpsd(at: address, on: loop, remark: remark)])
     }
 
     private static func synth(_ script: String, on loop: EventLoop) throws(Problem) -> any SampleSource {
@@ -100,7 +117,9 @@ enum SourceURI {
             let sensor = header.sensors[index]
             return SensorDescription(
                 name: sensor.name, channels: sensor.channels, unit: sensor.unit, range: sensor.range,
-                rates: self.rate(of: reader.blocks[index].times).map { [$0] } ?? [],
+                // Fixes come when they come.
+                rates: SensorDescription.kind(of: sensor.name) == SensorDescription.location
+                    ? [] : self.rate(of: reader.blocks[index].times).map { [$0] } ?? [],
                 source: "trace:\(path)", isSimulated: true)
         }
     }

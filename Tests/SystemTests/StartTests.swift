@@ -39,7 +39,7 @@ extension EndToEnd {
             ("jostle-sensord", ["--source"], "option '--source URI' needs a value"),
             (
                 "jostle-sensord", ["--source", "shaking"],
-                "expected auto, iio:NAME, evdev:NODE, synth:SCRIPT or trace:FILE, got 'shaking'"
+                "expected auto, iio:NAME, evdev:NODE, gpsd, synth:SCRIPT or trace:FILE, got 'shaking'"
             ),
             ("jostle-sensord", ["--source", "sinth:"], "unknown kind of source 'sinth', did you mean 'synth'?"),
             ("jostle-sensord", ["--source", "synth:shkae"], "synth:1: "),

@@ -1,0 +1,189 @@
+import CGps
+package import DeviceCore
+package import EventLoop
+import Glibc
+import Motion
+
+/// The location that a gpsd tells of. The connection is there only while somebody wants it, so that the receiver may sleep.
+final class GpsdSensor: SensorReader {
+    weak var sink: (any ReadingSink)?
+    private let address: GpsdAddress
+    private let loop: EventLoop
+    private var connection: Connection?
+    private var timer: EventLoop.TimerID?
+    private var track = LocationTrack()
+    private var clock = FixClock()
+
+    /// What is there while somebody wants samples.
+    private final class Connection {
+        let descriptor: OwnedDescriptor
+        let watch: EventLoop.Registration
+        var isOpen = false
+        private var lines = LineSplitter(longest: GpsdSensor.longestLine)
+        private let parser = GpsdParser()
+
+        init(_ descriptor: consuming OwnedDescriptor, _ watch: EventLoop.Registration) {
+            self.descriptor = descriptor
+            self.watch = watch
+        }
+
+        /// Takes the next bytes, and tells the places in them. False when they cannot be gpsd's.
+        func take(_ bytes: Span<UInt8>, _ onReport: (GpsdParser.Report) -> Void) -> Bool {
+            self.lines.take(bytes) { line in
+                if let report = self.parser.read(line) { onReport(report) }
+            }
+        }
+    }
+
+    /// gpsd's own lines have at most 10 KiB.
+    private static let longestLine = 16_384
+    /// A host that does not answer is given up after this.
+    private static let patience: Int64 = 5_000_000
+
+    init(_ address: GpsdAddress, on loop: EventLoop) {
+        self.address = address
+        self.loop = loop
+    }
+
+    deinit { self.stop() }
+
+    var method: String { "told" }
+
+    /// Nothing is asked of gpsd as long as nobody wants to know.
+    func probe() throws(DeviceProblem) -> SensorFacts { SensorFacts() }
+
+    func start(at pace: SensorPace) throws(DeviceProblem) -> SensorPace {
+        // Fixes come as the receiver gives them.
+        guard self.connection == nil else { return SensorPace(rate: pace.rate) }
+        let raw = unsafe CGps_connect(self.address.host, "\(self.address.port)")
+        guard raw >= 0 else {
+            throw DeviceProblem("gpsd at \(self.address): \(SystemError.message(for: errno))")
+        }
+        let descriptor = OwnedDescriptor(adopting: raw)
+        do throws(SystemError) {
+            let watch = try self.loop.watch(raw, for: .write) { [weak self] _ in self?.isReady() }
+            self.connection = Connection(descriptor, watch)
+        } catch {
+            throw DeviceProblem("gpsd at \(self.address): \(error)")
+        }
+        self.timer = self.loop.schedule(after: Self.patience) { [weak self] in self?.fail("it does not answer") }
+        return SensorPace(rate: pace.rate)
+    }
+
+    func stop() {
+        if let timer = self.timer { self.loop.cancel(timer) }
+        self.timer = nil
+        if let watch = self.connection?.watch { self.loop.cancel(watch) }
+        self.connection = nil
+    }
+
+    private func fail(_ reason: String) {
+        self.stop()
+        self.sink?.readingFailed(DeviceProblem("gpsd at \(self.address): \(reason)"))
+    }
+
+    private func isReady() {
+        guard let connection = self.connection else { return }
+        if connection.isOpen { self.read(connection) } else { self.open(connection) }
+    }
+
+    /// The connection is made, or is not: asks for reports.
+    private func open(_ connection: Connection) {
+        let raw = connection.descriptor.raw
+        let code = CGps_connected(raw)
+        guard code == 0 else { return self.fail(SystemError.message(for: code)) }
+        let request = "?WATCH={\"enable\":true,\"json\":true};\n"
+        // So little always fits into a new connection.
+        var text = Array(request.utf8)
+        // SAFETY: the array lives for the call, and its length is given.
+        let sent = unsafe send(raw, &text, text.count, Int32(MSG_NOSIGNAL))
+        guard sent == text.count else { return self.fail(SystemError.message(for: errno)) }
+        do throws(SystemError) {
+            try self.loop.update(connection.watch, for: .read)
+        } catch {
+            return self.fail("\(error)")
+        }
+        connection.isOpen = true
+    }
+
+    private func read(_ connection: Connection) {
+        // One piece at a time: whoever else waits has its turn in between.
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        let raw = connection.descriptor.raw
+        // SAFETY: the array lives for the call, and its length is given.
+        let count = unsafe recv(raw, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+        guard count > 0 else {
+            if count < 0, errno == EAGAIN || errno == EINTR { return }
+            return self.fail(count == 0 ? "it closed the connection" : SystemError.message(for: errno))
+        }
+        if let timer = self.timer { self.loop.cancel(timer) }
+        self.timer = nil
+        var fixes: [GpsdParser.Report] = []
+        guard connection.take(buffer.span.extracting(0..<count), { fixes.append($0) }) else {
+            return self.fail("a line is longer than \(Self.longestLine) bytes")
+        }
+        for fix in fixes { self.tell(fix) }
+        if !fixes.isEmpty { self.sink?.readingDone() }
+    }
+
+    private func tell(_ report: GpsdParser.Report) {
+        let now = Timestamp(microseconds: Clock.boottime.now())
+        guard let position = Position(latitude: report.latitude, longitude: report.longitude),
+            let time = self.clock.time(of: report.time, wallClock: Clock.wallClock(), now: now)
+        else { return }
+        let fix = LocationFix(
+            time: time.microseconds, position: position, speed: report.speed, course: report.course,
+            accuracy: report.accuracy)
+        guard let row = self.track.row(for: fix) else { return }
+        self.sink?.reading(at: time, row.span)
+    }
+}
+
+/// Takes gpsd's lines apart with libgps.
+@safe
+final class GpsdParser {
+    struct Report: Equatable {
+        /// µs since 1970, as far as it is told.
+        var time: Int64?
+        var latitude: Double
+        var longitude: Double
+        var speed: Double?
+        var course: Double?
+        var accuracy: Double?
+    }
+
+    private let data: UnsafeMutablePointer<gps_data_t>
+
+    init() {
+        // SAFETY: a new block of the type, which belongs to this object alone.
+        guard let data = unsafe CGps_new() else { fatalError("no memory") }
+        unsafe self.data = data
+    }
+
+    deinit { unsafe CGps_free(self.data) }
+
+    /// The place that a line tells of; `nil` for any other.
+    func read(_ line: borrowing [UInt8]) -> Report? {
+        guard !line.contains(0) else { return nil }
+        var text = line.map { CChar(bitPattern: $0) } + [0]
+        var fix = CGps_fix()
+        // SAFETY: the text ends in NUL and is ours to change; both structs live for the call.
+        guard unsafe CGps_read(self.data, &text, &fix) != 0 else { return nil }
+        guard fix.latitude.isFinite, fix.longitude.isFinite else { return nil }
+        func told(_ value: Double) -> Double? { value.isFinite ? value : nil }
+        return Report(
+            time: fix.time == 0 ? nil : fix.time, latitude: fix.latitude, longitude: fix.longitude,
+            speed: told(fix.speed), course: told(fix.course), accuracy: told(fix.accuracy))
+    }
+}
+
+extension DeviceSource {
+    /// The sensor `location`, told by a gpsd.
+    package static func gpsd(
+        at address: GpsdAddress, on loop: EventLoop, remark: @escaping (_ message: String) -> Void
+    ) -> DeviceSource {
+        let source = DeviceSource(SensorDescription.location, .location, on: loop, remark: remark)
+        source.attach(GpsdSensor(address, on: loop), driver: "gpsd", placement: "", source: "gpsd:\(address)")
+        return source
+    }
+}

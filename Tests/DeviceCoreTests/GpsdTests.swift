@@ -1,0 +1,60 @@
+import DeviceCore
+import Motion
+import Testing
+
+/// What is decided about a gpsd, without one.
+@Suite struct GpsdTests {
+    @Test(arguments: [
+        ("", "127.0.0.1:2947"), ("localhost", "127.0.0.1:2947"), (":3000", "127.0.0.1:3000"),
+        ("192.168.1.20", "192.168.1.20:2947"), ("192.168.1.20:99", "192.168.1.20:99"), ("::1", "[::1]:2947"),
+        ("[::1]", "[::1]:2947"), ("[fe80::2]:7", "[fe80::2]:7"),
+    ])
+    func anAddressIsInNumbers(_ text: String, _ address: String) {
+        #expect(GpsdAddress(text)?.description == address)
+    }
+
+    @Test(arguments: [
+        "example.org", "1.2.3.4:", "1.2.3.4:0", "1.2.3.4:65536", "1.2.3.4:+7", "[::1", "[]", "[::1]7", "a b",
+    ])
+    func whatIsNoneIsRefused(_ text: String) {
+        #expect(GpsdAddress(text) == nil)
+    }
+
+    @Test func linesAreCutHoweverTheyCome() {
+        let text = Array("one\r\n\ntwo\nthr".utf8)
+        for size in 1...text.count {
+            var splitter = LineSplitter(longest: 4)
+            var lines: [String] = []
+            for start in stride(from: 0, to: text.count, by: size) {
+                let piece = text.span.extracting(start..<min(text.count, start + size))
+                let isGood = splitter.take(piece) { lines.append(String(decoding: $0, as: UTF8.self)) }
+                #expect(isGood)
+            }
+            #expect(lines == ["one", "", "two"])
+        }
+        var splitter = LineSplitter(longest: 4)
+        var lines: [String] = []
+        func take(_ text: String) -> Bool {
+            splitter.take(Array(text.utf8).span) { lines.append(String(decoding: $0, as: UTF8.self)) }
+        }
+        let isGood = take("one\r\n\ntwo\nthr") && take("e\n")
+        #expect(isGood && lines == ["one", "", "two", "thre"])
+        let isTooLong = !take("12345")
+        #expect(isTooLong)
+    }
+
+    @Test func fixesGoOntoTheClockOfSamples() {
+        var clock = FixClock()
+        let now = Timestamp(microseconds: 50_000_000)
+        #expect(
+            clock.time(of: 1_700_000_000_000_000, wallClock: 1_700_000_000_250_000, now: now) == now
+                - .milliseconds(250))
+        // Told again by another sentence.
+        #expect(clock.time(of: 1_700_000_000_000_000, wallClock: 1_700_000_000_300_000, now: now) == nil)
+        // From a log, from the future, without a time, and absurd.
+        #expect(clock.time(of: 1_000_000_000_000_000, wallClock: 1_700_000_001_000_000, now: now) == now)
+        #expect(clock.time(of: 1_700_000_002_000_000, wallClock: 1_700_000_001_000_000, now: now) == now)
+        #expect(clock.time(of: nil, wallClock: 0, now: now) == now)
+        #expect(clock.time(of: .min, wallClock: .max, now: now) == now)
+    }
+}
