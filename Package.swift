@@ -138,6 +138,9 @@ let package = Package(
         .executableTarget(
             name: "example-careful", dependencies: ["JostleClient"], path: "docs/examples/swift/careful",
             swiftSettings: strict),
+        .executableTarget(
+            name: "example-woken", dependencies: ["JostleClient"], path: "docs/examples/swift/woken",
+            swiftSettings: strict),
 
         // What tests and the benchmark run on, and what the benchmark compares with.
         helper("jostle-baseline", ["CDBus"]),

@@ -20,6 +20,10 @@ extension Arbiter {
         self.apps[Int(app.index)] = entry
         self.lives[app] = AppLife(at: self.arrivalTime)
         if let state = entrance.told { self.lives.tell(app, state) }
+        // Who comes because it was launched has that to do.
+        if let answerBy = self.launches.answerBy(id) {
+            self.live(app, into: &actions) { $0.launch(until: answerBy, at: $2, $1) }
+        }
         self.place(app, .came, into: &actions)
     }
 
@@ -56,6 +60,7 @@ extension Arbiter {
         for effect in effects where !effect.isOwnDoing { actions.append(.life(app, effect)) }
         self.lives.forget(app)
         self.endSessions(of: app, except: [], into: &actions)
+        self.noteForLaunches(entry.id, from: entry.facts.state, to: .dead)
         self.apps[Int(app.index)]?.facts.state = .dead
         self.withdraw(app, isGone: true, into: &actions)
         for index in self.detectors.indices where self.detectors[index]?.app == app {

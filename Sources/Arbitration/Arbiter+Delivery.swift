@@ -12,8 +12,13 @@ extension Arbiter {
         let reason: Reason
         if entry.facts.state.canReceive {
             (route, reason) = (.live, .sent)
-        } else if terms.kind == .wake {
+        } else if terms.kind == .wake, !entry.id.isAnonymous {
             (route, reason) = (.wake, .woken)
+            let ends = self.arrivalTime + terms.lifespan
+            self.launches.add(
+                LaunchRequest(
+                    entry.id, .motion(held.detector.kind), strength: held.rule.strength,
+                    ends: answerBy.map { min($0, ends) } ?? ends))
         } else {
             (route, reason) = (.store, .stored)
         }

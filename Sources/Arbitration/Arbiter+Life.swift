@@ -146,6 +146,7 @@ extension Arbiter {
         self.apps[index]?.facts.activities = life.modes
         self.apps[index]?.facts.hasAssertion = life.hasAssertion
         let old = entry.facts.state
+        self.noteForLaunches(entry.id, from: old, to: life.appState)
         if life.appState == .foreground, old != .foreground { self.apps[index]?.facts.lastUsed = self.arrivalTime }
         for effect in effects where !effect.isOwnDoing { actions.append(.life(app, effect)) }
         self.endSessions(of: app, except: life.activities, into: &actions)

@@ -53,7 +53,7 @@ extension Arbiter {
             case .verdict(let verdict) where verdict.app == app: return .verdict(verdict)
             case .repeated(app, _, let epoch, let reason): counted = .counted(epoch: epoch, reason)
             case .deliver(let delivery) where delivery.app == app: offered = delivery.epoch
-            case .verdict, .repeated, .deliver, .life, .assertion, .activity, .session: break
+            case .verdict, .repeated, .deliver, .life, .assertion, .activity, .session, .launch: break
             }
         }
         actions.removeAll()

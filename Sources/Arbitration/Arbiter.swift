@@ -23,6 +23,7 @@ package struct Arbiter: Sendable {
     var apps: [AppEntry?] = []
     var lives = Lives()
     package internal(set) var sessions = Sessions()
+    package internal(set) var launches = Launches()
     var detectors: [DetectorEntry?] = []
     /// By the index of the group in the policy.
     var groups: [GroupState]
@@ -67,6 +68,7 @@ package struct Arbiter: Sendable {
         for index in self.chains.indices {
             earliest = min(earliest ?? self.chains[index].answerBy, self.chains[index].answerBy)
         }
+        if let deadline = self.launches.nextDeadline { earliest = min(earliest ?? deadline, deadline) }
         return earliest
     }
 

@@ -16,6 +16,8 @@ package enum ArbiterAction: Sendable {
     case activity(AppHandle, BackgroundMode, LifeRefusal?)
     /// A session stands otherwise now.
     case session(SessionEffect)
+    /// An app is launched, or was.
+    case launch(LaunchEffect)
 }
 
 /// An event on its way to an app.

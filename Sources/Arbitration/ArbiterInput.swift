@@ -45,6 +45,10 @@ package enum ArbiterInput: Sendable {
     case rewind(Timestamp)
     /// An app answers an event. An epoch that it does not own, or not any more, changes nothing.
     case answer(AppHandle, epoch: UInt64, Answer)
+    /// Something is due to an app that it is to be launched for. What hits lead to is known without this.
+    case launch(LaunchRequest)
+    /// There is word on a launch, by its number.
+    case launched(AppID, UInt64, LaunchResult)
     /// Another policy is in force.
     case policy(Policy)
 }
@@ -82,7 +86,10 @@ extension Arbiter {
         case .motion(let time): self.runMotion(to: time, lastTrue, into: &actions)
         case .rewind(let time): self.rewind(to: time, into: &actions)
         case .answer(let app, let epoch, let answer): self.answer(app, epoch, answer, into: &actions)
+        case .launch(let request): self.launches.add(request)
+        case .launched(let app, let number, let result): self.launched(app, number, result, into: &actions)
         case .policy(let policy): self.swap(policy, into: &actions)
         }
+        self.runLaunches(into: &actions)
     }
 }

@@ -225,6 +225,7 @@ package struct Explanation: Equatable, Sendable {
         case .expired: return "given up because it grew too old before the app had it"
         case .removed: return "given up because what it was for is gone"
         case .acknowledged: return "sent, and acknowledged"
+        case .launchFailed: return "given up because the app could not be started or resumed for it"
         default: return ""
         }
     }
@@ -245,6 +246,7 @@ package struct Explanation: Equatable, Sendable {
         case .queueFull: return ["it had read or acknowledged earlier events"]
         case .expired: return ["it had read or acknowledged it sooner"]
         case .removed: return ["its detector had stayed"]
+        case .launchFailed: return ["it had come up and answered in time"]
         case .interrupted, .delayed:
             return ["\(verdict.mixing?.meeting.map { Self.shown($0.other) } ?? "the other") had ended its session"]
         case .rejected:

@@ -93,6 +93,8 @@ package struct DetectorFacts: Equatable, Sendable {
     package var name: String
     /// Empty for a detector with a condition of its own.
     package var preset: String
+    /// What it listens to.
+    package var sensor: String
     /// The constant its quantity must pass; `nil` when there is not one.
     package var threshold: Double?
     /// What its intensity measures.
@@ -105,15 +107,24 @@ package struct DetectorFacts: Equatable, Sendable {
     package var isAvailable: Bool
 
     package init(
-        name: String, preset: String = "", threshold: Double? = nil, dimension: Dimension = .acceleration,
+        name: String, preset: String = "", sensor: String = SensorDescription.accelerometer,
+        threshold: Double? = nil, dimension: Dimension = .acceleration,
         rest: TimeSpan = .seconds(1), startsResting: Bool = false, isAvailable: Bool = true
     ) {
         self.name = name
         self.preset = preset
+        self.sensor = sensor
         self.threshold = threshold
         self.dimension = dimension
         self.rest = rest
         self.startsResting = startsResting
         self.isAvailable = isAvailable
+    }
+
+    /// What kind of motion it finds, in one word: the first part of its preset's name, or the sensor that is not the usual one.
+    package var kind: String {
+        let name = self.preset.hasPrefix("system.") ? self.preset.dropFirst("system.".count) : self.preset[...]
+        if let first = name.split(separator: ".").first { return String(first) }
+        return self.sensor == SensorDescription.accelerometer ? "motion" : self.sensor
     }
 }

@@ -73,17 +73,22 @@ package struct Policy: Sendable {
         self.generalRules = general
     }
 
-    /// Who may say which app is in the foreground.
-    package enum Reporters: Equatable, Sendable {
-        /// Policy names nobody, so the user decides.
+    /// Who may do something that concerns other apps.
+    package enum Entitled: Equatable, Sendable {
+        /// Policy names nobody.
         case nobodyNamed
         case named([AppID])
         case everybody
     }
 
-    package var reporters: Reporters {
-        if self.everyApp.mayReportForeground { return .everybody }
-        let named = self.apps.filter { $0.value.mayReportForeground }.keys.sorted()
+    /// Who may say which app is in the foreground. If policy names nobody, the user decides.
+    package var reporters: Entitled { self.those(who: \.mayReportForeground) }
+    /// Who may have other apps launched.
+    package var pushers: Entitled { self.those(who: \.mayPush) }
+
+    private func those(who may: KeyPath<AppSettings, Bool>) -> Entitled {
+        if self.everyApp[keyPath: may] { return .everybody }
+        let named = self.apps.filter { $0.value[keyPath: may] }.keys.sorted()
         return named.isEmpty ? .nobodyNamed : .named(named)
     }
 

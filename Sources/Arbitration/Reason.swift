@@ -60,6 +60,8 @@ package enum Reason: UInt8, Word {
     case removed
     /// The app said that it has it.
     case acknowledged
+    /// The app could not be started or resumed for it.
+    case launchFailed
 
     package enum Stage: UInt8, Comparable, Sendable, CaseIterable {
         case identity, alive, rule, limits, group, delivery
@@ -86,7 +88,8 @@ package enum Reason: UInt8, Word {
         case .quota, .wakeQuota, .appCooldown, .groupCooldown: .limits
         case .outranked, .late, .consumed, .budget, .gone, .interrupted, .ducked, .delayed, .rejected, .silenced:
             .group
-        case .sent, .woken, .stored, .taken, .passed, .silent, .left, .queueFull, .expired, .removed, .acknowledged:
+        case .sent, .woken, .stored, .taken, .passed, .silent, .left, .queueFull, .expired, .removed, .acknowledged,
+            .launchFailed:
             .delivery
         }
     }
@@ -124,13 +127,14 @@ package enum Reason: UInt8, Word {
         case .expired: "S5.expired"
         case .removed: "S5.removed"
         case .acknowledged: "S5.acknowledged"
+        case .launchFailed: "S5.launch-failed"
         }
     }
 
     /// Whether it is the word on an event that was kept, after the verdict.
     package var isEnd: Bool {
         switch self {
-        case .queueFull, .expired, .removed, .acknowledged: true
+        case .queueFull, .expired, .removed, .acknowledged, .launchFailed: true
         case .mismatch, .suspended, .dead, .denied, .noRule, .quota, .wakeQuota, .appCooldown, .groupCooldown,
             .outranked, .late, .consumed, .budget, .gone, .interrupted, .ducked, .delayed, .rejected, .silenced, .sent,
             .woken, .stored, .taken, .passed, .silent, .left:
@@ -143,6 +147,6 @@ package enum Reason: UInt8, Word {
 
     /// Whether an event went out to the app or is kept for it.
     package var isDelivered: Bool {
-        self.stage == .delivery && self != .queueFull && self != .expired && self != .removed
+        self.stage == .delivery && self != .queueFull && self != .expired && self != .removed && self != .launchFailed
     }
 }

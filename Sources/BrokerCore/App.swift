@@ -35,6 +35,8 @@ package struct App {
     package internal(set) var registered: Timestamp
     /// What is due to it.
     package internal(set) var queue: EventQueue
+    /// How its launches went.
+    package internal(set) var launches = LaunchRecord()
     /// Its queue is among those that are looked after.
     var isBusy = false
     /// By the number of the reason; empty before the first.
@@ -124,7 +126,8 @@ extension CompiledDetector {
     /// What rules and rankings see of it.
     func facts(isAvailable: Bool) -> DetectorFacts {
         DetectorFacts(
-            name: self.name, preset: self.preset ?? "", threshold: self.threshold, dimension: self.dimension,
+            name: self.name, preset: self.preset ?? "", sensor: self.sensor, threshold: self.threshold,
+            dimension: self.dimension,
             // A native function says `none` and rests by itself. Taken for none, a group waits a little longer for it
             // than it need, which is allowed; the other way round it could miss it.
             rest: self.restMode == .none ? .zero : self.rest, startsResting: self.startsResting,

@@ -133,7 +133,7 @@ extension BrokerCore {
         case .detector, .policy: self.audiences = nil
         case .app, .back, .away, .told, .foreground, .sleep, .beginAssertion, .endAssertion, .beginActivity,
             .endActivity, .leave,
-            .task, .removeDetector, .available, .device, .hits, .motion, .rewind, .answer:
+            .task, .removeDetector, .available, .device, .hits, .motion, .rewind, .answer, .launch, .launched:
             break
         }
         // Lent for the call: while these are held, the streams do not change.
@@ -173,7 +173,11 @@ extension BrokerCore {
 
     /// Turns what the arbiter decided into actions, and counts it.
     mutating func perform(_ actions: inout [BrokerAction]) {
-        for decision in self.decisions {
+        // What is performed may lead to more.
+        var index = 0
+        while index < self.decisions.count {
+            let decision = self.decisions[index]
+            index += 1
             switch decision {
             case .deliver(let delivery): self.deliver(delivery, &actions)
             case .verdict(let verdict): self.keep(verdict, &actions)
@@ -186,6 +190,7 @@ extension BrokerCore {
                     if change.to == .foreground { self.opened(ClientID(app.index), &actions) }
                 }
             case .session(let effect): actions.append(.session(ClientID(effect.key.app.index), effect))
+            case .launch(let effect): self.follow(effect, &actions)
             case .assertion, .activity: break
             }
         }

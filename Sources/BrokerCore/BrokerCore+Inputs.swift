@@ -68,6 +68,12 @@ extension BrokerCore {
                 self.end(id, of: client, at: arrival, &actions)
             case .task(let input):
                 try self.task(input, at: arrival, &actions)
+            case .answered(let launch, let answer):
+                self.answered(launch, answer, at: arrival, &actions)
+            case .failed(let launch, let failure):
+                self.failed(launch, failure, at: arrival, &actions)
+            case .push(let app):
+                try self.push(app, at: arrival, &actions)
             case .tick:
                 self.tick(at: arrival, &actions)
             case .sent(let client, let event): self.sent(client, event)

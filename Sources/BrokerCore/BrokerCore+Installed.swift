@@ -107,6 +107,7 @@ extension BrokerCore {
         // They were at work before; what is too much now is not there until the app is.
         _ = try? self.add(
             installed.values.sorted { $0.name < $1.name }, to: client, isOwn: false, at: arrival, &actions)
+        self.launchForQueue(index, at: arrival)
         self.perform(&actions)
         self.steer(&actions)
     }

@@ -72,7 +72,7 @@ extension BrokerCore {
             switch decision {
             // Only the input at hand is answered.
             case .assertion(_, _, let answer, _), .activity(_, _, let answer): refusal = answer
-            case .deliver, .verdict, .repeated, .life, .session: break
+            case .deliver, .verdict, .repeated, .life, .session, .launch: break
             }
         }
         self.perform(&actions)
@@ -92,7 +92,8 @@ extension BrokerCore {
     package func facts(_ client: ClientID) -> AppFacts? { self.arbiter.facts(of: client.handle) }
     package func life(_ client: ClientID) -> AppLife? { self.arbiter.life(of: client.handle) }
     package func settings(_ client: ClientID) -> AppSettings? { self.arbiter.settings(of: client.handle) }
-    package var reporters: Policy.Reporters { self.arbiter.policy.reporters }
+    package var reporters: Policy.Entitled { self.arbiter.policy.reporters }
+    package var pushers: Policy.Entitled { self.arbiter.policy.pushers }
     package var foreground: ForegroundReport { self.arbiter.foreground }
     package var isLocked: Bool { self.arbiter.device.isLocked }
     package var isAsleep: Bool { self.arbiter.isAsleep }

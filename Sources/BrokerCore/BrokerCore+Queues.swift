@@ -135,6 +135,9 @@ extension BrokerCore {
                 self.tellAbsent(index, &actions)
             }
         }
+        for index in self.apps.indices { self.launchForQueue(index, at: arrival) }
+        for app in self.absent { self.launchForAbsent(app, at: arrival) }
+        self.perform(&actions)
         self.pumpQueues(at: arrival, &actions)
     }
 
@@ -206,6 +209,7 @@ extension BrokerCore {
         let now = self.arbiter.arrivalTime
         self.apps[index]?.queue.setReachable(change.to.canReceive, at: now, &self.queueActions)
         self.settleQueue(index, &actions)
+        if !change.to.canReceive { self.launchForQueue(index, at: now) }
     }
 
     // MARK: Queues at work
@@ -285,7 +289,7 @@ extension BrokerCore {
         }
     }
 
-    private mutating func tellAbsent(_ index: Int, _ actions: inout [BrokerAction]) {
+    mutating func tellAbsent(_ index: Int, _ actions: inout [BrokerAction]) {
         let app = self.absent[index]
         for action in self.queueActions { self.tell(action, of: app.id, app.user, &actions) }
         self.queueActions.removeAll(keepingCapacity: true)

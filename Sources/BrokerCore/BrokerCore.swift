@@ -137,6 +137,10 @@ package struct BrokerCore {
         self.busy.removeAll { $0 == Int(client.index) }
         self.apps[Int(client.index)] = nil
         self.appCount -= 1
+        if let kept = self.absent.last(where: { $0.id == app.id && $0.user == app.user }) {
+            self.launchForAbsent(kept, at: arrival)
+            self.perform(&actions)
+        }
         self.steer(&actions)
     }
 

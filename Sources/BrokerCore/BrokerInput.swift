@@ -56,6 +56,11 @@ package enum BrokerInput: Sendable {
     case endActivity(ClientID, ActivityID)
     /// Something happened to background work.
     case task(TaskInput)
+    /// An app answered to a launch, or could not be launched.
+    case answered(Launch, Answer)
+    case failed(Launch, LaunchFailure)
+    /// Somebody who may wants an app launched.
+    case push(AppID)
     /// Time passed without anything else happening.
     case tick
     /// An event went out.
@@ -94,6 +99,12 @@ package enum BrokerAction: Equatable, Sendable {
     case ended(AppID, Event, EventEnd)
     /// Keep why an app got an event or did not.
     case keep(VerdictRecord)
+    /// Call an app, which starts it if need be, and hand it these events. `missing`: how many before them it does not get.
+    case launch(Launch, [Event], missing: UInt64)
+    /// A launch is over.
+    case launchEnded(Launch, LaunchResult)
+    /// Nobody is launched for this any more: the last try failed, or its turn never came.
+    case launchGivenUp(LaunchRequest, LaunchFailure?)
 }
 
 /// Why the broker did not do what a client asked. Nothing of the request was done.
@@ -106,8 +117,10 @@ package enum Refusal: Swift.Error, Equatable, Sendable {
     case duplicateDetector(String)
     /// Nobody may silence motion for longer.
     case muteTooLong(limit: TimeSpan)
-    /// An assertion or activity may not be begun.
+    /// An assertion or activity may not be begun, or nobody launched.
     case life(LifeRefusal)
     /// A task is not taken, or not run.
     case task(TaskRefusal)
+    /// There is no such app, on the bus or not.
+    case unknownApp(AppID)
 }

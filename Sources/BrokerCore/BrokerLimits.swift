@@ -38,6 +38,9 @@ package struct BrokerLimits: Equatable, Sendable {
     /// The longest time ahead for which an app is told that an assertion ends.
     package var warning = TimeSpan.seconds(3_600)
 
+    /// Calls that wait until one app is launched.
+    package var pushesPerApp: Int = 16
+
     package init() {}
 
     /// Names as the bus shows them.
@@ -62,6 +65,7 @@ package struct BrokerLimits: Equatable, Sendable {
             "answer-rows": UInt64(self.answerRows),
             "held-per-app": UInt64(self.heldPerApp),
             "assertion-name-bytes": UInt64(self.assertionNameBytes),
+            "pushes-per-app": UInt64(self.pushesPerApp),
             "warning": UInt64(self.warning.microseconds),
             "tasks": UInt64(Tasks.mostPending),
             "refresh-tasks": UInt64(TaskKind.refresh.mostPending),

@@ -146,8 +146,8 @@ extension EventQueue {
 
     /// What was sent and not acknowledged is to be sent again, before everything else.
     private mutating func requeue() {
-        for kept in self.unacknowledged { self.waiting.insert(kept) }
-        self.unacknowledged = []
+        for kept in self.unacknowledged where !kept.isCalled { self.waiting.insert(kept) }
+        self.unacknowledged.removeAll { !$0.isCalled }
     }
 
     // MARK: Policy and the disk

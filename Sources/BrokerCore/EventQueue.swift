@@ -42,6 +42,8 @@ package struct EventQueue: Sendable {
     var isReachable = true
     /// The app does not read: what is to be sent now would only be handed back.
     package internal(set) var isHeld = false
+    /// The app could not be launched, the last time that was tried.
+    var hasLaunchFailed = false
     /// What the app is to be told once it was sent all that was kept.
     var catchingUp: CaughtUp?
     /// Not later than the first time at which something happens without an input.
@@ -135,7 +137,7 @@ package struct EventQueue: Sendable {
     ) -> Bool {
         guard self.bytes + size > self.limit else { return true }
         // Looked for only when there may be some: a full queue comes by here with every event.
-        if let deadline = self.deadline, deadline <= now { self.end(.expired, &actions) { $0.event.ends <= now } }
+        if let deadline = self.deadline, deadline <= now { self.expire(at: now, &actions) }
         guard self.unacknowledged.reduce(size, { $0 + $1.event.bytes }) <= self.limit else { return false }
         while self.bytes + size > self.limit {
             guard let next = self.waiting.first, next.event.sequence < sequence,
@@ -216,7 +218,7 @@ package struct EventQueue: Sendable {
 
     /// Ends what is too old, sends again what was not acknowledged in time, and finds out what comes next.
     private mutating func runDeadlines(at now: Timestamp, _ actions: inout [QueueAction]) {
-        self.end(.expired, &actions) { $0.event.ends <= now }
+        self.expire(at: now, &actions)
         if self.isOpen {
             for index in self.unacknowledged.indices where self.unacknowledged[index].due <= now {
                 self.unacknowledged[index].event.isRedelivered = true
@@ -227,7 +229,17 @@ package struct EventQueue: Sendable {
         }
         self.deadline = nil
         for kept in self.waiting.all { self.expect(kept.event.ends) }
-        for kept in self.unacknowledged { self.expect(self.isOpen ? min(kept.due, kept.event.ends) : kept.event.ends) }
+        for kept in self.unacknowledged where !kept.isCalled {
+            self.expect(self.isOpen ? min(kept.due, kept.event.ends) : kept.event.ends)
+        }
+    }
+
+    /// Ends what is too old; if the app could not be launched for it, because of that.
+    private mutating func expire(at now: Timestamp, _ actions: inout [QueueAction]) {
+        if self.hasLaunchFailed {
+            self.end(.launchFailed, &actions) { $0.isLaunching && !$0.isCalled && $0.event.ends <= now }
+        }
+        self.end(.expired, &actions) { !$0.isCalled && $0.event.ends <= now }
     }
 
     // MARK: Ends
@@ -248,7 +260,7 @@ package struct EventQueue: Sendable {
         switch end {
         case .acknowledged, .removed: break
         case .dropped: self.dropped &+= 1
-        case .expired: self.expired &+= 1
+        case .expired, .launchFailed: self.expired &+= 1
         }
         if kept.attempts > 0 {
             self.remember(kept.event)

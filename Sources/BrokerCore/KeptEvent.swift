@@ -11,6 +11,8 @@ package enum EventEnd: Equatable, Sendable, CaseIterable {
     case expired
     /// What it was for is gone: its detector, its app, or its turn.
     case removed
+    /// The app could not be launched for it.
+    case launchFailed
 
     package var reason: Reason {
         switch self {
@@ -18,6 +20,7 @@ package enum EventEnd: Equatable, Sendable, CaseIterable {
         case .dropped: .queueFull
         case .expired: .expired
         case .removed: .removed
+        case .launchFailed: .launchFailed
         }
     }
 }
@@ -27,6 +30,8 @@ struct KeptEvent: Sendable {
     var event: Event
     /// How often it was sent.
     var attempts = 0
+    /// It was handed over in a call that has no answer yet: it is neither sent meanwhile nor too old.
+    var isCalled = false
     /// When it is sent again, should nobody acknowledge it.
     var due = Timestamp(microseconds: .max)
 
@@ -34,6 +39,8 @@ struct KeptEvent: Sendable {
         self.event = event
     }
 
+    /// Whether its app is to be launched for it.
+    var isLaunching: Bool { self.event.terms.kind == .wake }
     var isDurable: Bool { self.event.terms.durability == .persistent }
 
     /// How long after the latest sending it is sent again: each time twice as long.
@@ -111,6 +118,11 @@ struct LostNumbers: Sendable {
         } else {
             self.runs.insert(gap, at: index)
         }
+    }
+
+    /// How many lie before a number.
+    func count(before sequence: UInt64) -> UInt64 {
+        self.runs.lazy.filter { $0.last < sequence }.reduce(0) { $0 &+ ($1.last &- $1.first &+ 1) }
     }
 
     /// Takes out the first run, if it lies before a number.

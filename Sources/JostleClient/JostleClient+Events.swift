@@ -9,6 +9,7 @@ extension JostleClient {
         case event(MotionEvent)
         case gap(EventGap)
         case caughtUp(UInt64)
+        case launch(Launch, MethodCall)
     }
 
     /// As many answers of ours are remembered as the broker sends events without having had one.
@@ -28,8 +29,12 @@ extension JostleClient {
         if self.current?.name == event.name { self.current = nil }
         guard let target = try? self.target() else { return }
         self.connection.tell(target, "Ack", event.sequence, event.epoch, answer)
+        self.remember(event.name)
+    }
+
+    func remember(_ name: MotionEvent.Name) {
         if self.answered.count == Self.mostAnswered { self.answered.removeFirst() }
-        self.answered.append(event.name)
+        self.answered.append(name)
     }
 
     // MARK: Arrivals
@@ -42,16 +47,7 @@ extension JostleClient {
 
     func receivedEvent(_ message: borrowing Message) {
         guard self.isOurs(message), let body = EventCodec.read(message) else { return self.forgeries &+= 1 }
-        self.arrived(
-            .event(
-                MotionEvent(
-                    sequence: body.sequence, epoch: body.epoch, time: body.time.wire, detector: body.detector,
-                    peak: body.peak, isSimulated: body.isSimulated, isClipped: body.isClipped,
-                    wantsAck: body.wantsAck, answerBy: body.answerBy?.wire, isRedelivered: body.isRedelivered,
-                    isPersistent: body.isPersistent, transition: body.note.transition,
-                    distance: body.note.distance(body.peak), filter: body.note.filter,
-                    stay: body.note.stay(body.peak).map { (Timestamp.zero + $0).wire },
-                    received: UInt64(max(0, Clock.boottime.now())))))
+        self.arrived(.event(MotionEvent(body)))
     }
 
     func receivedGap(_ message: borrowing Message) {
@@ -83,7 +79,7 @@ extension JostleClient {
         self.onExpiring(name, .microseconds(Int64(clamping: remaining)))
     }
 
-    private func arrived(_ arrival: Arrival) {
+    func arrived(_ arrival: Arrival) {
         if self.isCalling || !self.early.isEmpty {
             self.early.append(arrival)
         } else {
@@ -96,6 +92,7 @@ extension JostleClient {
         case .event(let event): self.handle(event)
         case .gap(let gap): self.onGap(gap)
         case .caughtUp(let last): self.onCaughtUp(last)
+        case .launch(let launch, let call): self.handle(launch, call)
         }
     }
 
@@ -122,5 +119,18 @@ extension JostleClient {
         let arrivals = self.early
         self.early = []
         for arrival in arrivals { self.handle(arrival) }
+    }
+}
+
+extension MotionEvent {
+    /// What the broker said, heard now.
+    init(_ body: EventCodec.Body) {
+        self.init(
+            sequence: body.sequence, epoch: body.epoch, time: body.time.wire, detector: body.detector, peak: body.peak,
+            isSimulated: body.isSimulated, isClipped: body.isClipped, wantsAck: body.wantsAck,
+            answerBy: body.answerBy?.wire, isRedelivered: body.isRedelivered, isPersistent: body.isPersistent,
+            transition: body.note.transition, distance: body.note.distance(body.peak), filter: body.note.filter,
+            stay: body.note.stay(body.peak).map { (Timestamp.zero + $0).wire },
+            received: UInt64(max(0, Clock.boottime.now())))
     }
 }

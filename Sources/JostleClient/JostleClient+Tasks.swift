@@ -142,7 +142,20 @@ extension JostleClient {
                     var attempt: UInt32 = 1
                     if case .uint32(let number) = options["attempt"] { attempt = number }
                     client.begunTasks.append(RunningTask(identifier: identifier, attempt: attempt, deadline: deadline))
-                }
+                },
+                Method(later: "Deliver", in: ["reason", "events", "options"], out: ["answer"], as: String.self) {
+                    (
+                        receiver: Receiver, call: MethodCall, reason: String, events: [EventCodec.Wire],
+                        options: [String: Value]
+                    ) throws(BusError) in
+                    let bodies = events.compactMap { EventCodec.body($0) }
+                    guard bodies.count == events.count else {
+                        throw .invalidArguments("Deliver: an event has no time")
+                    }
+                    let missing = LaunchOptions.missing(in: options)
+                    receiver.client?.arrived(
+                        .launch(Launch(reason: reason, events: bodies.map { MotionEvent($0) }, missing: missing), call))
+                },
             ])
     }
 }

@@ -45,6 +45,11 @@ public final class JostleClient {
     ///
     /// A handler makes no calls of the client's: have it `stop`, and go on after `run`.
     public var onExpiring: (_ assertion: String, _ remaining: Duration) -> Void = { _, _ in }
+    /// Called when the broker started or resumed us for something; while it is set, we can be. The broker is answered when
+    /// it returns, and the events are acknowledged with that.
+    ///
+    /// A handler makes no calls of the client's: have it `stop`, and go on after `run`.
+    public var onLaunch: ((Launch) -> Void)?
     /// Called when one of our sessions stands otherwise beside those of other apps.
     public var onSession: (SessionChange) -> Void = { _ in }
     /// Called when the broker came back and does not take our detectors any more.
@@ -125,6 +130,9 @@ public final class JostleClient {
 
     /// Connects to the bus and registers with the broker, which the bus starts if it can.
     public func connect() throws(JostleError) {
+        // What we are launched for comes as soon as we have our name, and waits until we are registered.
+        self.isCalling = true
+        defer { self.callEnded() }
         do throws(BusError) {
             // The broker would say the same, but the bus is asked for the name first, and each bus has its own words.
             guard self.app.isEmpty || (!self.app.hasPrefix(":") && BusNames.isValid(self.app)) else {

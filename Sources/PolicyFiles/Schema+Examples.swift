@@ -15,7 +15,8 @@ extension Schema {
         "App": [
             "Grants": "audio location", "Quota": "30/1min burst 5", "Cooldown": "500ms", "QueueBytes": "64KiB",
             "Grace": "5s", "AssertionBudget": "175s", "AssertionsPerHour": "4", "Renewal": "yes", "WakeQuota": "6/1h",
-            "MayReportForeground": "yes", "RefreshInterval": "1h", "RefreshTime": "20s", "ProcessingTime": "10min",
+            "WakeTimeout": "5s", "MayPush": "yes", "MayReportForeground": "yes", "RefreshInterval": "1h",
+            "RefreshTime": "20s", "ProcessingTime": "10min",
             "TaskWindow": "5min", "Discretion": "24h",
             "FastestRate": "400Hz",
         ],

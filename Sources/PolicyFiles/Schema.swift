@@ -199,6 +199,16 @@ enum Schema {
             (target, words) throws(ValueProblem) in
             target.wakeQuota = try Values.quota(words)
         },
+        Key(
+            "WakeTimeout", .time, "10s", "How long it may take to come up and to answer when it is launched.",
+            isForUsers: true
+        ) { (target, words) throws(ValueProblem) in
+            target.wakeTimeout = try Values.span(words, .milliseconds(100) ... .seconds(120))
+        },
+        Key("MayPush", .flag, "no", "Whether it may have other apps launched that are granted push.") {
+            (target, words) throws(ValueProblem) in
+            target.mayPush = try Values.flag(words)
+        },
         Key("MayReportForeground", .flag, "no", "Whether it may say which app is in the foreground.") {
             (target, words) throws(ValueProblem) in
             target.mayReportForeground = try Values.flag(words)
@@ -246,6 +256,7 @@ enum Schema {
         switch key {
         case "Quota": settings.quota = smaller(settings.quota, own.quota)
         case "WakeQuota": settings.wakeQuota = smaller(settings.wakeQuota, own.wakeQuota)
+        case "WakeTimeout": settings.wakeTimeout = min(settings.wakeTimeout, own.wakeTimeout)
         case "Cooldown": settings.cooldown = max(settings.cooldown, own.cooldown)
         case "QueueBytes": settings.queueBytes = min(settings.queueBytes, own.queueBytes)
         case "RefreshInterval": settings.refreshInterval = max(settings.refreshInterval, own.refreshInterval)

@@ -116,9 +116,13 @@ package enum EventCodec {
 
     /// The event of a message, or `nil` when it is not what it should be.
     package static func read(_ message: borrowing Message) -> Body? {
-        guard message.hasSignature(self.signature),
-            let body: Wire = try? message.read(Wire.self), let time = Timestamp(wire: body.fields.2)
-        else { return nil }
+        guard message.hasSignature(self.signature), let body: Wire = try? message.read(Wire.self) else { return nil }
+        return self.body(body)
+    }
+
+    /// The event that a structure says; `nil` when its time is none.
+    package static func body(_ body: Wire) -> Body? {
+        guard let time = Timestamp(wire: body.fields.2) else { return nil }
         let details = body.fields.5
         let generation: UInt64 = if case .uint64(let count) = details[Key.generation] { count } else { 0 }
         var event = Body(

@@ -18,10 +18,9 @@ package enum InterfaceName {
 package enum Path {
     package static var sensors: ObjectPath { ObjectPath(literal: "/org/jostle/Sensors1") }
     package static var broker: ObjectPath { ObjectPath(literal: "/org/jostle/Broker1") }
-    package static var apps: ObjectPath { ObjectPath(literal: "/org/jostle/Broker1/apps") }
-
-    /// Where apps take calls of the broker.
+    /// Where an app is called that is started or resumed.
     package static var receiver: ObjectPath { ObjectPath(literal: "/org/jostle/Receiver1") }
+    package static var apps: ObjectPath { ObjectPath(literal: "/org/jostle/Broker1/apps") }
 
     package static func sensor(_ name: String) -> ObjectPath { self.sensors.appending(escaped: name) }
 
@@ -43,6 +42,8 @@ extension BusError {
     package static func notFound(_ message: String) -> BusError { self.jostle("NotFound", message) }
     /// Policy files with an error: the message begins with file, line and column of the first.
     package static func invalidPolicy(_ message: String) -> BusError { self.jostle("InvalidPolicy", message) }
+    /// An app that was to be started or resumed was not, or did not answer.
+    package static func launchFailed(_ message: String) -> BusError { self.jostle("LaunchFailed", message) }
     /// The caller does not own the app id it gave.
     package static func identityMismatch(_ message: String) -> BusError { self.jostle("IdentityMismatch", message) }
 }

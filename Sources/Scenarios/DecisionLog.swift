@@ -21,6 +21,12 @@ package struct DecisionLog: Sendable {
             case expiring
             /// An assertion or activity ended that the app had not ended.
             case ended
+            /// An app is launched.
+            case launch
+            /// A launch is over.
+            case launched
+            /// Nobody is launched for something any more.
+            case gaveUp = "gave-up"
         }
 
         package var time: TimeSpan
@@ -94,6 +100,28 @@ package struct DecisionLog: Sendable {
             }
             if let meeting = effect.change.meeting { self.describe(meeting, in: &entry) }
             return entry
+        case .launch(let effect): return self.entry(effect, time)
+        }
+    }
+
+    private func entry(_ effect: LaunchEffect, _ time: Timestamp) -> Entry {
+        switch effect {
+        case .begin(let launch):
+            var entry = self.entry(.launch, nil, launch.app, time)
+            entry.addPlain("launch-reason", launch.reason.description)
+            entry.addPlain("start", launch.isCold ? "cold" : "warm")
+            return entry
+        case .ended(let launch, let result, let again):
+            var entry = self.entry(.launched, nil, launch.app, time)
+            entry.addPlain("launch-reason", launch.reason.description)
+            entry.addPlain("result", result.name)
+            if let again { entry.add("again", self.clock(again)) }
+            return entry
+        case .gaveUp(let request, let failure):
+            var entry = self.entry(.gaveUp, nil, request.app, time)
+            entry.addPlain("launch-reason", request.reason.description)
+            entry.add("by", failure?.name ?? "age")
+            return entry
         }
     }
 
@@ -117,7 +145,7 @@ package struct DecisionLog: Sendable {
         case .changed(let change):
             switch change.cause {
             case .came, .left, .told: return nil
-            case .foreground, .lock, .grace, .overrun, .task: break
+            case .foreground, .lock, .grace, .overrun, .task, .launched: break
             }
             var entry = self.entry(.state, nil, app, time)
             entry.addPlain("state", change.to.name)

@@ -92,7 +92,7 @@ struct HitFates {
             for index in self.open[verdict.app] ?? [] where self.belongs(self.entries[index].fate, to: verdict) {
                 self.settle(index, epoch: verdict.epoch)
             }
-        case .life, .assertion, .activity, .session: break
+        case .life, .assertion, .activity, .session, .launch: break
         }
     }
 

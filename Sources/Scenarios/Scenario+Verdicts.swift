@@ -113,7 +113,8 @@ extension Scenario {
                 case .left, .gone: deeds.append(Step(one.made, .state(id, .dead)))
                 case .mismatch, .suspended, .dead, .denied, .noRule, .quota, .wakeQuota, .appCooldown, .groupCooldown,
                     .outranked, .late, .consumed, .budget, .interrupted, .ducked, .delayed, .rejected, .silenced, .sent,
-                    .woken, .stored, .silent, .queueFull, .expired, .removed, .acknowledged:
+                    .woken, .stored, .silent, .queueFull, .expired, .removed, .acknowledged,
+                    .launchFailed:
                     break
                 }
                 // The event of an owner that died went to others.

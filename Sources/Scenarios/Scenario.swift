@@ -51,6 +51,10 @@ package struct Scenario: Equatable, Sendable {
         case answer(AppID, Answer, epoch: UInt64?)
         /// An app leaves the bus and is forgotten.
         case leave(AppID)
+        /// Something is due to an app that it is to be launched for, and of use for so long.
+        case launch(AppID, LaunchReason, strength: Int = 0, lasting: TimeSpan)
+        /// There is word on the launch of an app; without a number on the one that is under way.
+        case launched(AppID, LaunchResult, number: UInt64? = nil)
         /// A file of the policy that is in force from now on; `nil`: the built-in policy is. Several are joined.
         case policy(File?)
         /// In a recording: there are no more hits up to this sample time.
@@ -113,7 +117,7 @@ package struct Scenario: Equatable, Sendable {
         "app", "back", "away", "detector", "remove", "available", "state", "foreground", "activity", "assertion",
         "task",
         "locked", "sleep",
-        "power", "clock", "hit", "consume", "pass", "leave", "policy", "end",
+        "power", "clock", "hit", "consume", "pass", "launch", "launched", "leave", "policy", "end",
     ]
     /// What only a broker can write down.
     package static let verbsOfRecordings = ["motion", "rewind", "true"]
@@ -141,7 +145,7 @@ extension Scenario.Event {
         case .policy: .policy
         case .app, .back, .away, .state, .foreground, .activity, .assertion, .task, .sleep, .detector, .removeDetector,
             .available, .answer,
-            .leave, .motion, .rewind, .lastTrue, .end:
+            .launch, .launched, .leave, .motion, .rewind, .lastTrue, .end:
             nil
         }
     }

@@ -267,6 +267,14 @@ private struct LineReader {
             let number = epoch.flatMap { UInt64($0.text) }
             if let epoch, number == nil { throw self.problem(epoch.column, "expected a whole number") }
             return .answer(id, verb.text == "consume" ? .consume : .pass, epoch: number)
+        case "launch": return try self.launch()
+        case "launched":
+            let id = try self.app()
+            let token = try self.next("what became of it")
+            guard let result = LaunchResult.named(token.text) else {
+                throw self.unknown(token, "result", LaunchResult.all.map(\.name))
+            }
+            return .launched(id, result, number: try self.number(try self.options(["number"])))
         case "leave": return .leave(try self.app())
         case "policy": return .policy(try self.policyFile())
         case "motion" where self.isRecording: return .motion(try self.sampleTime(try self.next("a sample time")))
@@ -280,11 +288,27 @@ private struct LineReader {
         }
     }
 
+    private mutating func launch() throws(ScenarioProblem) -> Scenario.Event {
+        let id = try self.app()
+        let reason = LaunchReason(try self.name("a launch reason"))
+        let options = try self.options(["for", "strength"])
+        var strength = 0
+        if let token = options["strength"] {
+            guard let number = Int(token.text) else { throw self.problem(token.column, "expected a whole number") }
+            strength = number
+        }
+        let lasting = try options["for"].map { token throws(ScenarioProblem) in try self.span(token) }
+        return .launch(id, reason, strength: strength, lasting: lasting ?? .seconds(3))
+    }
+
     private mutating func detector() throws(ScenarioProblem) -> Scenario.Event {
         let id = try self.app()
         var facts = DetectorFacts(name: try self.name("a detector"))
-        let options = try self.options(["preset", "threshold", "measures", "rest", "starts-resting", "available"])
+        let options = try self.options([
+            "preset", "sensor", "threshold", "measures", "rest", "starts-resting", "available",
+        ])
         if let value = options["preset"] { facts.preset = try self.name(value) }
+        if let value = options["sensor"] { facts.sensor = try self.name(value) }
         if let value = options["threshold"] {
             let quantity = try self.measured(value, "a threshold such as 2.7g")
             facts.threshold = quantity.value

@@ -107,8 +107,9 @@ package struct ScenarioRecorder: Sendable {
         case .detector(_, let facts): return fits(facts.rest) && facts.rest >= .zero
         case .assertion(_, .begin(_, let warning, _)): return fits(warning) && warning >= .zero
         case .app, .back, .away, .removeDetector, .available, .state, .foreground, .activity, .assertion(_, .end),
-            .assertion(_, .renew), .task, .locked, .sleep, .power, .clock, .answer, .leave, .policy, .end:
+            .assertion(_, .renew), .task, .locked, .sleep, .power, .clock, .answer, .launched, .leave, .policy, .end:
             return true
+        case .launch(_, _, _, let lasting): return fits(lasting) && lasting >= .zero
         }
     }
 
@@ -168,6 +169,10 @@ package struct ScenarioRecorder: Sendable {
         case .answer(let app, let epoch, let answer):
             guard let owner = self.apps[app] else { return [] }
             return [.answer(owner.id, answer, epoch: epoch &- self.epoch)]
+        case .launch(let request):
+            let lasting = max(.zero, request.ends - arrival)
+            return [.launch(request.app, request.reason, strength: request.strength, lasting: lasting)]
+        case .launched(let app, let number, let result): return [.launched(app, result, number: number)]
         case .policy: return Self.events(of: files)
         }
     }

@@ -123,7 +123,7 @@ package struct ScenarioRunner {
             switch action {
             case .deliver(let delivery): self.lastEpoch[delivery.app] = delivery.epoch
             case .verdict(let verdict): self.outcome.verdicts.append(verdict)
-            case .repeated, .life, .assertion, .activity, .session: break
+            case .repeated, .life, .assertion, .activity, .session, .launch: break
             }
         }
     }
@@ -166,6 +166,11 @@ package struct ScenarioRunner {
         case .answer(let id, let answer, let epoch):
             guard let app = self.apps[id], let epoch = epoch ?? self.lastEpoch[app] else { return }
             self.tell(.answer(app, epoch: epoch, answer))
+        case .launch(let id, let reason, let strength, let lasting):
+            self.tell(.launch(LaunchRequest(id, reason, strength: strength, ends: time + lasting)))
+        case .launched(let id, let result, let number):
+            guard let number = number ?? self.arbiter.launches.launch(of: id)?.number else { return }
+            self.tell(.launched(id, number, result))
         case .leave(let id):
             guard let app = self.apps.removeValue(forKey: id) else { return }
             self.tell(.leave(app))
@@ -275,7 +280,7 @@ package struct ScenarioRunner {
         case .clock(let minute): self.device.minuteOfWeek = minute
         case .app, .back, .away, .detector, .removeDetector, .available, .state, .foreground, .activity, .assertion,
             .task, .sleep, .hit,
-            .answer, .leave, .policy, .motion, .rewind, .lastTrue, .end:
+            .answer, .launch, .launched, .leave, .policy, .motion, .rewind, .lastTrue, .end:
             break
         }
     }

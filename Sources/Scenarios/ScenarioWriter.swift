@@ -78,6 +78,11 @@ extension Scenario.Event: CustomStringConvertible {
                 + (sample.map { " sample=\(Scenario.text($0))" } ?? "")
         case .answer(let id, let answer, let epoch):
             return "\(answer.rawValue) \(id)" + (epoch.map { " epoch=\($0)" } ?? "")
+        case .launch(let id, let reason, let strength, let lasting):
+            return "launch \(id) \(Scenario.word(reason.description)) for=\(Scenario.text(lasting))"
+                + (strength == 0 ? "" : " strength=\(strength)")
+        case .launched(let id, let result, let number):
+            return "launched \(id) \(result.name)" + Self.option("number", number)
         case .leave(let id): return "leave \(id)"
         case .policy(.none): return "policy"
         case .policy(.some(let file)): return "policy \(Scenario.word(file.name))" + (file.isUser ? " user" : "")
@@ -124,6 +129,7 @@ extension Scenario.Event: CustomStringConvertible {
         if !facts.preset.isEmpty { words.append("preset=\(Scenario.word(facts.preset))") }
         // What a reader takes it to measure: a share has no unit of its own.
         var said = Dimension.acceleration
+        if facts.sensor != SensorDescription.accelerometer { words.append("sensor=\(Scenario.word(facts.sensor))") }
         if let threshold = facts.threshold {
             // Infinity is no number, and stands alone.
             let hasUnit = threshold.isFinite && !facts.dimension.canonicalUnit.isEmpty

@@ -11,7 +11,7 @@ enum BrokerInterface {
     /// What this broker can do that another version might not.
     static let features = [
         "ack", "activities", "assertions", "broadcast", "durable", "exclusive", "explain", "foreground", "mute",
-        "ordered", "pause", "policy", "presets", "subscribe", "tasks",
+        "ordered", "pause", "policy", "presets", "push", "subscribe", "tasks", "wake",
     ]
 
     static let table = Interface<BrokerService>(
@@ -73,6 +73,10 @@ enum BrokerInterface {
             Method(later: "SetForeground", in: ["app"]) {
                 (service: BrokerService, call: MethodCall, app: String) throws(BusError) in
                 try service.setForeground(app, call)
+            },
+            Method(later: "Push", in: ["app"]) {
+                (service: BrokerService, call: MethodCall, app: String) throws(BusError) in
+                try service.push(app, call)
             },
             Method(later: "SetState", in: ["app", "state"]) {
                 (service: BrokerService, call: MethodCall, app: String, state: String) throws(BusError) in

@@ -107,7 +107,7 @@ extension BrokerService {
         switch reporters {
         case .everybody: return then()
         case .nobodyNamed: break
-        case .named(let apps): if !isSystem { return self.ifOwner(of: apps[...], call, then) }
+        case .named(let apps): if !isSystem { return self.ifOwner(of: apps[...], "MayReportForeground", call, then) }
         }
         self.uid(of: call.sender) { [weak self] uid in
             if let uid, uid == 0 || (!isSystem && uid == getuid()) { return then() }
@@ -116,19 +116,20 @@ extension BrokerService {
                 let who =
                     isSystem ? "root, and who has MayReportForeground in policy," : "the broker's own user and root"
                 call.fail(.accessDenied("only \(who) can say that"))
-            case .named(let apps): self?.ifOwner(of: apps[...], call, then)
+            case .named(let apps): self?.ifOwner(of: apps[...], "MayReportForeground", call, then)
             }
         }
     }
 
-    private func ifOwner(of apps: ArraySlice<AppID>, _ call: MethodCall, _ then: @escaping () -> Void) {
+    /// - Parameter right: the key of the policy that gives those apps the right.
+    func ifOwner(of apps: ArraySlice<AppID>, _ right: String, _ call: MethodCall, _ then: @escaping () -> Void) {
         guard let app = apps.first else {
-            return call.fail(.accessDenied("only who has MayReportForeground in policy can say that"))
+            return call.fail(.accessDenied("only who has \(right) in policy can say that"))
         }
-        guard Self.isAppID(app.name) else { return self.ifOwner(of: apps.dropFirst(), call, then) }
+        guard Self.isAppID(app.name) else { return self.ifOwner(of: apps.dropFirst(), right, call, then) }
         self.bus.callBus("GetNameOwner", app.name) { [weak self] result in
             if (try? result.take().read(reply: String.self)) == call.sender { return then() }
-            self?.ifOwner(of: apps.dropFirst(), call, then)
+            self?.ifOwner(of: apps.dropFirst(), right, call, then)
         }
     }
 

@@ -61,6 +61,8 @@ final class BrokerService {
     private var timerSet: Timestamp?
     /// Where what happens is written down, while somebody asked for it.
     private let record: BrokerRecord
+    /// Calls that wait until an app is launched.
+    var pushes: [AppID: [MethodCall]] = [:]
     /// Whoever said last which app is in the foreground.
     var reporter: (name: String, token: NameWatch.Token)?
 
@@ -208,6 +210,9 @@ final class BrokerService {
                 self.log.debug("event \(event.sequence) of \(app): \(end.reason.name)")
                 if end != .acknowledged { self.keep(event, of: app, isSent: false) }
             case .keep(let record): self.keep(record)
+            case .launch(let launch, let events, let missing): self.launch(launch, events, missing: missing)
+            case .launchEnded(let launch, let result): self.ended(launch, result)
+            case .launchGivenUp(let request, let failure): self.gaveUp(request, failure)
             }
         }
         self.actions.removeAll(keepingCapacity: true)
@@ -571,6 +576,7 @@ extension BusError {
             self = .invalidConfiguration("the detector name '\(printable(name))' stands twice in one call")
         case .life(let refusal): self.init(refusal)
         case .task(let refusal): self.init(refusal)
+        case .unknownApp(let app): self = .notFound("there is no app '\(printable(app.name))'")
         }
     }
 }

@@ -130,6 +130,14 @@ extension Client {
         }
     }
 
+    /// The last launch that is over: why, what came of it, and when that was; empty before the first.
+    var lastLaunch: [String: Value] {
+        guard let last = self.appState?.launches.last else { return [:] }
+        return [
+            "reason": .string(last.reason.word), "result": .string(last.result.name), "time": .uint64(last.time.wire),
+        ]
+    }
+
     var activityList: [String] { (self.life?.activities ?? []).map(\.mode.name) }
     var grantList: [String] { (self.service.core.settings(self.id)?.grants.elements ?? []).map(\.name) }
 }

@@ -60,6 +60,7 @@ struct AppCommand {
                 "  ran         \(printable(outcome.identifier)): \(outcome.end) \(time.inWords) ago"
                     + (outcome.attempt > 1 ? ", attempt \(outcome.attempt)" : ""))
         }
+        if own.count("Launches") > 0 { self.terminal.print("  launches    \(Self.launches(own))") }
         let detectors = Self.detectors(own)
         self.terminal.print("  detectors   \(detectors.isEmpty ? "none" : detectors.joined(separator: ", "))")
         let counts = ["Hits", "Delivered", "Denied", "Dropped"].map { "\(own.count($0)) \($0.lowercased())" }
@@ -111,6 +112,16 @@ struct AppCommand {
         line.add("task_identifiers", own.lines("TaskIdentifiers"))
         line.add("tasks", TaskCommands.rows(own).map(\.json))
         line.add("task_outcomes", TaskCommands.outcomes(own).map(\.json))
+        line.add("launches", own.count("Launches"))
+        line.add("launch_failures", own.count("LaunchFailures"))
+        let last = Self.lastLaunch(own)
+        if !last.isEmpty {
+            var launch = JSONLine()
+            launch.add("reason", last.text("reason"))
+            launch.add("result", last.text("result"))
+            launch.add("t_us", last.count("time"))
+            line.add("last_launch", launch)
+        }
         line.add("detectors", Self.detectors(own))
         for name in ["Hits", "Delivered", "Denied", "Dropped"] { line.add(name.lowercased(), own.count(name)) }
         if let last = Self.lastEvent(own) {
@@ -155,8 +166,29 @@ struct AppCommand {
         case "grace": "nothing kept it going"
         case "overrun": "it did not end an assertion or a task in time"
         case "task": "a task of its was begun"
+        case "launched": "it is launched for something"
         case let other: other
         }
+    }
+
+    /// The last launch that is over, as `LastLaunch` shows it.
+    private static func lastLaunch(_ own: [String: Value]) -> [String: Value] {
+        guard case .dictionary(_, _, let entries) = own["LastLaunch"] else { return [:] }
+        var fields: [String: Value] = [:]
+        for entry in entries {
+            if case .string(let key) = entry.key, case .variant(let value) = entry.value { fields[key] = value }
+        }
+        return fields
+    }
+
+    private static func launches(_ own: [String: Value]) -> String {
+        let last = Self.lastLaunch(own)
+        var text = "\(own.count("Launches")), \(own.count("LaunchFailures")) failed"
+        if !last.isEmpty {
+            text +=
+                ", last for \(printable(last.text("reason"))) \(Self.ago(last.count("time"))): \(last.text("result"))"
+        }
+        return text
     }
 
     /// The assertions it holds; no time for one of which nothing is used.

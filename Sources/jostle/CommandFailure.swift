@@ -27,7 +27,7 @@ struct CommandFailure: Swift.Error {
         case "org.jostle.Error.InvalidConfiguration", "org.freedesktop.DBus.Error.InvalidArgs",
             "org.freedesktop.DBus.Error.BadAddress":
             self.init(.usage, error.message)
-        case "org.jostle.Error.NotFound":
+        case "org.jostle.Error.NotFound", "org.jostle.Error.LaunchFailed":
             self.init(.no, error.message)
         default:
             self.init(.no, "\(error)")

@@ -17,6 +17,8 @@ struct Main {
         static let workLength = CommandOption.value(
             "live", "SECONDS", "pomodoro: with real processes, and so long a period of work, 10 to 1500")
         static let app = CommandOption.value("app", "ID", "register under this app id, a bus name to own")
+        static let pusher = CommandOption.value(
+            "app", "ID", "ask under this app id, a bus name to own: the one to which policy gives the right")
         static let ofApp = CommandOption.value(
             "app", "ID", "of this app (default: those that the policy names, and any other)", repeats: true)
         static let markdown = CommandOption.flag("markdown", "a table for a page")
@@ -117,6 +119,9 @@ struct Main {
                 ]),
             CommandSyntax(
                 "forget", "forget what an app registered for good, and whose it was",
+                arguments: [CommandArgument("APP", "an app id")]),
+            CommandSyntax(
+                "push", "have an app started or resumed, and wait for its answer", options: [Option.pusher],
                 arguments: [CommandArgument("APP", "an app id")]),
             CommandSyntax("lock", "say that the screen is locked"),
             CommandSyntax("unlock", "say that the screen is not locked"),
@@ -301,6 +306,12 @@ struct Main {
             try self.tasks(arguments, bus, terminal, loop).run(arguments.positionals[0], arguments.positionals[1])
         case "state": try inspection.state(arguments.positionals[0], arguments.positionals[1])
         case "forget": try inspection.forget(arguments.positionals[0])
+        case "push":
+            let name = arguments.value(of: Option.pusher)
+            if let name, name.hasPrefix(":") || !BusNames.isValid(name) {
+                throw UsageProblem("push: '\(printable(name))' is no app id: give a well-known bus name")
+            }
+            try PushCommand(app: arguments.positionals[0], name: name, bus: bus, loop: loop).run()
         case "lock": try inspection.lock(true)
         case "unlock": try inspection.lock(false)
         case "explain":

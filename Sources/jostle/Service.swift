@@ -9,18 +9,23 @@ struct Service {
     let name: String
     let title: String
 
-    static func broker(on address: BusAddress, _ loop: EventLoop) throws(CommandFailure) -> Service {
-        try Service(BusName.broker, "the broker (\(BusName.broker))", on: address, loop)
+    /// - Parameter name: a bus name of our own, under which we ask.
+    static func broker(
+        on address: BusAddress, _ loop: EventLoop, as name: String? = nil
+    ) throws(CommandFailure) -> Service {
+        try Service(BusName.broker, "the broker (\(BusName.broker))", on: address, loop, as: name)
     }
 
     static func sensors(on address: BusAddress, _ loop: EventLoop) throws(CommandFailure) -> Service {
         try Service(BusName.sensors, "the sensor reader (\(BusName.sensors))", on: address, loop)
     }
 
-    private init(_ name: String, _ title: String, on address: BusAddress, _ loop: EventLoop) throws(CommandFailure) {
+    private init(
+        _ name: String, _ title: String, on address: BusAddress, _ loop: EventLoop, as own: String? = nil
+    ) throws(CommandFailure) {
         self.name = name
         self.title = title
-        self.connection = Connection(to: address, on: loop)
+        self.connection = Connection(to: address, on: loop, names: own.map { [$0] } ?? [])
         do throws(BusError) {
             try self.connection.openAndWait()
         } catch {
@@ -29,11 +34,12 @@ struct Service {
     }
 
     func call<each T: WireValue>(
-        _ path: ObjectPath, _ interface: StaticString, _ member: String, _ arguments: repeat each T
+        _ path: ObjectPath, _ interface: StaticString, _ member: String, _ arguments: repeat each T,
+        timeout: Int32 = Connection.callTimeout
     ) throws(CommandFailure) -> Message {
         do throws(BusError) {
             let target = CallTarget(self.name, path, interface.description)
-            return try self.connection.callAndWait(target, member, repeat each arguments)
+            return try self.connection.callAndWait(target, member, repeat each arguments, timeout: timeout)
         } catch {
             throw CommandFailure(error, service: self.title)
         }

@@ -106,7 +106,8 @@ import Testing
                 }
             }
         }
-        for _ in 0..<10 { lab.pass(to: lab.now + 1_000) }
+        // Whoever is launched and does not answer is waited for.
+        for _ in 0..<30 { lab.pass(to: lab.now + 1_000) }
         return lab
     }
 
@@ -174,7 +175,7 @@ import Testing
             case .verdict(let verdict):
                 let isOver = [.passed, .silent, .left].contains(verdict.reason)
                 if isOver, owners[verdict.epoch] == verdict.app { owners[verdict.epoch] = nil }
-            case .repeated, .life, .assertion, .activity, .session: break
+            case .repeated, .life, .assertion, .activity, .session, .launch: break
             }
         }
         return shared

@@ -28,6 +28,8 @@ struct Lab {
     private(set) var deliveries: [Delivery] = []
     private(set) var effects: [(app: AppHandle, effect: LifeEffect)] = []
     private var sessions: [String] = []
+    /// What became of launches since the last time: `start A shake`.
+    private var launches: [String] = []
     /// The answers to wishes for assertions and activities.
     private(set) var refusals: [LifeRefusal?] = []
     var apps: [String: AppHandle] = [:]
@@ -63,6 +65,7 @@ struct Lab {
                 self.said.append("\(epoch) again \(name) \(reason.name)")
             case .life(let app, let effect): self.effects.append((app, effect))
             case .assertion(_, _, let refusal, _), .activity(_, _, let refusal): self.refusals.append(refusal)
+            case .launch(let effect): self.launches.append(Launching.line(effect))
             case .session(let effect):
                 let name = self.apps.first { $0.value == effect.key.app }?.key ?? "?"
                 let other = effect.change.meeting.map { " \($0.other)" } ?? ""
@@ -75,6 +78,11 @@ struct Lab {
     mutating func take() -> [String] {
         defer { self.said = [] }
         return self.said
+    }
+
+    mutating func takeLaunches() -> [String] {
+        defer { self.launches = [] }
+        return self.launches
     }
 
     /// What became of sessions since the last time: `B began`, `A interrupted B`.

@@ -85,7 +85,9 @@ import Testing
             // Live events go to apps that can take them, and only a rule wakes.
             for delivery in lab.deliveries.dropFirst(deliveries) {
                 let state = lab.arbiter.facts(of: delivery.app)?.state ?? .dead
-                #expect((delivery.route == .live) == state.canReceive)
+                // Who is launched, or has not answered in time, is in another state when the input is through.
+                let isMoved = lab.effects.dropFirst(effects).contains { $0.app == delivery.app }
+                #expect((delivery.route == .live) == state.canReceive || isMoved)
                 #expect(delivery.route == .live || delivery.id.name == "D")
             }
             for refusal in lab.refusals.dropFirst(refusals) { counts[refusal?.name ?? "begun", default: 0] += 1 }
@@ -130,6 +132,7 @@ import Testing
                 #expect(remaining <= settings.assertionBudget)
             }
         }
+        if let launchedUntil = life.launchedUntil { #expect(launchedUntil > ms(lab.now)) }
         switch life.state {
         case .suspended, .dead:
             #expect(life.assertions.isEmpty)
@@ -139,7 +142,8 @@ import Testing
             #expect(until > ms(lab.now))
             #expect(life.assertions.isEmpty)
             #expect(facts.countingActivities.isEmpty)
-        case .background(.working): #expect(life.hasAssertion || !facts.countingActivities.isEmpty)
+        case .background(.working):
+            #expect(life.hasAssertion || !facts.countingActivities.isEmpty || life.launchedUntil != nil)
         case .background(.told), .inactive: break
         case .foreground:
             #expect(life.assertions.allSatisfy { lab.arbiter.remaining(of: $0.id, app, at: ms(lab.now)) == nil })

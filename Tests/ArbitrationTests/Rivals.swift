@@ -192,7 +192,7 @@ struct Rivals {
             case .verdict(let verdict):
                 self.outcomes[verdict.epoch, default: Outcome()].reasons[verdict.id] = verdict.reason
                 if let contest = verdict.contest { self.outcomes[verdict.epoch]?.contest = contest }
-            case .repeated, .life, .assertion, .activity, .session: break
+            case .repeated, .life, .assertion, .activity, .session, .launch: break
             }
         }
     }

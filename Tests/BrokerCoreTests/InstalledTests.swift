@@ -56,11 +56,10 @@ import Testing
         #expect(bench.events.isEmpty)
     }
 
-    @Test(arguments: [(DeliveryKind.store, Reason.stored), (.wake, .woken)])
-    func whatIsDueToItWaitsUntilItComes(_ kind: DeliveryKind, _ reason: Reason) throws {
-        var bench = try self.bench(kind)
+    @Test func whatIsDueToItWaitsUntilItComes() throws {
+        var bench = try self.bench(.store)
         bench.feed([2.5, 0, 2.6])
-        #expect(self.verdicts(bench) == [reason, reason])
+        #expect(self.verdicts(bench) == [.stored, .stored])
         #expect(bench.events.isEmpty)
         let client = try bench.register(0, Self.app.name)
         #expect(bench.core.facts(client)?.state == .foreground)

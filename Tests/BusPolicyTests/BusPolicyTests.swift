@@ -21,6 +21,7 @@ import Testing
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,Explain",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,WhyNot",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,SetForeground",
+            "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,Push",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,SetState",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,SetLocked",
             "call,org.jostle.Broker1,/org/jostle/Broker1/apps/org_2eexample_2eA,org.jostle.Broker1.App,AddDetectors",

@@ -57,7 +57,8 @@ import Testing
         loose.assertionsPerHour = 60
         loose.fastestRate = 1_000
         let values = [
-            "Quota": "1/1h", "WakeQuota": "1/1h", "Cooldown": "1h", "QueueBytes": "1", "Grace": "1ms",
+            "Quota": "1/1h", "WakeQuota": "1/1h", "WakeTimeout": "1s",
+            "Cooldown": "1h", "QueueBytes": "1", "Grace": "1ms",
             "AssertionBudget": "1ms", "AssertionsPerHour": "1", "RefreshInterval": "1h", "RefreshTime": "1s",
             "ProcessingTime": "1s",
             "FastestRate": "200Hz",

@@ -70,7 +70,8 @@ import Testing
             case 2...4: self.addOrRemoveDetector()
             case 5...12: self.hit()
             case 13...16: self.pass()
-            case 17...18: self.answer()
+            case 17: self.answer()
+            case 18: self.launch()
             case 19...21: self.change()
             case 22:
                 self.tell(
@@ -101,6 +102,18 @@ import Testing
                 for detector in self.detectors.filter({ $0.value.app == gone }).keys.sorted() { self.forget(detector) }
                 self.apps[gone] = nil
                 self.freeApps.insert(gone.index, at: self.pick(self.freeApps.count + 1))
+            }
+        }
+
+        private mutating func launch() {
+            let id = AppID("org.example.App\(self.pick(3))")
+            if self.flip() {
+                let reason: LaunchReason = [.motion("shake"), .push, .task("a b")][self.pick(3)]
+                let ends = self.now + .milliseconds(Int64(self.pick(3_000)))
+                self.tell(.launch(LaunchRequest(id, reason, strength: self.pick(5) - 2, ends: ends)))
+            } else {
+                let results = LaunchResult.all
+                self.tell(.launched(id, UInt64(self.pick(20)), results[self.pick(results.count)]))
             }
         }
 

@@ -27,7 +27,7 @@ package struct AppLife: Sendable {
 
     /// What keeps an app in the background from being suspended.
     package enum Stay: Equatable, Sendable {
-        /// An activity that counts, an assertion or a task.
+        /// An activity that counts, an assertion, a task, or what it was launched for.
         case working
         /// Nothing; but it may go on for a moment.
         case grace(until: Timestamp)
@@ -47,6 +47,8 @@ package struct AppLife: Sendable {
     package private(set) var doesTask = false
     /// Assertions that it did not end in time.
     package private(set) var overruns: UInt64 = 0
+    /// It is launched for something, and has until then to answer.
+    package private(set) var launchedUntil: Timestamp?
     /// Since when budgets are being used up: it left the foreground, or the screen was locked.
     private(set) var awaySince: AwakeTime?
 
@@ -93,6 +95,17 @@ package struct AppLife: Sendable {
     /// Policy gives something else now.
     package mutating func review(at now: Moment, _ settings: AppSettings) -> [LifeEffect] {
         self.settle(.grace, at: now, settings)
+    }
+
+    /// The app is launched for something, and has so long to answer; `nil`: that is over.
+    ///
+    /// Nothing suspends it meanwhile. Who was suspended has a new stay in the background, with a budget of its own.
+    package mutating func launch(
+        until answerBy: Timestamp?, at now: Moment, _ settings: AppSettings
+    ) -> [LifeEffect] {
+        if answerBy != nil, self.state == .suspended, self.awaySince != nil { self.awaySince = now.awake }
+        self.launchedUntil = answerBy
+        return self.settle(.launched, at: now, settings)
     }
 
     // MARK: What it does
@@ -202,7 +215,9 @@ package struct AppLife: Sendable {
         }
         if self.doesTask || !settings.grants.isDisjoint(with: self.modes) { return nil }
         let ends = self.assertions.compactMap { $0.ends(awaySince: self.awaySince, settings) }
-        return ends.max().map { max(.zero, $0 - now.awake) }
+        let left = ends.max().map { max(.zero, $0 - now.awake) }
+        guard let launchedUntil = self.launchedUntil, case .background = self.state else { return left }
+        return max(left ?? .zero, launchedUntil - now.arrival)
     }
 
     /// How long one assertion lasts; `nil`: nothing of its budget is used while the app is where it is.
@@ -232,12 +247,14 @@ package struct AppLife: Sendable {
         case .told(.suspended): return .suspended
         case .background: break
         }
-        switch (self.state, hasMoved) {
-        // Only a new place brings a suspended app back.
+        switch (self.state, hasMoved || self.launchedUntil != nil) {
+        // Only a new place or a launch brings a suspended app back.
         case (.suspended, false): return .suspended
         case (.suspended, true), (.dead, _), (.foreground, _), (.inactive, _), (.background, _): break
         }
-        if self.doesTask || !self.assertions.isEmpty || !settings.grants.isDisjoint(with: self.modes) {
+        if self.launchedUntil != nil || self.doesTask || !self.assertions.isEmpty
+            || !settings.grants.isDisjoint(with: self.modes)
+        {
             return .background(.working)
         }
         if case .background(.grace(let until)) = self.state { return .background(.grace(until: until)) }

@@ -50,6 +50,8 @@ package enum StateCause: String, Sendable {
     case overrun
     /// A task of its begins.
     case task
+    /// It is launched for something.
+    case launched
 }
 
 /// What happens to the task of an app, as far as its life goes.

@@ -1,7 +1,7 @@
 package import Motion
 
 /// Why an app is launched, as it is told.
-package enum LaunchReason: Hashable, Sendable {
+package enum LaunchReason: Hashable, Sendable, CustomStringConvertible {
     /// Motion, by what kind of detector found it: `shake`, `location`, …
     case motion(String)
     /// Another program asked for it.
@@ -15,6 +15,21 @@ package enum LaunchReason: Hashable, Sendable {
         case .motion(let kind): kind
         case .push: "push"
         case .task: "task"
+        }
+    }
+
+    /// The reason as one word: a task is named.
+    package var description: String {
+        if case .task(let name) = self { "task:\(name)" } else { self.word }
+    }
+
+    package init(_ text: String) {
+        if text == "push" {
+            self = .push
+        } else if text.hasPrefix("task:") {
+            self = .task(String(text.dropFirst("task:".count)))
+        } else {
+            self = .motion(text)
         }
     }
 
@@ -64,6 +79,18 @@ package enum LaunchResult: Equatable, Sendable {
     case failed(LaunchFailure)
     /// There was nothing left to launch it for.
     case needless
+
+    package var name: String {
+        switch self {
+        case .done: "done"
+        case .failed(let failure): failure.name
+        case .needless: "needless"
+        }
+    }
+
+    package static let all: [LaunchResult] =
+        [.done, .needless] + LaunchFailure.allCases.map { LaunchResult.failed($0) }
+    package static func named(_ name: String) -> LaunchResult? { self.all.first { $0.name == name } }
 }
 
 /// Why an app could not be launched.

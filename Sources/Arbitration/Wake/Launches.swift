@@ -53,6 +53,8 @@ package struct Launches: Sendable {
 
     /// The launch of an app that is under way.
     package func launch(of app: AppID) -> Launch? { self.entries[app]?.flight?.launch }
+    /// Until when the app that is being launched has to answer.
+    func answerBy(_ app: AppID) -> Timestamp? { self.entries[app]?.flight?.answerBy }
     /// Whether somebody wishes that an app be launched that is not yet.
     package func isWaiting(_ app: AppID) -> Bool { self.entries[app]?.wishes.isEmpty == false }
     package func isWaiting(_ app: AppID, for reason: LaunchReason) -> Bool {

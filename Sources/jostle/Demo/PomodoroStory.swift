@@ -132,7 +132,9 @@ struct PomodoroStory {
                 if entry.time < self.work { outcome.renewals += 1 }
             case .activity where entry.app == self.timer.name: outcome.isMute = true
             case .session where !words.contains("began"): outcome.isDisturbed = true
-            case .deliver, .verdict, .again, .state, .assertion, .activity, .session, .expiring, .ended: break
+            case .deliver, .verdict, .again, .state, .assertion, .activity, .session, .expiring, .ended, .launch,
+                .launched, .gaveUp:
+                break
             }
         }
         // The first one it only began.

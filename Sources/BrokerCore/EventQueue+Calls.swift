@@ -1,0 +1,67 @@
+package import Arbitration
+package import Motion
+
+/// Events in the hands of an app that is launched for them: they travel in one call, and its answer is for all of them.
+extension EventQueue {
+    /// Until when an event waits that the app is to be launched for; `nil`: none does.
+    var launchEnds: Timestamp? { self.waiting.all.filter(\.isLaunching).map(\.event.ends).max() }
+    /// Whether there is something that the app is to be launched for, or is launched for now.
+    var isLaunching: Bool {
+        self.unacknowledged.contains(where: \.isCalled) || self.waiting.all.contains(where: \.isLaunching)
+    }
+    /// The epochs of what is handed over now.
+    var calledEpochs: [UInt64] { self.unacknowledged.filter(\.isCalled).map(\.event.epoch) }
+    /// The first event that the app is to be launched for.
+    var firstToLaunch: Event? { self.waiting.all.first(where: \.isLaunching)?.event }
+
+    /// Takes what waits, to hand it over in a call; nothing, if the app needs not be launched any more.
+    ///
+    /// - Returns: The events in order, and how many before the last of them the app does not get.
+    package mutating func beginCall(
+        at now: Timestamp, _ actions: inout [QueueAction]
+    ) -> (events: [Event], missing: UInt64) {
+        if let deadline = self.deadline, deadline <= now { self.pump(at: now, &actions) }
+        guard self.launchEnds != nil else { return ([], 0) }
+        var events: [Event] = []
+        while var kept = self.waiting.popFirst() {
+            kept.event.isRedelivered = kept.attempts > 0
+            kept.attempts += 1
+            kept.isCalled = true
+            kept.due = Timestamp(microseconds: .max)
+            events.append(kept.event)
+            let index = self.unacknowledged.firstIndex { $0.event.sequence > kept.event.sequence }
+            self.unacknowledged.insert(kept, at: index ?? self.unacknowledged.count)
+        }
+        return (events, self.lost.count(before: events.last?.sequence ?? 0))
+    }
+
+    /// The app answered: it has all that was handed over.
+    package mutating func callAnswered(at now: Timestamp, _ actions: inout [QueueAction]) {
+        self.hasLaunchFailed = false
+        if let last = self.unacknowledged.last(where: \.isCalled)?.event.sequence {
+            while self.lost.takeFirst(before: last) != nil {}
+        }
+        self.end(.acknowledged, &actions) { $0.isCalled }
+        self.pump(at: now, &actions)
+    }
+
+    /// The app was not reached, or nobody knows. What was handed over waits as before.
+    package mutating func callFailed(
+        _ failure: LaunchFailure, at now: Timestamp, _ actions: inout [QueueAction]
+    ) {
+        self.hasLaunchFailed = true
+        for var kept in self.unacknowledged where kept.isCalled {
+            kept.isCalled = false
+            switch failure {
+            // Whoever was not there has not seen it.
+            case .unknown, .notStarted: kept.attempts -= 1
+            case .silent, .left, .refused: break
+            }
+            self.waiting.insert(kept)
+            self.expect(kept.event.ends)
+        }
+        self.unacknowledged.removeAll(where: \.isCalled)
+        // Nobody is tried again who cannot be started.
+        if failure == .unknown { self.end(.launchFailed, &actions, where: \.isLaunching) }
+    }
+}

@@ -1,0 +1,127 @@
+import Arbitration
+import BrokerCore
+import DBus
+import DaemonSupport
+import Motion
+import Protocol
+
+/// Apps that are started or resumed: the calls of `org.jostle.Receiver1`.
+///
+/// The name that is called is always that of an app that policy lets us launch, never one that a caller gave.
+extension BrokerService {
+    func launch(_ launch: Launch, _ events: [Event], missing: UInt64) {
+        switch launch.reason {
+        case .motion, .push: break
+        // Nothing makes tasks due yet.
+        case .task: return
+        }
+        let target = CallTarget(launch.app.name, Path.receiver, InterfaceName.receiver.description)
+        let begun = self.now { _, now in now }
+        self.log.debug("\(launch.app) is launched: \(launch.reason), \(events.count) events")
+        self.bus.call(
+            target, "Deliver", launch.reason.word, events.map(\.body.structure),
+            LaunchOptions.options(missing: missing),
+            timeout: Int32(clamping: launch.timeout.microseconds / 1_000)
+        ) { [weak self] result in
+            guard let self else { return }
+            do throws(BusError) {
+                self.answered(launch, events, try Self.answer(result.take()))
+            } catch {
+                let waited = self.now { _, now in now - begun }
+                self.failed(launch, LaunchFailure(error, hasWaited: waited >= launch.timeout), error)
+            }
+        }
+    }
+
+    private static func answer(_ reply: borrowing Message) throws(BusError) -> Answer {
+        let word = try reply.read(reply: String.self)
+        guard let answer = Answer(rawValue: word) else {
+            throw .failed("an answer is 'consume' or 'pass', not '\(printable(word))'")
+        }
+        return answer
+    }
+
+    private func answered(_ launch: Launch, _ events: [Event], _ answer: Answer) {
+        for event in events { self.keep(event, of: launch.app, isSent: true) }
+        try? self.input { (core, now, actions) throws(Refusal) in core.answered(launch, answer, at: now, &actions) }
+    }
+
+    private func failed(_ launch: Launch, _ failure: LaunchFailure, _ error: BusError) {
+        self.log.info("\(launch.app) is not launched (\(failure.name)): \(error.message)")
+        try? self.input { (core, now, actions) throws(Refusal) in core.failed(launch, failure, at: now, &actions) }
+    }
+
+    // MARK: Push
+
+    /// Launches an app for whoever policy names, and answers when the app has.
+    func push(_ name: String, _ call: MethodCall) throws(BusError) {
+        guard Self.isAppID(name) else {
+            throw .invalidConfiguration("'\(printable(name))' is no app id: give a well-known bus name")
+        }
+        switch self.core.pushers {
+        case .everybody: self.pushNow(AppID(name), call)
+        case .nobodyNamed: throw .accessDenied("only who has MayPush in policy can launch apps, and nobody has")
+        case .named(let apps):
+            self.ifOwner(of: apps[...], "MayPush", call) { [weak self] in self?.pushNow(AppID(name), call) }
+        }
+    }
+
+    private func pushNow(_ app: AppID, _ call: MethodCall) {
+        let limit = self.core.limits.pushesPerApp
+        guard self.pushes[app]?.count ?? 0 < limit else {
+            return call.fail(.limitsExceeded("too many wait for this app: pushes-per-app is \(limit)"))
+        }
+        do throws(Refusal) {
+            try self.input { (core, now, actions) throws(Refusal) in
+                try core.push(app, at: now, &actions)
+                self.pushes[app, default: []].append(call)
+            }
+        } catch {
+            call.fail(BusError(error))
+        }
+    }
+
+    func ended(_ launch: Launch, _ result: LaunchResult) {
+        guard launch.reason == .push, result == .done else { return }
+        for call in self.pushes.removeValue(forKey: launch.app) ?? [] { call.reply() }
+    }
+
+    func gaveUp(_ request: LaunchRequest, _ failure: LaunchFailure?) {
+        self.log.info("\(request.app) is given up (\(request.reason)): \(failure?.name ?? "its turn did not come")")
+        guard request.reason == .push else { return }
+        for call in self.pushes.removeValue(forKey: request.app) ?? [] {
+            call.fail(.launchFailed("\(request.app) could not be launched: \(Self.why(failure))"))
+        }
+    }
+
+    private static func why(_ failure: LaunchFailure?) -> String {
+        switch failure {
+        case .unknown: "there is no D-Bus service file for it"
+        case .notStarted: "it was started and did not come up"
+        case .silent: "it did not answer in time"
+        case .left: "it went away without an answer"
+        case .refused: "it answered with an error"
+        case nil: "its turn did not come"
+        }
+    }
+}
+
+extension LaunchFailure {
+    /// What an error of the bus or of the app means.
+    init(_ error: BusError, hasWaited: Bool) {
+        let prefix = "org.freedesktop.DBus.Error."
+        guard error.name.hasPrefix(prefix) else {
+            self = .refused
+            return
+        }
+        switch error.name.dropFirst(prefix.count) {
+        case "ServiceUnknown", "NameHasNoOwner", "Spawn.ServiceNotFound", "Spawn.ServiceNotValid", "Spawn.FileInvalid":
+            self = .unknown
+        case "TimedOut", "LimitsExceeded": self = .notStarted
+        case let name where name.hasPrefix("Spawn."): self = .notStarted
+        case "NoReply": self = hasWaited ? .silent : .left
+        case "Disconnected": self = .left
+        default: self = .refused
+        }
+    }
+}

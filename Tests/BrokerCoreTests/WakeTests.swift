@@ -1,0 +1,164 @@
+import Arbitration
+import Motion
+import Testing
+
+@testable import BrokerCore
+
+/// What is handed to apps that are launched, and what becomes of it.
+@Suite struct WakeTests {
+    private static let app = AppID("org.example.A")
+
+    private static func policy(_ lifespan: TimeSpan = .seconds(60)) -> Policy {
+        var terms = DeliveryTerms()
+        terms.kind = .wake
+        terms.lifespan = lifespan
+        let rule = Rule(name: "wake", place: Place(file: "test.conf", line: 1), effect: .allow, terms: terms)
+        var settings = AppSettings()
+        settings.grants = WordSet([.push])
+        return Policy(rules: [rule], everyApp: settings)
+    }
+
+    /// A broker that knows an app that is not there.
+    private func bench(_ policy: Policy = Self.policy()) throws -> (Bench, ClientID) {
+        var bench = Bench(policy: policy)
+        let client = ClientID(0)
+        try bench.core.install(
+            client, Self.app, AppEntrance(), [Bench.planar("jolt", 2, rest: "0ms")], user: 7, at: bench.now,
+            &bench.actions)
+        _ = bench.take()
+        return (bench, client)
+    }
+
+    /// What was handed over since the last time.
+    private func calls(_ bench: inout Bench) -> [(launch: Launch, events: [Event], missing: UInt64)] {
+        bench.take().compactMap { action in
+            if case .launch(let launch, let events, let missing) = action { (launch, events, missing) } else { nil }
+        }
+    }
+
+    private func ends(_ bench: inout Bench) -> [EventEnd] {
+        bench.take().compactMap { if case .ended(_, _, let end) = $0 { end } else { nil } }
+    }
+
+    @Test func theAnswerAcknowledgesWhatWasHandedOver() throws {
+        var (bench, client) = try self.bench()
+        bench.feed([2.5])
+        let call = try #require(self.calls(&bench).first)
+        #expect(call.launch.isCold && call.launch.reason == .motion("shake"))
+        #expect(call.events.map(\.sequence) == [1] && call.missing == 0)
+        bench.core.answered(call.launch, .consume, at: bench.now, &bench.actions)
+        #expect(self.ends(&bench) == [.acknowledged])
+        #expect(bench.core.app(client)?.delivered == 1)
+        #expect(bench.core.app(client)?.launches.begun == 1)
+        #expect(bench.core.arbiter.nextArrivalDeadline == nil)
+    }
+
+    @Test func whatCameMeanwhileIsTheNextCall() throws {
+        var (bench, _) = try self.bench()
+        bench.feed([2.5, 0, 2.6, 2.7])
+        let first = self.calls(&bench)
+        #expect(first.map { $0.events.map(\.sequence) } == [[1]])
+        bench.core.answered(first[0].launch, .consume, at: bench.now, &bench.actions)
+        #expect(self.calls(&bench).map { $0.events.map(\.sequence) } == [[2, 3]])
+    }
+
+    @Test(arguments: [(LaunchFailure.notStarted, false), (.silent, true), (.left, true), (.refused, true)])
+    func aFailedCallIsRepeated(_ failure: LaunchFailure, _ isRedelivered: Bool) throws {
+        var (bench, client) = try self.bench()
+        bench.feed([2.5])
+        let call = try #require(self.calls(&bench).first)
+        bench.core.failed(call.launch, failure, at: bench.now, &bench.actions)
+        #expect(self.calls(&bench).isEmpty)
+        bench.now = bench.now + .seconds(1)
+        bench.core.tick(at: bench.now, &bench.actions)
+        let again = try #require(self.calls(&bench).first)
+        #expect(again.events.map(\.isRedelivered) == [isRedelivered])
+        #expect(bench.core.app(client)?.launches.failed == 1)
+        #expect(bench.core.app(client)?.launches.last?.result == .failed(failure))
+    }
+
+    @Test func whatNobodyCouldBeLaunchedForEndsWithThatReason() throws {
+        var (bench, client) = try self.bench(Self.policy(.seconds(3)))
+        bench.feed([2.5])
+        let call = try #require(self.calls(&bench).first)
+        bench.core.failed(call.launch, .refused, at: bench.now, &bench.actions)
+        bench.now = bench.now + .seconds(3)
+        bench.core.tick(at: bench.now, &bench.actions)
+        #expect(self.ends(&bench) == [.launchFailed])
+        #expect(bench.core.app(client)?.denials.map(\.reason) == [.launchFailed])
+    }
+
+    @Test func whoNobodyCanStartIsGivenUpAtOnce() throws {
+        var (bench, _) = try self.bench()
+        bench.feed([2.5])
+        let call = try #require(self.calls(&bench).first)
+        bench.core.failed(call.launch, .unknown, at: bench.now, &bench.actions)
+        #expect(self.ends(&bench) == [.launchFailed])
+    }
+
+    /// What is in the app's hands does not grow too old there.
+    @Test func anEventInACallDoesNotExpire() throws {
+        var (bench, _) = try self.bench(Self.policy(.seconds(3)))
+        bench.feed([2.5])
+        let call = try #require(self.calls(&bench).first)
+        bench.now = bench.now + .seconds(5)
+        bench.core.tick(at: bench.now, &bench.actions)
+        #expect(self.ends(&bench) == [])
+        bench.core.answered(call.launch, .consume, at: bench.now, &bench.actions)
+        #expect(self.ends(&bench) == [.acknowledged])
+    }
+
+    /// The app registers while it is called: it is not sent what it was handed.
+    @Test func whoRegistersMeanwhileIsNotSentItTwice() throws {
+        var (bench, client) = try self.bench()
+        bench.feed([2.5])
+        let call = try #require(self.calls(&bench).first)
+        try bench.core.register(client, Self.app, AppEntrance(), user: 7, at: bench.now, &bench.actions)
+        #expect(try bench.core.subscribe(client, since: nil, at: bench.now, &bench.actions) == 0)
+        #expect(bench.events.isEmpty)
+        bench.feed([0, 2.6])
+        #expect(bench.events.map(\.1.sequence) == [2])
+        bench.core.answered(call.launch, .consume, at: bench.now, &bench.actions)
+        #expect(self.ends(&bench) == [.acknowledged])
+    }
+
+    @Test func whoDiesWithAnEventUnansweredIsLaunchedForIt() throws {
+        var terms = DeliveryTerms()
+        terms.kind = .wake
+        terms.reliability = .ack
+        terms.lifespan = .seconds(60)
+        let rule = Rule(name: "wake", place: Place(file: "test.conf", line: 1), effect: .allow, terms: terms)
+        var bench = Bench(policy: Policy(rules: [rule]))
+        let client = try bench.register(0, "org.example.A")
+        _ = try bench.add(client, Bench.planar("one", 2, rest: "0ms"))
+        bench.feed([2.5])
+        #expect(bench.events.count == 1)
+        _ = bench.take()
+        bench.core.leave(client, at: bench.now, &bench.actions)
+        let calls = self.calls(&bench)
+        #expect(calls.map { $0.events.map(\.isRedelivered) } == [[true]])
+    }
+
+    @Test func aLateAnswerChangesNothing() throws {
+        var (bench, _) = try self.bench()
+        bench.feed([2.5])
+        let call = try #require(self.calls(&bench).first)
+        bench.now = bench.now + .seconds(10)
+        bench.core.tick(at: bench.now, &bench.actions)
+        _ = bench.take()
+        bench.core.answered(call.launch, .consume, at: bench.now, &bench.actions)
+        #expect(self.ends(&bench) == [])
+    }
+
+    @Test func aPushIsALaunchWithoutEvents() throws {
+        var (bench, _) = try self.bench()
+        try bench.core.push(Self.app, at: bench.now, &bench.actions)
+        let call = try #require(self.calls(&bench).first)
+        #expect(call.launch.reason == .push && call.events.isEmpty)
+        bench.core.answered(call.launch, .consume, at: bench.now, &bench.actions)
+        #expect(bench.take() == [.launchEnded(call.launch, .done)])
+        #expect(throws: Refusal.unknownApp(AppID("org.example.B"))) {
+            try bench.core.push(AppID("org.example.B"), at: bench.now, &bench.actions)
+        }
+    }
+}

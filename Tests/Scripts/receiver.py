@@ -1,0 +1,63 @@
+#!/usr/bin/python3
+"""An app that is started for its events, well or ill: receiver.py NAME LOG HOW
+
+HOW is done (answers), exits (at once), hangs (before it has its name), error (answers with one), nonsense (answers what no app
+says), silent (has the name and never answers) or dies (when it is called). Each step is a line in LOG.
+"""
+
+import asyncio
+import os
+import sys
+import time
+
+NAME, LOG, HOW = sys.argv[1:]
+
+
+def note(*words):
+    # One write, so that lines of several apps do not mix.
+    with open(LOG, "ab", buffering=0) as file:
+        file.write((" ".join([NAME, *map(str, words), f"{time.monotonic():.6f}"]) + "\n").encode())
+
+
+note("start")
+if HOW == "exits":
+    sys.exit(3)
+
+from dbus_fast import Message, MessageType  # noqa: E402
+from dbus_fast.aio import MessageBus  # noqa: E402
+
+
+async def main():
+    bus = await MessageBus(bus_address=os.environ["DBUS_STARTER_ADDRESS"]).connect()
+    done = asyncio.Event()
+
+    def received(message):
+        if message.message_type is not MessageType.METHOD_CALL or message.interface != "org.jostle.Receiver1":
+            return None
+        reason, events, options = message.body
+        note("called", reason, ",".join(event[3] for event in events), ",".join(sorted(events[0][5])) if events else "-")
+        if HOW == "dies":
+            os._exit(1)
+        if HOW == "silent":
+            return True
+        if HOW == "error":
+            return Message.new_error(message, "org.example.Error.No", "not today")
+        note("answer")
+        done.set()
+        return Message.new_method_return(message, "s", ["maybe" if HOW == "nonsense" else "consume"])
+
+    bus.add_message_handler(received)
+    if HOW != "hangs":
+        await bus.request_name(NAME)
+    if HOW == "done":
+        await done.wait()
+        # What was answered goes out before the end.
+        await bus.call(Message("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetId"))
+        return
+    await bus.wait_for_disconnect()
+
+
+try:
+    asyncio.run(main())
+except EOFError:
+    pass

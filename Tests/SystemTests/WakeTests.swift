@@ -1,0 +1,261 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Apps that are not there are started for their events by a real bus, and told why.
+    @Suite(.serialized) struct Wakes {
+        private static let app = "org.example.Sleeper"
+        private static let appFile =
+            "[App]\nUsage=Tests\nModes=location push\n[Detector jolt]\npreset=shake.planar\nthreshold=2.3g\n"
+
+        /// A directory for what apps write, which goes with the value.
+        private final class Log {
+            let directory: String
+            var path: String { "\(self.directory)/log" }
+
+            init() throws {
+                var name = Array("/tmp/jostle-wake-XXXXXX".utf8CString)
+                self.directory = try #require(
+                    name.withUnsafeMutableBufferPointer { buffer in
+                        mkdtemp(buffer.baseAddress).map { String(cString: $0) }
+                    })
+            }
+
+            deinit { try? FileManager.default.removeItem(atPath: self.directory) }
+
+            var lines: [String] {
+                ((try? String(contentsOfFile: self.path, encoding: .utf8)) ?? "").split(separator: "\n").map(
+                    String.init)
+            }
+        }
+
+        private static func policy(_ more: String = "", terms: String = "Lifespan=60s") -> String {
+            """
+            [Policy]
+            Default=deny
+            [App *]
+            WakeTimeout=20s
+            \(more)
+            [Rule wake]
+            WhenState=suspended dead
+            Then=allow
+            Deliver=wake
+            \(terms)
+            [Rule running]
+            WhenState=foreground background
+            Then=allow
+            """
+        }
+
+        private static func service(_ name: String, _ log: Log, _ how: String) -> PrivateBus.Service {
+            PrivateBus.Service(
+                name: name,
+                command: "/usr/bin/python3 \(Programs.source("Tests/Scripts/receiver.py")) \(name) \(log.path) \(how)")
+        }
+
+        private func stage(
+            _ services: [PrivateBus.Service], policy: String = Self.policy(), apps: [String: String] = [app: appFile]
+        ) throws -> Stage {
+            let stage = try Stage(broker: false, services: services)
+            try stage.startBroker(policy: policy, apps: apps)
+            return stage
+        }
+
+        private func lastLaunch(_ stage: Stage, _ app: String = Self.app) throws -> String {
+            let line = try stage.jostle("app", app, "--json").stdout
+            guard let start = line.range(of: "\"last_launch\":") else { return "" }
+            return String(line[start.upperBound...].prefix { $0 != "}" }) + "}"
+        }
+
+        /// The example apps as their service files start them.
+        static let examples = [
+            "/usr/bin/python3 \(Programs.source("docs/examples/woken.py"))", Programs.path(of: "example-woken"),
+        ]
+
+        @Test(arguments: examples.indices)
+        func aDeadAppIsStartedForAShakeAndToldWhy(_ index: Int) throws {
+            let log = try Log()
+            let command =
+                "/bin/sh -c \"DBUS_SESSION_BUS_ADDRESS=$DBUS_STARTER_ADDRESS exec \(Self.examples[index]) \(Self.app) \(log.path)\""
+            let stage = try self.stage([PrivateBus.Service(name: Self.app, command: command)])
+            #expect(try stage.jostle("app", Self.app).stdout.contains("dead"))
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            try stage.until("it is launched") { log.lines.first == "launched for shake: jolt" }
+            try stage.until("its answer is there") { try self.lastLaunch(stage).contains("\"result\":\"done\"") }
+            #expect(try self.lastLaunch(stage).contains("\"reason\":\"shake\""))
+            let why = try stage.jostle("explain", "last", "--json").stdout
+            #expect(why.contains("S5.acknowledged"), "\(why)")
+            // Motion of one shake is one launch; a further hit of it comes to the app that is up, or in another call.
+            #expect(log.lines.allSatisfy { $0.hasPrefix("launched for shake: jolt") })
+        }
+
+        @Test func aKilledAppWithTheLocationRightIsRelaunchedByALocationEventAndToldWhy() throws {
+            let log = try Log()
+            let stage = try Stage(source: nil, broker: false, services: [Self.service(Self.app, log, "done")])
+            let trace = "\(stage.bus.directory)/way.trace"
+            var text = "# jostle trace 1\nt,location.latitude,location.longitude,location.speed\n"
+            for second in 0..<600 { text += "\(second * 100),50.0,8.0,\(second < 100 ? 0 : 9)\n" }
+            try text.write(toFile: trace, atomically: true, encoding: .utf8)
+            let policy = Self.policy("[App \(Self.app)]\nWakeTimeout=20s\nGrants=location", terms: "WhenGrant=location")
+            let file =
+                "[App]\nUsage=Tests\nModes=location\n[Detector ride]\nsensor=location\nwhen=speed > 5m/s\nrest=1h\n"
+            try stage.startBroker(policy: policy, apps: [Self.app: file])
+            // It was there, and was killed.
+            let first = try BackgroundProgram(
+                tool: ["python3", Programs.source("Tests/Scripts/own-name.py"), Self.app, stage.address])
+            _ = try stage.uniqueName(Self.app)
+            try stage.kill(first)
+            try stage.startReader("trace:\(trace)")
+            try stage.until("it is relaunched") { log.lines.contains { $0.contains(" called location ride ") } }
+        }
+
+        /// What apps do wrong, and what is said of them.
+        static let ill: [(how: String, result: String)] = [
+            ("exits", "not-started"), ("hangs", "silent"), ("error", "refused"), ("nonsense", "refused"),
+            ("silent", "silent"), ("dies", "left"),
+        ]
+
+        @Test(arguments: ill.indices)
+        func whoCannotBeLaunchedHasAVerdict(_ index: Int) throws {
+            let (how, result) = Self.ill[index]
+            let log = try Log()
+            let policy = Self.policy("[App \(Self.app)]\nWakeTimeout=2s", terms: "Lifespan=1500ms")
+            let stage = try self.stage([Self.service(Self.app, log, how)], policy: policy)
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            try stage.until("its failure is known") {
+                try self.lastLaunch(stage).contains("\"result\":\"\(result)\"")
+            }
+            try stage.until("the event has its end") {
+                try stage.jostle("explain", "last", "--app", Self.app, "--json").stdout.contains("S5.launch-failed")
+            }
+            #expect(try stage.jostle("why-not", Self.app).stdout.contains("S5.launch-failed"))
+            #expect(stage.broker?.end == nil)
+            // A shake has several hits, and each launch of the app began with a process.
+            #expect(log.lines.count { $0.contains(" start ") } <= 2)
+        }
+
+        @Test func whoNobodyCanStartIsGivenUpAtOnce() throws {
+            let stage = try self.stage([], policy: Self.policy(terms: "Lifespan=1h"))
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            try stage.until("it is given up") {
+                try stage.jostle("explain", "last", "--app", Self.app, "--json").stdout.contains("S5.launch-failed")
+            }
+            #expect(try self.lastLaunch(stage).contains("\"result\":\"unknown\""))
+        }
+
+        @Test func aFailedLaunchIsTriedAgainWhileItsEventIsOfUse() throws {
+            let log = try Log()
+            let stage = try self.stage([Self.service(Self.app, log, "error")])
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            try stage.until("it is called again") { log.lines.count { $0.contains(" called shake ") } >= 3 }
+            let calls = log.lines.filter { $0.contains(" called shake ") }
+            #expect(!calls[0].contains("redelivered") && calls.dropFirst().allSatisfy { $0.contains("redelivered") })
+            let times = calls.compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
+            #expect(times[1] - times[0] >= 1 && times[2] - times[1] >= 2, "\(times)")
+        }
+
+        @Test func nobodyIsStartedWithoutARule() throws {
+            let log = try Log()
+            let policy =
+                "[Policy]\nDefault=deny\n[Rule store]\nWhenState=dead\nThen=allow\nDeliver=store\nLifespan=60s\n"
+            let stage = try self.stage([Self.service(Self.app, log, "done")], policy: policy)
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            try stage.until("it is stored") {
+                try stage.jostle("explain", "last", "--app", Self.app, "--json").stdout.contains("S5.stored")
+            }
+            #expect(log.lines.isEmpty)
+            #expect(try stage.bus.run(["busctl", "--address=\(stage.address)", "status", Self.app]).status != 0)
+        }
+
+        @Test func aSuspendedAppIsResumed() throws {
+            let log = try Log()
+            let stage = try self.stage([])
+            let app = try BackgroundProgram(
+                tool: [Programs.path(of: "example-woken"), Self.app, log.path], environment: stage.environment)
+            try stage.until("it is there") { try stage.jostle("state", Self.app, "suspended").status == 0 }
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            try stage.until("it is called") { log.lines.first == "launched for shake: jolt" }
+            try stage.until("its answer is there") { try self.lastLaunch(stage).contains("\"result\":\"done\"") }
+            #expect(app.end == nil)
+            #expect(try stage.jostle("app", Self.app).stdout.contains("suspended"))
+        }
+
+        // MARK: Push
+
+        @Test func whoMayPushHasAnAppLaunched() throws {
+            let log = try Log()
+            let policy = Self.policy(
+                "[App org.example.Mail]\nMayPush=yes\n[App \(Self.app)]\nGrants=push\nWakeTimeout=20s\n")
+            let stage = try self.stage([Self.service(Self.app, log, "done")], policy: policy)
+            let done = try stage.jostle("push", Self.app, "--app", "org.example.Mail")
+            #expect(done.status == 0, "\(done)")
+            #expect(log.lines.contains { $0.contains(" called push  - ") }, "\(log.lines)")
+            #expect(try stage.jostle("push", Self.app).status == 4)
+            #expect(try stage.jostle("push", Self.app, "--app", "org.example.Other").status == 4)
+            #expect(try stage.jostle("push", "org.example.Nobody", "--app", "org.example.Mail").status == 1)
+            #expect(try stage.jostle("push", "no", "--app", "org.example.Mail").status == 2)
+            #expect(try stage.jostle("push", Self.app, "--app", ":1.1").status == 2)
+        }
+
+        @Test func aPushIsRefusedWithoutTheGrantAndFailsWithoutAnAnswer() throws {
+            let log = try Log()
+            let others = ["org.example.Silent", "org.example.Ungranted", "org.example.Unstarted"]
+            let policy =
+                "[App *]\nMayPush=yes\n"
+                + ["Silent", "Unstarted"].map { "[App org.example.\($0)]\nMayPush=yes\nGrants=push\nWakeTimeout=1s\n" }
+                .joined()
+            let stage = try self.stage(
+                [Self.service(others[0], log, "silent"), Self.service(others[1], log, "done")], policy: policy,
+                apps: Dictionary(uniqueKeysWithValues: others.map { ($0, "[App]\nUsage=Tests\nModes=push\n") }))
+            let silent = try stage.jostle("push", others[0])
+            #expect(silent.status == 1 && silent.stderr.contains("did not answer in time"), "\(silent)")
+            let ungranted = try stage.jostle("push", others[1])
+            #expect(ungranted.status == 4 && ungranted.stderr.contains("does not grant push"), "\(ungranted)")
+            let unstarted = try stage.jostle("push", others[2])
+            #expect(unstarted.status == 1 && unstarted.stderr.contains("no D-Bus service file"), "\(unstarted)")
+            #expect(!log.lines.contains { $0.hasPrefix(others[1]) })
+        }
+
+        // MARK: Storm
+
+        /// 50 dead apps, one shake: at most two are starting at any time, and the strongest are first.
+        @Test(.timeLimit(.minutes(4))) func aStormOfStartsIsHeldBack() throws {
+            let log = try Log()
+            let names = (10..<60).map { "org.example.App\($0)" }
+            var policy = "[Policy]\nDefault=deny\n[App *]\nWakeTimeout=60s\n[Group all]\nMode=broadcast\n"
+            for (index, name) in names.enumerated() {
+                policy +=
+                    "[Rule \(index)]\nWhenApp=\(name)\nThen=allow\nDeliver=wake\nLifespan=10min\nGroup=all\nStrength=\(index)\n"
+            }
+            let file = "[App]\nUsage=Tests\n[Detector jolt]\npreset=shake.planar\nthreshold=2.3g\nrest=1h\n"
+            let stage = try self.stage(
+                names.map { Self.service($0, log, "done") }, policy: policy,
+                apps: Dictionary(uniqueKeysWithValues: names.map { ($0, file) }))
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            try stage.until("all have answered", timeout: .seconds(180)) {
+                log.lines.count { $0.contains(" answer ") } == names.count
+            }
+            var starting: Set<String> = []
+            var most = 0
+            var order: [String] = []
+            for line in log.lines {
+                let words = line.split(separator: " ").map(String.init)
+                if words[1] == "start" {
+                    starting.insert(words[0])
+                    order.append(words[0])
+                } else if words[1] == "answer" {
+                    starting.remove(words[0])
+                }
+                most = max(most, starting.count)
+            }
+            #expect(most == 2)
+            #expect(order.count == names.count)
+            // Two start at once, so that neighbours may change places.
+            for (place, name) in order.enumerated() {
+                let rank = names.count - 1 - (names.firstIndex(of: name) ?? 0)
+                #expect(abs(rank - place) <= 1, "\(order)")
+            }
+        }
+    }
+}
