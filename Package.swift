@@ -123,7 +123,7 @@ let package = Package(
             "jostle-bench",
             [
                 "Detection", "DetectionModel", "Replay", "Traces", "Arbitration", "Journal", "PolicyFiles", "Motion",
-                "TestSupport", "DaemonSupport", "DBus", "EventLoop",
+                "TestSupport", "DaemonSupport", "Protocol", "DBus", "EventLoop",
             ]),
 
         // Apps of the demos.

@@ -97,9 +97,11 @@ extension JostleClient {
     }
 
     private func handle(_ event: MotionEvent) {
-        guard self.answersByItself, event.wantsAck || event.answerBy != nil else { return self.onEvent(event) }
+        let isAnswered = self.answersByItself && (event.wantsAck || event.answerBy != nil)
         // A copy that was under way when we answered. The broker may not know that we did.
-        if event.isRedelivered, self.answered.contains(event.name) { return self.answer(event, "consume") }
+        if isAnswered, event.isRedelivered, self.answered.contains(event.name) { return self.answer(event, "consume") }
+        if self.isSequenced { return self.heard.append(event) }
+        guard isAnswered else { return self.onEvent(event) }
         self.current = event
         self.onEvent(event)
         if self.current?.name == event.name { self.answer(event, "consume") }

@@ -80,6 +80,10 @@ public final class JostleClient {
     var hasTasks = false
     /// The time of the task that is under way ends soon: break it off.
     public internal(set) var isTaskExpiring = false
+    /// Events are asked for one by one: those that came and were not yet, and the one that was asked for last.
+    var isSequenced = false
+    var heard: [MotionEvent] = []
+    var given: MotionEvent?
     /// We subscribed, and do so again when the broker comes back.
     private var isSubscribed = false
 

@@ -11,6 +11,7 @@ enum Benchmark: String, CaseIterable {
     case iio
     case sharing
     case stall
+    case wake
     case evaluation
     case registration
     case memory
@@ -29,6 +30,7 @@ enum Benchmark: String, CaseIterable {
         case .iio: try DeviceBenchmark.run(plan, report)
         case .sharing: try SharingBenchmark.run(plan, report)
         case .stall: try StallBenchmark.run(plan, report)
+        case .wake: try WakeBenchmark.run(plan, report)
         case .evaluation: try EvaluationBenchmark.run(plan, report)
         case .registration: try RegistrationBenchmark.run(plan, report)
         case .memory: try MemoryBenchmark.run(plan, report)

@@ -14,9 +14,11 @@ struct Main {
     private static let workloadOption = CommandOption.value(
         "workload", "DETECTORS,FEATURES,SAMPLES",
         "measure nothing: only let detectors look at samples, for a counter or a profiler outside")
+    private static let launchedOption = CommandOption.value(
+        "launched", "NAME", "measure nothing: be the app of this name that the bus starts")
     private static let syntax = CommandSyntax(
         "jostle-bench", "Measures what Jostle costs, against the budget.",
-        options: [jsonOption, onlyOption, quickOption, workloadOption])
+        options: [jsonOption, onlyOption, quickOption, workloadOption, launchedOption])
 
     static func main() {
         do {
@@ -29,6 +31,10 @@ struct Main {
                     throw UsageProblem("--workload takes three numbers, not '\(text)'")
                 }
                 try writeAll(try workload.run() + "\n", to: STDOUT_FILENO)
+                ExitCode.done.exit()
+            }
+            if let name = arguments.value(of: self.launchedOption) {
+                try LaunchedApp.run(name)
                 ExitCode.done.exit()
             }
             let chosen = try self.benchmarks(arguments.values(of: self.onlyOption))

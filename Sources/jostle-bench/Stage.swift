@@ -6,8 +6,8 @@ import TestSupport
 final class Stage {
     let bus: PrivateBus
 
-    init() throws(Failure) {
-        self.bus = try PrivateBus(.session, on: .dbusDaemon)
+    init(services: [PrivateBus.Service] = []) throws(Failure) {
+        self.bus = try PrivateBus(.session, services: services, on: .dbusDaemon)
     }
 
     /// Starts a program of ours, and returns when it owns its name.

@@ -296,7 +296,7 @@ import Testing
         #expect(names(DeviceFacts()) == ["isLocked", "power", "minuteOfWeek"])
         #expect(
             names(DetectorFacts(name: "")) == [
-                "name", "preset", "threshold", "dimension", "rest", "startsResting", "isAvailable",
+                "name", "preset", "sensor", "threshold", "dimension", "rest", "startsResting", "isAvailable",
             ])
         #expect(
             names(Hit(detector: DetectorID(0), time: .zero, peak: 0)) == [

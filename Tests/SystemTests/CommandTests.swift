@@ -36,6 +36,7 @@ extension EndToEnd {
             Case("forget", "org.example.App", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("lock", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("unlock", status: 3, "the broker (org.jostle.Broker1) is not running"),
+            Case("push", "org.example.App", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("explain", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("why-not", "org.example.App", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("watch", "shake", status: 3, "the broker (org.jostle.Broker1) is not running"),

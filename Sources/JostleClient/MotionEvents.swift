@@ -1,0 +1,59 @@
+/// The events of a client, one after the other.
+///
+///     for try await event in client.events() { print(event.detector, event.peak) }
+///
+/// They come while somebody waits for the next one, which takes the place of `run`; the thread is free meanwhile. An event that
+/// wants an answer is acknowledged when the next one is asked for, unless `answersByItself` is switched off.
+public struct MotionEvents: AsyncSequence {
+    public typealias Element = MotionEvent
+    public typealias Failure = JostleError
+
+    let client: JostleClient
+
+    public func makeAsyncIterator() -> Iterator { Iterator(client: self.client) }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        let client: JostleClient
+
+        /// The next event; `nil` when the task is cancelled.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(JostleError) -> MotionEvent? {
+            self.client.finishGiven()
+            while true {
+                if let event = self.client.takeHeard() { return event }
+                if Task.isCancelled { return nil }
+                try self.client.dispatch()
+                if self.client.hasHeard { continue }
+                try await Readiness.wait(for: self.client.descriptor)
+            }
+        }
+    }
+}
+
+extension JostleClient {
+    /// The events from now on, in place of `onEvent`.
+    public func events() -> MotionEvents {
+        self.isSequenced = true
+        return MotionEvents(client: self)
+    }
+
+    var hasHeard: Bool { !self.heard.isEmpty }
+
+    func takeHeard() -> MotionEvent? {
+        guard !self.heard.isEmpty else { return nil }
+        let event = self.heard.removeFirst()
+        self.given = event
+        return event
+    }
+
+    /// Whoever asks for the next event is done with the last one.
+    func finishGiven() {
+        guard let event = self.given else { return }
+        self.given = nil
+        guard self.answersByItself, event.wantsAck || event.answerBy != nil, !self.answered.contains(event.name) else {
+            return
+        }
+        self.acknowledge(event)
+    }
+}
