@@ -15,7 +15,7 @@ DAEMONS = jostle-sensord jostle-brokerd
 EXAMPLES = example-background example-pomodoro example-refresh
 PROGRAMS = jostle $(DAEMONS) $(EXAMPLES)
 PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev libudev-dev libevdev-dev dbus dbus-broker systemd \
-    libglib2.0-bin python3-dbus-fast libxml2-utils umockdev gir1.2-umockdev-1.0 python3-gi locales
+    libglib2.0-bin python3-dbus-fast libxml2-utils umockdev gir1.2-umockdev-1.0 python3-gi locales iio-sensor-proxy
 # What a virtual machine with a kernel of its own needs besides.
 VM_PACKAGES = qemu-system-x86 busybox-static udev
 # How long samples are counted there.
@@ -23,7 +23,7 @@ VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
 .PHONY: help deps deps-vm build test test-kills test-vm lint lint-format lint-imports lint-foundation lint-dbus lint-policy demo \
-    bench install clean fuzz
+    bench install install-sensor-proxy clean fuzz
 
 help:
 	@echo 'make deps     install the Debian packages that are missing'
@@ -36,6 +36,7 @@ help:
 	@echo 'make bench    measure against the budget'
 	@echo 'make fuzz     feed made-up bytes to every reader; FUZZ_SECONDS=60 for each'
 	@echo 'make install  install the release programs; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+	@echo 'make install-sensor-proxy  install besides what puts jostle-sensord in the place of iio-sensor-proxy'
 	@echo 'make clean    remove .build'
 
 # What the tests take for logind.
@@ -91,7 +92,7 @@ lint-foundation:
 	done
 
 lint-dbus:
-	xmllint --noout $(wildcard dbus/*.conf dbus/*.xml)
+	xmllint --noout $(wildcard dbus/*.conf dbus/*.xml dbus/*.policy.in)
 	dbus/check-xml
 
 demo: build
@@ -134,6 +135,19 @@ install:
 	for page in $(wildcard docs/*.[1578]); do \
 	    $(INSTALL) $$page $(DESTDIR)$(SHARE)/man/man$${page##*.}/$${page##*/} || exit 1; \
 	done
+
+# After install. Whichever of its two names is called first, the bus starts the same program.
+install-sensor-proxy:
+	install -d $(DESTDIR)$(SHARE)/dbus-1/system-services $(DESTDIR)$(SHARE)/polkit-1/actions
+	for name in org.jostle.Sensors1 net.hadess.SensorProxy; do \
+	    sed -e 's|@libexecdir@|$(LIBEXEC)|' -e 's|@user@|$(SERVICE_USER)|' -e "s|^Name=.*|Name=$$name|" \
+	        dbus/system-services/net.hadess.SensorProxy.service.in \
+	        > $(DESTDIR)$(SHARE)/dbus-1/system-services/$$name.service && \
+	    chmod 644 $(DESTDIR)$(SHARE)/dbus-1/system-services/$$name.service || exit 1; \
+	done
+	sed -e 's|@user@|$(SERVICE_USER)|' dbus/net.hadess.SensorProxy.policy.in \
+	    > $(DESTDIR)$(SHARE)/polkit-1/actions/net.hadess.SensorProxy.policy
+	chmod 644 $(DESTDIR)$(SHARE)/polkit-1/actions/net.hadess.SensorProxy.policy
 
 clean:
 	rm -rf .build

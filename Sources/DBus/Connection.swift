@@ -28,7 +28,7 @@ package final class Connection {
     package let loop: EventLoop
     package let address: BusAddress
     private let retry: Retry
-    private let names: [String]
+    private var names: [String]
 
     package private(set) var state = State.closed
     /// Our name on the bus; empty until it has greeted us.
@@ -81,6 +81,9 @@ package final class Connection {
         self.drop()
         self.objects.retireAll()
     }
+
+    /// Asks for one more name from the next opening on.
+    package func own(_ name: String) { self.names.append(name) }
 
     package var isReady: Bool { self.state == .ready }
 

@@ -18,16 +18,19 @@ package struct ChannelScale: Hashable, Sendable {
 
 /// Tells near from far by a raw reading, which rises as something comes nearer.
 ///
-/// One level for coming and a lower one for going, so that a reading at the edge does not flutter.
+/// One level for coming and a lower one for going, so that a reading at the edge does not flutter. Between the two and above
+/// the nominal level, the second reading in a row counts.
 package struct ProximityGate: Hashable, Sendable {
     private let level: Double
     private var isNear = false
+    private var wasAbove = false
 
     package init(level: Double) { self.level = level }
 
     /// 1 when something is near, else 0.
     package mutating func value(_ raw: Double) -> Double {
-        self.isNear = raw > self.level * (self.isNear ? 0.9 : 1.1)
+        self.isNear = raw > self.level * (self.isNear || self.wasAbove ? 0.9 : 1.1)
+        self.wasAbove = raw > self.level
         return self.isNear ? 1 : 0
     }
 }

@@ -61,7 +61,7 @@ final class BufferCapture {
         // Whoever used it before may have left it running.
         try directory.write("0", to: "buffer/enable")
         try Self.setTrigger(of: device)
-        let rate = try device.setRate(pace.rate) ?? pace.rate
+        let rate = try device.setRate(pace.rate, for: sensors) ?? pace.rate
 
         var elements: [ScanLayout.Element] = []
         var enabled: Set<String> = []

@@ -14,10 +14,10 @@ struct DeviceNotice {
         case iio
         case input
 
-        /// What the names of its devices begin with that can be sensors; a number follows.
+        /// What the names of its devices begin with that can be sensors.
         var prefix: String {
             switch self {
-            case .iio: "iio:device"
+            case .iio: "iio"
             case .input: "event"
             }
         }
@@ -37,8 +37,8 @@ struct DeviceNotice {
     /// udev takes the input device for an accelerometer.
     var isAccelerometer: Bool
 
-    /// Which one of its subsystem it is.
-    var number: Int { Int(self.systemName.dropFirst(self.subsystem.prefix.count)) ?? 0 }
+    /// Which one of its subsystem it is: the number at the end of its name.
+    var number: Int { Int(String(self.systemName.reversed().prefix { $0.isNumber }.reversed())) ?? 0 }
 }
 
 /// Finds devices through udev: those that are there, and those that come and go later.

@@ -21,6 +21,9 @@ final class IIODevice {
     /// Why the buffer is not used any more.
     private var bufferProblem: String?
 
+    /// A device that is polled runs at least so fast, however seldom it is read: some answer a read with their next sample only.
+    private static let slowestPolled = 10.0
+
     init(_ notice: DeviceNotice, on loop: EventLoop) {
         self.notice = notice
         self.directory = AttributeDirectory(path: notice.path)
@@ -66,6 +69,17 @@ final class IIODevice {
 
     private func rateAttributes(of sensor: IIOSensor) -> [String] {
         ["in_\(sensor.kind.attributeType)_sampling_frequency", "sampling_frequency"]
+    }
+
+    /// Raises a rate so low that the first reading would be an old one, or long in coming, while nobody reads the device.
+    func raiseRate(of sensor: IIOSensor) {
+        guard self.wants.isEmpty else { return }
+        for name in self.rateAttributes(of: sensor) where self.directory.has(name) {
+            guard self.directory.takes(name), let rate = try? self.directory.number(name), rate < Self.slowestPolled
+            else { return }
+            _ = try? self.setRate(Self.slowestPolled, for: [sensor])
+            return
+        }
     }
 
     /// Gives the buffer another chance: whoever held it may be gone.
@@ -114,7 +128,7 @@ final class IIODevice {
             }
         }
         // There is one rate for all, fast enough for the fastest; a device that keeps its own is read all the same.
-        _ = try? self.setRate(merged.rate)
+        _ = try? self.setRate(max(merged.rate, Self.slowestPolled), for: self.wants.map(\.sensor))
         var answer = SensorPace(rate: merged.rate)
         for want in self.wants {
             let rate = try want.sensor.poll(at: want.pace.rate, on: self.loop)
@@ -141,10 +155,10 @@ final class IIODevice {
     }
 
     /// Sets the rate nearest at or above the wanted one; returns what the device then says, `nil` when it says nothing.
-    func setRate(_ wanted: Double) throws(DeviceProblem) -> Double? {
+    func setRate(_ wanted: Double, for sensors: [IIOSensor]) throws(DeviceProblem) -> Double? {
         var result: Double?
         var tried: Set<String> = []
-        for sensor in self.wants.map(\.sensor) {
+        for sensor in sensors {
             for name in self.rateAttributes(of: sensor) where self.directory.has(name) {
                 guard tried.insert(name).inserted else { break }
                 let choice = AttributeText.rates((try self.directory.textIfAny(name + "_available")) ?? "")

@@ -61,6 +61,7 @@ final class IIOSensor: SensorReader {
         if self.kind.hasDirection { self.matrix = try self.mountMatrix(&facts) }
         if self.kind == .proximity { self.gate = ProximityGate(level: try self.nearLevel()) }
         facts.rates = try self.device.rates(of: self)
+        self.device.raiseRate(of: self)
         if self.matrix?.keepsAxes ?? true { facts.range = self.range() }
         return facts
     }
@@ -118,8 +119,9 @@ final class IIOSensor: SensorReader {
 
     private func nearLevel() throws(DeviceProblem) -> Double {
         if let level = self.device.notice.nearLevel.flatMap({ AttributeText.number($0) }) { return level }
-        for channel in self.channels where self.device.directory.has("in_\(channel.name)_nearlevel") {
-            return try self.device.directory.number("in_\(channel.name)_nearlevel")
+        for name in self.channels.map(\.name) + [self.kind.attributeType]
+        where self.device.directory.has("in_\(name)_nearlevel") {
+            return try self.device.directory.number("in_\(name)_nearlevel")
         }
         return 0
     }

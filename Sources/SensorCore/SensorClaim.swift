@@ -6,6 +6,8 @@ import Motion
 /// block costs no copy, and its memory is used again.
 struct SensorClaim: Sendable {
     let client: ClientID
+    /// Takes what there is whenever the device has been read, and lets nothing wait for company.
+    let isPrompt: Bool
     private(set) var requested: SensorPace
     private(set) var inForce: SensorPace
     var sent: UInt64 = 0
@@ -32,8 +34,9 @@ struct SensorClaim: Sendable {
     /// The grid's bucket that the last due sample fell into.
     private var bucket = 0.0
 
-    init(client: ClientID, channels: Int, requested: SensorPace) {
+    init(client: ClientID, channels: Int, requested: SensorPace, isPrompt: Bool) {
         self.client = client
+        self.isPrompt = isPrompt
         self.channels = channels
         self.requested = requested
         self.inForce = requested
@@ -85,7 +88,7 @@ struct SensorClaim: Sendable {
             self.first = self.nextSequence
             self.times.removeAll(keepingCapacity: true)
             self.values.removeAll(keepingCapacity: true)
-            self.deadline = since + self.inForce.batchLatency
+            self.deadline = self.isPrompt ? nil : since + self.inForce.batchLatency
         }
         self.nextSequence &+= 1
         self.isFollowing = true

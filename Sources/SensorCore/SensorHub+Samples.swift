@@ -67,7 +67,8 @@ extension SensorHub {
     /// To be called when `nextDeadline` comes; best also after each run of `process` for what one read of the device gave.
     package mutating func tick(at now: Timestamp, into actions: inout [SensorAction]) {
         for index in self.claims.indices {
-            guard let deadline = self.claims[index].deadline, deadline <= now else { continue }
+            let deadline = self.claims[index].isPrompt ? now : self.claims[index].deadline
+            guard let deadline, deadline <= now else { continue }
             if self.claims[index].handOver() { actions.append(.send(self.claims[index].client)) }
         }
     }

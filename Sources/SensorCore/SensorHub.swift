@@ -34,9 +34,10 @@ package struct SensorHub: Sendable {
 
     /// Claims the sensor at a pace, replacing what the client claimed before; returns what is in force for it.
     ///
-    /// The sequence begins at 0. Samples that waited under the client's old claim are due at once.
+    /// The sequence begins at 0. Samples that waited under the client's old claim are due at once. A prompt claim lets the
+    /// device gather samples as another does, and takes them at each `tick`: for claimants to whom messages cost nothing.
     package mutating func claim(
-        _ client: ClientID, _ pace: SensorPace, into actions: inout [SensorAction]
+        _ client: ClientID, _ pace: SensorPace, isPrompt: Bool = false, into actions: inout [SensorAction]
     ) throws(ClaimProblem) -> SensorPace {
         try Self.check(pace)
         let position: Int
@@ -51,7 +52,7 @@ package struct SensorHub: Sendable {
             }
             position = self.claims.count
             self.claims.append(
-                SensorClaim(client: client, channels: self.sensor.channels.count, requested: pace))
+                SensorClaim(client: client, channels: self.sensor.channels.count, requested: pace, isPrompt: isPrompt))
             self.setPosition(of: client, to: position)
         }
         self.steer(causedBy: client, into: &actions)

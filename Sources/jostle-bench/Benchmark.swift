@@ -9,6 +9,7 @@ enum Benchmark: String, CaseIterable {
     case journal
     case durable
     case iio
+    case proxy
     case sharing
     case stall
     case wake
@@ -28,6 +29,7 @@ enum Benchmark: String, CaseIterable {
         case .journal: try JournalBenchmark.run(plan, report)
         case .durable: try DurableBenchmark.run(plan, report)
         case .iio: try DeviceBenchmark.run(plan, report)
+        case .proxy: try ProxyBenchmark.run(plan, report)
         case .sharing: try SharingBenchmark.run(plan, report)
         case .stall: try StallBenchmark.run(plan, report)
         case .wake: try WakeBenchmark.run(plan, report)

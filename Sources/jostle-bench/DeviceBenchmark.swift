@@ -80,7 +80,7 @@ enum DeviceBenchmark {
         return (cpu, try ProcessAccount.waits(of: pids[0]))
     }
 
-    private static func owner(of name: String, on stage: Stage) throws(Failure) -> Int32 {
+    static func owner(of name: String, on stage: Stage) throws(Failure) -> Int32 {
         let answer = try stage.bus.busctl([
             "call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "GetConnectionUnixProcessID", "s", name,
         ]).stdout

@@ -20,7 +20,10 @@ struct Main {
         repeats: true)
     private static let syntax = CommandSyntax(
         "jostle-sensord", "Reads sensors and publishes their samples on D-Bus, to those who claim them.",
-        options: [sourceOption, policyOption] + Daemon.options)
+        options: [sourceOption, policyOption, proxyOption] + Daemon.options)
+
+    private static let proxyOption = CommandOption.flag(
+        "sensor-proxy", "also serve \(SensorProxy.busName), in the place of iio-sensor-proxy")
 
     static func main() {
         do {
@@ -33,6 +36,12 @@ struct Main {
             let isMotionGiven = wanted.fixed.contains { $0.sensor.name == SensorDescription.motion }
             let reader = ReaderService(on: daemon.bus, names)
             let rights = FastRights(on: daemon.bus, self.policy(arguments, daemon), log: daemon.log)
+            var proxy: SensorProxy?
+            if arguments.has(self.proxyOption) {
+                daemon.bus.own(SensorProxy.busName)
+                proxy = SensorProxy(on: daemon.bus, names, sender, log: daemon.log)
+            }
+            reader.onSensor = { proxy?.see($0) }
             var motion: MotionSource?
             func add(_ source: any SampleSource) {
                 let sensor = SensorService(source, on: daemon.bus, names, sender, rights, log: daemon.log)

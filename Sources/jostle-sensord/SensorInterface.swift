@@ -64,6 +64,8 @@ final class ReaderService {
 
     private let bus: Connection
     private let names: NameWatch
+    /// Told of each sensor that came or whose description changed.
+    var onSensor: (SensorService) -> Void = { _ in }
 
     init(on bus: Connection, _ names: NameWatch) {
         self.bus = bus
@@ -79,6 +81,7 @@ final class ReaderService {
     }
 
     private func tell(_ sensor: SensorService) {
+        self.onSensor(sensor)
         guard self.bus.isReady else { return }
         let description = sensor.description
         self.bus.signal(from: Path.sensors, InterfaceName.sensors, "SensorChanged") {

@@ -244,7 +244,7 @@ final class SensorService: SampleSink {
         self.takers[ObjectIdentifier(taker)] = client
         self.clientsByID[Int(client.id.index)] = client
         do throws(ClaimProblem) {
-            let inForce = try self.hub.claim(client.id, pace, into: &self.actions)
+            let inForce = try self.hub.claim(client.id, pace, isPrompt: true, into: &self.actions)
             self.perform()
             return self.hub.claimant(client.id)?.inForce ?? inForce
         } catch {

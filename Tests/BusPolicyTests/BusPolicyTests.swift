@@ -11,6 +11,9 @@ import Testing
             "call,org.jostle.Sensors1,/org/jostle/Sensors1/accelerometer,org.freedesktop.DBus.Introspectable,Introspect",
             "call,org.jostle.Sensors1,/org/jostle/Sensors1,org.freedesktop.DBus.Properties,GetAll",
             "call,org.jostle.Sensors1,/org/jostle/Sensors1,org.freedesktop.DBus.Properties,Get",
+            "call,net.hadess.SensorProxy,/net/hadess/SensorProxy,net.hadess.SensorProxy,ClaimLight",
+            "call,net.hadess.SensorProxy,/net/hadess/SensorProxy/Compass,net.hadess.SensorProxy.Compass,ClaimCompass",
+            "call,net.hadess.SensorProxy,/net/hadess/SensorProxy,org.freedesktop.DBus.Properties,GetAll",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.freedesktop.DBus.Introspectable,Introspect",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.freedesktop.DBus.Properties,GetAll",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.freedesktop.DBus.Properties,Get",
@@ -32,7 +35,7 @@ import Testing
             let outcomes = try send(messages, as: .stranger, on: bus)
             #expect(outcomes == messages.map { _ in "ok" })
             for message in messages {
-                let service = message.contains(",org.jostle.Sensors1,") ? sensors : broker
+                let service = message.contains(",org.jostle.Broker1,") ? broker : sensors
                 let line = try service.waitForLine { _ in true }
                 #expect(line == arrival(of: message))
             }
@@ -46,6 +49,10 @@ import Testing
             "call,org.jostle.Sensors1,/org/jostle/Sensors1/accelerometer,org.jostle.Sensors1.Sensor,OpenStream",
             "call,org.jostle.Sensors1,/org/jostle/Sensors1/accelerometer,org.jostle.Sensors1.Sensor,Inject",
             "call,org.jostle.Sensors1,/org/freedesktop/LogControl1,org.freedesktop.DBus.Properties,Set",
+            // The other name of the same connection opens no other door.
+            "call,net.hadess.SensorProxy,/org/jostle/Sensors1/accelerometer,org.jostle.Sensors1.Sensor,Claim",
+            "call,net.hadess.SensorProxy,/org/freedesktop/LogControl1,org.freedesktop.DBus.Properties,Set",
+            "signal,net.hadess.SensorProxy,/org/freedesktop/DBus,org.freedesktop.DBus,NameOwnerChanged",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,Reload",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,Mute",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,Pause",
@@ -148,7 +155,7 @@ import Testing
 
     @Test func theNamesAreKept() throws {
         try PrivateBus.with(.system(policies: [Programs.source("dbus/org.jostle.conf")])) { bus in
-            for name in ["org.jostle.Sensors1", "org.jostle.Broker1"] {
+            for name in ["org.jostle.Sensors1", "org.jostle.Broker1", "net.hadess.SensorProxy"] {
                 let request = [
                     "busctl", "--address=\(bus.address)", "call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus",
                     "RequestName", "su", name, "4",
@@ -202,14 +209,15 @@ private func withServices(
     try #require(parts.count == 2)
     policy = parts.joined(separator: "user=\"\(user)\"")
     let mayOwn = """
-        <policy user="\(geteuid())"><allow own="org.jostle.Sensors1"/><allow own="org.jostle.Broker1"/></policy>
+        <policy user="\(geteuid())"><allow own="org.jostle.Sensors1"/><allow own="org.jostle.Broker1"/>
+        <allow own="net.hadess.SensorProxy"/></policy>
         """
     try PrivateBus.with(
         .system(policies: ["org.jostle.conf"]), additions: mayOwn, files: ["org.jostle.conf": policy]
     ) { bus in
         let script = try peer()
-        let services = try ["org.jostle.Sensors1", "org.jostle.Broker1"].map { name in
-            try BackgroundProgram(tool: ["python3", "-c", script, "own", bus.address, name])
+        let services = try [["org.jostle.Sensors1", "net.hadess.SensorProxy"], ["org.jostle.Broker1"]].map { names in
+            try BackgroundProgram(tool: ["python3", "-c", script, "own", bus.address] + names)
         }
         for service in services { _ = try service.waitForLine { $0.hasPrefix("unique ") } }
         try body(bus, services[0], services[1])

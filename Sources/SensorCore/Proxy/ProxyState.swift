@@ -1,0 +1,203 @@
+import Motion
+
+/// What `net.hadess.SensorProxy` hands out.
+package enum ProxySensor: Int, Hashable, Sendable, CaseIterable {
+    case accelerometer
+    case light
+    case proximity
+    case compass
+}
+
+/// What there is to know of the sensors, as that interface's properties.
+package enum ProxyProperty: Hashable, Sendable, CaseIterable {
+    case hasAccelerometer, orientation, tilt
+    case hasLight, lightUnit, lightLevel
+    case hasProximity, isNear
+    case hasCompass, heading
+}
+
+/// Who wants which sensor, and what those are told: everything that `net.hadess.SensorProxy` decides.
+///
+/// A sensor is wanted while somebody claims it, whether it is there or not. A claim is answered when there is a reading, so that whoever asks then gets a true
+/// one; a claim on a sensor that is not there is answered at once, and kept until it comes. Only claimants are told of
+/// changes. Claims outlive the device behind a sensor.
+package struct ProxyState: Sendable {
+    /// What the shell has to do, in this order.
+    package enum Action: Hashable, Sendable {
+        /// Claim the sensor, now or when it comes.
+        case run(ProxySensor)
+        case stop(ProxySensor)
+        /// Answer the calls of these clients that wait for the sensor.
+        case answer(ProxySensor, [String])
+        /// Tell the clients that these properties changed.
+        case tell([String], [ProxyProperty])
+    }
+
+    /// What is known of a sensor's device.
+    package enum Presence: Hashable, Sendable {
+        case there
+        case absent
+        case broken
+    }
+
+    private struct Sensor: Sendable {
+        var isThere = false
+        /// True from its breaking to its next reading.
+        var isDoubtful = false
+        /// In the order in which they came.
+        var claimants: [String] = []
+        /// Those of them that have not been answered.
+        var waiting: [String] = []
+        /// True from the first reading after the sensor began to run.
+        var isRead = false
+    }
+
+    private var sensors = [Sensor](repeating: Sensor(), count: ProxySensor.allCases.count)
+    package private(set) var orientation = Orientation.undefined
+    package private(set) var tilt = Tilt.undefined
+    package private(set) var lightLevel = 0.0
+    package private(set) var isNear = false
+    /// Degrees, or -1 while nobody knows.
+    package private(set) var heading = -1.0
+
+    package init() {}
+
+    private subscript(_ sensor: ProxySensor) -> Sensor {
+        get { self.sensors[sensor.rawValue] }
+        set { self.sensors[sensor.rawValue] = newValue }
+    }
+
+    package func isThere(_ sensor: ProxySensor) -> Bool { self[sensor].isThere }
+    package func claimants(of sensor: ProxySensor) -> [String] { self[sensor].claimants }
+
+    // MARK: Claims
+
+    /// A client claims a sensor. Answered by an action, perhaps a later one; false when there are too many, and then never.
+    package mutating func claim(_ sensor: ProxySensor, by client: String, _ actions: inout [Action]) -> Bool {
+        guard !self[sensor].claimants.contains(client) else {
+            // Whoever waits already is answered with the first reading.
+            if !self[sensor].waiting.contains(client) { actions.append(.answer(sensor, [client])) }
+            return true
+        }
+        guard self[sensor].claimants.count < SensorLimits.claimants else { return false }
+        self[sensor].claimants.append(client)
+        if self[sensor].isThere, !self[sensor].isRead {
+            self[sensor].waiting.append(client)
+        } else {
+            actions.append(.answer(sensor, [client]))
+        }
+        if self[sensor].claimants.count == 1 { actions.append(.run(sensor)) }
+        return true
+    }
+
+    /// A client wants a sensor no more, or is gone. Nothing when it had no claim.
+    package mutating func release(_ sensor: ProxySensor, by client: String, _ actions: inout [Action]) {
+        guard let index = self[sensor].claimants.firstIndex(of: client) else { return }
+        self[sensor].claimants.remove(at: index)
+        if let index = self[sensor].waiting.firstIndex(of: client) {
+            self[sensor].waiting.remove(at: index)
+            actions.append(.answer(sensor, [client]))
+        }
+        guard self[sensor].claimants.isEmpty else { return }
+        self[sensor].isRead = false
+        actions.append(.stop(sensor))
+    }
+
+    /// A sensor came, went, broke or may work again.
+    ///
+    /// One that broke is tried again and again: for those who claim it, it is there again with its next reading.
+    package mutating func set(_ sensor: ProxySensor, to presence: Presence, _ actions: inout [Action]) {
+        switch presence {
+        case .there where self[sensor].isDoubtful && !self[sensor].claimants.isEmpty: return
+        case .there, .absent: self[sensor].isDoubtful = false
+        case .broken: self[sensor].isDoubtful = true
+        }
+        self.set(sensor, isThere: presence == .there, &actions)
+    }
+
+    private mutating func set(_ sensor: ProxySensor, isThere: Bool, _ actions: inout [Action]) {
+        guard self[sensor].isThere != isThere else { return }
+        self[sensor].isThere = isThere
+        self[sensor].isRead = false
+        if !isThere {
+            // What was true of it is so no more.
+            switch sensor {
+            case .accelerometer: (self.orientation, self.tilt) = (.undefined, .undefined)
+            case .compass: self.heading = -1
+            case .light, .proximity: break
+            }
+        }
+        guard !self[sensor].claimants.isEmpty else { return }
+        actions.append(.tell(self[sensor].claimants, Self.properties(of: sensor)))
+        // Nobody can be kept waiting for what is not there.
+        if !isThere { self.answerWaiting(sensor, &actions) }
+    }
+
+    private mutating func answerWaiting(_ sensor: ProxySensor, _ actions: inout [Action]) {
+        let waiting = self[sensor].waiting
+        guard !waiting.isEmpty else { return }
+        self[sensor].waiting = []
+        actions.append(.answer(sensor, waiting))
+    }
+
+    private static func properties(of sensor: ProxySensor) -> [ProxyProperty] {
+        switch sensor {
+        case .accelerometer: [.hasAccelerometer, .orientation, .tilt]
+        case .light: [.hasLight, .lightUnit, .lightLevel]
+        case .proximity: [.hasProximity, .isNear]
+        case .compass: [.hasCompass, .heading]
+        }
+    }
+
+    // MARK: Readings
+
+    package mutating func accelerated(_ acceleration: SIMD3<Double>, _ actions: inout [Action]) {
+        self.begin(.accelerometer, &actions)
+        var changed: [ProxyProperty] = []
+        let orientation = self.orientation.next(acceleration)
+        if orientation != self.orientation { changed.append(.orientation) }
+        self.orientation = orientation
+        let tilt = Tilt(acceleration)
+        if tilt != self.tilt { changed.append(.tilt) }
+        self.tilt = tilt
+        self.finish(.accelerometer, changed, &actions)
+    }
+
+    package mutating func lit(_ level: Double, _ actions: inout [Action]) {
+        self.begin(.light, &actions)
+        let isNews = level != self.lightLevel
+        self.lightLevel = level
+        self.finish(.light, isNews ? [.lightLevel] : [], &actions)
+    }
+
+    package mutating func approached(_ isNear: Bool, _ actions: inout [Action]) {
+        self.begin(.proximity, &actions)
+        let isNews = isNear != self.isNear
+        self.isNear = isNear
+        self.finish(.proximity, isNews ? [.isNear] : [], &actions)
+    }
+
+    /// `nil`: the field gives no north.
+    package mutating func pointed(_ heading: Double?, _ actions: inout [Action]) {
+        self.begin(.compass, &actions)
+        let heading = heading ?? -1
+        let isNews = heading != self.heading
+        self.heading = heading
+        self.finish(.compass, isNews ? [.heading] : [], &actions)
+    }
+
+    /// What can be read works.
+    private mutating func begin(_ sensor: ProxySensor, _ actions: inout [Action]) {
+        guard self[sensor].isDoubtful else { return }
+        self[sensor].isDoubtful = false
+        self.set(sensor, isThere: true, &actions)
+    }
+
+    /// Changes are told before claims are answered.
+    private mutating func finish(_ sensor: ProxySensor, _ changed: [ProxyProperty], _ actions: inout [Action]) {
+        let claimants = self[sensor].claimants
+        if !changed.isEmpty, !claimants.isEmpty { actions.append(.tell(claimants, changed)) }
+        self[sensor].isRead = !claimants.isEmpty
+        self.answerWaiting(sensor, &actions)
+    }
+}

@@ -1,0 +1,261 @@
+import DBus
+import DaemonSupport
+import DeviceCore
+import Motion
+import SensorCore
+
+/// `net.hadess.SensorProxy` as iio-sensor-proxy offers it, on top of our sensors: the shell around `ProxyState`.
+///
+/// It claims sensors as everybody does, so that there is one reader, and only while somebody claims them of it.
+/// Not `Sendable`: it belongs to the loop's thread.
+final class SensorProxy {
+    static let busName = "net.hadess.SensorProxy"
+    static let path = ObjectPath(literal: "/net/hadess/SensorProxy")
+    static let compassPath = ObjectPath(literal: "/net/hadess/SensorProxy/Compass")
+
+    /// As often as the original looks; a device that gathers samples itself may do so a little longer than a period, so that
+    /// it never wakes us more often than that.
+    private static let pace = SensorPace(rate: 1 / 0.7, batchLatency: .milliseconds(800))
+
+    private(set) var state = ProxyState()
+    private let bus: Connection
+    private let names: NameWatch
+    private let sender: PacedSender
+    private let log: Log
+    private var sensors: [ProxySensor: SensorService] = [:]
+    private var clients: [String: Client] = [:]
+    private var wanted: Set<ProxySensor> = []
+    private var taps: [ProxySensor: Tap] = [:]
+    /// Looks where up is for the compass.
+    private var upTap: Tap?
+    private var up = SIMD3<Double>(0, 0, 1)
+
+    /// A connection that claims sensors.
+    private final class Client {
+        let peer: PacedSender.Peer
+        var watch: NameWatch.Token?
+        var sensors: Set<ProxySensor> = []
+        /// Claims that are not answered yet.
+        var calls: [ProxySensor: MethodCall] = [:]
+
+        init(_ peer: PacedSender.Peer) { self.peer = peer }
+    }
+
+    init(on bus: Connection, _ names: NameWatch, _ sender: PacedSender, log: Log) {
+        self.bus = bus
+        self.names = names
+        self.sender = sender
+        self.log = log
+        let guardian: ExportedObject.Guardian? = bus.address == .system ? { [weak self] in self?.ask($0, $1) } : nil
+        bus.export(
+            ExportedObject(Self.path, [(SensorProxyInterface.table, self)], guardian: guardian))
+        bus.export(
+            ExportedObject(Self.compassPath, [(SensorProxyInterface.compassTable, self)], guardian: guardian))
+    }
+
+    // MARK: Sensors
+
+    /// The sensor behind one of ours, by its name. A sensor that sits elsewhere than in the display is no business of the screen's.
+    private static func sensor(named name: String) -> ProxySensor? {
+        switch name {
+        case SensorDescription.accelerometer: .accelerometer
+        case "light": .light
+        case "proximity": .proximity
+        case "magnetometer": .compass
+        default: nil
+        }
+    }
+
+    /// A sensor is there for the first time, or its description changed.
+    func see(_ service: SensorService) {
+        guard let sensor = Self.sensor(named: service.description.name) else { return }
+        if self.sensors[sensor] == nil {
+            self.sensors[sensor] = service
+            if self.wanted.contains(sensor) { self.run(sensor) }
+            if sensor == .accelerometer, self.wanted.contains(.compass) { self.run(.compass) }
+        }
+        self.change { $0.set(sensor, to: Self.presence(of: service), &$1) }
+    }
+
+    private static func presence(of service: SensorService) -> ProxyState.Presence {
+        switch service.state {
+        case .absent: .absent
+        case .broken: .broken
+        case .idle, .running, .stuck, .saturated: .there
+        }
+    }
+
+    private func run(_ sensor: ProxySensor) {
+        self.wanted.insert(sensor)
+        let tap = self.taps[sensor] ?? Tap(self, sensor)
+        self.taps[sensor] = tap
+        self.claim(sensor, for: tap)
+        guard sensor == .compass else { return }
+        let upTap = self.upTap ?? Tap(self, .compass)
+        self.upTap = upTap
+        self.claim(.accelerometer, for: upTap)
+    }
+
+    private func claim(_ sensor: ProxySensor, for tap: Tap) {
+        do throws(ClaimProblem) {
+            _ = try self.sensors[sensor]?.claim(Self.pace, for: tap)
+        } catch {
+            self.log.warning("\(Self.busName): \(error)")
+        }
+    }
+
+    private func stop(_ sensor: ProxySensor) {
+        self.wanted.remove(sensor)
+        if let tap = self.taps[sensor] { self.sensors[sensor]?.release(tap) }
+        guard sensor == .compass, let upTap = self.upTap else { return }
+        self.sensors[.accelerometer]?.release(upTap)
+    }
+
+    // MARK: Calls
+
+    func claim(_ sensor: ProxySensor, _ call: MethodCall) throws(BusError) {
+        let client = self.clients[call.sender] ?? self.makeClient(call.sender)
+        // Answered when there is a reading; whoever asks again while it waits is answered at once.
+        if let earlier = client.calls.updateValue(call, forKey: sensor) { earlier.reply() }
+        var isTaken = false
+        self.change { isTaken = $0.claim(sensor, by: call.sender, &$1) }
+        guard isTaken else {
+            client.calls[sensor] = nil
+            self.tidy(client)
+            throw .limitsExceeded("claimants are at their limit of \(SensorLimits.claimants)")
+        }
+        client.sensors.insert(sensor)
+    }
+
+    /// Releasing what is not held is fine: the caller has what it wanted.
+    func release(_ sensor: ProxySensor, _ call: MethodCall) {
+        guard let client = self.clients[call.sender] else { return }
+        self.release(sensor, client)
+        self.tidy(client)
+    }
+
+    private func release(_ sensor: ProxySensor, _ client: Client) {
+        client.sensors.remove(sensor)
+        self.change { $0.release(sensor, by: client.peer.name, &$1) }
+    }
+
+    private func makeClient(_ name: String) -> Client {
+        let client = Client(self.sender.peer(name))
+        self.clients[name] = client
+        // With a rule of its own: what others do must not wake us.
+        client.watch = self.names.follow(name, ownRule: true) { [weak self, weak client] owner in
+            guard let self, let client, owner == nil else { return }
+            for sensor in client.sensors { self.release(sensor, client) }
+            self.tidy(client)
+        }
+        return client
+    }
+
+    private func tidy(_ client: Client) {
+        guard client.sensors.isEmpty, self.clients[client.peer.name] === client else { return }
+        self.clients[client.peer.name] = nil
+        if let watch = client.watch { self.names.unfollow(watch) }
+    }
+
+    /// Asks polkit whether a caller may claim: those who sit at the machine may, as a rule.
+    private func ask(_ call: MethodCall, _ answer: @escaping (BusError?) -> Void) {
+        guard call.message.member?.hasPrefix("Claim") == true else { return answer(nil) }
+        let target = CallTarget(
+            "org.freedesktop.PolicyKit1", ObjectPath(literal: "/org/freedesktop/PolicyKit1/Authority"),
+            "org.freedesktop.PolicyKit1.Authority")
+        let subject = Structure("system-bus-name", ["name": Value.string(call.sender)])
+        self.bus.call(
+            target, "CheckAuthorization", subject, "net.hadess.SensorProxy.claim-sensor", [String: String](), UInt32(0),
+            ""
+        ) { result in
+            do throws(BusError) {
+                let verdict = try result.take().read(reply: Structure<Bool, Bool, [String: String]>.self)
+                let (isAllowed, _, _) = verdict.fields
+                answer(isAllowed ? nil : .accessDenied("polkit does not let you claim sensors"))
+            } catch {
+                answer(.accessDenied("polkit cannot be asked whether you may claim sensors: \(error.message)"))
+            }
+        }
+    }
+
+    // MARK: Actions
+
+    private func change(_ input: (inout ProxyState, inout [ProxyState.Action]) -> Void) {
+        var actions: [ProxyState.Action] = []
+        input(&self.state, &actions)
+        for action in actions {
+            switch action {
+            case .run(let sensor): self.run(sensor)
+            case .stop(let sensor): self.stop(sensor)
+            case .answer(let sensor, let clients):
+                for name in clients { self.clients[name]?.calls.removeValue(forKey: sensor)?.reply() }
+            case .tell(let clients, let properties): self.tell(clients, properties)
+            }
+        }
+    }
+
+    /// The properties of one action belong to one interface.
+    private func tell(_ names: [String], _ properties: [ProxyProperty]) {
+        let isCompass = properties.contains { $0 == .hasCompass || $0 == .heading }
+        let interface = isCompass ? SensorProxyInterface.compassName : SensorProxyInterface.name
+        let values = Dictionary(
+            uniqueKeysWithValues: properties.map { ($0.name, SensorProxyInterface.value(of: $0, self.state)) })
+        for name in names {
+            guard let client = self.clients[name] else { continue }
+            _ = self.sender.signal(
+                from: isCompass ? Self.compassPath : Self.path, "org.freedesktop.DBus.Properties", "PropertiesChanged",
+                to: client.peer, size: 400
+            ) {
+                interface.description.write(to: &$0)
+                values.write(to: &$0)
+                [String]().write(to: &$0)
+            }
+        }
+    }
+
+    // MARK: Readings
+
+    /// What a sensor's claim of ours brings.
+    private final class Tap: SampleTaker {
+        private weak var proxy: SensorProxy?
+        private let sensor: ProxySensor
+
+        init(_ proxy: SensorProxy, _ sensor: ProxySensor) {
+            self.proxy = proxy
+            self.sensor = sensor
+        }
+
+        var names: [String] { self.proxy?.state.claimants(of: self.sensor) ?? [] }
+
+        func take(_ times: Span<Int64>, _ values: Span<Double>, from service: SensorService) {
+            // Only what is true now matters.
+            let channels = service.description.channels.count
+            guard let proxy, times.count > 0, values.count >= channels else { return }
+            let last = values.extracting(values.count - channels..<values.count)
+            let isUp = service === proxy.sensors[.accelerometer] && self.sensor == .compass
+            isUp ? proxy.lookUp(last) : proxy.read(self.sensor, last)
+        }
+
+        func gap(in sensor: SensorService) {}
+        /// Of that the reader's root tells.
+        func changed(_ sensor: SensorService) {}
+    }
+
+    private func lookUp(_ row: Span<Double>) {
+        guard row.count == 3 else { return }
+        self.up = SIMD3(row[0], row[1], row[2])
+    }
+
+    private func read(_ sensor: ProxySensor, _ row: Span<Double>) {
+        let first = row[0]
+        let vector = row.count == 3 ? SIMD3(row[0], row[1], row[2]) : .zero
+        self.change { state, actions in
+            switch sensor {
+            case .accelerometer: state.accelerated(vector, &actions)
+            case .light: state.lit(first, &actions)
+            case .proximity: state.approached(first > 0.5, &actions)
+            case .compass: state.pointed(Heading.degrees(vector, up: self.up), &actions)
+            }
+        }
+    }
+}

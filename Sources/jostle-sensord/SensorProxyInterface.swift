@@ -1,0 +1,79 @@
+import DBus
+import SensorCore
+
+/// The interfaces `net.hadess.SensorProxy` and `net.hadess.SensorProxy.Compass`. Only claimants are told of changes.
+enum SensorProxyInterface {
+    static let name: StaticString = "net.hadess.SensorProxy"
+    static let compassName: StaticString = "net.hadess.SensorProxy.Compass"
+
+    static let table = Interface<SensorProxy>(
+        name,
+        methods: claims("ClaimAccelerometer", "ReleaseAccelerometer", .accelerometer)
+            + claims("ClaimLight", "ReleaseLight", .light) + claims("ClaimProximity", "ReleaseProximity", .proximity),
+        properties: [
+            Property("HasAccelerometer", .always) { (proxy: SensorProxy) in proxy.state.isThere(.accelerometer) },
+            Property("AccelerometerOrientation", .always) { (proxy: SensorProxy) in proxy.state.orientation.rawValue },
+            Property("AccelerometerTilt", .always) { (proxy: SensorProxy) in proxy.state.tilt.rawValue },
+            Property("HasAmbientLight", .always) { (proxy: SensorProxy) in proxy.state.isThere(.light) },
+            Property("LightLevelUnit", .always) { (_: SensorProxy) in lightUnit },
+            Property("LightLevel", .always) { (proxy: SensorProxy) in proxy.state.lightLevel },
+            Property("HasProximity", .always) { (proxy: SensorProxy) in proxy.state.isThere(.proximity) },
+            Property("ProximityNear", .always) { (proxy: SensorProxy) in proxy.state.isNear },
+        ])
+
+    static let compassTable = Interface<SensorProxy>(
+        compassName,
+        methods: claims("ClaimCompass", "ReleaseCompass", .compass),
+        properties: [
+            Property("HasCompass", .always) { (proxy: SensorProxy) in proxy.state.isThere(.compass) },
+            Property("CompassHeading", .always) { (proxy: SensorProxy) in proxy.state.heading },
+        ])
+
+    /// What our light sensors measure.
+    private static let lightUnit = "lux"
+
+    private static func claims(
+        _ claim: StaticString, _ release: StaticString, _ sensor: ProxySensor
+    ) -> [Method<SensorProxy>] {
+        [
+            Method(later: claim) { (proxy: SensorProxy, call: MethodCall) throws(BusError) in
+                try proxy.claim(sensor, call)
+            },
+            Method(release) { (proxy: SensorProxy, call: MethodCall) throws(BusError) in
+                proxy.release(sensor, call)
+            },
+        ]
+    }
+
+    static func value(of property: ProxyProperty, _ state: ProxyState) -> Value {
+        switch property {
+        case .hasAccelerometer: .boolean(state.isThere(.accelerometer))
+        case .orientation: .string(state.orientation.rawValue)
+        case .tilt: .string(state.tilt.rawValue)
+        case .hasLight: .boolean(state.isThere(.light))
+        case .lightUnit: .string(self.lightUnit)
+        case .lightLevel: .double(state.lightLevel)
+        case .hasProximity: .boolean(state.isThere(.proximity))
+        case .isNear: .boolean(state.isNear)
+        case .hasCompass: .boolean(state.isThere(.compass))
+        case .heading: .double(state.heading)
+        }
+    }
+}
+
+extension ProxyProperty {
+    var name: String {
+        switch self {
+        case .hasAccelerometer: "HasAccelerometer"
+        case .orientation: "AccelerometerOrientation"
+        case .tilt: "AccelerometerTilt"
+        case .hasLight: "HasAmbientLight"
+        case .lightUnit: "LightLevelUnit"
+        case .lightLevel: "LightLevel"
+        case .hasProximity: "HasProximity"
+        case .isNear: "ProximityNear"
+        case .hasCompass: "HasCompass"
+        case .heading: "CompassHeading"
+        }
+    }
+}

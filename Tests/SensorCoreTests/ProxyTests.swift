@@ -1,0 +1,179 @@
+import Glibc
+import Motion
+import SensorCore
+import Testing
+
+/// What the drop-in for `net.hadess.SensorProxy` decides, transition by transition.
+struct ProxyTests {
+    private struct Table {
+        var state = ProxyState()
+
+        mutating func claim(_ sensor: ProxySensor, _ client: String) -> [ProxyState.Action] {
+            self.take { $0.claim(sensor, by: client, &$1) ? () : $1.append(.stop(sensor)) }
+        }
+        mutating func take(_ act: (inout ProxyState, inout [ProxyState.Action]) -> Void) -> [ProxyState.Action] {
+            var actions: [ProxyState.Action] = []
+            act(&self.state, &actions)
+            return actions
+        }
+        mutating func set(_ sensor: ProxySensor, _ isThere: Bool) -> [ProxyState.Action] {
+            self.take { $0.set(sensor, to: isThere ? .there : .absent, &$1) }
+        }
+        mutating func release(_ sensor: ProxySensor, _ client: String) -> [ProxyState.Action] {
+            self.take { $0.release(sensor, by: client, &$1) }
+        }
+    }
+
+    @Test func aClaimIsAnsweredWithTheFirstReading() {
+        var table = Table()
+        #expect(table.set(.accelerometer, true) == [])
+        #expect(table.claim(.accelerometer, ":1") == [.run(.accelerometer)])
+        #expect(table.claim(.accelerometer, ":2") == [])
+        #expect(table.claim(.accelerometer, ":1") == [])
+        #expect(
+            table.take { $0.accelerated(SIMD3(0, -1, 0), &$1) } == [
+                .tell([":1", ":2"], [.orientation, .tilt]), .answer(.accelerometer, [":1", ":2"]),
+            ])
+        #expect(table.claim(.accelerometer, ":3") == [.answer(.accelerometer, [":3"])])
+        #expect(table.claim(.accelerometer, ":3") == [.answer(.accelerometer, [":3"])])
+        #expect(table.take { $0.accelerated(SIMD3(0, -1, 0), &$1) } == [])
+        #expect(table.take { $0.accelerated(SIMD3(0, -0.8, 0.6), &$1) } == [.tell([":1", ":2", ":3"], [.tilt])])
+        #expect(table.release(.accelerometer, ":2") == [])
+        #expect(table.release(.accelerometer, ":2") == [])
+        #expect(table.release(.accelerometer, ":1") == [])
+        #expect(table.release(.accelerometer, ":3") == [.stop(.accelerometer)])
+        // What was known stays, and nobody is told of what comes late.
+        #expect(table.state.orientation == .normal)
+        #expect(table.take { $0.accelerated(SIMD3(1, 0, 0), &$1) } == [])
+        #expect(table.claim(.accelerometer, ":4") == [.run(.accelerometer)])
+    }
+
+    @Test func claimsOutliveTheDevice() {
+        var table = Table()
+        #expect(table.claim(.light, ":1") == [.answer(.light, [":1"]), .run(.light)])
+        #expect(table.set(.light, true) == [.tell([":1"], [.hasLight, .lightUnit, .lightLevel])])
+        #expect(table.set(.light, true) == [])
+        #expect(table.claim(.light, ":2") == [])
+        // Gone before it said anything: who waits is not kept waiting.
+        #expect(
+            table.set(.light, false) == [
+                .tell([":1", ":2"], [.hasLight, .lightUnit, .lightLevel]), .answer(.light, [":2"]),
+            ])
+        #expect(table.release(.light, ":1") == [])
+        #expect(table.set(.light, true) == [.tell([":2"], [.hasLight, .lightUnit, .lightLevel])])
+        #expect(table.take { $0.lit(40, &$1) } == [.tell([":2"], [.lightLevel])])
+        #expect(table.take { $0.lit(40, &$1) } == [])
+        #expect(table.state.lightLevel == 40)
+    }
+
+    /// A broken device is tried again and again, and its claimants need not hear of each time.
+    @Test func aBrokenSensorIsThereAgainWithAReading() {
+        var table = Table()
+        _ = table.set(.light, true)
+        _ = table.claim(.light, ":1")
+        let all: [ProxyProperty] = [.hasLight, .lightUnit, .lightLevel]
+        #expect(
+            table.take { $0.set(.light, to: .broken, &$1) } == [.tell([":1"], all), .answer(.light, [":1"])])
+        #expect(table.set(.light, true) == [])
+        #expect(table.take { $0.set(.light, to: .broken, &$1) } == [])
+        #expect(table.set(.light, true) == [])
+        #expect(!table.state.isThere(.light))
+        #expect(table.claim(.light, ":2") == [.answer(.light, [":2"])])
+        #expect(table.take { $0.lit(7, &$1) } == [.tell([":1", ":2"], all), .tell([":1", ":2"], [.lightLevel])])
+        #expect(table.state.isThere(.light))
+        // Another device in its place is believed, and so is one that nobody claims: it would never be read.
+        for isReplaced in [true, false] {
+            _ = table.take { $0.set(.light, to: .broken, &$1) }
+            if isReplaced {
+                #expect(table.set(.light, false) == [])
+                #expect(table.set(.light, true) == [.tell([":1", ":2"], all)])
+                for client in [":1", ":2"] { _ = table.release(.light, client) }
+            } else {
+                #expect(table.set(.light, true) == [])
+            }
+            #expect(table.state.isThere(.light))
+        }
+    }
+
+    @Test func whoWaitsAndReleasesIsAnswered() {
+        var table = Table()
+        _ = table.set(.proximity, true)
+        _ = table.claim(.proximity, ":1")
+        #expect(table.release(.proximity, ":1") == [.answer(.proximity, [":1"]), .stop(.proximity)])
+        #expect(table.take { $0.approached(true, &$1) } == [])
+        #expect(table.state.isNear)
+    }
+
+    @Test func eachSensorHasItsOwnClaimants() {
+        var table = Table()
+        for sensor in ProxySensor.allCases { #expect(table.set(sensor, true) == []) }
+        for (index, sensor) in ProxySensor.allCases.enumerated() {
+            #expect(table.claim(sensor, ":\(index)") == [.run(sensor)])
+        }
+        #expect(table.take { $0.approached(true, &$1) } == [.tell([":2"], [.isNear]), .answer(.proximity, [":2"])])
+        #expect(table.take { $0.pointed(90, &$1) } == [.tell([":3"], [.heading]), .answer(.compass, [":3"])])
+        #expect(table.take { $0.pointed(nil, &$1) } == [.tell([":3"], [.heading])])
+        #expect(table.state.heading == -1)
+        #expect(table.take { $0.accelerated(.zero, &$1) }.last == .answer(.accelerometer, [":0"]))
+        #expect(
+            table.set(.accelerometer, false) == [
+                .tell([":0"], [.hasAccelerometer, .orientation, .tilt])
+            ])
+        #expect(table.state.orientation == .undefined && table.state.tilt == .undefined)
+    }
+
+    @Test func thereAreNotTooManyClaimants() {
+        var table = Table()
+        for index in 0..<SensorLimits.claimants { #expect(table.claim(.light, ":\(index)") != [.stop(.light)]) }
+        #expect(table.claim(.light, ":more") == [.stop(.light)])
+        #expect(table.claim(.proximity, ":more") == [.answer(.proximity, [":more"]), .run(.proximity)])
+        _ = table.release(.light, ":5")
+        #expect(table.claim(.light, ":more") == [.answer(.light, [":more"])])
+    }
+
+    /// By the angle of the axis above the horizon; the published thresholds are 35 degrees for an edge, 20 and 70 for the display.
+    @Test(arguments: [
+        (SIMD3(0, -1, 0.0), "normal", "vertical"), (SIMD3(0, 1, 0), "bottom-up", "vertical"),
+        (SIMD3(1, 0, 0), "left-up", "vertical"), (SIMD3(-1, 0, 0), "right-up", "vertical"),
+        (SIMD3(0, 0, 1), "undefined", "face-up"), (SIMD3(0, 0, -1), "undefined", "face-down"),
+        // 36 degrees have an edge up, 35 do not.
+        (SIMD3(0, -0.5878, 0.8090), "normal", "tilted-up"), (SIMD3(0, -0.5736, 0.8192), "undefined", "tilted-up"),
+        (SIMD3(0, -0.9397, -0.3420), "normal", "vertical"), (SIMD3(0, -0.9336, -0.3584), "normal", "tilted-down"),
+        (SIMD3(0, -0.3420, 0.9397), "undefined", "face-up"), (SIMD3(0, -0.3584, 0.9336), "undefined", "tilted-up"),
+        // The border of two, and a freely falling body.
+        (SIMD3(0.7071, -0.7071, 0), "undefined", "vertical"), (SIMD3(0, 0, 0), "undefined", "vertical"),
+        // However hard it is shaken.
+        (SIMD3(-26, 0, 0), "right-up", "vertical"),
+    ])
+    func postures(acceleration: SIMD3<Double>, orientation: String, tilt: String) {
+        #expect(Orientation.undefined.next(acceleration).rawValue == orientation)
+        #expect(Tilt(acceleration).rawValue == tilt)
+        // Where nothing says otherwise, it stays as it was.
+        let kept = Orientation.leftUp.next(acceleration).rawValue
+        #expect(kept == (orientation == "undefined" ? "left-up" : orientation))
+    }
+
+    /// A field that points north and into the ground, as the device sees it when it points somewhere.
+    @Test(arguments: [0.0, 1, 45, 90, 135, 180, 225, 270, 315, 359]) func headings(degrees: Double) {
+        let (sine, cosine) = (sin(degrees), cos(degrees))
+        // Flat: the upper edge points there.
+        let flat = SIMD3(-sine * 20, cosine * 20, -40)
+        #expect(Heading.degrees(flat, up: SIMD3(0, 0, 1)) == degrees)
+        // Lifted by 40 degrees about x, and upright: then the back does.
+        for (lift, scale) in [(40.0, 0.98), (90, 1.02)] {
+            let (s, c) = (sin(lift), cos(lift))
+            let up = SIMD3(0, s, c) * scale
+            let field = SIMD3(flat.x, c * flat.y + s * flat.z, -s * flat.y + c * flat.z)
+            #expect(Heading.degrees(field, up: up) == degrees, "\(lift)")
+        }
+    }
+
+    @Test func noNorth() {
+        #expect(Heading.degrees(SIMD3(0, 0, 40), up: SIMD3(0, 0, 1)) == nil)
+        #expect(Heading.degrees(.zero, up: SIMD3(0, 0, 1)) == nil)
+        #expect(Heading.degrees(SIMD3(1, 0, 0), up: .zero) == nil)
+    }
+
+    private func sin(_ degrees: Double) -> Double { Glibc.sin(degrees * .pi / 180) }
+    private func cos(_ degrees: Double) -> Double { Glibc.cos(degrees * .pi / 180) }
+}
