@@ -175,6 +175,30 @@ extension EndToEnd {
             #expect(try reader.terminate() == .exited(0))
         }
 
+        /// A device with a buffer gathers what comes in the meantime, and wakes nobody for it.
+        @Test func aBufferGathersForTheDesktop() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let bed = try DeviceBed(stage)
+            try bed.perform(DeviceBed.buffered(), "pipe /dev/iio:device3")
+            let reader = try self.start(stage, bed)
+            let script = try stage.startScript("a hear", "a \(Self.call) ClaimAccelerometer", "say answered")
+            try self.until("accelerometer", is: "running", on: stage)
+            // 20 samples at 25 Hz are a little more than a period of the claim.
+            for (attribute, value) in [("sampling_frequency", "25.000000"), ("buffer/watermark", "20")] {
+                #expect(try bed.attribute(attribute, of: EndToEnd.Devices.imu) == value, "\(attribute)")
+            }
+            let now = EndToEnd.Devices.boottime() * 1_000
+            var scans = ""
+            for index in 0..<20 {
+                scans += EndToEnd.Devices.scan(0, -1_000, 0, at: now - Int64(20 - index) * 40_000_000)
+            }
+            try bed.perform("write /dev/iio:device3 " + scans)
+            // The claim waits for no company of its own.
+            #expect(try self.told(script, "a").contains("\"normal\""))
+            _ = try script.waitForLine { $0 == "answered" }
+            #expect(try reader.terminate() == .exited(0))
+        }
+
         // MARK: Callers
 
         @Test func oddCallsAreAnswered() throws {
