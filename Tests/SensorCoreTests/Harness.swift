@@ -23,11 +23,14 @@ final class Shell {
                 name: "accelerometer", channels: channels, unit: "g", rates: rates, source: "test", isSimulated: true))
     }
 
-    func claim(_ client: ClientID, _ rate: Double, _ latency: TimeSpan = .zero) throws -> SensorPace {
+    func claim(
+        _ client: ClientID, _ rate: Double, _ latency: TimeSpan = .zero, isPrompt: Bool = false
+    ) throws -> SensorPace {
         var actions: [SensorAction] = []
-        let pace = try self.hub.claim(client, SensorPace(rate: rate, batchLatency: latency), into: &actions)
+        let pace = SensorPace(rate: rate, batchLatency: latency)
+        let inForce = try self.hub.claim(client, pace, isPrompt: isPrompt, into: &actions)
         self.perform(actions)
-        return pace
+        return inForce
     }
 
     func release(_ client: ClientID) -> Bool {

@@ -91,6 +91,24 @@ import Testing
         #expect(shell.hub.nextDeadline == nil)
     }
 
+    /// Somebody to whom messages cost nothing lets the device gather, and takes what it gave in one go.
+    @Test func aPromptClaimWaitsForNoCompany() throws {
+        let shell = Shell(rates: [100])
+        #expect(try shell.claim(a, 100, .milliseconds(800), isPrompt: true).batchLatency == .milliseconds(800))
+        #expect(shell.takeTold() == [.run(SensorPace(rate: 100, batchLatency: .milliseconds(800)))])
+        for index in 1...3 { shell.sample(Int64(index) * 10_000, arrival: 40_000) }
+        #expect(shell.received.isEmpty && shell.hub.nextDeadline == nil)
+        shell.tick(40_000)
+        #expect(shell.times(a) == [10_000, 20_000, 30_000])
+        shell.tick(50_000)
+        #expect(shell.received[a]?.count == 1)
+        // Of a device that gathers nothing, each sample as it comes.
+        shell.deviceRuns(100)
+        shell.sample(60_000)
+        shell.tick(60_000)
+        #expect(shell.times(a).last == 60_000)
+    }
+
     @Test func aBlockIsDueWhenItsOldestSampleIs() throws {
         let shell = Shell(rates: [100])
         _ = try shell.claim(a, 100, .milliseconds(25))
