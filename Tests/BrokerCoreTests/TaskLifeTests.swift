@@ -45,7 +45,10 @@ import Testing
                 case .task(.expiring(let owner, _, _)): said.append("expiring \(owner.app)")
                 case .task(.ended(let owner, let outcome)): said.append("\(owner.app) \(outcome.end.name)")
                 case .start(let launch): said.append("start \(launch.app)")
-                case .task, .claim, .release, .deliver, .life, .session, .mark, .persist, .forget, .ended, .keep: break
+                case .task, .claim, .release, .deliver, .life, .session, .mark, .persist, .forget, .ended, .keep,
+                    .launch,
+                    .launchEnded, .launchGivenUp:
+                    break
                 }
             }
             if !bench.actions.isEmpty { continue }
