@@ -18,7 +18,7 @@ extension EndToEnd {
                 var name = Array("/tmp/jostle-wake-XXXXXX".utf8CString)
                 self.directory = try #require(
                     name.withUnsafeMutableBufferPointer { buffer in
-                        mkdtemp(buffer.baseAddress).map { String(cString: $0) }
+                        buffer.baseAddress.flatMap { mkdtemp($0) }.map { String(cString: $0) }
                     })
             }
 
