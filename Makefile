@@ -39,8 +39,8 @@ help:
 	@echo 'make install-sensor-proxy  install besides what puts jostle-sensord in the place of iio-sensor-proxy'
 	@echo 'make clean    remove .build'
 
-# What the tests take for logind.
-PACKAGES += python3-dbusmock
+# What the tests take for logind, and for a terminal.
+PACKAGES += python3-dbusmock tmux
 # The library for gpsd, and what the tests play a receiver with.
 PACKAGES += libgps-dev gpsd gpsd-clients
 

@@ -7,13 +7,3 @@ package enum RestMode: String, Sendable, CaseIterable {
     /// Every true look fires.
     case none
 }
-
-/// What a detector with a pace sees of the samples between two looks.
-package enum Decimation: String, Sendable, CaseIterable {
-    /// The first sample of each bucket, as it is.
-    case last
-    /// The mean of each channel over the bucket; looks when the bucket closes.
-    case mean
-    /// Of each channel the value furthest from zero in the bucket; looks when the bucket closes.
-    case peak
-}

@@ -24,6 +24,7 @@ final class BufferCapture {
     private var watchdog: EventLoop.TimerID?
     private var hasRead = false
     private var isStopped = false
+    private var isReading = false
     private var bytes: [UInt8]
     /// Bytes of an unfinished scan at the front of `bytes`.
     private var left = 0
@@ -184,7 +185,12 @@ final class BufferCapture {
 
     // MARK: Reading
 
-    private func read() {
+    /// Reads what there is. Reading without waiting, which we do, has the kernel empty the device's own FIFO first.
+    func read() {
+        // Whoever is told of a sample may ask for more.
+        guard !self.isReading else { return }
+        self.isReading = true
+        defer { self.isReading = false }
         while !self.isStopped {
             let raw = self.descriptor.raw
             let left = self.left

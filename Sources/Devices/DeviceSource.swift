@@ -88,6 +88,10 @@ package final class DeviceSource: SampleSource {
         return self.real ?? SensorPace(rate: pace.rate)
     }
 
+    package func catchUp() {
+        if self.life.phase == .running { self.reader?.catchUp() }
+    }
+
     package func stop() {
         self.pace = nil
         self.perform(self.life.unwanted())

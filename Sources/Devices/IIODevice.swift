@@ -174,6 +174,9 @@ final class IIODevice {
         return result
     }
 
+    /// Tells what has gathered in the buffer.
+    func catchUp() { self.capture?.read() }
+
     /// Reads attribute by attribute from now on, because the buffer does not work.
     private func giveUpBuffer(_ reason: String) {
         self.bufferProblem = reason

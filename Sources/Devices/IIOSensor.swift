@@ -144,6 +144,8 @@ final class IIOSensor: SensorReader {
 
     func stop() { self.device.stop(self) }
 
+    func catchUp() { self.device.catchUp() }
+
     /// Reads the attributes at a rate of our own; returns it.
     func poll(at rate: Double, on loop: EventLoop) throws(DeviceProblem) -> Double {
         let rate = min(rate, Self.fastestPolling)

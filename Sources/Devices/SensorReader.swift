@@ -8,10 +8,17 @@ protocol SensorReader: AnyObject {
     func probe() throws(DeviceProblem) -> SensorFacts
     /// Lets the device run, or run at another pace; returns the pace it really runs at.
     func start(at pace: SensorPace) throws(DeviceProblem) -> SensorPace
+    /// Tells what has gathered in the device, before it would by itself.
+    func catchUp()
     /// Lets the device stand still. It may be gone already.
     func stop()
     /// How the device is read: `polled` or `buffered`.
     var method: String { get }
+}
+
+extension SensorReader {
+    /// Nothing to tell for one whose device gathers nothing.
+    func catchUp() {}
 }
 
 /// What a reader tells while it runs.

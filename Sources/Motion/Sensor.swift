@@ -108,6 +108,11 @@ package struct SensorPace: Hashable, Sendable {
         self.rate = rate
         self.batchLatency = batchLatency
     }
+
+    /// Messages a second, when samples travel together as far as that allows.
+    package var messages: Double {
+        min(self.rate, self.batchLatency > .zero ? 1 / self.batchLatency.seconds : self.rate)
+    }
 }
 
 /// Limits on samples and sensors that both sides hold to.

@@ -77,17 +77,14 @@ extension SensorPace {
     package enum Key {
         package static let rate = "rate"
         package static let batchLatency = "batch-latency"
+        package static let passive = "passive"
+        package static let decimation = "decimation"
+        /// In answers only: where samples wait for each other, how long in the device, and whether that runs.
+        package static let gathering = "gathering"
+        package static let deviceLatency = "device-latency"
+        package static let running = "running"
         /// In answers only: the stream's number.
         package static let stream = "stream"
-    }
-
-    /// A claim's options. The rate must be given.
-    package init(claim options: [String: Value]) throws(BusError) {
-        let reader = try OptionReader(options, of: "claim", known: [Key.rate, Key.batchLatency])
-        guard let rate = try reader.number(Key.rate) else {
-            throw .invalidConfiguration("claim: 'rate' (d, in Hz) is missing")
-        }
-        self.init(rate: rate, batchLatency: try reader.time(Key.batchLatency) ?? .zero)
     }
 
     package var options: [String: Value] {
@@ -97,19 +94,42 @@ extension SensorPace {
         ]
     }
 
-    /// What is in force, and for which stream, if for one.
-    package func options(stream: UInt64?) -> [String: Value] {
-        var options = self.options
-        if let stream { options[Key.stream] = .uint64(stream) }
-        return options
-    }
-
     /// What the reader says is in force; `nil` when it says nothing sensible.
     package init?(inForce options: [String: Value]) {
         guard case .double(let rate) = options[Key.rate], rate.isFinite, rate > 0,
             case .uint64(let latency) = options[Key.batchLatency], let latency = Timestamp(wire: latency)
         else { return nil }
         self.init(rate: rate, batchLatency: latency - .zero)
+    }
+}
+
+extension SensorRequest {
+    private typealias Key = SensorPace.Key
+
+    /// A claim's options. The rate must be given.
+    package init(claim options: [String: Value]) throws(BusError) {
+        let reader = try OptionReader(
+            options, of: "claim", known: [Key.rate, Key.batchLatency, Key.passive, Key.decimation])
+        guard let rate = try reader.number(Key.rate) else {
+            throw .invalidConfiguration("claim: 'rate' (d, in Hz) is missing")
+        }
+        let pace = SensorPace(rate: rate, batchLatency: try reader.time(Key.batchLatency) ?? .zero)
+        let word = try reader.text(Key.decimation) ?? Decimation.last.rawValue
+        guard let decimation = Decimation(rawValue: word) else {
+            let words = Decimation.allCases.map(\.rawValue)
+            let near = Suggestion.nearest(to: word, among: words)
+            throw .invalidConfiguration(
+                "claim: decimation is one of \(words.joined(separator: ", ")), not '\(printable(word))'"
+                    + (near.map { "; did you mean '\($0)'?" } ?? ""))
+        }
+        self.init(pace, isPassive: try reader.flag(Key.passive) ?? false, decimation: decimation)
+    }
+
+    package var options: [String: Value] {
+        var options = self.pace.options
+        if self.isPassive { options[Key.passive] = .boolean(true) }
+        if self.decimation != .last { options[Key.decimation] = .string(self.decimation.rawValue) }
+        return options
     }
 }
 

@@ -104,3 +104,32 @@ package enum StreamCodec {
         #endif
     }
 }
+
+/// Memory for one packet after the other, as their reader needs it.
+package struct StreamPacket: Sendable {
+    /// Where a packet is put.
+    package var words = [UInt64](repeating: 0, count: StreamCodec.packetBytes / 8)
+    private var times: [Int64] = []
+    private var values: [Double] = []
+
+    package init() {}
+
+    /// Reads what was put into `words`; `nil` when it is no packet.
+    package mutating func decode(bytes: Int, channels: Int) -> StreamCodec.Header? {
+        // The columns are out of our hands while the words are lent.
+        var (times, values) = ([Int64](), [Double]())
+        swap(&times, &self.times)
+        swap(&values, &self.values)
+        defer {
+            swap(&times, &self.times)
+            swap(&values, &self.values)
+        }
+        return StreamCodec.read(
+            self.words.span, bytes: bytes, channels: channels, times: &times, values: &values)
+    }
+
+    /// Lends the rows of the packet that was read last.
+    package func lend(_ body: (_ times: Span<Int64>, _ values: Span<Double>) -> Void) {
+        body(self.times.span, self.values.span)
+    }
+}

@@ -15,9 +15,9 @@ package enum SensorAction: Hashable, Sendable {
     ///
     /// A device that comes out at another pace is reported back with `deviceRuns(at:into:)`.
     case run(SensorPace)
-    /// Nobody claims the sensor any more: let the device stand still.
+    /// Nobody wants the sensor to run any more: let the device stand still.
     case stop
-    /// Tell this claimant the pace that is in force for it now; it changed through no call of its own.
+    /// Tell this claimant what is in force for it now; it changed through no call of its own.
     case tell(ClientID, SensorPace)
     /// A block is due to this claimant: read it with `withBlock(of:_:)`, then report `delivered` or `dropped`.
     case send(ClientID)
@@ -61,8 +61,12 @@ package struct Claimant: Hashable, Sendable {
     package var client: ClientID
     /// What it asked for.
     package var requested: SensorPace
-    /// What it gets.
+    package var isPassive: Bool
+    package var decimation: Decimation
+    /// What it gets, while the device runs.
     package var inForce: SensorPace
+    /// Where its samples wait for each other.
+    package var gathering: Gathering
     /// Samples delivered to it.
     package var sent: UInt64
     /// Samples that were due to it and could not be delivered.

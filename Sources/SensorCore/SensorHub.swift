@@ -32,18 +32,18 @@ package struct SensorHub: Sendable {
 
     // MARK: Claims
 
-    /// Claims the sensor at a pace, replacing what the client claimed before; returns what is in force for it.
+    /// Claims the sensor, replacing what the client claimed before; returns what is in force for it.
     ///
     /// The sequence begins at 0. Samples that waited under the client's old claim are due at once. A prompt claim lets the
     /// device gather samples as another does, and takes them at each `tick`: for claimants to whom messages cost nothing.
     package mutating func claim(
-        _ client: ClientID, _ pace: SensorPace, isPrompt: Bool = false, into actions: inout [SensorAction]
+        _ client: ClientID, _ request: SensorRequest, isPrompt: Bool = false, into actions: inout [SensorAction]
     ) throws(ClaimProblem) -> SensorPace {
-        try Self.check(pace)
+        try Self.check(request.pace)
         let position: Int
         if let known = self.position(of: client) {
             position = known
-            if self.claims[position].replace(pace) { actions.append(.send(client)) }
+            if self.claims[position].replace(request) { actions.append(.send(client)) }
         } else {
             guard self.claims.count < SensorLimits.claimants else {
                 throw ClaimProblem(
@@ -52,7 +52,7 @@ package struct SensorHub: Sendable {
             }
             position = self.claims.count
             self.claims.append(
-                SensorClaim(client: client, channels: self.sensor.channels.count, requested: pace, isPrompt: isPrompt))
+                SensorClaim(client: client, channels: self.sensor.channels.count, request, isPrompt: isPrompt))
             self.setPosition(of: client, to: position)
         }
         self.steer(causedBy: client, into: &actions)
@@ -69,7 +69,7 @@ package struct SensorHub: Sendable {
         return true
     }
 
-    /// Makes what waits for a client due at once.
+    /// Makes what waits for a client due at once. An open bucket of samples is not: it has not come to its end.
     package mutating func flush(_ client: ClientID, into actions: inout [SensorAction]) {
         guard let position = self.position(of: client), self.claims[position].handOver() else { return }
         actions.append(.send(client))
@@ -96,16 +96,15 @@ package struct SensorHub: Sendable {
     }
 
     /// Asks the device for the fastest rate and the shortest latency claimed, if that is not what it was asked last.
+    ///
+    /// Passive claims ask nothing of it.
     private mutating func steer(causedBy client: ClientID?, into actions: inout [SensorAction]) {
-        guard let first = self.claims.first?.requested else {
-            if self.asked != nil { actions.append(.stop) }
-            self.asked = nil
-            self.running = nil
-            return
+        guard let first = self.claims.first(where: { !$0.request.isPassive })?.requested else {
+            return self.rest(causedBy: client, into: &actions)
         }
         var fastest = first.rate
         var latency = first.batchLatency
-        for claim in self.claims {
+        for claim in self.claims where !claim.request.isPassive {
             fastest = max(fastest, claim.requested.rate)
             latency = min(latency, claim.requested.batchLatency)
         }
@@ -119,6 +118,20 @@ package struct SensorHub: Sendable {
             self.follow(pace, causedBy: client, into: &actions)
         } else if let client, let running = self.running, let position = self.position(of: client) {
             _ = self.claims[position].follow(running)
+        }
+    }
+
+    /// Nobody wants the device to run. Who rides along sees a gap when it runs again.
+    private mutating func rest(causedBy client: ClientID?, into actions: inout [SensorAction]) {
+        if self.asked != nil {
+            self.gap(into: &actions)
+            actions.append(.stop)
+        }
+        self.asked = nil
+        self.running = nil
+        for index in self.claims.indices where self.claims[index].rest() {
+            let claim = self.claims[index]
+            if claim.client != client { actions.append(.tell(claim.client, claim.inForce)) }
         }
     }
 
@@ -150,18 +163,19 @@ package struct SensorHub: Sendable {
 
     /// Who claims the sensor, in the order in which they came.
     package var claimants: [Claimant] {
-        self.claims.map {
-            Claimant(
-                client: $0.client, requested: $0.requested, inForce: $0.inForce, sent: $0.sent, dropped: $0.dropped)
-        }
+        self.claims.map { Self.claimant($0) }
     }
 
     /// One claimant, or `nil` when the client claims nothing.
     package func claimant(_ client: ClientID) -> Claimant? {
         guard let position = self.position(of: client) else { return nil }
-        let claim = self.claims[position]
-        return Claimant(
-            client: client, requested: claim.requested, inForce: claim.inForce, sent: claim.sent,
+        return Self.claimant(self.claims[position])
+    }
+
+    private static func claimant(_ claim: SensorClaim) -> Claimant {
+        Claimant(
+            client: claim.client, requested: claim.requested, isPassive: claim.request.isPassive,
+            decimation: claim.request.decimation, inForce: claim.inForce, gathering: claim.gathering, sent: claim.sent,
             dropped: claim.dropped)
     }
 

@@ -10,6 +10,7 @@ enum Benchmark: String, CaseIterable {
     case durable
     case iio
     case proxy
+    case stream
     case sharing
     case stall
     case wake
@@ -30,6 +31,7 @@ enum Benchmark: String, CaseIterable {
         case .durable: try DurableBenchmark.run(plan, report)
         case .iio: try DeviceBenchmark.run(plan, report)
         case .proxy: try ProxyBenchmark.run(plan, report)
+        case .stream: try StreamBenchmark.run(plan, report)
         case .sharing: try SharingBenchmark.run(plan, report)
         case .stall: try StallBenchmark.run(plan, report)
         case .wake: try WakeBenchmark.run(plan, report)

@@ -60,12 +60,12 @@ enum DeviceBenchmark {
         _ = try app.connected()
         let pids = [pid, stage.bus.pid, broker.pid, app.pid]
         let before = try self.account(pids)
-        let sent = try self.sent(on: stage)
+        let sent = try stage.samplesSent()
         let began = Clock.monotonic.now()
         pass(seconds: self.seconds)
         let after = try self.account(pids)
         let elapsed = Double(Clock.monotonic.now() - began) / 1_000_000
-        let rate = Double(try self.sent(on: stage) - sent) / elapsed
+        let rate = Double(try stage.samplesSent() - sent) / elapsed
         guard abs(rate - self.rate) < self.rate / 10, reader.end == nil else {
             throw Failure("the broker got \(rate) samples a second, not \(self.rate)")
         }
@@ -88,17 +88,5 @@ enum DeviceBenchmark {
             throw Failure("nobody knows who owns \(name): \(answer)")
         }
         return pid
-    }
-
-    /// Samples that the accelerometer's reader has sent.
-    private static func sent(on stage: Stage) throws(Failure) -> UInt64 {
-        let answer = try stage.bus.busctl([
-            "get-property", "org.jostle.Sensors1", "/org/jostle/Sensors1/accelerometer", "org.jostle.Sensors1.Sensor",
-            "Sent",
-        ]).stdout
-        guard let count = UInt64(answer.split { " \n".contains($0) }.last ?? "") else {
-            throw Failure("the reader does not tell what it sent: \(answer)")
-        }
-        return count
     }
 }

@@ -42,6 +42,18 @@ final class Stage {
     }
 
     func end() { self.bus.stop() }
+
+    /// Samples that the accelerometer's reader has sent.
+    func samplesSent() throws(Failure) -> UInt64 {
+        let answer = try self.bus.busctl([
+            "get-property", "org.jostle.Sensors1", "/org/jostle/Sensors1/accelerometer", "org.jostle.Sensors1.Sensor",
+            "Sent",
+        ]).stdout
+        guard let count = UInt64(answer.split { " \n".contains($0) }.last ?? "") else {
+            throw Failure("the reader does not tell what it sent: \(answer)")
+        }
+        return count
+    }
 }
 
 extension BackgroundProgram {

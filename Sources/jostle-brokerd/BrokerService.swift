@@ -68,7 +68,7 @@ final class BrokerService {
 
     init(
         on loop: EventLoop, bus: Connection, sensorBus: Connection, loginBus: Connection, policy source: PolicySource,
-        apps: AppSource, batchLatency: TimeSpan, store: StoreLink?, record: BrokerRecord, log: Log
+        apps: AppSource, batchLatency: TimeSpan, streamsFrom: Double, store: StoreLink?, record: BrokerRecord, log: Log
     ) {
         self.loop = loop
         self.bus = bus
@@ -87,7 +87,7 @@ final class BrokerService {
         self.core.record(
             inputs: record.wantsInputs, decisions: record.wantsDecisions, files: files.map(\.recorded),
             at: self.arrival())
-        self.link = SensorLink(self, on: sensorBus)
+        self.link = SensorLink(self, on: sensorBus, streamsFrom: streamsFrom)
         let login = LoginLink(self, on: loginBus)
         self.login = login
         self.power = PowerLink(self, on: loginBus, login.names)

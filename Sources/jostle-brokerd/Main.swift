@@ -13,6 +13,10 @@ struct Main {
     private static let latencyOption = CommandOption.value(
         "batch-latency", "TIME",
         "how long the reader may hold samples back so that several travel together, such as 100ms (default: 0)")
+    private static let streamsOption = CommandOption.value(
+        "streams-from", "RATE",
+        "take samples past the bus, over a descriptor, from so many messages a second on (default: "
+            + "\(Int(SensorLink.streamsFrom))Hz)")
     private static let policyOption = CommandOption.value(
         "policy", "DIR",
         "read policy files here and nowhere else; a later directory overrides an earlier one", repeats: true)
@@ -29,7 +33,8 @@ struct Main {
     private static let syntax = CommandSyntax(
         "jostle-brokerd", "Evaluates the detectors of all apps and gives each its events.",
         options: [
-            policyOption, appsOption, sensorBusOption, loginBusOption, latencyOption, recordOption, decisionsOption,
+            policyOption, appsOption, sensorBusOption, loginBusOption, latencyOption, streamsOption, recordOption,
+            decisionsOption,
         ] + StoreLink.options + Daemon.options)
 
     static func main() {
@@ -39,6 +44,7 @@ struct Main {
             let daemon = try Daemon(self.syntax.name, owning: BusName.broker, arguments)
             let sensorBus = try self.sensorBus(arguments, daemon)
             let latency = try self.latency(arguments)
+            let streamsFrom = try self.streamsFrom(arguments)
             let record = try BrokerRecord(
                 inputs: arguments.value(of: self.recordOption), decisions: arguments.value(of: self.decisionsOption),
                 on: daemon.loop, daemon.log)
@@ -47,7 +53,8 @@ struct Main {
             let service = BrokerService(
                 on: daemon.loop, bus: daemon.bus, sensorBus: sensorBus, loginBus: try self.loginBus(arguments, daemon),
                 policy: PolicySource(arguments.values(of: self.policyOption), environment: environmentValue),
-                apps: AppSource(arguments.values(of: self.appsOption)), batchLatency: latency, store: store,
+                apps: AppSource(arguments.values(of: self.appsOption)), batchLatency: latency, streamsFrom: streamsFrom,
+                store: store,
                 record: record, log: daemon.log)
             if sensorBus !== daemon.bus { try service.sensors.open() }
             let code = try daemon.run(
@@ -73,6 +80,16 @@ struct Main {
             return (.zero...limit).contains(span) ? span : nil
         }
         return latency ?? .zero
+    }
+
+    private static func streamsFrom(_ arguments: Arguments) throws(UsageProblem) -> Double {
+        let rate = try arguments.value(of: self.streamsOption, expected: "a rate, such as 50Hz") { text -> Double? in
+            guard let quantity = try? Quantity.parse(text), quantity.value >= 0,
+                [.frequency, .none].contains(quantity.dimension)
+            else { return nil }
+            return quantity.value
+        }
+        return rate ?? SensorLink.streamsFrom
     }
 
     /// Where logind is. One that is not there is not waited for.

@@ -13,13 +13,23 @@ final class SensorLink {
     /// The reader's unique name; only its samples count.
     private var reader: String?
     private var sensors: [(name: String, path: ObjectPath, channels: Int)] = []
+    /// Sensors whose samples come over a descriptor, and not as signals.
+    private var streams: [String: SampleStream] = [:]
+    /// The last claim or release of each sensor: what an older one comes to does not count any more.
+    private var requests: [String: UInt64] = [:]
+    private let streamsFrom: Double
     private var startTimer: EventLoop.TimerID?
     private var isStarting = false
 
     /// How long to wait after the reader could not be started.
     private static let startRetry: Int64 = 5_000_000
 
-    init(_ service: BrokerService, on bus: Connection) {
+    /// From so many messages a second on, a descriptor is cheaper than the bus. docs/sensors.md says how that was measured.
+    static let streamsFrom = 50.0
+
+    /// - Parameter streamsFrom: messages a second from which on samples come over a descriptor.
+    init(_ service: BrokerService, on bus: Connection, streamsFrom: Double) {
+        self.streamsFrom = streamsFrom
         self.service = service
         self.bus = bus
         self.names = bus === service.bus ? service.names : NameWatch(on: bus)
@@ -45,6 +55,7 @@ final class SensorLink {
         }
         self.reader = owner
         self.sensors = []
+        self.streams = [:]
         guard let owner else { return self.startIfNeeded() }
         let target = CallTarget(owner, Path.sensors, InterfaceName.sensors.description)
         self.bus.call(target, "ListSensors", autoStart: false) { [weak self] result in
@@ -106,24 +117,93 @@ final class SensorLink {
 
     func claim(_ sensor: String, _ pace: SensorPace) {
         guard let target = self.target(sensor) else { return }
+        let request = self.nextRequest(sensor)
+        if pace.messages >= self.streamsFrom {
+            self.openStream(sensor, pace, target, request)
+        } else {
+            self.claim(sensor, pace, target, request)
+        }
+    }
+
+    private func nextRequest(_ sensor: String) -> UInt64 {
+        self.requests[sensor, default: 0] += 1
+        return self.requests[sensor, default: 0]
+    }
+
+    /// Has samples come as signals.
+    private func claim(_ sensor: String, _ pace: SensorPace, _ target: CallTarget, _ request: UInt64) {
         let reader = self.reader
         self.bus.call(target, "Claim", pace.options, autoStart: false) { [weak self] result in
             guard let self, self.reader == reader else { return }
             do throws(BusError) {
-                guard let inForce = SensorPace(inForce: try result.take().read(reply: [String: Value].self)) else {
-                    throw .failed("the answer makes no sense")
-                }
-                try? self.service.input { (core, now, _) throws(Refusal) in
-                    core.claimAnswered(sensor, inForce, at: now)
-                }
+                let inForce = try self.answer(try result.take().read(reply: [String: Value].self))
+                // What it was sent until now belongs before what comes next.
+                self.streams[sensor]?.read()
+                self.streams.removeValue(forKey: sensor)?.close()
+                self.claimed(sensor, inForce)
             } catch {
                 self.service.log.error("cannot claim the \(sensor): \(error)")
             }
         }
     }
 
+    /// Has samples come over a descriptor; as signals, should the reader have none for us.
+    private func openStream(_ sensor: String, _ pace: SensorPace, _ target: CallTarget, _ request: UInt64) {
+        let reader = self.reader
+        self.bus.call(target, "OpenStream", pace.options, autoStart: false) { [weak self] result in
+            guard let self, self.reader == reader, self.requests[sensor] == request else { return }
+            do throws(BusError) {
+                let (descriptor, options) = try result.take().read(reply: WireDescriptor.self, [String: Value].self)
+                let inForce = try self.answer(options)
+                self.streams[sensor] = try self.stream(of: sensor, descriptor, options, pace)
+                // It may have come as signals until now. Release ends that claim, and not the stream.
+                self.bus.tell(target, "Release")
+                self.claimed(sensor, inForce)
+            } catch {
+                self.service.log.notice("the \(sensor) has no stream for us: \(error)")
+                self.claim(sensor, pace, target, request)
+            }
+        }
+    }
+
+    private func answer(_ options: [String: Value]) throws(BusError) -> SensorPace {
+        guard let inForce = SensorPace(inForce: options) else { throw .failed("the answer makes no sense") }
+        return inForce
+    }
+
+    private func claimed(_ sensor: String, _ inForce: SensorPace) {
+        try? self.service.input { (core, now, _) throws(Refusal) in core.claimAnswered(sensor, inForce, at: now) }
+    }
+
+    private func stream(
+        of sensor: String, _ descriptor: WireDescriptor, _ options: [String: Value], _ pace: SensorPace
+    ) throws(BusError) -> SampleStream {
+        guard case .uint64(let number) = options[SensorPace.Key.stream], let end = descriptor.take(),
+            let channels = self.sensors.first(where: { $0.name == sensor })?.channels
+        else { throw .failed("the answer makes no sense") }
+        let stream: SampleStream
+        do throws(SystemError) {
+            stream = try SampleStream(number, end, channels: channels, on: self.bus.loop)
+        } catch {
+            throw .failed("\(error)")
+        }
+        stream.onSamples = { [unowned self] first, times, values in
+            try? self.service.input { (core, now, actions) throws(Refusal) in
+                core.samples(sensor, first: first, times: times, values: values, at: now, &actions)
+            }
+        }
+        stream.onEnd = { [unowned self, unowned stream] in
+            guard self.streams[sensor] === stream, let target = self.target(sensor) else { return }
+            self.service.log.warning("the reader ended the stream of the \(sensor)")
+            self.claim(sensor, pace, target, self.nextRequest(sensor))
+        }
+        return stream
+    }
+
     func release(_ sensor: String) {
         guard let target = self.target(sensor) else { return }
+        _ = self.nextRequest(sensor)
+        self.streams.removeValue(forKey: sensor)?.close()
         self.bus.call(target, "Release", autoStart: false) { _ in }
     }
 
@@ -146,6 +226,8 @@ final class SensorLink {
 
     private func samples(_ message: borrowing Message) {
         guard let sensor = self.sensor(of: message) else { return self.service.countForgery() }
+        // The last ones of a claim that a stream has replaced.
+        guard self.streams[sensor.name] == nil else { return }
         let isWhole = SampleCodec.read(message, channels: sensor.channels) { first, times, values in
             try? self.service.input { (core, now, actions) throws(Refusal) in
                 core.samples(sensor.name, first: first, times: times, values: values, at: now, &actions)
@@ -158,6 +240,9 @@ final class SensorLink {
         guard let sensor = self.sensor(of: message), let options = try? message.read([String: Value].self),
             let pace = SensorPace(inForce: options)
         else { return self.service.countForgery() }
+        // Of the claim that is in force, and not of one that was replaced.
+        let stream = self.streams[sensor.name]?.number
+        guard options[SensorPace.Key.stream] == stream.map({ .uint64($0) }) else { return }
         try? self.service.input { (core, now, _) throws(Refusal) in core.paceChanged(sensor.name, pace, at: now) }
     }
 }

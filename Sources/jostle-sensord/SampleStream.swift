@@ -50,8 +50,8 @@ final class SampleStream {
         return (own, given)
     }
 
-    /// Sends a block. Returns how many of its samples went out.
-    func send(first: UInt64, times: Span<Int64>, values: Span<Double>, channels: Int) -> Int {
+    /// Sends a block. Returns how many of its samples went out; `nil` when nobody reads any more, who could miss any.
+    func send(first: UInt64, times: Span<Int64>, values: Span<Double>, channels: Int) -> Int? {
         let most = StreamCodec.rows(channels: channels)
         var sent = 0
         while sent < times.count, self.tellGap(before: first + UInt64(sent)) {
@@ -64,6 +64,7 @@ final class SampleStream {
             sent = rows.upperBound
             self.ledger.told(before: first + UInt64(sent))
         }
+        if self.hasEnded { return nil }
         if sent < times.count { self.ledger.lost(before: first + UInt64(times.count)) }
         self.setInterest()
         return sent

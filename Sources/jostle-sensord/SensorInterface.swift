@@ -17,6 +17,9 @@ enum SensorInterface {
             Method(later: "Release") { (service: SensorService, call: MethodCall) throws(BusError) in
                 service.release(call)
             },
+            Method(later: "Flush") { (service: SensorService, call: MethodCall) throws(BusError) in
+                service.flush(call)
+            },
             Method(
                 later: "OpenStream", in: ["options"], out: ["stream", "in_force"], as: WireDescriptor.self,
                 [String: Value].self

@@ -103,15 +103,16 @@ final class SensorService: SampleSink {
     // MARK: Calls
 
     func claim(_ options: [String: Value], _ call: MethodCall) throws(BusError) {
-        let pace = try SensorPace(claim: options)
-        self.whenAllowed(pace, call) { (service) throws(BusError) in call.reply(try service.claim(pace, call)) }
+        let request = try SensorRequest(claim: options)
+        self.whenAllowed(request, call) { (service) throws(BusError) in call.reply(try service.claim(request, call)) }
     }
 
     /// Goes on when the caller is known to be allowed such a rate.
     private func whenAllowed(
-        _ pace: SensorPace, _ call: MethodCall, _ body: @escaping (SensorService) throws(BusError) -> Void
+        _ request: SensorRequest, _ call: MethodCall, _ body: @escaping (SensorService) throws(BusError) -> Void
     ) {
-        self.rights.ask(SensorLimits.rates.contains(pace.rate) ? pace.rate : 0, of: call.sender) {
+        let rate = request.pace.rate
+        self.rights.ask(SensorLimits.rates.contains(rate) ? rate : 0, of: call.sender) {
             [weak self] refusal in
             do throws(BusError) {
                 if let refusal { throw refusal }
@@ -122,25 +123,25 @@ final class SensorService: SampleSink {
         }
     }
 
-    private func claim(_ pace: SensorPace, _ call: MethodCall) throws(BusError) -> [String: Value] {
+    private func claim(_ request: SensorRequest, _ call: MethodCall) throws(BusError) -> [String: Value] {
         let known = self.clients[call.sender]
         let client = known ?? self.makeClient(call.sender)
         do throws(BusError) {
-            return try self.claim(pace, for: client).options
+            return try self.claim(request, for: client)
         } catch {
             if known == nil { self.forget(client) }
             throw error
         }
     }
 
-    private func claim(_ pace: SensorPace, for client: Client) throws(BusError) -> SensorPace {
+    private func claim(_ request: SensorRequest, for client: Client) throws(BusError) -> [String: Value] {
         // What the source holds was read for those who claimed the sensor until now, at its pace until now.
         self.source.catchUp()
         do throws(ClaimProblem) {
-            let inForce = try self.hub.claim(client.id, pace, into: &self.actions)
+            let inForce = try self.hub.claim(client.id, request, into: &self.actions)
             // What was left of the old claim goes out ahead of the answer.
             self.perform()
-            return self.hub.claimant(client.id)?.inForce ?? inForce
+            return self.terms(of: client, inForce)
         } catch {
             switch error.kind {
             case .value: throw .invalidConfiguration("claim: \(error)")
@@ -149,17 +150,45 @@ final class SensorService: SampleSink {
         }
     }
 
+    /// What is in force for a client, as it is told.
+    private func terms(of client: Client, _ inForce: SensorPace) -> [String: Value] {
+        let claimant = self.hub.claimant(client.id)
+        var options = (claimant?.inForce ?? inForce).options
+        options[SensorPace.Key.gathering] = .string((claimant?.gathering ?? .none).rawValue)
+        options[SensorPace.Key.deviceLatency] = .uint64(
+            (Timestamp.zero + (self.hub.running?.batchLatency ?? .zero)).wire)
+        options[SensorPace.Key.running] = .boolean(self.hub.running != nil)
+        if claimant?.isPassive == true { options[SensorPace.Key.passive] = .boolean(true) }
+        if let decimation = claimant?.decimation, decimation != .last {
+            options[SensorPace.Key.decimation] = .string(decimation.rawValue)
+        }
+        if let stream = client.stream { options[SensorPace.Key.stream] = .uint64(stream.number) }
+        return options
+    }
+
+    /// Sends all that there is for the caller's claim and streams. The answer follows it.
+    func flush(_ call: MethodCall) {
+        self.rights.ask(0, of: call.sender) { [weak self] _ in
+            if let self {
+                for client in self.clientsByID {
+                    if let client, client.names == [call.sender] { self.flush(client) }
+                }
+            }
+            call.reply()
+        }
+    }
+
     /// Claims the sensor for a descriptor of the caller's, beside whatever else it claims.
     func openStream(_ options: [String: Value], _ call: MethodCall) throws(BusError) {
-        let pace = try SensorPace(claim: options)
-        self.whenAllowed(pace, call) { (service) throws(BusError) in
-            let (stream, inForce) = try service.openStream(pace, call)
+        let request = try SensorRequest(claim: options)
+        self.whenAllowed(request, call) { (service) throws(BusError) in
+            let (stream, inForce) = try service.openStream(request, call)
             call.reply(stream, inForce)
         }
     }
 
     private func openStream(
-        _ pace: SensorPace, _ call: MethodCall
+        _ request: SensorRequest, _ call: MethodCall
     ) throws(BusError) -> (WireDescriptor, [String: Value]) {
         let open = self.clientsByID.count { $0?.stream != nil && $0?.names == [call.sender] }
         guard open < SensorLimits.streams else {
@@ -174,8 +203,7 @@ final class SensorService: SampleSink {
             if let self, let client { self.flush(client) }
         }
         do throws(BusError) {
-            let inForce = try self.claim(pace, for: client)
-            return (given, inForce.options(stream: stream.number))
+            return (given, try self.claim(request, for: client))
         } catch {
             self.forget(client)
             throw error
@@ -244,7 +272,7 @@ final class SensorService: SampleSink {
         self.takers[ObjectIdentifier(taker)] = client
         self.clientsByID[Int(client.id.index)] = client
         do throws(ClaimProblem) {
-            let inForce = try self.hub.claim(client.id, pace, isPrompt: true, into: &self.actions)
+            let inForce = try self.hub.claim(client.id, SensorRequest(pace), isPrompt: true, into: &self.actions)
             self.perform()
             return self.hub.claimant(client.id)?.inForce ?? inForce
         } catch {
@@ -412,7 +440,7 @@ final class SensorService: SampleSink {
         switch client.receiver {
         case .peer(let peer), .stream(_, let peer):
             _ = self.sender.signal(from: object.path, InterfaceName.sensor, "ClaimChanged", to: peer, size: 300) {
-                pace.options(stream: client.stream?.number).write(to: &$0)
+                self.terms(of: client, pace).write(to: &$0)
             }
         case .taker(let taker): taker.changed(self)
         }
@@ -433,7 +461,8 @@ final class SensorService: SampleSink {
                 ) { SampleCodec.write(first: first, times: times, values: values, to: &$0) }
                 if isSent { sent = count }
             case .stream(let stream, _):
-                sent = stream.send(first: first, times: times, values: values, channels: channels)
+                let went = stream.send(first: first, times: times, values: values, channels: channels)
+                (sent, count) = (went ?? 0, went == nil ? 0 : count)
             case .taker(let taker):
                 taker.take(times, values, from: self)
                 sent = count

@@ -58,9 +58,7 @@ struct Inspection {
     }
 
     private func listApps(_ service: Service) throws(CommandFailure) -> [AppRow] {
-        typealias Row = Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64, UInt64>
-        let rows = try service.read(try service.call(Path.broker, InterfaceName.broker, "ListApps"), [Row].self)
-        return rows.map {
+        try service.listApps().map {
             let row = $0.fields
             return AppRow(
                 path: row.0, id: row.1, state: row.2, detectors: row.3, hits: row.4, delivered: row.5, denied: row.6,

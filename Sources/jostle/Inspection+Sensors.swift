@@ -28,8 +28,8 @@ extension Inspection {
         (details.isEmpty ? [] : [""] + details).forEach { self.terminal.print($0) }
     }
 
-    /// Claims for a moment what runs, just as it runs, so that nothing changes for anybody; what stands still stays so unless
-    /// that is asked for. A sensor that refuses us, or tells nothing, has no values.
+    /// Rides along for a moment with what runs, so that nothing changes for anybody; what stands still stays so unless that is
+    /// asked for. A sensor that refuses us, or tells nothing, has no values.
     private func readValues(
         of rows: inout [SensorRow], startingIdle: Bool, _ service: Service
     ) throws(CommandFailure) {
@@ -45,7 +45,8 @@ extension Inspection {
         var claimed: Set<ObjectPath> = []
         var patience = TimeSpan.zero
         for row in wanted {
-            let answer = try? service.call(row.path, InterfaceName.sensor, "Claim", row.pace.options)
+            let answer = try? service.call(
+                row.path, InterfaceName.sensor, "Claim", SensorRequest(row.pace, isPassive: row.isRunning).options)
             guard answer != nil else { continue }
             claimed.insert(row.path)
             patience = max(patience, row.patience)

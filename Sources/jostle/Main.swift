@@ -34,10 +34,12 @@ struct Main {
         static let track = CommandOption.value(
             "track", "FILE", "'demo tracker' (what a tracker gets of a journey): on yours, in GPX or NMEA")
         static let label = CommandOption.value("label", "TEXT", "what the recording shows: 'shake …', 'not-shake …'")
+        static let lines = CommandOption.flag(
+            "lines", "no picture: a line for each second and each hit, as in a pipe; for who has it read aloud")
         static let peak = CommandOption.value("peak", "G", "how hard (default: 3g)")
         static let axis = CommandOption.value("axis", "AXIS", "where to: x (default), y or z")
         static let detector = CommandOption.value(
-            "detector", "PRESET[,option=value...]", "a detector to run over the traces", repeats: true)
+            "detector", "PRESET[,option=value...]", "a detector to run over the samples", repeats: true)
         static let positive = CommandOption.value(
             "positive", "FILE", "a trace in which the motion is to be found", repeats: true)
         static let negative = CommandOption.value(
@@ -94,6 +96,12 @@ struct Main {
             CommandSyntax(
                 "sensors", "show the sensors of the reader, and what those read that run",
                 options: [Option.json, Option.live]),
+            CommandSyntax(
+                "scope", "draw what a sensor reads, with the thresholds and hits of the apps' detectors",
+                options: [
+                    Option.detector, Option.when, Option.every, Option.rest, Option.rate, Option.length, Option.lines,
+                ],
+                arguments: [CommandArgument("SENSOR", "the sensor (default: the accelerometer)", .optional)]),
             CommandSyntax("apps", "show the apps that are registered", options: [Option.json]),
             CommandSyntax(
                 "app", "show one app: its state and why it is in it, its detectors and what became of them",
@@ -349,6 +357,8 @@ struct Main {
             ).run()
         case "pause": try inspection.pause(true)
         case "resume": try inspection.pause(false)
+        case "scope":
+            try self.scope(arguments, bus: bus, sensorBus: sensorBus, terminal, loop)
         case "record":
             let rate = try arguments.value(of: Option.rate, expected: "a rate, such as 50Hz") {
                 self.quantity($0, .frequency)
@@ -408,6 +418,28 @@ struct Main {
         _ arguments: Arguments, _ bus: BusAddress, _ terminal: Terminal, _ loop: EventLoop
     ) -> TaskCommands {
         TaskCommands(bus: bus, isJSON: arguments.has(Option.json), terminal: terminal, loop: loop)
+    }
+
+    private static func scope(
+        _ arguments: Arguments, bus: BusAddress, sensorBus: BusAddress, _ terminal: Terminal, _ loop: EventLoop
+    ) throws {
+        let presets = arguments.values(of: Option.detector)
+        let isNamed = !presets.isEmpty || arguments.value(of: Option.when) != nil
+        var detectors = isNamed ? try self.detectors(arguments, presets: presets) : []
+        for index in detectors.indices where detectors[index].options["when"] != nil {
+            // The one that is looked at; a condition says so nowhere else.
+            if let sensor = arguments.positionals.first { detectors[index].options["sensor"] = .text(sensor) }
+        }
+        try ScopeCommand(
+            sensor: arguments.positionals.first, detectors: detectors.map(\.request),
+            rate: try arguments.value(of: Option.rate, expected: "a rate, such as 50Hz") {
+                self.quantity($0, .frequency)
+            },
+            length: try arguments.value(of: Option.length, expected: "a time, such as 10s") {
+                self.quantity($0, .time).flatMap(TimeSpan.init(seconds:))
+            },
+            inLines: arguments.has(Option.lines), bus: bus, sensorBus: sensorBus, terminal: terminal, loop: loop
+        ).run()
     }
 
     private static func tune(_ arguments: Arguments, _ terminal: Terminal) throws {

@@ -61,6 +61,25 @@ struct Service {
             [String: Value].self)
     }
 
+    /// Whether the service is there; it is not started for the question.
+    func isThere() throws(CommandFailure) -> Bool {
+        do throws(BusError) {
+            let bus = CallTarget(
+                "org.freedesktop.DBus", ObjectPath(literal: "/org/freedesktop/DBus"), "org.freedesktop.DBus")
+            return try self.connection.callAndWait(bus, "NameHasOwner", self.name).read(reply: Bool.self)
+        } catch {
+            throw CommandFailure(error, service: self.title)
+        }
+    }
+
+    /// Object, id, state, detectors, hits, events delivered, denied and dropped.
+    typealias AppRow = Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64, UInt64>
+
+    /// The apps of the broker.
+    func listApps() throws(CommandFailure) -> [AppRow] {
+        try self.read(try self.call(Path.broker, InterfaceName.broker, "ListApps"), [AppRow].self)
+    }
+
     /// The sensors of the reader, with their objects.
     func listSensors() throws(CommandFailure) -> [(path: ObjectPath, sensor: SensorDescription)] {
         let list = try self.read(

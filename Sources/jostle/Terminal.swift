@@ -5,6 +5,10 @@ import Glibc
 /// Where output goes, and what may be done there: colours and width on a terminal, plain lines in a pipe.
 struct Terminal {
     let isInteractive: Bool
+    /// It can do nothing but print.
+    let isDumb: Bool
+    /// It can show what is not ASCII.
+    let isUnicode: Bool
     let hasColor: Bool
     let width: Int
 
@@ -19,12 +23,28 @@ struct Terminal {
 
     init() {
         self.isInteractive = isatty(STDOUT_FILENO) == 1
-        let isDumb = environmentValue("TERM") == "dumb"
-        self.hasColor = self.isInteractive && !isDumb && environmentValue("NO_COLOR") == nil
+        self.isDumb = environmentValue("TERM") == "dumb"
+        self.hasColor = self.isInteractive && !self.isDumb && environmentValue("NO_COLOR") == nil
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environmentValue($0) }.first { !$0.isEmpty }
+        self.isUnicode = ["utf-8", "utf8"].contains { locale?.lowercased().hasSuffix($0) ?? false }
+        self.width = Self.size.width
+    }
+
+    /// One whose abilities are known.
+    init(isInteractive: Bool, hasColor: Bool = false) {
+        self.isInteractive = isInteractive
+        self.isDumb = false
+        self.isUnicode = true
+        self.hasColor = hasColor
+        self.width = 80
+    }
+
+    /// Columns and lines, as they are now.
+    static var size: (width: Int, height: Int) {
         var size = winsize()
         // SAFETY: the kernel fills in the structure.
-        let isKnown = unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
-        self.width = isKnown ? Int(size.ws_col) : 80
+        let isKnown = unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 && size.ws_row > 0
+        return isKnown ? (Int(size.ws_col), Int(size.ws_row)) : (80, 24)
     }
 
     func styled(_ text: String, _ style: Style) -> String {

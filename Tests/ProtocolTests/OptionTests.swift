@@ -7,7 +7,7 @@ import Testing
 @Suite struct OptionTests {
     private func message(_ options: [String: Value]) -> String {
         do throws(BusError) {
-            _ = try SensorPace(claim: options)
+            _ = try SensorRequest(claim: options)
             return ""
         } catch {
             return error.name == "org.jostle.Error.InvalidConfiguration" ? error.message : error.name
@@ -15,10 +15,14 @@ import Testing
     }
 
     @Test func claimsAreReadStrictly() throws {
-        let pace = try SensorPace(claim: ["rate": .double(50), "batch-latency": .uint64(20_000)])
-        #expect(pace.rate == 50 && pace.batchLatency == TimeSpan(microseconds: 20_000))
-        #expect(try SensorPace(claim: ["rate": .double(50)]).batchLatency == .zero)
-        #expect(try SensorPace(claim: pace.options) == pace)
+        let plain = try SensorRequest(claim: ["rate": .double(50), "batch-latency": .uint64(20_000)])
+        #expect(plain == SensorRequest(SensorPace(rate: 50, batchLatency: TimeSpan(microseconds: 20_000))))
+        #expect(try SensorRequest(claim: ["rate": .double(50)]).pace.batchLatency == .zero)
+        for decimation in Decimation.allCases {
+            let request = SensorRequest(plain.pace, isPassive: true, decimation: decimation)
+            #expect(try SensorRequest(claim: request.options) == request)
+        }
+        #expect(try SensorRequest(claim: plain.options) == plain)
         #expect(self.message([:]) == "claim: 'rate' (d, in Hz) is missing")
         #expect(self.message(["rate": .uint32(50)]) == "claim: rate is a number 'd', not a whole number 'u'")
         #expect(self.message(["rate": .double(1), "batch-latency": .double(1)]).contains("time 't' in microseconds"))

@@ -37,10 +37,15 @@ private let deviceRates: [([Double], Double, Double)] = [
         #expect(
             try shell.claim(b, 50, .milliseconds(200)) == SensorPace(rate: 50, batchLatency: .milliseconds(200)))
         #expect(shell.takeTold() == [.run(SensorPace(rate: 50, batchLatency: .milliseconds(200)))])
+        // The others' samples gather in the reader now, and in the device again: that is told.
+        let others: [SensorAction] = [
+            .tell(a, SensorPace(rate: 10, batchLatency: .seconds(1))),
+            .tell(b, SensorPace(rate: 50, batchLatency: .milliseconds(200))),
+        ]
         #expect(try shell.claim(c, 25) == SensorPace(rate: 25))
-        #expect(shell.takeTold() == [.run(SensorPace(rate: 50))])
+        #expect(shell.takeTold() == [.run(SensorPace(rate: 50))] + others)
         #expect(shell.release(c))
-        #expect(shell.takeTold() == [.run(SensorPace(rate: 50, batchLatency: .milliseconds(200)))])
+        #expect(shell.takeTold() == [.run(SensorPace(rate: 50, batchLatency: .milliseconds(200)))] + others)
         #expect(shell.release(b))
         #expect(shell.takeTold() == [.run(SensorPace(rate: 10, batchLatency: .seconds(1)))])
     }

@@ -24,13 +24,21 @@ final class Shell {
     }
 
     func claim(
-        _ client: ClientID, _ rate: Double, _ latency: TimeSpan = .zero, isPrompt: Bool = false
+        _ client: ClientID, _ rate: Double, _ latency: TimeSpan = .zero, isPrompt: Bool = false,
+        isPassive: Bool = false, _ decimation: Decimation = .last
     ) throws -> SensorPace {
         var actions: [SensorAction] = []
-        let pace = SensorPace(rate: rate, batchLatency: latency)
-        let inForce = try self.hub.claim(client, pace, isPrompt: isPrompt, into: &actions)
+        let request = SensorRequest(
+            SensorPace(rate: rate, batchLatency: latency), isPassive: isPassive, decimation: decimation)
+        let inForce = try self.hub.claim(client, request, isPrompt: isPrompt, into: &actions)
         self.perform(actions)
         return inForce
+    }
+
+    func flush(_ client: ClientID) {
+        var actions: [SensorAction] = []
+        self.hub.flush(client, into: &actions)
+        self.perform(actions)
     }
 
     func release(_ client: ClientID) -> Bool {

@@ -138,6 +138,16 @@ extension EndToEnd {
                         "did you mean 'batch-latency'?"),
                     Self.bad("\(claim) [{'x'*2**20:V('d',50.0)}]", Self.invalid, "unknown option"),
                     Self.bad("\(claim) [{'rate':V('s','x'*2**20)}]", Self.invalid, "rate"),
+                    Self.bad(
+                        "\(claim) [{'rate':V('d',50.0),'passive':V('s','yes')}]", Self.invalid, "passive is a boolean"),
+                    Self.bad("\(claim) [{'rate':V('d',50.0),'decimation':V('s','men')}]", Self.invalid, "'mean'?"),
+                    Self.bad(
+                        "\(claim) [{'rate':V('d',50.0),'decimation':V('u',1)}]", Self.invalid, "decimation is a text"),
+                    Self.bad(
+                        "\(claim) [{'rate':V('d',50.0),'decimation':V('s','x'*2**20)}]", Self.invalid,
+                        "last, mean, peak"),
+                    Self.bad("\(claim) [{'passive':V('b',True)}]", Self.invalid, "'rate'", "missing"),
+                    Self.bad("\(sensor) Flush s ['now']", "InvalidArgs", "Flush takes '', got 's'"),
                     Self.bad("\(claim) [{'':V('d',50.0)}]", Self.invalid, "unknown option ''"),
                     Self.bad("\(sensor) Release s ['now']", "InvalidArgs", "Release takes '', got 's'"),
                     Self.bad("\(sensor) OpenStream", "InvalidArgs", "OpenStream takes 'a{sv}', got ''"),

@@ -51,7 +51,10 @@ extension EndToEnd {
         @Test func rowsComeWithTheirTimesAndNumbers() throws {
             let stage = try Stage(broker: false, readerPolicy: Stage.fast)
             let lines = try stage.script("p \(Self.open(400))", "p packets 50")
-            #expect(lines[0] == "p ok [0, {\"batch-latency\": 0, \"rate\": 400.0, \"stream\": 1}]")
+            let inForce =
+                "{\"batch-latency\": 0, \"device-latency\": 0, \"gathering\": \"none\", \"rate\": 400.0, "
+                + "\"running\": true, \"stream\": 1}"
+            #expect(lines[0] == "p ok [0, \(inForce)]")
             let packets = self.packets(lines)
             #expect(packets.map(\.sequence) == Array(0..<50))
             #expect(packets.allSatisfy { $0.kind == .samples && $0.count == 1 && $0.values[0].count == 3 })
@@ -185,15 +188,19 @@ extension EndToEnd {
             try script.signal(SIGCONT)
             var next = 0
             var missing = 0
-            while missing == 0 {
+            while true {
                 let packet = try #require(Packet(try script.waitForLine { $0.hasPrefix("p packet ") }))
                 #expect(packet.sequence == next)
-                if packet.kind == .gap { missing = packet.count }
+                if packet.kind == .gap {
+                    // All that was sent before the stop comes before the first gap; room for a gap need not be room for more.
+                    if missing == 0 { #expect(next == Int(sent) && packet.count > 100) }
+                    missing += packet.count
+                } else if missing > 0 {
+                    #expect(packet.kind == .samples)
+                    break
+                }
                 next += packet.count
             }
-            #expect(next - missing == Int(sent) && missing > 100)
-            let packet = try #require(Packet(try script.waitForLine { $0.hasPrefix("p packet ") }))
-            #expect(packet.kind == .samples && packet.sequence == next)
         }
 
         /// Faster than 200 Hz needs a word from policy, unless one is the broker; slower needs none.
@@ -236,6 +243,38 @@ extension EndToEnd {
             _ = try stage.reader?.waitForLine(on: .errors) {
                 $0.contains("policy is refused") && $0.contains("10-test.conf:2:13")
             }
+        }
+
+        /// A broker that needs many samples takes them past the bus, and no look is missed as it changes its way.
+        @Test func theBrokerGoesOverToAStreamAndBack() throws {
+            let stage = try Stage()
+            let pid = try #require(stage.broker).pid
+            func sockets() throws -> Int {
+                let list = try Tool.run(["ls", "-l", "/proc/\(pid)/fd"]).stdout
+                return list.split(separator: "\n").count { $0.contains("socket:") }
+            }
+            let slow = try stage.watch("\(Stage.always),name=slow", "--app", "org.example.Slow")
+            var times: [Double] = []
+            func look(_ count: Int) throws {
+                for _ in 0..<count { times.append(try #require(number("t_us", of: try slow.nextEvent()))) }
+            }
+            try look(3)
+            let before = try sockets()
+            let fast = try stage.watch("\(Stage.always),every=10ms,name=fast", "--app", "org.example.Fast")
+            _ = try fast.nextEvent()
+            #expect(try sockets() == before + 1)
+            try stage.until("there is one claim") {
+                let claimants = try stage.property("Claimants", at: Stage.Object.accelerometer)
+                return claimants.hasPrefix("a(sdttt) 1 ") && claimants.contains("\" 100 0 ")
+            }
+            try look(5)
+            try stage.kill(fast)
+            try stage.until("the stream is closed") { try sockets() == before }
+            #expect(try stage.property("Claimants", at: Stage.Object.accelerometer).contains("\" 10 0 "))
+            try look(5)
+            #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 <= 200_000 }, "\(times)")
+            let sensors = try stage.property("Sensors", at: Stage.Object.broker)
+            #expect(sensors.contains("\"lost\" t 0 "), "\(sensors)")
         }
 
         @Test func theExampleReads() throws {

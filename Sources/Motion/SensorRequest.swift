@@ -1,0 +1,24 @@
+/// What a claimant asks of a sensor.
+package struct SensorRequest: Hashable, Sendable {
+    package var pace: SensorPace
+    /// True: it takes what the device does for others, and never lets it run or run faster.
+    package var isPassive: Bool
+    /// What it gets of the samples that the device reads for faster claimants.
+    package var decimation: Decimation
+
+    package init(_ pace: SensorPace, isPassive: Bool = false, decimation: Decimation = .last) {
+        self.pace = pace
+        self.isPassive = isPassive
+        self.decimation = decimation
+    }
+}
+
+/// Where samples wait so that several travel together.
+package enum Gathering: String, Sendable {
+    /// Each travels by itself.
+    case none
+    /// In the reader, which wakes for each of them.
+    case reader
+    /// In the device or the kernel as well: the reader wakes for many of them.
+    case device
+}

@@ -1,0 +1,217 @@
+import DBus
+import DaemonSupport
+import Detection
+import EventLoop
+import Motion
+import Protocol
+
+/// `jostle scope`: what a sensor reads, live, with the thresholds and hits of the detectors that listen to it.
+///
+/// The detectors are evaluated here, by the broker's own engine over the same samples: so their hits are seen whoever gets
+/// the events, and nothing is registered anywhere.
+struct ScopeCommand {
+    var sensor: String?
+    /// What to mark; none: the detectors of the apps that the broker knows.
+    var detectors: [DetectorRequest]
+    var rate: Double?
+    var length: TimeSpan?
+    /// A line for every second and every hit, and no picture.
+    var inLines: Bool
+    var bus: BusAddress
+    var sensorBus: BusAddress
+    let terminal: Terminal
+    let loop: EventLoop
+
+    private static let frame = TimeSpan.milliseconds(100)
+
+    func run() throws(CommandFailure) {
+        let service = try Service.sensors(on: self.sensorBus, self.loop)
+        let (object, sensor) = try service.sensor(self.sensor)
+        let compiled = try self.compile(for: sensor)
+        let rate = self.rate ?? max(50, compiled.map { $0.detector.neededRate }.max() ?? 0)
+        let signal = ScopeSignal(sensor)
+        let watched = compiled.map { one in
+            ScopePicture.Watched(
+                title: one.title,
+                threshold: one.detector.dimension == signal.dimension ? one.detector.threshold : nil)
+        }
+        var session = ScopeSession(
+            signal, compiled.map { $0.detector }, sensor,
+            ScopePicture(
+                heading: "\(sensor.name)  \(signal.name)  \(rounded(rate, 0)) Hz  \(sensor.source)",
+                unit: sensor.unit, watched: watched, strokes: self.terminal.isUnicode ? .fine : .plain))
+        let isDrawn = self.terminal.isInteractive && !self.terminal.isDumb && !self.inLines
+        let screen = isDrawn ? ScopeScreen(self.terminal) : nil
+        var lines = isDrawn ? nil : ScopeLines(self.terminal, sensor.unit, signal.name)
+        var isDone = false
+        var failure: CommandFailure?
+        let reader = SampleReader(service, [(object, sensor.channels.count)])
+        reader.onSamples = { _, first, times, values in
+            let news = session.take(first: first, times: times, values: values)
+            if let length = self.length, session.elapsed >= length { isDone = true }
+            let isHeard = lines?.tell(news, &session) ?? screen?.draw(session.picture) ?? true
+            if !isHeard { isDone = true }
+        }
+        service.connection.onLost = {
+            failure = CommandFailure(.noService, "the bus went away")
+            isDone = true
+        }
+        stopOnSignals(self.loop) { isDone = true }
+        screen?.open()
+        defer { screen?.close() }
+        if lines != nil { self.terminal.print(lines?.opening(session.picture) ?? "") }
+        // The eye sees no more than some ten pictures a second.
+        _ = try service.call(
+            object, InterfaceName.sensor, "Claim", SensorPace(rate: rate, batchLatency: Self.frame).options)
+        _ = screen?.draw(session.picture)
+        try self.loop.wait { isDone }
+        if let failure { throw failure }
+    }
+
+    private typealias Compiled = (title: String, detector: CompiledDetector)
+
+    private func compile(for sensor: SensorDescription) throws(CommandFailure) -> [Compiled] {
+        if !self.detectors.isEmpty {
+            var compiled: [Compiled] = []
+            for request in self.detectors {
+                do throws(DetectorProblem) {
+                    compiled.append((request.name, try DetectorCompiler.compile(request, for: sensor)))
+                } catch {
+                    throw .usage("\(error)")
+                }
+            }
+            for one in compiled where one.detector.sensor != sensor.name {
+                throw .usage("\(one.title) listens to the \(one.detector.sensor), not to the \(sensor.name)")
+            }
+            return compiled
+        }
+        return self.registered().compactMap { title, request in
+            guard let detector = try? DetectorCompiler.compile(request, for: sensor), detector.sensor == sensor.name
+            else { return nil }
+            return (title, detector)
+        }
+    }
+
+    /// The detectors of all apps; none without a broker.
+    private func registered() -> [(title: String, request: DetectorRequest)] {
+        guard let broker = try? Service.broker(on: self.bus, self.loop), (try? broker.isThere()) == true,
+            let apps = try? broker.listApps()
+        else { return [] }
+        var found: [(title: String, request: DetectorRequest)] = []
+        for app in apps {
+            let (path, id) = (app.fields.0, app.fields.1)
+            let properties = (try? broker.properties(path, InterfaceName.app)) ?? [:]
+            for fields in properties.structures("Detectors") {
+                guard fields.count == 2, case .string(let name) = fields[0],
+                    let request = try? DetectorRequest(name: name, inForce: fields[1].asOptions)
+                else { continue }
+                found.append(("\(id.isEmpty ? "(no name)" : id)/\(printable(name))", request))
+            }
+        }
+        return found
+    }
+}
+
+extension DetectorRequest {
+    /// What the broker would have to be asked for, to have what is in force.
+    init(name: String, inForce options: [String: Value]) throws(BusError) {
+        var told = ["available", "effective-rate", "warnings"]
+        // What a preset stands for follows from it, and only without one is it asked for.
+        if options["preset"] != nil { told.append("when") }
+        try self.init(name: name, wire: options.filter { !told.contains($0.key) })
+    }
+}
+
+/// What of a sensor is drawn: the length of a vector, or the first channel.
+struct ScopeSignal {
+    let name: String
+    let dimension: Dimension
+    private let channels: Int
+    private let isVector: Bool
+
+    init(_ sensor: SensorDescription) {
+        self.channels = sensor.channels.count
+        self.isVector = sensor.channels.prefix(3) == ["x", "y", "z"]
+        self.name = self.isVector ? "norm(x, y, z)" : sensor.channels.first ?? ""
+        self.dimension =
+            switch sensor.unit {
+            case "g": .acceleration
+            case "lx": .illuminance
+            default: .none
+            }
+    }
+
+    func value(_ values: Span<Double>, row: Int) -> Double {
+        let start = row * self.channels
+        guard self.isVector else { return values[start] }
+        var sum = 0.0
+        for channel in start..<start + 3 { sum += values[channel] * values[channel] }
+        return sum.squareRoot()
+    }
+}
+
+/// The samples on their way into the picture, and the hits that they make.
+struct ScopeSession {
+    /// A hit, to be told.
+    struct News {
+        var title: String
+        var time: TimeSpan
+        var peak: Double
+    }
+
+    private(set) var picture: ScopePicture
+    private let signal: ScopeSignal
+    private var engine: DetectionEngine
+    private let detectors: [CompiledDetector]
+    private var isBegun = false
+    private var expected: UInt64?
+    private var hits: [Hit] = []
+    /// The time from the first sample to the last.
+    private(set) var elapsed = TimeSpan.zero
+    /// Of the signal since it was last taken.
+    private(set) var range: (low: Double, high: Double, count: Int) = (.infinity, -.infinity, 0)
+
+    init(
+        _ signal: ScopeSignal, _ detectors: [CompiledDetector], _ sensor: SensorDescription, _ picture: ScopePicture
+    ) {
+        self.signal = signal
+        self.detectors = detectors
+        self.engine = DetectionEngine(channels: sensor.channels, range: sensor.range)
+        self.picture = picture
+    }
+
+    /// Takes samples, and returns the hits in them.
+    mutating func take(first: UInt64, times: Span<Int64>, values: Span<Double>) -> [News] {
+        guard !times.isEmpty else { return [] }
+        if !self.isBegun {
+            self.isBegun = true
+            for (index, detector) in self.detectors.enumerated() {
+                self.engine.add(detector, as: DetectorID(UInt32(index)), at: Timestamp(microseconds: times[0]))
+            }
+        }
+        if let expected = self.expected, first != expected {
+            self.engine.gap()
+            self.picture.gap()
+        }
+        self.expected = first &+ UInt64(times.count)
+        for row in times.indices {
+            let value = self.signal.value(values, row: row)
+            let time = Timestamp(microseconds: times[row])
+            self.picture.sample(at: time, value)
+            self.elapsed = self.picture.since(time)
+            self.range = (min(self.range.low, value), max(self.range.high, value), self.range.count + 1)
+        }
+        self.engine.process(times: times, values: values, hits: &self.hits)
+        defer { self.hits.removeAll(keepingCapacity: true) }
+        return self.hits.map { hit in
+            let index = Int(hit.detector.index)
+            self.picture.hit(index, at: hit.time)
+            return News(title: self.picture.watched[index].title, time: self.picture.since(hit.time), peak: hit.peak)
+        }
+    }
+
+    mutating func takeRange() -> (low: Double, high: Double, count: Int) {
+        defer { self.range = (.infinity, -.infinity, 0) }
+        return self.range
+    }
+}

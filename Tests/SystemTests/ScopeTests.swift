@@ -1,0 +1,199 @@
+import Glibc
+import Motion
+import TestSupport
+import Testing
+
+@testable import jostle
+
+/// What `jostle scope` draws, of samples that are known.
+@Suite struct ScopePictureTests {
+    private static let plain = Terminal(isInteractive: false)
+
+    private func picture(_ watched: [ScopePicture.Watched] = [], _ strokes: ScopePicture.Strokes = .plain)
+        -> ScopePicture
+    {
+        ScopePicture(heading: "accelerometer  norm", unit: "g", watched: watched, strokes: strokes)
+    }
+
+    @Test(arguments: [(80, 24), (40, 12), (200, 60), (20, 8), (5, 3), (1, 1)])
+    func fitsWhateverTheSize(_ width: Int, _ height: Int) {
+        var picture = self.picture((0..<9).map { .init(title: "org.example.App\($0)/shake", threshold: Double($0)) })
+        for step in 0..<3_000 {
+            picture.sample(at: Timestamp(microseconds: Int64(step) * 20_000), Double(step % 40) / 10)
+            if step % 100 == 0 { picture.hit(step / 100 % 9, at: Timestamp(microseconds: Int64(step) * 20_000)) }
+        }
+        let lines = picture.lines(width: width, height: height, Self.plain)
+        #expect(lines.count == height)
+        #expect(width < 20 || lines.allSatisfy { $0.count <= width }, "\(lines)")
+        #expect(!lines.joined().contains("\u{1B}"))
+    }
+
+    @Test func aFlatLineAPeakAThresholdAndAHit() throws {
+        var picture = self.picture([.init(title: "app/shake", threshold: 2)])
+        // Two seconds at 1 g, then a tenth up to 3 g, then 1 g again.
+        for step in 0..<30 {
+            let time = Timestamp(microseconds: Int64(step) * 100_000)
+            picture.sample(at: time, 1)
+            if step == 20 {
+                picture.sample(at: time, 3)
+                picture.hit(0, at: time)
+            }
+        }
+        let lines = picture.lines(width: 80, height: 24, Self.plain)
+        #expect(lines[0] == "accelerometer  norm  now 1.00 g")
+        // The right edge is now: the peak is in the tenth column from there.
+        let peak = 80 - 10
+        let rows = lines[1..<21]
+        func column(_ line: String) -> Character { line.count > peak ? Array(line)[peak] : " " }
+        #expect(rows.filter { column($0) == "|" }.count > 5)
+        let flat = try #require(rows.first { $0.contains("----") })
+        #expect(flat.hasSuffix(String(repeating: "-", count: 20) + "|" + String(repeating: "-", count: 9)))
+        let threshold = try #require(rows.first { $0.hasPrefix("   2.00 |") })
+        #expect(threshold.contains("....") && column(threshold) == "|")
+        let marks = try #require(lines.first { $0.hasSuffix("1") && $0.dropLast().allSatisfy { $0 == " " } })
+        #expect(marks.count == peak + 1)
+        #expect(lines.last == "1 app/shake  over 2.00 g  1 hit, last at 2.0 s")
+        #expect(lines[lines.count - 2].hasSuffix("now") && lines[lines.count - 2].contains("-5 s"))
+    }
+
+    @Test func whatMeasuresSomethingElseHasNoLine() {
+        var picture = self.picture([.init(title: "app/turn", threshold: nil)])
+        picture.sample(at: .zero, 1)
+        let lines = picture.lines(width: 80, height: 24, Self.plain)
+        #expect(!lines.dropFirst().dropLast().contains { $0.contains("..") })
+        #expect(lines.last == "1 app/turn  0 hits")
+    }
+
+    /// Values that nobody can draw, times that fall, and a gap of years.
+    @Test func survivesWhateverComes() {
+        var picture = self.picture([.init(title: "a", threshold: 1)])
+        for (time, value) in [
+            (Int64(0), Double.nan), (1, .infinity), (2, -1e300), (3, 1e300), (4_000_000_000_000, 0), (5, 1), (-7, 2),
+        ] {
+            picture.sample(at: Timestamp(microseconds: time), value)
+            picture.hit(0, at: Timestamp(microseconds: time))
+            #expect(picture.lines(width: 80, height: 24, Self.plain).count == 24)
+        }
+    }
+
+    @Test func colorsOnlyWhereTheyBelong() {
+        var picture = self.picture([.init(title: "a", threshold: 2)])
+        picture.sample(at: .zero, 1)
+        let colored = Terminal(isInteractive: true, hasColor: true)
+        #expect(picture.lines(width: 80, height: 24, colored).joined().contains("\u{1B}["))
+        #expect(!picture.lines(width: 80, height: 24, Terminal(isInteractive: true)).joined().contains("\u{1B}["))
+    }
+}
+
+extension EndToEnd {
+    /// jostle scope on a terminal, in a pipe, and beside other apps.
+    @Suite(.serialized) struct Scope {
+        /// A terminal of 80 columns and 24 lines, in tmux, that runs a command until the test ends.
+        private final class Screen {
+            private let socket: String
+            /// In the foreground, because what a test starts ends with it.
+            private let server: BackgroundProgram
+
+            init(_ stage: Stage, _ command: String, _ environment: [String: String]) throws {
+                self.socket = "\(stage.bus.directory)/tmux"
+                self.server = try BackgroundProgram(
+                    tool: ["tmux", "-u", "-D", "-S", self.socket, "-f", "/dev/null"], environment: environment)
+                let settings = stage.environment.merging(environment) { $1 }.map { "\($0.key)='\($0.value)'" }
+                let line = "env -u NO_COLOR \(settings.sorted().joined(separator: " ")) \(command); cat"
+                try stage.until("the terminal is there") {
+                    try self.tmux("new-session", "-d", "-x", "80", "-y", "24", line).status == 0
+                }
+            }
+
+            deinit { _ = try? self.server.terminate() }
+
+            @discardableResult
+            func tmux(_ arguments: String...) throws -> Tool.Result {
+                try Tool.run(["tmux", "-N", "-u", "-S", self.socket] + arguments)
+            }
+
+            func capture(_ options: String...) throws -> [String] {
+                try Tool.run(["tmux", "-N", "-u", "-S", self.socket, "capture-pane", "-p"] + options).stdout
+                    .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+            }
+        }
+
+        @Test(arguments: ["", "1"])
+        func drawsInATerminal(noColor: String) throws {
+            let stage = try Stage()
+            let app = try stage.watch("shake.planar,threshold=2.3g", "--app", "org.example.App")
+            let screen = try Screen(
+                stage, "\(Programs.path(of: "jostle")) scope",
+                ["LC_ALL": "C.UTF-8", "TERM": "screen"].merging(noColor.isEmpty ? [:] : ["NO_COLOR": noColor]) { $1 })
+            try stage.until("the signal is drawn") {
+                try screen.capture().contains { $0.contains("┃") || $0.contains("━") }
+            }
+            let first = try screen.capture()
+            #expect(first[0].hasPrefix("accelerometer  norm(x, y, z)  50 Hz  synth"), "\(first)")
+            #expect(first.contains { $0.hasPrefix("   2.30 │┄┄") }, "\(first)")
+            #expect(first.contains { $0.hasPrefix("1 org.example.App/shake.planar  over 2.30 g  0 hits") }, "\(first)")
+            #expect(try stage.jostle("shake", "--peak", "4g").status == 0)
+            _ = try app.nextEvent()
+            try stage.until("the hit is marked") {
+                let lines = try screen.capture()
+                return lines.contains { $0.contains("1 hit, last at ") }
+                    && lines.contains { $0.hasPrefix("         ") && $0.contains("1") && !$0.contains("s") }
+            }
+            // Colours only if they are wanted; and never wider or higher than the screen.
+            #expect(try screen.capture("-e").joined().contains("\u{1B}[") == noColor.isEmpty)
+            #expect(try screen.capture().allSatisfy { $0.count < 80 })
+            // Smaller, while it runs.
+            try screen.tmux("resize-window", "-x", "50", "-y", "14")
+            try stage.until("it is drawn anew") {
+                let lines = try screen.capture()
+                return lines.count <= 15 && lines.contains { $0.hasPrefix("1 org.example.App") }
+                    && lines[0].hasPrefix("accelerometer") && lines.allSatisfy { $0.count < 50 }
+            }
+            // What was there before comes back.
+            try screen.tmux("send-keys", "C-c")
+            try stage.until("the screen is given back") {
+                try !screen.capture().contains { $0.contains("org.example") }
+            }
+            try stage.until("the sensor is let go") {
+                try stage.property("Claimants", at: Stage.Object.accelerometer).hasPrefix("a(sdttt) 1 ")
+            }
+        }
+
+        @Test func writesLinesIntoAPipe() throws {
+            let stage = try Stage()
+            let scope = try stage.start("scope", "--detector", "shake.planar,threshold=2g", "--for", "30s")
+            let opening = try scope.waitForLine { $0.hasPrefix("accelerometer") }
+            #expect(opening.hasSuffix("; shake.planar over 2.00 g"), "\(opening)")
+            let second = try scope.waitForLine { $0.hasPrefix("1 s  norm(x, y, z) ") }
+            #expect(second.hasSuffix(" samples") && second.contains(" g, "), "\(second)")
+            #expect(try stage.jostle("shake", "--peak", "4g").status == 0)
+            _ = try scope.waitForLine { $0.contains(" s  hit: shake.planar, peak ") }
+            #expect(!scope.output.contains("\u{1B}"))
+            // It asks nothing of the broker, which hears nothing.
+            #expect(try stage.property("Sensors", at: Stage.Object.broker).contains("\"received\" t 0"))
+        }
+
+        @Test func needsNoBrokerAndEndsInTime() throws {
+            let stage = try Stage(broker: false)
+            let result = try stage.jostle("scope", "--for", "1s", "--rate", "20Hz")
+            #expect(result.status == 0)
+            let lines = result.stdout.split(separator: "\n")
+            #expect(lines.first?.hasSuffix("; no detector listens to it") == true, "\(result)")
+            #expect(lines.contains { $0.hasPrefix("1 s  norm(x, y, z) ") }, "\(result)")
+        }
+
+        @Test func saysWhatIsWrong() throws {
+            let stage = try Stage(broker: false)
+            for (arguments, status, words) in [
+                (["scope", "acelerometer"], Int32(2), "did you mean 'accelerometer'?"),
+                (["scope", "--rate", "fast"], 2, "a rate, such as 50Hz"),
+                (["scope", "--detector", "shake.planer"], 2, "did you mean 'shake.planar'?"),
+                (["scope", "--when", "norm(x"], 2, "column"),
+                (["scope", "--rate", "400Hz"], 4, "FastestRate"),
+            ] {
+                let result = try stage.jostle(arguments)
+                #expect(result.status == status && result.stderr.contains(words), "\(arguments): \(result)")
+            }
+        }
+    }
+}
