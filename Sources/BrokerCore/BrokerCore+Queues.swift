@@ -272,9 +272,7 @@ extension BrokerCore {
     private mutating func passOn(_ index: Int, _ actions: inout [BrokerAction]) {
         defer { self.queueActions.removeAll(keepingCapacity: true) }
         // Not a copy of the app, which would have to be made anew when it counts.
-        guard let id = self.apps[index]?.id, let user = self.apps[index]?.user,
-            let registration = self.apps[index]?.registration
-        else { return }
+        guard let id = self.apps[index]?.id, let user = self.apps[index]?.user else { return }
         let client = ClientID(UInt32(truncatingIfNeeded: index))
         for action in self.queueActions {
             switch action {
@@ -282,7 +280,7 @@ extension BrokerCore {
             case .mark(let mark): actions.append(.mark(client, mark))
             case .ended(let event, let end):
                 self.apps[index]?.count(end.reason, epoch: event.epoch, at: event.time)
-                self.recent.end(event, of: registration, end.reason)
+                self.recent.end(event, of: id, user, end.reason)
                 self.tell(action, of: id, user, &actions)
             case .persist, .forget: self.tell(action, of: id, user, &actions)
             }

@@ -12,9 +12,11 @@ struct RecentVerdicts {
     private var bytes = 0
     private let limits: BrokerLimits
 
+    /// Not by registration: an app that is started for an event registers before it is done with it.
     private struct Key: Equatable {
         var epoch: UInt64
-        var registration: UInt64
+        var app: AppID
+        var user: UInt32
     }
 
     /// An event that went out, by the app's own number.
@@ -32,7 +34,7 @@ struct RecentVerdicts {
 
     mutating func keep(_ record: VerdictRecord) {
         self.records.append(record)
-        self.keys.append(Key(epoch: record.verdict.epoch, registration: record.registration))
+        self.keys.append(Key(epoch: record.verdict.epoch, app: record.verdict.id, user: record.user))
         self.bytes += record.bytes
         while self.records.count > self.limits.verdicts || self.bytes > self.limits.verdictBytes {
             guard let oldest = self.records.removeFirst() else { break }
@@ -42,8 +44,8 @@ struct RecentVerdicts {
     }
 
     /// An event that was kept for an app came to its end. Of several in one decision the last says it.
-    mutating func end(_ event: Event, of registration: UInt64, _ reason: Reason) {
-        let key = Key(epoch: event.epoch, registration: registration)
+    mutating func end(_ event: Event, of app: AppID, _ user: UInt32, _ reason: Reason) {
+        let key = Key(epoch: event.epoch, app: app, user: user)
         guard let index = self.keys.newestIndex(where: { $0 == key }) else { return }
         self.records.update(index) { record in
             if record.verdict.reason.isOpen { record.verdict.reason = reason }

@@ -5,13 +5,17 @@
 /// They come while somebody waits for the next one, which takes the place of `run`; the thread is free meanwhile. An event that
 /// wants an answer is acknowledged when the next one is asked for, unless `answersByItself` is switched off.
 public struct MotionEvents: AsyncSequence {
+    /// What comes.
     public typealias Element = MotionEvent
+    /// Why no more comes.
     public typealias Failure = JostleError
 
     let client: JostleClient
 
+    /// The way through them; there is one sequence of events, however many iterators.
     public func makeAsyncIterator() -> Iterator { Iterator(client: self.client) }
 
+    /// Waits for one event after the other.
     public struct Iterator: AsyncIteratorProtocol {
         let client: JostleClient
 

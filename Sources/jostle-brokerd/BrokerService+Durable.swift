@@ -128,6 +128,10 @@ extension BrokerService {
     func restore(_ apps: [DurableApp]) {
         if !apps.isEmpty { self.log.info("\(apps.count) apps are durable") }
         for app in apps where self.durable[app.id] == nil { self.durable[app.id] = app }
+        // Some did not wait.
+        for app in self.apps.values where app.isConnected {
+            if let mismatch = self.mismatch(of: app) { self.leave(app, mismatch) }
+        }
         self.readAppFiles()
         self.admitParked()
     }

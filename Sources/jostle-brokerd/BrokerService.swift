@@ -43,6 +43,8 @@ final class BrokerService {
     var lastCommit: UInt64 = 0
     /// Who waits for the disk to say whose apps are; `nil`: it has, or it fails.
     private var parked: [Client]?
+    /// How long registrations wait for the disk, in µs.
+    private static let diskPatience: Int64 = 1_000_000
     private var clientsByID: [Client?] = []
     private var freeIDs: [UInt32] = []
     private var actions: [BrokerAction] = []
@@ -101,6 +103,8 @@ final class BrokerService {
         self.takeDurableApps()
         // What the disk knows besides comes when it answers.
         if self.parked != nil || store == nil { self.readAppFiles() }
+        // Nobody waits for one that does not.
+        if self.parked != nil { loop.once(after: Self.diskPatience) { [weak self] in self?.admitParked() } }
     }
 
     /// The way to the reader, which is there as long as we are.
@@ -442,7 +446,7 @@ final class BrokerService {
 
     /// Completes the registrations that waited for the disk.
     func admitParked() {
-        let waiting = self.parked ?? []
+        guard let waiting = self.parked else { return }
         self.parked = nil
         for client in waiting where self.clients[client.uniqueName] === client && client.object == nil {
             self.complete(client)

@@ -13,7 +13,10 @@ extension EndToEnd {
 
         private func script(_ stage: Stage, _ steps: String...) throws -> [String] {
             let lines = try stage.script(["app own org.example.App", Self.register] + steps)
-            #expect(lines.first == "app ok [\"\(Stage.Object.app("org.example.App"))\", {\"identity\": \"name\"}]")
+            #expect(
+                lines.first
+                    == "app ok [\"\(Stage.Object.app("org.example.App"))\", {\"durable\": false, \"identity\": \"name\"}]"
+            )
             return Array(lines.dropFirst())
         }
 
