@@ -123,6 +123,23 @@ extension EndToEnd {
             #expect(refusal.contains("[Interaction record playAndRecord] at "), "\(refusal)")
         }
 
+        /// The same in Python, with nothing of ours.
+        @Test func thePythonExampleIsToldHowItStands() throws {
+            let stage = try self.stage()
+            let example = try BackgroundProgram(
+                tool: ["python3", Programs.source("docs/examples/session.py"), "org.example.A", "playback"],
+                environment: stage.environment)
+            _ = try example.waitForLine { $0 == "began" }
+            let voice = try stage.startScript(self.app("B") + [self.begin("B", "'class':V('s','voice')"), "B await 1"])
+            _ = try example.waitForLine { $0 == "ducked share 0.2" }
+            _ = try voice.terminate()
+            _ = try example.waitForLine { $0 == "restored" }
+            let other = try stage.startScript(self.app("B") + [self.begin("B", "'class':V('s','playback')")])
+            _ = try example.waitForLine { $0 == "interrupted" }
+            _ = try other.terminate()
+            _ = try example.waitForLine { $0 == "resumed resume True" }
+        }
+
         @Test func aLockedScreenSilencesWhatIsOnlyBeside() throws {
             let stage = try self.stage()
             let client = try JostleClient(app: "org.example.Swift", on: .address(stage.address))
