@@ -12,6 +12,7 @@ final class LaunchedApp {
 
     private let loop: EventLoop
     private let connection: Connection
+    private var call: (time: UInt64, sample: UInt64)?
     private var isDone = false
 
     private static let table = Interface<LaunchedApp>(
@@ -36,6 +37,8 @@ final class LaunchedApp {
         do {
             let app = try LaunchedApp(name)
             try app.connection.openAndWait()
+            try app.loop.run { app.call != nil }
+            app.tell()
             try app.loop.run { app.isDone }
             app.connection.close()
         } catch {
@@ -43,14 +46,17 @@ final class LaunchedApp {
         }
     }
 
-    /// Tells now, and the time of the sample for which it is called.
+    /// Notes now, and the time of the sample for which it is called; the bus may call before the connection is ready to tell.
     private func called(for sample: UInt64) {
-        let now = UInt64(max(0, Clock.boottime.now()))
+        self.call = (UInt64(max(0, Clock.boottime.now())), sample)
+    }
+
+    private func tell() {
+        guard let call = self.call else { return }
         self.connection.signal(from: Path.receiver, Self.interface, "Called", to: Self.listener) {
-            now.write(to: &$0)
-            sample.write(to: &$0)
+            call.time.write(to: &$0)
+            call.sample.write(to: &$0)
         }
-        // The answer goes out first.
         self.connection.afterRound { [weak self] in self?.isDone = true }
     }
 }
