@@ -12,7 +12,7 @@ extension BrokerService {
     func launch(_ launch: Launch, _ events: [Event], missing: UInt64) {
         switch launch.reason {
         case .motion, .push: break
-        // Nothing makes tasks due yet.
+        // An app is started for a task without a call: `start`.
         case .task: return
         }
         let target = CallTarget(launch.app.name, Path.receiver, InterfaceName.receiver.description)

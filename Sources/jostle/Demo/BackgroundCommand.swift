@@ -89,7 +89,7 @@ final class BackgroundCommand {
 
     /// Brings the apps to where they are to be, as the user would: from the foreground, by another app, the lock, or both.
     private func go(to place: BackgroundStory.Place) throws(CommandFailure) {
-        try self.call("SetLocked", false)
+        try self.stage.tellBroker("SetLocked", false)
         self.shell?.close()
         self.shell = nil
         // Whoever said what is in front is gone; until somebody says so again, every app counts as being there.
@@ -97,7 +97,7 @@ final class BackgroundCommand {
         if place.isBehindAnother {
             try self.report(inFront: BackgroundStory.front.id)
         }
-        if place.isLocked { try self.call("SetLocked", true) }
+        if place.isLocked { try self.stage.tellBroker("SetLocked", true) }
     }
 
     /// Says what is in front, from a connection of its own.
@@ -107,7 +107,7 @@ final class BackgroundCommand {
         self.shell = shell
         do throws(BusError) {
             try shell.openAndWait()
-            _ = try shell.callAndWait(Self.broker, "SetForeground", app)
+            _ = try shell.callAndWait(DemoStage.broker, "SetForeground", app)
         } catch {
             throw CommandFailure(error, service: "the broker")
         }
@@ -115,7 +115,7 @@ final class BackgroundCommand {
 
     private func isForegroundReported() throws(CommandFailure) -> Bool {
         guard let bus = self.stage.bus else { return false }
-        let properties = CallTarget(Self.broker.name, Self.broker.path, "org.freedesktop.DBus.Properties")
+        let properties = CallTarget(DemoStage.broker.name, DemoStage.broker.path, "org.freedesktop.DBus.Properties")
         do throws(BusError) {
             let value = try bus.callAndWait(
                 properties, "Get", InterfaceName.broker.description, "ForegroundReported"
@@ -126,32 +126,12 @@ final class BackgroundCommand {
         }
     }
 
-    private func call(_ member: String, _ flag: Bool) throws(CommandFailure) {
-        guard let bus = self.stage.bus else { return }
-        do throws(BusError) {
-            _ = try bus.callAndWait(Self.broker, member, flag)
-        } catch {
-            throw CommandFailure(error, service: "the broker")
-        }
-    }
-
-    private static var broker: CallTarget {
-        CallTarget(BusName.broker, Path.broker, InterfaceName.broker.description)
-    }
-
     // MARK: Shakes
 
     /// Plays a shake and the quiet after it, in which rests end.
     private func shake(_ shake: DemoStory.Shake, in place: BackgroundStory.Place) throws(CommandFailure) {
-        guard let bus = self.stage.bus else { return }
         self.scene = (place, shake)
-        let sensor = CallTarget(
-            BusName.sensors, Path.sensor(SensorDescription.accelerometer), InterfaceName.sensor.description)
-        do throws(BusError) {
-            _ = try bus.callAndWait(sensor, "Inject", shake.motion)
-        } catch {
-            throw CommandFailure(error, service: "the sensor reader")
-        }
+        try self.stage.move(shake.motion)
         try self.rest(DemoStory.shakeLength + DemoStory.quiet)
         self.scene = nil
     }

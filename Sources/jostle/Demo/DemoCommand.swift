@@ -63,27 +63,14 @@ final class DemoCommand {
 
     /// Gives the broker the policy of the second act, as an administrator would.
     private func putPolicyInForce() throws(CommandFailure) {
-        guard let bus = self.stage.bus else { return }
         if !self.isJSON { self.screen.policy(DemoStory.policy) }
         try self.stage.write(policy: DemoStory.policy)
-        do throws(BusError) {
-            _ = try bus.callAndWait(Self.broker, "Reload")
-        } catch {
-            throw CommandFailure(error, service: "the broker")
-        }
-    }
-
-    private static var broker: CallTarget {
-        CallTarget(BusName.broker, Path.broker, InterfaceName.broker.description)
+        try self.stage.tellBroker("Reload")
     }
 
     private func end(_ failure: CommandFailure?) {
         self.failure = self.failure ?? failure
         self.isDone = true
-    }
-
-    private func sensorTarget(_ path: ObjectPath) -> CallTarget {
-        CallTarget(BusName.sensors, path, InterfaceName.sensor.description)
     }
 
     /// Claims the samples for the drawing, beside the broker.
@@ -100,7 +87,7 @@ final class DemoCommand {
             }
         }
         do throws(BusError) {
-            _ = try bus.callAndWait(self.sensorTarget(path), "Claim", SensorPace(rate: 50).options)
+            _ = try bus.callAndWait(DemoStage.accelerometer, "Claim", SensorPace(rate: 50).options)
         } catch {
             throw CommandFailure(error, service: "the sensor reader")
         }
@@ -109,10 +96,9 @@ final class DemoCommand {
     /// Plays the shakes one after the other, each with quiet after it, and asks the broker what became of each.
     private func shake(_ shakes: ArraySlice<DemoStory.Shake>) {
         guard let shake = shakes.first, let bus = self.stage.bus else { return self.end(nil) }
-        let target = self.sensorTarget(Path.sensor(SensorDescription.accelerometer))
         self.story.shakeBegins(at: Timestamp(microseconds: Clock.boottime.now()))
         if !self.isJSON { self.screen.shakeBegins(shake) }
-        bus.call(target, "Inject", shake.motion) { [self] result in
+        bus.call(DemoStage.accelerometer, "Inject", shake.motion) { [self] result in
             do throws(BusError) {
                 _ = try result.take()
             } catch {
@@ -129,7 +115,7 @@ final class DemoCommand {
     private func explain(_ apps: ArraySlice<DemoStory.App>, then: @escaping () -> Void) {
         guard let app = apps.first, let bus = self.stage.bus else { return then() }
         let options: [String: Value] = ["app": .string(app.id)]
-        bus.call(Self.broker, "Explain", UInt64(0), options) { [self] result in
+        bus.call(DemoStage.broker, "Explain", UInt64(0), options) { [self] result in
             do throws(BusError) {
                 let verdicts = try result.take().read(reply: [[String: Value]].self)
                 for verdict in verdicts {

@@ -4,6 +4,7 @@ import EventLoop
 import Glibc
 import JostleClient
 import Motion
+import Protocol
 
 /// A private bus with both daemons and some apps on it, for as long as the demo takes.
 ///
@@ -128,6 +129,30 @@ final class DemoStage {
         let child = try self.start(
             title, try self.path(of: program), arguments + ["--bus", address], output: .pipe)
         try self.read(child, onLine)
+    }
+
+    static let broker = CallTarget(BusName.broker, Path.broker, InterfaceName.broker.description)
+    static let accelerometer = CallTarget(
+        BusName.sensors, Path.sensor(SensorDescription.accelerometer), InterfaceName.sensor.description)
+
+    /// Has the broker do something, and waits until it has.
+    func tellBroker<each T: WireValue>(_ member: String, _ arguments: repeat each T) throws(CommandFailure) {
+        guard let bus = self.bus else { return }
+        do throws(BusError) {
+            _ = try bus.callAndWait(Self.broker, member, repeat each arguments)
+        } catch {
+            throw CommandFailure(error, service: "the broker")
+        }
+    }
+
+    /// Has the device moved, beginning now.
+    func move(_ motion: String) throws(CommandFailure) {
+        guard let bus = self.bus else { return }
+        do throws(BusError) {
+            _ = try bus.callAndWait(Self.accelerometer, "Inject", motion)
+        } catch {
+            throw CommandFailure(error, service: "the sensor reader")
+        }
     }
 
     /// Writes a policy, which the broker reads when it starts or is told to.

@@ -61,7 +61,7 @@ final class PomodoroLive {
         try self.wait { $0.isStarted && $0.left != nil }
         // Whoever lives reminds; then the user shakes.
         try self.wait { $0.isOver || $0.outcome.reminders == 1 }
-        try self.shake()
+        try self.stage.move("shake peak=4g for=800ms")
         try self.wait { $0.isOver || $0.isResting }
         try self.wait { $0.isOver || $0.outcome.reminders == Self.periods }
         for index in self.timers.indices { try self.judge(index) }
@@ -128,7 +128,7 @@ final class PomodoroLive {
 
     /// The music that the user listens to, in the foreground. It lasts as long as what is returned.
     private func play() throws(CommandFailure) -> JostleClient {
-        guard let bus = self.stage.bus, case .address(let address) = bus.address else {
+        guard case .address(let address) = self.stage.bus?.address else {
             throw CommandFailure(.no, "the private bus has no address")
         }
         let client = JostleClient(app: PomodoroStory.music.name, on: .address(address), loop: self.loop)
@@ -139,12 +139,7 @@ final class PomodoroLive {
         } catch {
             throw CommandFailure(error)
         }
-        do throws(BusError) {
-            let broker = CallTarget(BusName.broker, Path.broker, InterfaceName.broker.description)
-            _ = try bus.callAndWait(broker, "SetForeground", PomodoroStory.music.name)
-        } catch {
-            throw CommandFailure(error, service: "the broker")
-        }
+        try self.stage.tellBroker("SetForeground", PomodoroStory.music.name)
         return client
     }
 
@@ -157,18 +152,6 @@ final class PomodoroLive {
         try self.stage.startApp(
             "a timer", "example-pomodoro", [self.timers[index].app.name] + arguments
         ) { [self] in self.heard($0, from: index) }
-    }
-
-    /// The user's answer to the reminders.
-    private func shake() throws(CommandFailure) {
-        guard let bus = self.stage.bus else { return }
-        do throws(BusError) {
-            let sensor = CallTarget(
-                BusName.sensors, Path.sensor(SensorDescription.accelerometer), InterfaceName.sensor.description)
-            _ = try bus.callAndWait(sensor, "Inject", "shake peak=4g for=800ms")
-        } catch {
-            throw CommandFailure(error, service: "the sensor reader")
-        }
     }
 
     // MARK: What the timers say

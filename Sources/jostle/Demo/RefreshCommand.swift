@@ -62,14 +62,8 @@ final class RefreshCommand {
     private func act<each T: WireValue>(
         _ word: RefreshStory.Word, _ member: String, _ arguments: repeat each T
     ) throws(CommandFailure) {
-        guard let bus = self.stage.bus else { return }
         self.happened(word.rawValue)
-        do throws(BusError) {
-            let broker = CallTarget(BusName.broker, Path.broker, InterfaceName.broker.description)
-            _ = try bus.callAndWait(broker, member, repeat each arguments)
-        } catch {
-            throw CommandFailure(error, service: "the broker")
-        }
+        try self.stage.tellBroker(member, repeat each arguments)
     }
 
     private func wait(for word: RefreshStory.Word, _ count: Int = 1) throws(CommandFailure) {
