@@ -16,7 +16,6 @@ final class BackgroundCommand {
     /// What is going on, while something is.
     private var scene: (place: BackgroundStory.Place, shake: DemoStory.Shake)?
     private var listening: Set<String> = []
-    private var failure: CommandFailure?
 
     init(isJSON: Bool, terminal: Terminal, loop: EventLoop) {
         self.isJSON = isJSON
@@ -26,8 +25,6 @@ final class BackgroundCommand {
     }
 
     func run() throws(CommandFailure) {
-        stopOnSignals(self.loop) { [self] in self.fail(CommandFailure(.no, "stopped before the end")) }
-        self.stage.onCollapse = { [self] in self.fail(CommandFailure(.no, $0)) }
         defer {
             self.shell?.close()
             self.stage.strike()
@@ -48,14 +45,6 @@ final class BackgroundCommand {
         if !self.isJSON { self.closing() }
     }
 
-    private func fail(_ failure: CommandFailure) { self.failure = self.failure ?? failure }
-
-    /// Waits until it is so, or something went wrong.
-    private func wait(until isSo: @escaping () -> Bool) throws(CommandFailure) {
-        try self.loop.wait(until: { isSo() || self.failure != nil })
-        if let failure { throw failure }
-    }
-
     // MARK: The stage
 
     private func build() throws(CommandFailure) {
@@ -70,7 +59,7 @@ final class BackgroundCommand {
                 self.heard(line, from: app)
             }
         }
-        try self.wait(until: { self.listening.count == BackgroundStory.apps.count })
+        try self.stage.wait(until: { self.listening.count == BackgroundStory.apps.count })
     }
 
     /// A line of an app: that it listens, or an event.
@@ -80,7 +69,7 @@ final class BackgroundCommand {
             return
         }
         guard let scene, let detector = line.split(separator: " ").first else {
-            return self.fail(CommandFailure(.no, "the \(app.title) said '\(printable(line))' while nothing moved"))
+            return self.stage.fail("the \(app.title) said '\(printable(line))' while nothing moved")
         }
         self.story.arrived(String(detector), at: app, in: scene.place, during: scene.shake)
     }
@@ -93,7 +82,7 @@ final class BackgroundCommand {
         self.shell?.close()
         self.shell = nil
         // Whoever said what is in front is gone; until somebody says so again, every app counts as being there.
-        repeat { try self.rest(.milliseconds(5)) } while try self.isForegroundReported()
+        repeat { try self.stage.rest(.milliseconds(5)) } while try self.isForegroundReported()
         if place.isBehindAnother {
             try self.report(inFront: BackgroundStory.front.id)
         }
@@ -132,14 +121,8 @@ final class BackgroundCommand {
     private func shake(_ shake: DemoStory.Shake, in place: BackgroundStory.Place) throws(CommandFailure) {
         self.scene = (place, shake)
         try self.stage.move(shake.motion)
-        try self.rest(DemoStory.shakeLength + DemoStory.quiet)
+        try self.stage.rest(DemoStory.shakeLength + DemoStory.quiet)
         self.scene = nil
-    }
-
-    private func rest(_ span: TimeSpan) throws(CommandFailure) {
-        var isOver = false
-        self.loop.once(after: span.microseconds) { isOver = true }
-        try self.wait(until: { isOver })
     }
 
     // MARK: What people see

@@ -6,28 +6,21 @@ import Protocol
 
 /// `jostle demo`: the documented case between real processes on a real bus.
 final class DemoCommand {
-    private let loop: EventLoop
     private let terminal: Terminal
     private let isJSON: Bool
     private let stage: DemoStage
     private var screen: DemoScreen
     private var story = DemoStory(.broadcast)
-    private var failure: CommandFailure?
-    /// True when the shakes of an act are over, or something went wrong.
-    private var isDone = false
     private var watching: Set<String> = []
 
     init(isJSON: Bool, terminal: Terminal, loop: EventLoop) {
         self.isJSON = isJSON
         self.terminal = terminal
-        self.loop = loop
         self.stage = DemoStage(motion: DemoStory.rest, on: loop)
         self.screen = DemoScreen(terminal)
     }
 
     func run() throws(CommandFailure) {
-        stopOnSignals(self.loop) { [self] in self.end(CommandFailure(.no, "stopped before the end")) }
-        self.stage.onCollapse = { [self] in self.end(CommandFailure(.no, $0)) }
         defer { self.stage.strike() }
         try self.stage.open()
         try self.stage.build()
@@ -38,8 +31,7 @@ final class DemoCommand {
                 ["watch", "shake.planar,threshold=\(app.threshold)g", "--app", app.id, "--json"]
             ) { [self] in self.heard($0, from: app) }
         }
-        try self.loop.wait(until: { self.watching.count == DemoStory.apps.count || self.isDone })
-        if let failure { throw failure }
+        try self.stage.wait(until: { self.watching.count == DemoStory.apps.count })
         try self.watchSensor()
         try self.act(.broadcast)
         try self.putPolicyInForce()
@@ -49,11 +41,9 @@ final class DemoCommand {
     /// Plays both shakes under some rules, and says whether they went as they should.
     private func act(_ rules: DemoStory.Rules) throws(CommandFailure) {
         self.story = DemoStory(rules)
-        self.isDone = false
         // Half a second of rest to look at, then the shakes.
-        self.loop.once(after: 500_000) { [self] in self.shake(DemoStory.shakes[...]) }
-        try self.loop.wait(until: { self.isDone })
-        if let failure { throw failure }
+        try self.stage.rest(.milliseconds(500))
+        for shake in DemoStory.shakes { try self.shake(shake) }
         self.report()
         let differences = self.story.differences
         guard differences.isEmpty else {
@@ -66,11 +56,6 @@ final class DemoCommand {
         if !self.isJSON { self.screen.policy(DemoStory.policy) }
         try self.stage.write(policy: DemoStory.policy)
         try self.stage.tellBroker("Reload")
-    }
-
-    private func end(_ failure: CommandFailure?) {
-        self.failure = self.failure ?? failure
-        self.isDone = true
     }
 
     /// Claims the samples for the drawing, beside the broker.
@@ -93,41 +78,30 @@ final class DemoCommand {
         }
     }
 
-    /// Plays the shakes one after the other, each with quiet after it, and asks the broker what became of each.
-    private func shake(_ shakes: ArraySlice<DemoStory.Shake>) {
-        guard let shake = shakes.first, let bus = self.stage.bus else { return self.end(nil) }
+    /// Plays a shake and the quiet after it, and asks the broker what became of it.
+    private func shake(_ shake: DemoStory.Shake) throws(CommandFailure) {
         self.story.shakeBegins(at: Timestamp(microseconds: Clock.boottime.now()))
         if !self.isJSON { self.screen.shakeBegins(shake) }
-        bus.call(DemoStage.accelerometer, "Inject", shake.motion) { [self] result in
-            do throws(BusError) {
-                _ = try result.take()
-            } catch {
-                self.end(CommandFailure(error, service: "the sensor reader"))
-            }
-        }
-        let length = DemoStory.shakeLength + DemoStory.quiet
-        self.loop.once(after: length.microseconds) { [self] in
-            self.explain(DemoStory.apps[...]) { self.shake(shakes.dropFirst()) }
-        }
+        try self.stage.move(shake.motion)
+        try self.stage.rest(DemoStory.shakeLength + DemoStory.quiet)
+        for app in DemoStory.apps { try self.explain(app) }
     }
 
-    /// Asks for the last verdict of each app, and goes on.
-    private func explain(_ apps: ArraySlice<DemoStory.App>, then: @escaping () -> Void) {
-        guard let app = apps.first, let bus = self.stage.bus else { return then() }
+    /// Asks for the last verdict of an app.
+    private func explain(_ app: DemoStory.App) throws(CommandFailure) {
+        guard let bus = self.stage.bus else { return }
         let options: [String: Value] = ["app": .string(app.id)]
-        bus.call(DemoStage.broker, "Explain", UInt64(0), options) { [self] result in
-            do throws(BusError) {
-                let verdicts = try result.take().read(reply: [[String: Value]].self)
-                for verdict in verdicts {
-                    let told = DemoStory.Verdict(app: app, verdict)
-                    // One that it had before is told already.
-                    if !self.story.verdicts.contains(told) { self.story.explained(told) }
-                }
-            } catch {
-                // Nothing was decided about it yet.
-                if error.name != BusError.notFound("").name { self.end(CommandFailure(error, service: "the broker")) }
+        do throws(BusError) {
+            let verdicts = try bus.callAndWait(DemoStage.broker, "Explain", UInt64(0), options)
+                .read(reply: [[String: Value]].self)
+            for verdict in verdicts {
+                let told = DemoStory.Verdict(app: app, verdict)
+                // One that it had before is told already.
+                if !self.story.verdicts.contains(told) { self.story.explained(told) }
             }
-            self.explain(apps.dropFirst(), then: then)
+        } catch {
+            // Nothing was decided about it yet.
+            if error.name != BusError.notFound("").name { throw CommandFailure(error, service: "the broker") }
         }
     }
 
@@ -139,7 +113,7 @@ final class DemoCommand {
         }
         guard let time = Self.number("t_us", in: line), let delay = Self.number("delay_us", in: line),
             let peak = Self.number("peak", in: line)
-        else { return self.end(CommandFailure(.no, "the \(app.title) said '\(printable(line))'")) }
+        else { return self.stage.fail("the \(app.title) said '\(printable(line))'") }
         let arrival = DemoStory.Arrival(
             app: app.id, time: Timestamp(microseconds: Int64(time)), peak: peak, delay: Int64(delay))
         self.story.arrived(arrival)

@@ -23,19 +23,38 @@ final class DemoStage {
     private var stateDirectory: String?
     private var children: [ChildProcess] = []
     private(set) var bus: Connection?
-    /// A child that ended although nobody asked it to.
-    var onCollapse: (String) -> Void = { _ in }
     private var isStriking = false
+    /// What went wrong first.
+    private(set) var failure: CommandFailure?
 
     init(motion: String, on loop: EventLoop) {
         self.motion = motion
         self.loop = loop
     }
 
+    /// Nobody waits any more: something went wrong.
+    func fail(_ failure: CommandFailure) { self.failure = self.failure ?? failure }
+
+    func fail(_ message: String) { self.fail(CommandFailure(.no, message)) }
+
+    /// Waits until it is so, or something went wrong.
+    func wait(until isSo: () -> Bool) throws(CommandFailure) {
+        try self.loop.wait(until: { self.failure != nil || isSo() })
+        if let failure { throw failure }
+    }
+
+    /// Lets everything go on for a while.
+    func rest(_ span: TimeSpan) throws(CommandFailure) {
+        var isOver = false
+        self.loop.once(after: span.microseconds) { isOver = true }
+        try self.wait(until: { isOver })
+    }
+
     /// Makes room for files. To be called first.
     ///
     /// - Parameter keepsState: whether the broker has a journal and a state that outlives it.
     func open(keepsState: Bool = false) throws(CommandFailure) {
+        stopOnSignals(self.loop) { [weak self] in self?.fail("stopped before the end") }
         var template = Array("\(environmentValue("TMPDIR") ?? "/tmp")/jostle-demo-XXXXXX".utf8CString)
         // SAFETY: the template is a NUL-terminated array of our own.
         guard unsafe mkdtemp(&template) != nil else {
@@ -221,7 +240,7 @@ final class DemoStage {
         command.hasOwnGroup = true
         do throws(SystemError) {
             let child = try ChildProcess(command, on: self.loop) { [weak self] ending in
-                if let self, !self.isStriking { self.onCollapse("\(title) ended: \(ending)") }
+                if let self, !self.isStriking { self.fail("\(title) ended: \(ending)") }
             }
             self.children.append(child)
             return child

@@ -17,7 +17,6 @@ final class PomodoroLive {
     /// What 25 minutes last.
     private let work: TimeSpan
     private var timers: [Timer]
-    private var failure: CommandFailure?
     /// All was seen; what they say while they are ended is no matter.
     private var isOver = false
 
@@ -50,8 +49,6 @@ final class PomodoroLive {
 
     /// Plays it; returns what came of each, in the time of the article.
     func run() throws(CommandFailure) -> [PomodoroStory.Outcome] {
-        stopOnSignals(self.loop) { [self] in self.end("stopped before the end") }
-        self.stage.onCollapse = { [self] in self.end($0) }
         defer { self.stage.strike() }
         try self.stage.open()
         try self.writeFiles()
@@ -69,11 +66,8 @@ final class PomodoroLive {
         return self.timers.map(\.outcome)
     }
 
-    private func end(_ message: String) { self.failure = self.failure ?? CommandFailure(.no, message) }
-
     private func wait(until isDone: (Timer) -> Bool) throws(CommandFailure) {
-        try self.loop.wait(until: { self.failure != nil || self.timers.allSatisfy(isDone) })
-        if let failure { throw failure }
+        try self.stage.wait(until: { self.timers.allSatisfy(isDone) })
     }
 
     // MARK: The stage
@@ -171,7 +165,7 @@ final class PomodoroLive {
         case _ where line.hasPrefix("reminder "): self.timers[index].outcome.reminders += 1
         case _ where line.hasPrefix("silent: "): self.timers[index].outcome.isMute = true
         case _ where line.hasPrefix("the sound is "): self.timers[index].outcome.isDisturbed = true
-        default: return self.end("\(self.timers[index].app) said '\(printable(line))'")
+        default: return self.stage.fail("\(self.timers[index].app) said '\(printable(line))'")
         }
         guard !self.isJSON else { return }
         self.terminal.print("  \(PomodoroCommand.name(self.timers[index].rights)): \(printable(line))")
@@ -186,7 +180,7 @@ final class PomodoroLive {
                 let properties = try result.take().read(reply: [String: Value].self)
                 handler(properties.text("State"), Timestamp(wire: properties.count("StateSince")) ?? .zero)
             } catch {
-                self.end("the broker does not know \(self.timers[index].app): \(error.message)")
+                self.stage.fail("the broker does not know \(self.timers[index].app): \(error.message)")
             }
         }
     }
@@ -195,8 +189,7 @@ final class PomodoroLive {
     private func judge(_ index: Int) throws(CommandFailure) {
         var answer: (name: String, since: Timestamp)?
         self.state(of: index) { answer = ($0, $1) }
-        try self.loop.wait(until: { answer != nil || self.failure != nil })
-        if let failure { throw failure }
+        try self.stage.wait(until: { answer != nil })
         guard let answer, let left = self.timers[index].left else { return }
         let name = self.timers[index].isOver ? "suspended" : "background"
         guard answer.name == name else {

@@ -11,8 +11,6 @@ final class RefreshCommand {
     private let isJSON: Bool
     private let stage: DemoStage
     private var story = RefreshStory()
-    private var start = Timestamp.zero
-    private var failure: CommandFailure?
     /// The article's periods are this long at most here.
     private static let patience: Int64 = 20_000_000
 
@@ -24,15 +22,13 @@ final class RefreshCommand {
     }
 
     func run() throws(CommandFailure) {
-        stopOnSignals(self.loop) { [self] in self.failure = CommandFailure(.no, "stopped before the end") }
-        self.stage.onCollapse = { [self] in self.failure = CommandFailure(.no, $0) }
         defer { self.stage.strike() }
         if !self.isJSON { self.opening() }
         try self.stage.open(keepsState: true)
         try self.stage.write(policy: RefreshStory.policy)
         try self.stage.write(app: RefreshStory.app, RefreshStory.appFile)
         try self.stage.build()
-        self.start = Timestamp(microseconds: Clock.boottime.now())
+        self.story.start = Timestamp(microseconds: Clock.boottime.now())
         try self.play()
         let differences = self.story.differences
         guard differences.isEmpty else {
@@ -51,9 +47,7 @@ final class RefreshCommand {
         try self.act(.byHand, "RunTask", RefreshStory.app, "refresh")
         try self.wait(for: .done, 2)
         try self.act(.terminated, "SetState", RefreshStory.app, "terminated")
-        var isOver = false
-        self.loop.once(after: RefreshStory.silence.microseconds) { isOver = true }
-        try self.loop.wait(until: { isOver || self.failure != nil })
+        try self.stage.rest(RefreshStory.silence)
         try self.act(.opened, "SetForeground", RefreshStory.app)
         try self.wait(for: .brokenOff)
     }
@@ -70,8 +64,7 @@ final class RefreshCommand {
         var isLate = false
         let timer = self.loop.schedule(after: Self.patience) { isLate = true }
         defer { self.loop.cancel(timer) }
-        try self.loop.wait(until: { self.story.has(word, count) || self.failure != nil || isLate })
-        if let failure { throw failure }
+        try self.stage.wait(until: { self.story.has(word, count) || isLate })
         guard !isLate else { throw CommandFailure(.no, "not as it should be: no '\(word.rawValue)'") }
     }
 
@@ -79,12 +72,12 @@ final class RefreshCommand {
         let time = Timestamp(microseconds: Clock.boottime.now())
         self.story.add(line, at: time)
         if !self.isJSON {
-            let seconds = rounded((time - self.start).seconds, 2)
-            let isApp = ![.left, .byHand, .terminated, .opened].contains(RefreshStory.Word(rawValue: line))
+            let seconds = rounded((time - self.story.start).seconds, 2)
+            let isApp = RefreshStory.Word(rawValue: line).map { !RefreshStory.acts.contains($0) } ?? true
             self.terminal.print("\(seconds) s  \(isApp ? "  " : "")\(line)")
         } else {
             var entry = JSONLine()
-            entry.add("t_us", (time - self.start).microseconds)
+            entry.add("t_us", (time - self.story.start).microseconds)
             entry.add("what", line)
             self.terminal.print(entry.text)
         }

@@ -51,6 +51,11 @@ struct RefreshStory {
         .terminated, .opened, .begun, .submitted, .expiring, .brokenOff,
     ]
 
+    /// What is done to the app. We know when; what the app says is heard some time after it happened.
+    static let acts: Set<Word> = [.left, .byHand, .terminated, .opened]
+
+    /// When the app was started.
+    var start = Timestamp.zero
     /// What happened so far, and when.
     private(set) var log: [(time: Timestamp, line: String)] = []
 
@@ -70,14 +75,19 @@ struct RefreshStory {
         if lines.count > wanted.count { return ["'\(lines[wanted.count])' after all was over"] }
         return self.log.indices.compactMap { index in
             guard self.log[index].line == Word.begun.rawValue else { return nil }
-            let waited = self.log[index].time - self.lastSubmission(before: index)
-            let isByHand = self.log[index - 1].line == Word.byHand.rawValue
-            guard isByHand ? waited >= Self.interval : waited < Self.interval else { return nil }
-            return "begun \(waited.inWords) after it was submitted, \(isByHand ? "by hand" : "by itself")"
+            let submission = self.log[..<index].lastIndex { $0.line == Word.submitted.rawValue } ?? index
+            if self.log[index - 1].line == Word.byHand.rawValue {
+                let waited = self.log[index].time - self.log[submission].time
+                return waited < Self.interval ? nil : "begun \(waited.inWords) after it was submitted, by hand"
+            }
+            let waited = self.log[index].time - self.lastAct(before: submission)
+            return waited >= Self.interval ? nil : "begun \(waited.inWords) after it was submitted, by itself"
         }
     }
 
-    private func lastSubmission(before index: Int) -> Timestamp {
-        self.log[..<index].last { $0.line == Word.submitted.rawValue }?.time ?? .zero
+    /// When we last did something before an entry: nothing that it led to is older.
+    private func lastAct(before index: Int) -> Timestamp {
+        let acts = Self.acts.map(\.rawValue)
+        return self.log[..<index].last { acts.contains($0.line) }?.time ?? self.start
     }
 }
