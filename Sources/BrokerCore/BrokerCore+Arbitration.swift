@@ -63,10 +63,10 @@ extension BrokerCore {
 
     /// Runs the groups' deadlines that come at or before a sample, with the hits up to it.
     private mutating func pass(to sample: Timestamp, of stream: Int, at arrival: Timestamp) {
+        // Nearly every sample ends here, and the horizon costs a look at every sensor.
+        guard let deadline = self.arbiter.nextMotionDeadline, deadline <= sample else { return }
         let time = min(sample, self.horizon(besides: stream, at: arrival))
-        guard let deadline = self.arbiter.nextMotionDeadline, deadline <= time,
-            self.streams[stream].isNext(sample, at: arrival)
-        else { return }
+        guard deadline <= time, self.streams[stream].isNext(sample, at: arrival) else { return }
         self.streams[stream].closeBuckets(before: sample)
         self.decide(stream, at: arrival)
         self.release(upTo: time, at: arrival)
@@ -132,8 +132,8 @@ extension BrokerCore {
         switch input {
         case .detector, .policy: self.audiences = nil
         case .app, .back, .away, .told, .foreground, .sleep, .beginAssertion, .endAssertion, .beginActivity,
-            .endActivity, .leave,
-            .task, .removeDetector, .available, .device, .hits, .motion, .rewind, .answer, .launch, .launched:
+            .endActivity, .leave, .task, .removeDetector, .available, .device, .hits, .motion, .rewind, .answer,
+            .launch, .launched:
             break
         }
         // Lent for the call: while these are held, the streams do not change.

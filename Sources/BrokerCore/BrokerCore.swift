@@ -325,7 +325,6 @@ package struct BrokerCore {
             self.streams[stream].detectors -= 1
         }
         self.waiting.removeAll { $0.detector == detector.id }
-        self.audiences = nil
         self.forgetUnknownSensors()
         self.owners[Int(detector.id.index)] = nil
         self.freeDetectors.append(detector.id.index)
@@ -334,6 +333,8 @@ package struct BrokerCore {
 
     /// A sensor that never was and that nobody waits for is forgotten.
     mutating func forgetUnknownSensors() {
+        // They are known by their indices.
+        self.audiences = nil
         self.streams.removeAll { $0.detectors == 0 && $0.description == nil }
     }
 

@@ -139,7 +139,7 @@ public final class JostleClient {
         defer { self.callEnded() }
         do throws(BusError) {
             // The broker would say the same, but the bus is asked for the name first, and each bus has its own words.
-            guard self.app.isEmpty || (!self.app.hasPrefix(":") && BusNames.isValid(self.app)) else {
+            guard self.app.isEmpty || AppID.isValid(self.app) else {
                 throw .invalidConfiguration(
                     "'\(printable(self.app))' is no app id: give a well-known bus name, or nothing")
             }

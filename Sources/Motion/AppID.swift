@@ -21,6 +21,18 @@ package struct AppID: Hashable, Comparable, Sendable, CustomStringConvertible {
     package var isAnonymous: Bool { self.name.isEmpty }
     package var description: String { self.number == 0 ? self.name : "-\(self.number)" }
 
+    /// Whether a text is a well-known bus name, as the specification has them.
+    package static func isValid(_ text: String) -> Bool {
+        let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count >= 2, text.utf8.count <= 255 else { return false }
+        return parts.allSatisfy { part in
+            guard let first = part.first, !(0x30...0x39).contains(first) else { return false }
+            return part.allSatisfy { byte in
+                (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF) || byte == 0x2D || byte == 0x5F
+            }
+        }
+    }
+
     package static func < (a: AppID, b: AppID) -> Bool { (a.name, a.number) < (b.name, b.number) }
 }
 

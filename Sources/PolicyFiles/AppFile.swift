@@ -38,20 +38,12 @@ package struct AppFile: Equatable, Sendable {
         },
         Key("Tasks", .names, "", "Background work that the broker may launch, by name.") {
             (file, words) throws(ValueProblem) in
-            file.tasks = []
-            for word in words {
-                let name = try Values.name(word)
-                if file.tasks.contains(name) {
-                    throw ValueProblem(
-                        check: .duplicate, place: word.place, message: "'\(name)' stands here twice",
-                        advice: "remove one")
-                }
-                if file.tasks.count == AppFile.mostTasks {
-                    throw ValueProblem(
-                        place: word.place, message: "more than \(AppFile.mostTasks) tasks", advice: "remove some")
-                }
-                file.tasks.append(name)
+            guard words.count <= AppFile.mostTasks else {
+                throw ValueProblem(
+                    place: words[AppFile.mostTasks].place, message: "more than \(AppFile.mostTasks) tasks",
+                    advice: "remove some")
             }
+            file.tasks = try Values.plainNames(words)
         },
     ]
 

@@ -274,25 +274,22 @@ package struct PolicyReader {
         let names = Set(groups.map(\.name))
         for rule in rules {
             guard let group = rule.group, !names.contains(group), let index = sectionOf[rule.place] else { continue }
-            let near = Suggestion.nearest(to: group, among: groups.map(\.name))
-            self.findings.append(
-                Finding(
-                    .undefined, at: self.sections[index].place(of: "Group"), "there is no group '\(printable(group))'",
-                    advice: near.map { "did you mean '\($0)'?" } ?? "add [Group \(printable(group))]"))
+            self.undefined("Group", group, at: self.sections[index].place(of: "Group"), among: groups.map(\.name))
         }
+    }
+
+    /// A name of something that no section makes.
+    private mutating func undefined(_ kind: String, _ name: String, at place: Place, among names: [String]) {
+        let near = Suggestion.nearest(to: name, among: names)
+        self.findings.append(
+            Finding(
+                .undefined, at: place, "there is no \(kind.lowercased()) '\(printable(name))'",
+                advice: near.map { "did you mean '\($0)'?" } ?? "add [\(kind) \(printable(name))]"))
     }
 
     /// Names of classes that are not there, and more than one class for those who name none.
     private mutating func checkClasses(_ classes: [SessionClass]) {
         let names = classes.map(\.name)
-        func check(_ word: PlacedText, _ reader: inout PolicyReader) {
-            guard !names.contains(word.text) else { return }
-            let near = Suggestion.nearest(to: word.text, among: names)
-            reader.findings.append(
-                Finding(
-                    .undefined, at: word.place, "there is no class '\(printable(word.text))'",
-                    advice: near.map { "did you mean '\($0)'?" } ?? "add [Class \(printable(word.text))]"))
-        }
         for section in self.sections {
             let words =
                 switch section.kind {
@@ -301,7 +298,9 @@ package struct PolicyReader {
                 case "Rule": section["Class"] ?? []
                 default: [PlacedText]()
                 }
-            for word in words { check(word, &self) }
+            for word in words where !names.contains(word.text) {
+                self.undefined("Class", word.text, at: word.place, among: names)
+            }
         }
         for other in classes.filter(\.isDefault).dropFirst() {
             let section = self.sections.first { $0.place == other.place }

@@ -19,7 +19,7 @@ extension Schema {
             "The classes that it interrupts, also those that mix; any other that does not mix rejects it. Without it: all "
                 + "that do not mix."
         ) { (target, words) throws(ValueProblem) in
-            target.interrupts = try Values.classNames(words)
+            target.interrupts = try Values.plainNames(words)
         },
         Key("Uninterruptible", .flag, "no", "Who would interrupt it is rejected.") {
             (target, words) throws(ValueProblem) in

@@ -141,8 +141,8 @@ enum Values {
         return Ducking(share: quantity.value, events: try self.quota([words[2]]))
     }
 
-    /// Names of classes, each once.
-    static func classNames(_ words: [PlacedText]) throws(ValueProblem) -> [String] {
+    /// Names of classes or tasks, each once.
+    static func plainNames(_ words: [PlacedText]) throws(ValueProblem) -> [String] {
         try self.distinct(words) { (word) throws(ValueProblem) in try self.name(word) }
     }
 

@@ -128,13 +128,9 @@ extension Client {
     func subscribe(_ options: [String: Value], _ call: MethodCall) throws(BusError) {
         let reader = try OptionReader(options, of: "Subscribe", known: SubscribeOptions.known)
         let since = try reader.event(SubscribeOptions.since).map { EventName(sequence: $0.sequence, epoch: $0.epoch) }
-        do throws(Refusal) {
-            try self.service.input { (core, now, actions) throws(Refusal) in
-                let count = try core.subscribe(self.id, since: since, at: now, &actions)
-                call.reply([SubscribeOptions.kept: Value.uint64(UInt64(count))])
-            }
-        } catch {
-            throw BusError(error)
+        try self.service.request { (core, now, actions) throws(Refusal) in
+            let count = try core.subscribe(self.id, since: since, at: now, &actions)
+            call.reply([SubscribeOptions.kept: Value.uint64(UInt64(count))])
         }
     }
 
@@ -142,12 +138,8 @@ extension Client {
         guard let answer = Answer(rawValue: word) else {
             throw .invalidArguments("an answer is 'consume' or 'pass', not '\(printable(word))'")
         }
-        do throws(Refusal) {
-            try self.service.input { (core, now, actions) throws(Refusal) in
-                try core.answer(self.id, event, answer, at: now, &actions)
-            }
-        } catch {
-            throw BusError(error)
+        try self.service.request { (core, now, actions) throws(Refusal) in
+            try core.answer(self.id, event, answer, at: now, &actions)
         }
     }
 
@@ -157,13 +149,8 @@ extension Client {
             decoded.append(try DetectorRequest(name: request.fields.0, wire: request.fields.1))
         }
         try self.service.checkDurable(decoded, of: self)
-        let effective: [EffectiveDetector]
-        do throws(Refusal) {
-            effective = try self.service.input { (core, now, actions) throws(Refusal) in
-                try core.addDetectors(self.id, decoded, at: now, &actions)
-            }
-        } catch {
-            throw BusError(error)
+        let effective = try self.service.request { (core, now, actions) throws(Refusal) in
+            try core.addDetectors(self.id, decoded, at: now, &actions)
         }
         self.service.sensors.startIfNeeded()
         self.changed("Detectors")
@@ -174,12 +161,8 @@ extension Client {
     }
 
     func removeDetectors(_ names: [String], _ call: MethodCall) throws(BusError) {
-        do throws(Refusal) {
-            try self.service.input { (core, now, actions) throws(Refusal) in
-                try core.removeDetectors(self.id, names, at: now, &actions)
-            }
-        } catch {
-            throw BusError(error)
+        try self.service.request { (core, now, actions) throws(Refusal) in
+            try core.removeDetectors(self.id, names, at: now, &actions)
         }
         self.changed("Detectors")
         self.service.removeDurable(names, of: self) { error in

@@ -55,7 +55,7 @@ extension BrokerService {
 
     /// Launches an app for whoever policy names, and answers when the app has.
     func push(_ name: String, _ call: MethodCall) throws(BusError) {
-        guard Self.isAppID(name) else {
+        guard AppID.isValid(name) else {
             throw .invalidConfiguration("'\(printable(name))' is no app id: give a well-known bus name")
         }
         switch self.core.pushers {

@@ -14,7 +14,7 @@ extension BrokerService {
 
     /// Takes in which app is in the foreground; empty: none. The report lapses when its reporter leaves the bus.
     func setForeground(_ name: String, _ call: MethodCall) throws(BusError) {
-        guard name.isEmpty || Self.isAppID(name) else {
+        guard name.isEmpty || AppID.isValid(name) else {
             throw .invalidConfiguration("'\(printable(name))' is no app id: give a well-known bus name, or nothing")
         }
         self.ifReporter(call) { [weak self] in
@@ -93,8 +93,6 @@ extension BrokerService {
         self.object?.changed("Locked", of: BrokerInterface.table)
     }
 
-    static func isAppID(_ name: String) -> Bool { !name.hasPrefix(":") && BusNames.isValid(name) }
-
     // MARK: Who may report
 
     /// Does something for a caller who may say what state apps are in; refuses others.
@@ -126,7 +124,7 @@ extension BrokerService {
         guard let app = apps.first else {
             return call.fail(.accessDenied("only who has \(right) in policy can say that"))
         }
-        guard Self.isAppID(app.name) else { return self.ifOwner(of: apps.dropFirst(), right, call, then) }
+        guard AppID.isValid(app.name) else { return self.ifOwner(of: apps.dropFirst(), right, call, then) }
         self.bus.callBus("GetNameOwner", app.name) { [weak self] result in
             if (try? result.take().read(reply: String.self)) == call.sender { return then() }
             self?.ifOwner(of: apps.dropFirst(), right, call, then)

@@ -132,7 +132,7 @@ extension BrokerService {
     /// The user of an app ended it, and will not have it do anything until he opens it again.
     func terminate(_ app: String, _ call: MethodCall) {
         let known = self.taskOwners(app)
-        let owners = known.isEmpty && Self.isAppID(app) ? [TaskOwner(AppID(app), user: getuid())] : known
+        let owners = known.isEmpty && AppID.isValid(app) ? [TaskOwner(AppID(app), user: getuid())] : known
         guard !owners.isEmpty else { return call.fail(.notFound("there is no app '\(printable(app))'")) }
         for owner in owners { try? self.task(.terminated(owner)) }
         call.reply()

@@ -154,6 +154,17 @@ final class BrokerService {
         return try body(&self.core, arrival, &self.actions)
     }
 
+    /// The same for what a caller asks for, who is told why it may not be.
+    func request<R>(
+        _ body: (inout BrokerCore, Timestamp, inout [BrokerAction]) throws(Refusal) -> R
+    ) throws(BusError) -> R {
+        do throws(Refusal) {
+            return try self.input(body)
+        } catch {
+            throw BusError(error)
+        }
+    }
+
     /// Tells the core first of a sleep that nobody announced: it ended now.
     private func tellSleep(until arrival: Timestamp) {
         guard !self.core.isAsleep, let span = self.sleepWatch.take(.now) else { return }
@@ -305,7 +316,7 @@ final class BrokerService {
             if client.object != nil { self.answerRegistrations(of: client) }
             return
         }
-        guard name.isEmpty || (!name.hasPrefix(":") && BusNames.isValid(name)) else {
+        guard name.isEmpty || AppID.isValid(name) else {
             throw .invalidConfiguration("'\(printable(name))' is no app id: give a well-known bus name, or nothing")
         }
         guard self.clients.count < self.core.limits.apps else {
@@ -351,12 +362,12 @@ final class BrokerService {
         let entrance = self.entrance(of: client)
         if client.isDurable, let obstacle = self.obstacle(to: client) { return self.leave(client, obstacle) }
         if !client.app.isAnonymous { self.takeOver(client) }
-        do throws(Refusal) {
-            try self.input { (core, now, actions) throws(Refusal) in
+        do throws(BusError) {
+            try self.request { (core, now, actions) throws(Refusal) in
                 try core.register(client.id, client.app, entrance, user: client.uid ?? 0, at: now, &actions)
             }
         } catch {
-            return self.leave(client, BusError(error))
+            return self.leave(client, error)
         }
         self.export(client)
         client.peer?.setLimit(self.core.busShare(of: client.id))
@@ -491,12 +502,8 @@ final class BrokerService {
 
     /// Silences motion while the device itself vibrates.
     func mute(_ duration: UInt64) throws(BusError) {
-        do throws(Refusal) {
-            try self.input { (core, now, _) throws(Refusal) in
-                try core.mute(for: TimeSpan(microseconds: Int64(clamping: duration)), at: now)
-            }
-        } catch {
-            throw BusError(error)
+        try self.request { (core, now, _) throws(Refusal) in
+            try core.mute(for: TimeSpan(microseconds: Int64(clamping: duration)), at: now)
         }
     }
 

@@ -24,13 +24,13 @@ extension Client {
         let request = AssertionRequest(AssertionID(self.nextNumber()), name, warning: warning)
         let (own, given) = try self.hold { [weak self] in self?.end(request.id) }
         self.assertions[request.id] = own
-        do throws(Refusal) {
-            try self.service.input { (core, now, actions) throws(Refusal) in
+        do throws(BusError) {
+            try self.service.request { (core, now, actions) throws(Refusal) in
                 try core.begin(request, of: self.id, at: now, &actions)
             }
         } catch {
             self.assertions[request.id] = nil
-            throw BusError(error)
+            throw error
         }
         var answer: [String: Value] = [
             "background-time-remaining": .uint64(self.backgroundTimeRemaining), "name": .string(name),
@@ -62,13 +62,13 @@ extension Client {
         let id = ActivityID(self.nextNumber())
         let (own, given) = try self.hold { [weak self] in self?.end(id) }
         self.activities[id] = own
-        do throws(Refusal) {
-            try self.service.input { (core, now, actions) throws(Refusal) in
+        do throws(BusError) {
+            try self.service.request { (core, now, actions) throws(Refusal) in
                 try core.begin(id, mode, session, of: self.id, at: now, &actions)
             }
         } catch {
             self.activities[id] = nil
-            throw BusError(error)
+            throw error
         }
         self.changed("Activities")
         call.reply(given)

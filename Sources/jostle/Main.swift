@@ -316,7 +316,7 @@ struct Main {
         case "forget": try inspection.forget(arguments.positionals[0])
         case "push":
             let name = arguments.value(of: Option.pusher)
-            if let name, name.hasPrefix(":") || !BusNames.isValid(name) {
+            if let name, !AppID.isValid(name) {
                 throw UsageProblem("push: '\(printable(name))' is no app id: give a well-known bus name")
             }
             try PushCommand(app: arguments.positionals[0], name: name, bus: bus, loop: loop).run()
