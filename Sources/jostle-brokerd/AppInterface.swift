@@ -56,7 +56,7 @@ enum AppInterface {
             Method("CancelTask", in: ["identifier"]) {
                 (client: Client, call: MethodCall, identifier: String) throws(BusError) in
                 try client.checkOwner(call, "cancel its tasks")
-                try client.task(.cancel(client.id, identifier), identifier)
+                try client.task(.cancel(client.id, identifier))
             },
             Method("TaskDone", in: ["success"]) {
                 (client: Client, call: MethodCall, isSuccess: Bool) throws(BusError) in

@@ -124,7 +124,7 @@ extension BrokerService {
                 try self.task(.force(owner, identifier))
                 call.reply()
             } catch {
-                call.fail(BusError(error, task: identifier))
+                call.fail(BusError(error))
             }
         }
     }
@@ -223,30 +223,19 @@ extension BrokerService {
 }
 
 extension BusError {
-    init(_ refusal: Refusal, task identifier: String) {
-        guard case .task(.undeclared) = refusal else {
-            guard case .task(.unknown) = refusal else {
-                self.init(refusal)
-                return
-            }
-            self = .notFound("no task '\(printable(identifier))' waits")
-            return
-        }
-        self = .accessDenied(
-            "the app file does not name the task '\(printable(identifier))': Tasks in apps.d/APPID.conf")
-    }
-
     /// Why a task is not taken, or not run.
     init(_ refusal: TaskRefusal) {
         switch refusal {
         case .anonymous: self = .accessDenied("a client without a name has nothing in the background")
-        case .undeclared: self = .accessDenied("the app file does not name the task: Tasks in apps.d/APPID.conf")
+        case .undeclared(let identifier):
+            self = .accessDenied(
+                "the app file does not name the task '\(printable(identifier))': Tasks in apps.d/APPID.conf")
         case .undeclaredMode(let mode): self.init(LifeRefusal.undeclared(mode))
         case .ungranted(let mode): self.init(LifeRefusal.ungranted(mode))
         case .tooMany(let kind):
             self = .limitsExceeded("too many \(kind.name) tasks wait: \(kind.name)-tasks is \(kind.mostPending)")
         case .full(let limit): self = .limitsExceeded("too many tasks wait: tasks is \(limit)")
-        case .unknown: self = .notFound("no such task waits")
+        case .unknown(let identifier): self = .notFound("no task '\(printable(identifier))' waits")
         case .nothingRuns: self = .notFound("no task is under way")
         case .terminated:
             self = .accessDenied("the user ended the app: it runs no task until the user opens it again")

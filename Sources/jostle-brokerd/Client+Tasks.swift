@@ -11,7 +11,7 @@ extension Client {
         _ identifier: String, _ word: String, _ options: [String: Value], _ call: MethodCall
     ) throws(BusError) {
         let request = try TaskRequest(identifier, word, options)
-        try self.task(.submit(self.id, request, declared: self.declaredTasks), identifier)
+        try self.task(.submit(self.id, request, declared: self.declaredTasks))
         let waiting = self.tasks?.pending.first { $0.request.identifier == identifier }
         guard let record = waiting?.record ?? self.tasks?.current?.record else {
             throw .failed("the task is over already")
@@ -23,11 +23,11 @@ extension Client {
         }
     }
 
-    func task(_ input: TaskInput, _ identifier: String = "") throws(BusError) {
+    func task(_ input: TaskInput) throws(BusError) {
         do throws(Refusal) {
             try self.service.task(input)
         } catch {
-            throw BusError(error, task: identifier)
+            throw BusError(error)
         }
     }
 

@@ -70,7 +70,9 @@ package struct AppTasks: Sendable {
         _ settings: AppSettings, into effects: inout [TaskEffect]
     ) -> TaskRefusal? {
         let mode = request.kind.mode
-        guard declared.identifiers.contains(request.identifier) else { return .undeclared }
+        guard declared.identifiers.contains(request.identifier) else {
+            return .undeclared(request.identifier)
+        }
         guard declared.modes.contains(mode) else { return .undeclaredMode(mode) }
         guard settings.grants.contains(mode) else { return .ungranted(mode) }
         let others = self.pending.filter { $0.request.identifier != request.identifier }
@@ -90,7 +92,7 @@ package struct AppTasks: Sendable {
 
     package mutating func cancel(_ identifier: String, into effects: inout [TaskEffect]) -> TaskRefusal? {
         guard let index = self.pending.firstIndex(where: { $0.request.identifier == identifier }) else {
-            return .unknown
+            return .unknown(identifier)
         }
         self.pending.remove(at: index)
         effects.append(.forget(self.owner, identifier: identifier))
@@ -116,7 +118,7 @@ package struct AppTasks: Sendable {
     /// Has one that waits run now, whatever it waits for. After the one that is under way, should there be one.
     package mutating func force(_ identifier: String) -> TaskRefusal? {
         guard let index = self.pending.firstIndex(where: { $0.request.identifier == identifier }) else {
-            return .unknown
+            return .unknown(identifier)
         }
         guard !self.isTerminated else { return .terminated }
         self.pending[index].isForced = true

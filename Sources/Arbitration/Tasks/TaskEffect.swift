@@ -91,7 +91,7 @@ package enum TaskRefusal: Equatable, Sendable {
     /// A client without a name has nothing in the background.
     case anonymous
     /// The app file does not name it.
-    case undeclared
+    case undeclared(String)
     /// The app file does not ask for the mode.
     case undeclaredMode(BackgroundMode)
     /// Policy does not grant the mode.
@@ -101,7 +101,7 @@ package enum TaskRefusal: Equatable, Sendable {
     /// As many wait for all apps as may.
     case full(limit: Int)
     /// No such task waits.
-    case unknown
+    case unknown(String)
     /// None is under way.
     case nothingRuns
     /// The app's user terminated it, and has not opened it since.

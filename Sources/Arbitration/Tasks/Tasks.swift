@@ -52,7 +52,7 @@ package struct Tasks: Sendable {
     package mutating func cancel(
         _ identifier: String, of owner: TaskOwner, _ settings: Settings, into effects: inout [TaskEffect]
     ) -> TaskRefusal? {
-        self.change(owner, settings) { tasks, _ in tasks.cancel(identifier, into: &effects) } ?? .unknown
+        self.change(owner, settings) { tasks, _ in tasks.cancel(identifier, into: &effects) } ?? .unknown(identifier)
     }
 
     /// Takes in what was on the disk when the broker started.
@@ -74,7 +74,7 @@ package struct Tasks: Sendable {
         _ identifier: String, of owner: TaskOwner, at now: TaskMoment, _ settings: Settings,
         into effects: inout [TaskEffect]
     ) -> TaskRefusal? {
-        let refusal = self.change(owner, settings) { tasks, _ in tasks.force(identifier) } ?? .unknown
+        let refusal = self.change(owner, settings) { tasks, _ in tasks.force(identifier) } ?? .unknown(identifier)
         if refusal == nil { self.begin(owner, isUp: false, at: now, settings, into: &effects) }
         return refusal
     }
