@@ -40,10 +40,11 @@ extension Arbiter {
         }
     }
 
-    /// Whoever is on the bus need not be started, and whoever can receive need not be launched for motion.
+    /// Whoever is on the bus need not be started for its tasks, and whoever can receive need not be launched for motion.
     mutating func noteForLaunches(_ id: AppID, from old: AppState, to new: AppState) {
         guard old != new, !id.isAnonymous else { return }
         self.launches.setRunning(id, new != .dead)
+        if old == .dead { self.launches.withdraw(id) { if case .task = $0 { true } else { false } } }
         guard new.canReceive, !old.canReceive else { return }
         self.launches.withdraw(id) { if case .motion = $0 { true } else { false } }
     }

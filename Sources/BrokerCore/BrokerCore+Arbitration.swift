@@ -173,11 +173,10 @@ extension BrokerCore {
 
     /// Turns what the arbiter decided into actions, and counts it.
     mutating func perform(_ actions: inout [BrokerAction]) {
-        // What is performed may lead to more.
-        var index = 0
-        while index < self.decisions.count {
-            let decision = self.decisions[index]
-            index += 1
+        // What is performed may lead to more, which may be performed by then.
+        while self.performed < self.decisions.count {
+            let decision = self.decisions[self.performed]
+            self.performed += 1
             switch decision {
             case .deliver(let delivery): self.deliver(delivery, &actions)
             case .verdict(let verdict): self.keep(verdict, &actions)
@@ -195,6 +194,7 @@ extension BrokerCore {
             }
         }
         self.decisions.removeAll(keepingCapacity: true)
+        self.performed = 0
         self.pumpQueues(at: self.arbiter.arrivalTime, &actions)
     }
 

@@ -70,14 +70,22 @@ extension BrokerCore {
             }
             if case .motion = launch.reason { self.settle(launch, result, at: now, &actions) }
             actions.append(.launchEnded(launch, result))
-        case .gaveUp(let request, let failure): actions.append(.launchGivenUp(request, failure))
+        case .gaveUp(let request, let failure):
+            actions.append(.launchGivenUp(request, failure))
+            guard case .task = request.reason else { return }
+            self.startFailed(request.app, isUnknown: failure == .unknown, at: now, &actions)
         }
     }
 
     private mutating func begin(_ launch: Launch, at now: Timestamp, _ actions: inout [BrokerAction]) {
         if let index = self.apps.firstIndex(where: { $0?.id == launch.app }) { self.apps[index]?.launches.begin() }
         switch launch.reason {
-        case .push, .task: actions.append(.launch(launch, [], missing: 0))
+        case .push: actions.append(.launch(launch, [], missing: 0))
+        case .task:
+            guard self.isAwaited(launch.app) else {
+                return self.tell(.launched(launch.app, launch.number, .needless), at: now)
+            }
+            actions.append(.start(launch))
         case .motion:
             let call = self.withQueue(of: launch.app, &actions) { $0.beginCall(at: now, &$1) }
             guard let call, !call.events.isEmpty else {

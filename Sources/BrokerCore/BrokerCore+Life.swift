@@ -68,7 +68,7 @@ extension BrokerCore {
     ) throws(Refusal) {
         self.tell(input, at: arrival)
         var refusal: LifeRefusal?
-        for decision in self.decisions {
+        for decision in self.decisions[self.performed...] {
             switch decision {
             // Only the input at hand is answered.
             case .assertion(_, _, let answer, _), .activity(_, _, let answer): refusal = answer

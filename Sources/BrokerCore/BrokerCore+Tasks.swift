@@ -22,10 +22,6 @@ extension BrokerCore {
             refusal = self.tasks.done(isSuccess, of: try self.owner(client), at: now, settings, into: &effects)
         case .kept(let owner, let revision): self.tasks.kept(revision, of: owner, settings, into: &effects)
         case .failed(let owner, let run): self.tasks.failed(owner, run: run, at: now, settings, into: &effects)
-        case .startFailed(let launch, let failure):
-            var launched: [LaunchEffect] = []
-            self.taskLaunches.finish(launch.app, launch.number, .failed(failure), at: arrival, &launched)
-            self.follow(launched, at: arrival, &actions)
         case .restored(let records, let terminated):
             self.tasks.restore(records, terminated: terminated, settings, into: &effects)
         case .terminated(let owner): self.tasks.terminate(owner, at: now, settings, into: &effects)
@@ -39,7 +35,6 @@ extension BrokerCore {
         }
         self.tasks.update(self.met, settings)
         self.follow(effects, at: arrival, &actions)
-        self.startApps(at: arrival, &actions)
         if let refusal { throw .task(refusal) }
     }
 
@@ -77,14 +72,13 @@ extension BrokerCore {
         let deadlines = self.tasks.deadlines
         let wall = deadlines.wall.map { $0 - self.wallOffset }
         let awake = deadlines.awake.flatMap { self.arbiter.arrival(of: $0) }
-        return [wall, awake, self.taskLaunches.nextDeadline].compactMap { $0 }.min()
+        return [wall, awake].compactMap { $0 }.min()
     }
 
     mutating func passTasks(at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         var effects: [TaskEffect] = []
         self.tasks.pass(to: self.taskMoment(arrival), self.taskSettings, into: &effects)
         self.follow(effects, at: arrival, &actions)
-        self.startApps(at: arrival, &actions)
     }
 
     mutating func reviewTasks() { self.tasks.review(self.taskSettings) }
@@ -95,13 +89,13 @@ extension BrokerCore {
         if self.facts(client)?.state == .foreground { self.opened(client, &actions) }
         let owner = TaskOwner(app.id, user: app.user)
         self.tasks.came(owner, self.taskSettings)
-        self.taskLaunches.setRunning(app.id, true)
-        if let launch = self.taskLaunches.launch(of: app.id) {
-            var launched: [LaunchEffect] = []
-            self.taskLaunches.finish(app.id, launch.number, .done, at: arrival, &launched)
-            self.follow(launched, at: arrival, &actions)
-        }
         if self.tasks[owner]?.current?.stage == .launching { self.begin(owner, in: client, at: arrival, &actions) }
+        if let launch = self.arbiter.launches.launch(of: app.id), case .task = launch.reason {
+            self.tell(.launched(app.id, launch.number, .done), at: arrival)
+            self.perform(&actions)
+            // It came for another user than the one whose task it was started for.
+            self.startFailed(app.id, isUnknown: false, at: arrival, &actions)
+        }
         self.passTasks(at: arrival, &actions)
     }
 
@@ -109,7 +103,6 @@ extension BrokerCore {
     mutating func left(_ app: App, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         let owner = TaskOwner(app.id, user: app.user)
         var effects: [TaskEffect] = []
-        self.taskLaunches.setRunning(app.id, false)
         self.tasks.left(owner, at: self.taskMoment(arrival), self.taskSettings, into: &effects)
         self.follow(effects, at: arrival, &actions)
     }
@@ -133,7 +126,8 @@ extension BrokerCore {
                     self.begin(owner, in: client, at: arrival, &actions)
                 } else {
                     let ends = arrival + Self.longestWaitForStart
-                    self.taskLaunches.add(LaunchRequest(owner.app, .task(identifier), ends: ends))
+                    self.tell(.launch(LaunchRequest(owner.app, .task(identifier), ends: ends)), at: arrival)
+                    self.perform(&actions)
                 }
             case .silent(let owner): self.step(.overrun, owner, at: arrival, &actions)
             case .rests(let owner): self.step(.end, owner, at: arrival, &actions)
@@ -146,38 +140,20 @@ extension BrokerCore {
 
     /// How long a start may wait for others.
     private static let longestWaitForStart = TimeSpan.seconds(3_600)
-    /// How long an app may take until it has registered.
-    private static let startTimeout = TimeSpan.seconds(10)
-
-    /// Has those started whose turn it is.
-    private mutating func startApps(at arrival: Timestamp, _ actions: inout [BrokerAction]) {
-        var effects: [LaunchEffect] = []
-        self.taskLaunches.run(to: arrival, timeout: { _ in Self.startTimeout }, &effects)
-        self.follow(effects, at: arrival, &actions)
+    /// The tasks that an app is to be started for.
+    private func awaiting(_ app: AppID) -> [AppTasks] {
+        self.tasks.all.filter { $0.owner.app == app && $0.current?.stage == .launching }
     }
 
-    private mutating func follow(
-        _ effects: [LaunchEffect], at arrival: Timestamp, _ actions: inout [BrokerAction]
-    ) {
-        for effect in effects {
-            switch effect {
-            case .begin(let launch): actions.append(.start(launch))
-            case .ended(_, .done, _), .ended(_, .needless, _): break
-            // The task says when it is tried again, and that it was tried before.
-            case .ended(let launch, .failed(let failure), _):
-                self.taskLaunches.withdraw(launch.app) { _ in true }
-                self.startFailed(launch.app, isUnknown: failure == .unknown, at: arrival, &actions)
-            case .gaveUp(let request, let failure):
-                self.startFailed(request.app, isUnknown: failure == .unknown, at: arrival, &actions)
-            }
-        }
-    }
+    /// Whether there still is a task that an app is to be started for.
+    func isAwaited(_ app: AppID) -> Bool { !self.awaiting(app).isEmpty }
 
-    private mutating func startFailed(
+    /// An app could not be started for its tasks.
+    mutating func startFailed(
         _ app: AppID, isUnknown: Bool, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
         let (now, settings) = (self.taskMoment(arrival), self.taskSettings)
-        for tasks in self.tasks.all where tasks.owner.app == app && tasks.current?.stage == .launching {
+        for tasks in self.awaiting(app) {
             var effects: [TaskEffect] = []
             if isUnknown {
                 self.tasks.outOfReach(tasks.owner, settings, into: &effects)

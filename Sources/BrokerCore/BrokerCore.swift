@@ -13,6 +13,8 @@ package struct BrokerCore {
     var arbiter: Arbiter
     /// What the arbiter decided, until it is performed.
     var decisions: [ArbiterAction] = []
+    /// How many of them are performed.
+    var performed = 0
     var apps: [App?] = []
     var streams: [SensorStream] = []
     /// Hits that wait, in the order of their times, because a slower sensor may have something to say before them.
@@ -40,8 +42,6 @@ package struct BrokerCore {
     var queueDeadline: Timestamp?
     /// Background work, whether its apps are here or not.
     package internal(set) var tasks = Tasks()
-    /// Apps that are started for their tasks.
-    var taskLaunches = Launches()
     /// What the wall clock is ahead of arrival times.
     var wallOffset = TimeSpan.zero
     /// Nobody uses the device, as far as is known.

@@ -16,8 +16,6 @@ package enum TaskInput: Sendable {
     case kept(TaskOwner, revision: UInt64)
     /// An app did not take a run; `nil`: it could not be started for it.
     case failed(TaskOwner, run: UInt64?)
-    /// An app could not be started.
-    case startFailed(Launch, LaunchFailure)
     /// What was on the disk when the broker started.
     case restored([TaskRecord], terminated: [TaskOwner])
     /// The user of an app ended it.

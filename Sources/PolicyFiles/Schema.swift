@@ -200,7 +200,8 @@ enum Schema {
             target.wakeQuota = try Values.quota(words)
         },
         Key(
-            "WakeTimeout", .time, "10s", "How long it may take to come up and to answer when it is launched.",
+            "WakeTimeout", .time, "10s",
+            "How long it may take to come up and to answer, or to register for a task, when it is launched.",
             isForUsers: true
         ) { (target, words) throws(ValueProblem) in
             target.wakeTimeout = try Values.span(words, .milliseconds(100) ... .seconds(120))

@@ -10,11 +10,6 @@ import Protocol
 /// The name that is called is always that of an app that policy lets us launch, never one that a caller gave.
 extension BrokerService {
     func launch(_ launch: Launch, _ events: [Event], missing: UInt64) {
-        switch launch.reason {
-        case .motion, .push: break
-        // An app is started for a task without a call: `start`.
-        case .task: return
-        }
         let target = CallTarget(launch.app.name, Path.receiver, InterfaceName.receiver.description)
         let begun = self.now { _, now in now }
         self.log.debug("\(launch.app) is launched: \(launch.reason), \(events.count) events")
@@ -46,7 +41,7 @@ extension BrokerService {
         try? self.input { (core, now, actions) throws(Refusal) in core.answered(launch, answer, at: now, &actions) }
     }
 
-    private func failed(_ launch: Launch, _ failure: LaunchFailure, _ error: BusError) {
+    func failed(_ launch: Launch, _ failure: LaunchFailure, _ error: BusError) {
         self.log.info("\(launch.app) is not launched (\(failure.name)): \(error.message)")
         try? self.input { (core, now, actions) throws(Refusal) in core.failed(launch, failure, at: now, &actions) }
     }

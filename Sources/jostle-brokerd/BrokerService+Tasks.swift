@@ -86,8 +86,7 @@ extension BrokerService {
             do throws(BusError) {
                 _ = try result.take()
             } catch {
-                self.log.info("\(launch.app) cannot be started: \(error)")
-                try? self.task(.startFailed(launch, error.isServiceMissing ? .unknown : .notStarted))
+                self.failed(launch, LaunchFailure(error, hasWaited: false), error)
             }
         }
     }

@@ -122,6 +122,34 @@ struct Launching {
         #expect(lab.finish("C", .done, at: 6) == ["done C shake", "start E shake"])
     }
 
+    /// Nobody waits for a task, however strong and early its wish is.
+    @Test func whatSomethingHappenedForGoesBeforeTasks() {
+        var lab = Launching()
+        _ = lab.want([("A", 1), ("B", 1)])
+        #expect(lab.want("C", .task("sync"), strength: 9).isEmpty)
+        #expect(lab.want("D", .push).isEmpty)
+        #expect(lab.want("E", strength: -1).isEmpty)
+        #expect(lab.finish("A", .done) == ["done A shake", "start D push"])
+        #expect(lab.finish("B", .done) == ["done B shake", "start E shake"])
+        #expect(lab.finish("D", .done) == ["done D push", "start C task"])
+        #expect(lab.launches.coldStarts == 2)
+    }
+
+    /// It counts its tries by itself; the pause of its app it keeps like all others.
+    @Test func aTaskIsGivenUpAtItsFirstFailure() {
+        var lab = Launching()
+        #expect(lab.want("A", .task("sync")) == ["start A task"])
+        #expect(
+            lab.finish("A", .failed(.notStarted), at: 10) == ["not-started A again 1010", "gave up A task not-started"])
+        #expect(lab.want("A", .task("sync"), at: 20).isEmpty)
+        #expect(lab.want("A", at: 30).isEmpty)
+        #expect(lab.pass(1_010) == ["start A shake"])
+        #expect(lab.finish("A", .failed(.left), at: 1_020) == ["left A again 3020"])
+        #expect(lab.running("A", at: 1_030).isEmpty)
+        #expect(lab.finish("A", .done, at: 1_040).isEmpty)
+        #expect(lab.pass(3_020) == ["resume A shake"])
+    }
+
     @Test func whoIsUpMakesPlaceBeforeItAnswers() {
         var lab = Launching()
         #expect(lab.want([("A", 3), ("B", 2), ("C", 1)]) == ["start A shake", "start B shake"])

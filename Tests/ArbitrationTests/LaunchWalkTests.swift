@@ -20,6 +20,14 @@ import Testing
         var begun = 0
         var done = 0
         var gaveUp = 0
+        /// Starts for tasks.
+        var tasks = 0
+
+        /// Whether something could go now that has happened.
+        func hasUrgent(_ app: AppID, at now: Timestamp) -> Bool {
+            guard self.flights[app] == nil, self.notBefore[app].map({ $0 <= now }) ?? true else { return false }
+            return self.waiting[app]?.contains { if case .task = $0 { false } else { true } } == true
+        }
 
         /// As one launch serves them: all motion is one errand.
         static func errand(_ reason: LaunchReason) -> LaunchReason {
@@ -35,6 +43,11 @@ import Testing
                 #expect(
                     self.waiting[launch.app]?.remove(Self.errand(launch.reason)) != nil, "launched for nothing")
                 #expect(self.notBefore[launch.app].map { $0 <= now } ?? true, "called within the pause")
+                if case .task = launch.reason, launch.isCold {
+                    self.tasks += 1
+                    let others = self.waiting.keys.filter { self.hasUrgent($0, at: now) }
+                    #expect(others.isEmpty, "a task went before what happened")
+                }
                 self.flights[launch.app] = (launch, now)
                 if launch.isCold { self.starting.insert(launch.app) }
                 #expect(self.starting.count <= Launches.mostColdStarts)
@@ -49,7 +62,9 @@ import Testing
                 self.waiting[launch.app, default: []].insert(Self.errand(launch.reason))
             case .gaveUp(let request, let failure):
                 self.gaveUp += 1
-                #expect(request.ends <= now || failure == .unknown, "given up while it was of use")
+                var triesAgain = true
+                if case .task = request.reason, failure != nil { triesAgain = false }
+                #expect(request.ends <= now || failure == .unknown || !triesAgain, "given up while it was of use")
                 if !isWaiting(request) { self.waiting[request.app]?.remove(Self.errand(request.reason)) }
             }
         }
@@ -113,6 +128,6 @@ import Testing
         }
         #expect(launches.inFlight == 0 && launches.waiting == 0)
         #expect(watched.flights.isEmpty && watched.waiting.values.allSatisfy(\.isEmpty))
-        #expect(watched.begun > 150 && watched.done > 40 && watched.gaveUp > 100, "\(watched)")
+        #expect(watched.begun > 150 && watched.done > 40 && watched.gaveUp > 100 && watched.tasks > 20, "\(watched)")
     }
 }

@@ -138,6 +138,28 @@ import Testing
         #expect(lab.takeLaunches() == ["done A shake"])
     }
 
+    /// An app that is there is told of its task without a launch; one that comes for an event needs none for its task.
+    @Test func whoComesIsNotStartedForItsTasksAnyMore() {
+        var lab = Lab(Self.waking)
+        for name in ["A", "B", "C"] { lab.add(name, AppEntrance(isConnected: false)) }
+        for name in ["A", "B"] {
+            lab.take(.launch(LaunchRequest(AppID(name), .task("sync"), ends: ms(60_000))))
+        }
+        #expect(lab.takeLaunches() == ["start A task", "start B task"])
+        lab.take(.launch(LaunchRequest(AppID("C"), .task("sync"), ends: ms(60_000))))
+        lab.hit(["a", "c"], at: 10)
+        #expect(lab.takeLaunches() == [])
+        // It goes on being launched until the broker says that its task has begun.
+        lab.take(.back(lab.apps["A"] ?? AppHandle(0), AppEntrance()))
+        #expect(lab.takeLaunches() == ["start C shake"])
+        lab.take(.launched(AppID("A"), self.launch(lab, "A"), .done))
+        #expect(lab.takeLaunches() == ["done A task"])
+        lab.take(.back(lab.apps["C"] ?? AppHandle(0), AppEntrance()))
+        lab.take(.launched(AppID("C"), self.launch(lab, "C"), .done))
+        #expect(lab.takeLaunches() == ["done C shake"])
+        #expect(lab.arbiter.launches.waiting == 0 && lab.arbiter.launches.coldStarts == 1)
+    }
+
     @Test func theTimeThatAnAppHasIsPolicys() {
         var settings = AppSettings()
         settings.wakeTimeout = .seconds(2)

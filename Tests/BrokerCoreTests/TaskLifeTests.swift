@@ -4,15 +4,22 @@ import Motion
 import Testing
 
 /// What tasks do to the lives of apps, and which apps are started for them.
-@Suite struct TaskLifeTests {
+@Suite final class TaskLifeTests {
     private static let declared = DeclaredTasks(["tidy"], modes: WordSet([.processing]))
 
-    private func bench() -> Bench {
+    /// Calls that launch an app, as they were made.
+    private var calls: [Launch] = []
+
+    private func bench(sensor: SensorDescription? = nil) -> Bench {
         var settings = AppSettings()
         settings.grants = WordSet([.processing])
         settings.taskWindow = .zero
         settings.processingTime = .seconds(10)
-        return Bench(policy: Policy(otherwise: .allow, everyApp: settings), sensor: nil)
+        var terms = DeliveryTerms()
+        terms.kind = .wake
+        terms.lifespan = .seconds(60)
+        let rule = Rule(name: "wake", place: Place(file: "test.conf", line: 1), effect: .allow, terms: terms)
+        return Bench(policy: Policy(otherwise: .allow, rules: [rule], everyApp: settings), sensor: sensor)
     }
 
     private func name(_ index: UInt32) -> String { "org.example.A\(index)" }
@@ -45,9 +52,12 @@ import Testing
                 case .task(.expiring(let owner, _, _)): said.append("expiring \(owner.app)")
                 case .task(.ended(let owner, let outcome)): said.append("\(owner.app) \(outcome.end.name)")
                 case .start(let launch): said.append("start \(launch.app)")
-                case .task, .claim, .release, .deliver, .life, .session, .mark, .persist, .forget, .ended, .keep,
-                    .launch,
-                    .launchEnded, .launchGivenUp:
+                case .launch(let launch, let events, _):
+                    said.append("launch \(launch.app) with \(events.count)")
+                    self.calls.append(launch)
+                case .deliver(let client, _): said.append("event \(bench.core.app(client)?.id ?? AppID("?"))")
+                case .task, .claim, .release, .life, .session, .mark, .persist, .forget, .ended, .keep, .launchEnded,
+                    .launchGivenUp:
                     break
                 }
             }
@@ -102,9 +112,93 @@ import Testing
         }
         #expect(try self.pass(&bench, 6) == ["start org.example.A0", "start org.example.A1"])
         _ = try self.register(&bench, 1)
-        #expect(try self.pass(&bench, 0) == ["run org.example.A1 #1", "start org.example.A2"])
+        #expect(try self.pass(&bench, 0) == ["start org.example.A2", "run org.example.A1 #1"])
         // What does not come up in time is tried again later, and says so.
         #expect(try self.pass(&bench, 10).contains("org.example.A0 failed"))
+    }
+
+    /// A broker that knows apps that are not there, with a task each that is due in five seconds and a detector.
+    private func absent(_ count: UInt32) throws -> Bench {
+        var bench = self.bench(sensor: Bench.sensor)
+        for index in 0..<count {
+            try bench.core.install(
+                ClientID(index), AppID(self.name(index)), AppEntrance(),
+                [Bench.planar("jolt", 2 + Double(index) / 10, rest: "10s")], user: 0, at: bench.now, &bench.actions)
+            let client = try self.register(&bench, index)
+            try self.submit(&bench, client, in: 5)
+            _ = try self.pass(&bench, 0)
+            bench.core.leave(client, at: bench.now, &bench.actions)
+        }
+        return bench
+    }
+
+    /// It is called for the event; once it is there its task begins, and nobody starts it again.
+    @Test func oneStartServesAnEventAndThenATask() throws {
+        var bench = try self.absent(1)
+        bench.feed([2.5])
+        #expect(try self.pass(&bench, 6) == ["launch org.example.A0 with 1"])
+        _ = try self.register(&bench, 0)
+        #expect(try self.pass(&bench, 0) == ["run org.example.A0 #1"])
+        bench.core.answered(try #require(self.calls.last), .consume, at: bench.now, &bench.actions)
+        #expect(try self.pass(&bench, 0) == [])
+        #expect(self.state(bench, ClientID(0)) == .background)
+        try bench.core.task(.done(ClientID(0), isSuccess: true), at: bench.now, &bench.actions)
+        #expect(try self.pass(&bench, 100) == ["org.example.A0 done"])
+    }
+
+    /// It is started for the task; the event that came meanwhile it is sent once it listens.
+    @Test func oneStartServesATaskAndThenAnEvent() throws {
+        var bench = try self.absent(1)
+        #expect(try self.pass(&bench, 6) == ["start org.example.A0"])
+        bench.feed([2.5])
+        #expect(try self.pass(&bench, 0) == [])
+        _ = try self.register(&bench, 0)
+        #expect(try self.pass(&bench, 0) == ["run org.example.A0 #1"])
+        _ = try bench.core.subscribe(ClientID(0), since: nil, at: bench.now, &bench.actions)
+        #expect(try self.pass(&bench, 0) == ["event org.example.A0"])
+        try bench.core.task(.done(ClientID(0), isSuccess: true), at: bench.now, &bench.actions)
+        #expect(try self.pass(&bench, 100) == ["org.example.A0 done"])
+        #expect(bench.core.app(ClientID(0))?.launches.begun == 1)
+    }
+
+    /// Two are started at a time whatever for, and events before tasks.
+    @Test func tasksAndEventsShareTheirPlaces() throws {
+        var bench = try self.absent(4)
+        #expect(try self.pass(&bench, 6) == ["start org.example.A0", "start org.example.A1"])
+        // Only the apps that listen for less than that.
+        bench.feed([2.25])
+        #expect(try self.pass(&bench, 0) == [])
+        _ = try self.register(&bench, 1)
+        #expect(try self.pass(&bench, 0) == ["launch org.example.A2 with 1", "run org.example.A1 #1"])
+        _ = try self.register(&bench, 0)
+        #expect(try self.pass(&bench, 0) == ["start org.example.A3", "run org.example.A0 #1"])
+        _ = try self.register(&bench, 2)
+        #expect(try self.pass(&bench, 0) == ["run org.example.A2 #1"])
+    }
+
+    /// An app that its user terminated meanwhile is not started for a task that waits for its turn.
+    @Test func whoIsTerminatedMeanwhileIsNotStarted() throws {
+        var bench = try self.absent(3)
+        #expect(try self.pass(&bench, 6) == ["start org.example.A0", "start org.example.A1"])
+        let owner = TaskOwner(AppID(self.name(2)), user: 0)
+        try bench.core.task(.terminated(owner), at: bench.now, &bench.actions)
+        _ = try self.register(&bench, 0)
+        #expect(try self.pass(&bench, 0) == ["run org.example.A0 #1"])
+        #expect(bench.core.app(ClientID(2))?.launches.begun == 0)
+    }
+
+    /// A task of one user's app is not begun in another user's, and does not wait for it either.
+    @Test func whoComesForAnotherUserIsNotTheOneThatWasStarted() throws {
+        var bench = self.bench()
+        let client = try self.register(&bench, 0)
+        try self.submit(&bench, client, in: 5)
+        _ = try self.pass(&bench, 0)
+        bench.core.leave(client, at: bench.now, &bench.actions)
+        #expect(try self.pass(&bench, 6) == ["start org.example.A0"])
+        try bench.core.register(
+            client, AppID(self.name(0)), AppEntrance(), user: 7, at: bench.now, &bench.actions)
+        try bench.core.task(.came(client), at: bench.now, &bench.actions)
+        #expect(try self.pass(&bench, 0) == ["org.example.A0 failed"])
     }
 
     @Test func whoNobodyCanStartIsWaitedFor() throws {
@@ -126,7 +220,7 @@ import Testing
             }
         }
         let launch = try #require(launches.first)
-        try bench.core.task(.startFailed(launch, .unknown), at: bench.now, &bench.actions)
+        bench.core.failed(launch, .unknown, at: bench.now, &bench.actions)
         #expect(try self.pass(&bench, 1_000) == [])
         _ = try self.register(&bench, 0)
         #expect(try self.pass(&bench, 0) == ["run org.example.A0 #1"])

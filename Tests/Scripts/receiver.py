@@ -2,7 +2,8 @@
 """An app that is started for its events, well or ill: receiver.py NAME LOG HOW
 
 HOW is done (answers), exits (at once), hangs (before it has its name), error (answers with one), nonsense (answers what no app
-says), silent (has the name and never answers) or dies (when it is called). Each step is a line in LOG.
+says), silent (has the name and never answers), dies (when it is called) or works (waits for LOG.gate, registers, answers, does
+a task and ends). Each step is a line in LOG.
 """
 
 import asyncio
@@ -27,13 +28,21 @@ from dbus_fast import Message, MessageType  # noqa: E402
 from dbus_fast.aio import MessageBus  # noqa: E402
 
 
+BROKER = "org.jostle.Broker1"
+
+
 async def main():
     bus = await MessageBus(bus_address=os.environ["DBUS_STARTER_ADDRESS"]).connect()
     done = asyncio.Event()
+    worked = asyncio.Event()
 
     def received(message):
         if message.message_type is not MessageType.METHOD_CALL or message.interface != "org.jostle.Receiver1":
             return None
+        if message.member == "RunTask":
+            note("task", message.body[0])
+            worked.set()
+            return Message.new_method_return(message)
         reason, events, options = message.body
         note("called", reason, ",".join(event[3] for event in events), ",".join(sorted(events[0][5])) if events else "-")
         if HOW == "dies":
@@ -47,9 +56,17 @@ async def main():
         return Message.new_method_return(message, "s", ["maybe" if HOW == "nonsense" else "consume"])
 
     bus.add_message_handler(received)
+    while HOW == "works" and not os.path.exists(LOG + ".gate"):
+        await asyncio.sleep(0.01)
     if HOW != "hangs":
         await bus.request_name(NAME)
-    if HOW == "done":
+    if HOW == "works":
+        note("registers")
+        register = Message(BROKER, "/org/jostle/Broker1", BROKER, "Register", signature="sa{sv}", body=[NAME, {}])
+        path = (await bus.call(register)).body[0]
+        await worked.wait()
+        await bus.call(Message(BROKER, path, BROKER + ".App", "TaskDone", signature="b", body=[True]))
+    if HOW in ("done", "works"):
         await done.wait()
         # What was answered goes out before the end.
         await bus.call(Message("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetId"))

@@ -33,6 +33,14 @@ package enum LaunchReason: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Whether nobody waits for what it is launched for: what something has happened for goes first.
+    var isPatient: Bool {
+        switch self {
+        case .motion, .push: false
+        case .task: true
+        }
+    }
+
     /// Whether one launch serves both: all motion is carried together.
     func isServed(with other: LaunchReason) -> Bool {
         switch (self, other) {
@@ -47,7 +55,7 @@ package enum LaunchReason: Hashable, Sendable, CustomStringConvertible {
 package struct LaunchRequest: Equatable, Sendable {
     package var app: AppID
     package var reason: LaunchReason
-    /// The strongest goes first.
+    /// The strongest goes first; what nobody waits for after all others.
     package var strength: Int
     /// From this arrival time on it is of no use any more.
     package var ends: Timestamp

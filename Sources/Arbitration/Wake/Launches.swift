@@ -1,7 +1,7 @@
 package import Motion
 
-/// Which apps are started or resumed, and when: one launch at a time for each app, few cold starts at once, the strongest
-/// first, and the longer between two tries the more of them failed.
+/// Which apps are started or resumed, and when, whatever for: one launch at a time for each app, few cold starts at once, the
+/// strongest first, and the longer between two tries the more of them failed.
 ///
 /// A value without a clock: each input comes with its arrival time, and `run`, which follows every one of them, says what is
 /// to be done. Each wish that is let in comes to exactly one end: its launch is done or needless, it is given up, or it is
@@ -134,9 +134,14 @@ package struct Launches: Sendable {
     private mutating func retry(
         _ wish: Wish, after failure: LaunchFailure, at now: Timestamp, _ effects: inout [LaunchEffect]
     ) {
+        switch wish.request.reason {
         // Who cannot be started now cannot be in a second.
-        guard failure != .unknown, now < wish.request.ends else {
-            return effects.append(.gaveUp(wish.request, failure))
+        case .motion, .push:
+            guard failure != .unknown, now < wish.request.ends else {
+                return effects.append(.gaveUp(wish.request, failure))
+            }
+        // A task says itself when it is tried again, and that it was tried before.
+        case .task: return effects.append(.gaveUp(wish.request, failure))
         }
         var again = wish
         again.failure = failure
@@ -194,7 +199,8 @@ package struct Launches: Sendable {
     }
 
     private static func goesBefore(_ a: Wish, _ b: Wish) -> Bool {
-        a.request.strength == b.request.strength ? a.order < b.order : a.request.strength > b.request.strength
+        if a.request.reason.isPatient != b.request.reason.isPatient { return b.request.reason.isPatient }
+        return a.request.strength == b.request.strength ? a.order < b.order : a.request.strength > b.request.strength
     }
 
     /// Forgets apps that there is nothing more to know of, and finds out what comes next.
