@@ -38,7 +38,7 @@ struct RequestOptions {
         switch self.request.options[key] {
         case nil: return nil
         case .text(let text): return text
-        case .number, .count, .flag: throw self.problem(key, "expected a text")
+        case .number, .count, .whole, .flag: throw self.problem(key, "expected a text")
         }
     }
 
@@ -60,6 +60,8 @@ struct RequestOptions {
             return nil
         case .count(let count):
             span = TimeSpan(microseconds: Int64(clamping: count))
+        case .whole(let count):
+            span = TimeSpan(microseconds: Int64(count))
         case .text(let text):
             let quantity = try self.quantity(key, text)
             guard quantity.dimension == .time || quantity == Quantity(0, .none) else {
@@ -90,6 +92,8 @@ struct RequestOptions {
         case .number(let number):
             value = number
         case .count(let count):
+            value = Double(count)
+        case .whole(let count):
             value = Double(count)
         case .text(let text):
             let quantity = try self.quantity(parameter.name, text)

@@ -351,7 +351,7 @@ extension JostleError {
 }
 
 extension EffectiveDetector {
-    /// The one kind of whole number among what is in force is a time.
+    /// Of what is in force only times are such numbers.
     private static func text(_ value: Value) -> String {
         if case .uint64(let count) = value {
             TimeSpan(microseconds: Int64(clamping: count)).text

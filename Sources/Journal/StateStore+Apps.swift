@@ -60,6 +60,9 @@ extension StateStore {
         case .count(let count):
             try statement.bind(4, "count")
             try statement.bind(5, count)
+        case .whole(let count):
+            try statement.bind(4, "count")
+            try statement.bind(5, UInt64(count))
         case .flag(let flag):
             try statement.bind(4, "flag")
             try statement.bind(5, flag)

@@ -19,6 +19,8 @@ package enum OptionValue: Equatable, Sendable {
     case number(Double)
     /// A whole number: `t` on the bus, microseconds where the option is a time.
     case count(UInt64)
+    /// How many of something, where that is known: `u` on the bus, so that nobody takes it for a time.
+    case whole(UInt32)
     case flag(Bool)
 }
 

@@ -49,6 +49,7 @@ extension OptionValue {
         case .text(let text): .string(text)
         case .number(let number): .double(number)
         case .count(let count): .uint64(count)
+        case .whole(let count): .uint32(count)
         case .flag(let flag): .boolean(flag)
         }
     }

@@ -61,7 +61,10 @@ struct TaskCommands {
             for row in rows { self.terminal.print(row.json.text) }
             return
         }
-        if rows.isEmpty { self.terminal.print("no task waits") }
+        if rows.isEmpty {
+            self.terminal.print("no task waits")
+            return
+        }
         let (wall, boot) = (Clock.wallClock(), Clock.boottime.now())
         var table = Table(["APP", "TASK", "KIND", "STATE", "BEGINS"])
         for row in rows {

@@ -31,8 +31,10 @@ struct WatchCommand {
                 if !self.terminal.print(self.isJSON ? gap.json : self.terminal.styled(gap.line, .dim)) { client.stop() }
             }
             client.onCaughtUp = { last in
-                let line = self.isJSON ? "{\"caught_up\":\(last)}" : self.terminal.styled("nothing more is kept", .dim)
-                if !self.terminal.print(line) { client.stop() }
+                var line = JSONLine()
+                line.add("caught_up", last)
+                let text = self.isJSON ? line.text : self.terminal.styled("nothing more is kept", .dim)
+                if !self.terminal.print(text) { client.stop() }
             }
             client.onBrokerChange = { isThere in
                 complain(isThere ? "the broker is back" : "the broker is gone; waiting for it")

@@ -312,6 +312,23 @@ extension EndToEnd {
             #expect(lifted.contains("20deg") && lifted.contains("5deg to 90deg"))
         }
 
+        /// What is in force is told as what it is: a time with its unit, a count without one.
+        @Test func countsAreNoTimes() throws {
+            let stage = try Stage()
+            let app = try stage.start("watch", "shake,count=4,rest=2s", "--json", "--app", "org.example.App")
+            let line = try app.waitForLine { $0.hasPrefix("{\"watching\":") }
+            #expect(field("count", of: line) == "\"4\"" && field("rest", of: line) == "\"2s\"", "\(line)")
+            let shown = try stage.property("Detectors", at: Stage.Object.app("org.example.App"))
+            #expect(shown.contains("\"count\" u 4") && shown.contains("\"rest\" t 2000000"), "\(shown)")
+            #expect(try app.terminate() == .exited(0))
+        }
+
+        @Test func whatIsEmptyHasNoHeading() throws {
+            let stage = try Stage(source: nil)
+            #expect(try stage.jostle("tasks") == Tool.Result(status: 0, stdout: "no task waits\n", stderr: ""))
+            #expect(try stage.jostle("tasks", "--json").stdout.isEmpty)
+        }
+
         @Test func onRunsACommandWithTheEventInItsEnvironment() throws {
             let stage = try Stage()
             let app = try stage.start(

@@ -51,8 +51,8 @@ package struct PresetParameter: Equatable, Sendable {
     /// A value as options carry it: times as microseconds, counts whole.
     func option(_ value: Double) -> OptionValue {
         if self.dimension == .time { return .count(UInt64(max(0, TimeSpan(seconds: value)?.microseconds ?? 0))) }
-        // The range bounds a whole parameter far below what UInt64 holds.
-        return self.isWhole ? .count(UInt64(max(0, min(value, 1_000_000)))) : .number(value)
+        // The range bounds a whole parameter far below what UInt32 holds.
+        return self.isWhole ? .whole(UInt32(max(0, min(value, 1_000_000)))) : .number(value)
     }
 }
 
