@@ -91,7 +91,8 @@ enum SteadyState {
                     bound = -width...width
                 }
             case .fraction, .greater, .both, .either, .held, .sequence, .shake, .tilted, .orientation: bound = 0...1
-            case .count, .adaptive, .displacement, .visit, .fence: bound = 0...Double.infinity
+            case .count: bound = 0...Double.infinity
+            case .adaptive, .displacement, .visit, .fence: bound = unknown
             case .reversals: bound = 0...Double(ReversalRun.ring)
             case .strength: bound = 0...Double.infinity
             case .divide, .rate, .addMultiple: bound = unknown

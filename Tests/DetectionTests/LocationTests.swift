@@ -307,6 +307,65 @@ import Testing
         #expect(try hits([0, 1], accuracy: 5) == ["enter"])
     }
 
+    /// Equal detectors are evaluated once; who joins later is told how things stand, and the others hear nothing of it.
+    @Test(arguments: [1, 7, 64, 1_000])
+    func whoJoinsIsToldHowThingsStand(batch: Int) throws {
+        let centre = try #require(Position(latitude: 46, longitude: 14))
+        // In for a minute, out, and in again.
+        var block = SampleBlock(channels: 5)
+        for second in 0..<180 {
+            let place = centre.moved(north: 0, east: second / 60 == 1 ? 500 + Double(second) * 30 : Double(second % 60))
+            block.append(
+                Timestamp(microseconds: Int64(second) * 1_000_000), [place.latitude, place.longitude, 0, 0, 5])
+        }
+        let kinds: [(String, [String: OptionValue])] = [
+            ("geofence", ["latitude": .number(46), "longitude": .number(14)]),
+            ("location.visit", ["radius": .number(100), "for": .text("10s")]),
+            ("location.distance", ["distance": .number(200)]), ("location.adaptive", [:]),
+        ]
+        // Who joins, by the row before which it does; the first of each kind are there from the beginning.
+        let joins = [0, 0, 0, 0] + [30, 60, 61, 70, 119, 120, 150].flatMap { [$0, $0, $0, $0] }
+        var engine = DetectionEngine(
+            channels: SensorDescription.channels(of: "location"), gap: SensorLimits.gap(of: "location"))
+        var hits: [Hit] = []
+        var row = 0
+        while row < block.count {
+            for (index, join) in joins.enumerated() where join == row {
+                let (name, options) = kinds[index % 4]
+                engine.add(try preset(name, options), as: DetectorID(UInt32(index)), at: .zero)
+            }
+            let next = min(row + batch, joins.filter { $0 > row }.min() ?? .max, block.count)
+            engine.process(
+                times: block.times.span.extracting(row..<next),
+                values: block.values.span.extracting(row * 5..<next * 5), hits: &hits)
+            row = next
+        }
+        func told(_ index: Int) -> [String] {
+            hits.filter { $0.detector == DetectorID(UInt32(index)) }.map {
+                "\($0.time.microseconds / 1_000_000) \($0.note.transition ?? "moved") \(Int($0.peak.rounded()))"
+            }
+        }
+        #expect(told(0) == ["0 enter 0", "60 leave 2300", "120 enter 0"])
+        #expect(told(1) == ["10 arrive 10", "60 depart 60", "130 arrive 10"])
+        for (index, join) in joins.enumerated().dropFirst(4) {
+            let shared = told(index % 4)
+            let own = told(index)
+            // From its second fix on it hears what all hear.
+            #expect(
+                own.filter { !$0.hasPrefix("\(join) ") } == shared.filter { Int($0.prefix { $0 != " " }) ?? 0 > join })
+            let first = own.first { $0.hasPrefix("\(join) ") }
+            switch index % 4 {
+            case 0: #expect(first == (join / 60 == 1 ? nil : "\(join) enter \(join % 60)"))
+            case 1:
+                let stay = join % 60 >= 10 && join / 60 != 1 ? join % 60 : nil
+                #expect(first == stay.map { "\(join) arrive \($0)" })
+            default:
+                let alone = shared.first { $0.hasPrefix("\(join) ") }
+                #expect(first == alone ?? "\(join) moved 0")
+            }
+        }
+    }
+
     @Test func aGeofenceNeedsItsPlace() throws {
         func problem(_ options: [String: OptionValue]) -> String? {
             var options = options

@@ -170,6 +170,29 @@ extension EndToEnd {
             #expect(try app.terminate() == .exited(0))
         }
 
+        /// The circle is one for both apps; the second one has not heard what the first was told.
+        @Test func whoRegistersInsideAGeofenceIsToldThatItEntered() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let text =
+                "# jostle trace 1\nt,location.latitude,location.longitude,location.speed,location.course,location.accuracy\n"
+                + (0..<3_600).map { "\($0 * 1_000_000),46.0,14.0,0,0,5\n" }.joined()
+            let file = "\(stage.bus.directory)/there.csv"
+            try text.write(toFile: file, atomically: true, encoding: .utf8)
+            try stage.startReader("trace:\(file)?speed=20")
+            try stage.startBroker()
+            let place = "geofence,name=there,latitude=46,longitude=14,radius=100m"
+            let first = try stage.watch(place, "--app", "org.example.First")
+            let enter = try first.nextEvent()
+            #expect(field("transition", of: enter) == "\"enter\"", "\(enter)")
+            for app in ["org.example.Second", "org.example.Third"] {
+                let later = try stage.watch(place, "--app", app)
+                let event = try later.nextEvent()
+                #expect(field("transition", of: event) == "\"enter\"", "\(event)")
+                #expect(try #require(number("t_us", of: event)) > #require(number("t_us", of: enter)))
+            }
+            #expect(try stage.count("Hits", at: Stage.Object.app("org.example.First")) == 1)
+        }
+
         @Test func whatIsWrongWithATrackIsToldWithItsPlace() throws {
             let directory = FileManager.default.temporaryDirectory.appending(path: "tracks-\(UUID().uuidString)")
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)

@@ -39,7 +39,7 @@ extension PresetCatalogue {
             every: nil, rest: .zero, restMode: .none, source: .native(.visit)),
         Preset(
             name: "geofence", sensor: "location",
-            summary: "The device enters or leaves a circle; one that begins inside enters it.",
+            summary: "The device enters or leaves a circle; who begins to listen inside is told that it entered.",
             whenToUse: "Something is to happen at a place.",
             weaknesses:
                 "A circle passed between two fixes is not seen. One is inside when the accuracy leaves no doubt (up to half the "

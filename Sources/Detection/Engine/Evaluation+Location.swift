@@ -1,24 +1,49 @@
 import Motion
 
-/// The catalogue's functions of where the device is. Each begins what it remembers with the strength of its last hit.
+/// The catalogue's functions of where the device is. Each begins what it remembers with the strength of the last look.
 extension Evaluation {
-    /// A look of one of them. Where there is no such place on earth, nothing happens.
+    /// A look of one of them: what happened, or else how things stand. Where there is no such place on earth, nothing happens.
     static func note(
         _ node: Instruction, _ latitude: Double, _ longitude: Double, _ c: Double, _ state: inout MutableSpan<Double>,
         _ base: Int, _ now: Double
+    ) -> Double {
+        if let position = Position(latitude: latitude, longitude: longitude) {
+            let note = self.change(node, position, c, &state, base, now)
+            if note != .none { return note.asChange }
+        }
+        return self.standing(node, state, base).asStanding
+    }
+
+    private static func change(
+        _ node: Instruction, _ position: Position, _ c: Double, _ state: inout MutableSpan<Double>, _ base: Int,
+        _ now: Double
     ) -> HitNote {
-        guard let position = Position(latitude: latitude, longitude: longitude) else { return .none }
         switch node.operation {
         case .adaptive: return self.adaptive(node, position, speed: c, &state, base)
         case .displacement:
             let last = Position(latitude: state[base + 1], longitude: state[base + 2])
             let distance = last?.distance(to: position)
+            state[base] = 0
             guard distance.map({ $0 >= node.p }) ?? true else { return .none }
             self.report(position, distance ?? 0, &state, base)
             return HitNote(.moved)
         case .visit: return self.visit(node, position, accuracy: c, &state, base, now)
         default: return self.fence(node, position, accuracy: c, &state, base)
         }
+    }
+
+    /// What one that begins only now would be told: that we are inside, or stay; of distances, where they begin.
+    private static func standing(_ node: Instruction, _ state: borrowing MutableSpan<Double>, _ base: Int) -> HitNote {
+        switch node.operation {
+        case .adaptive: state[base + 1].isNaN ? .none : self.moved(through: state[base + 3])
+        case .displacement: state[base + 1].isNaN ? .none : HitNote(.moved)
+        case .visit: state[base + 4] == 1 ? HitNote(.arrived) : .none
+        default: state[base + 1] == 1 ? HitNote(.entered) : .none
+        }
+    }
+
+    private static func moved(through filter: Double) -> HitNote {
+        HitNote(.movedThrough(filter: Int(max(0, min(filter, 100_000)))))
     }
 
     private static func report(
@@ -39,9 +64,10 @@ extension Evaluation {
         state[base + 3] = filter.metres
         let last = Position(latitude: state[base + 1], longitude: state[base + 2])
         let distance = last?.distance(to: position)
+        state[base] = 0
         guard isDue || distance.map({ $0 >= filter.metres }) ?? true else { return .none }
         self.report(position, distance ?? 0, &state, base)
-        return HitNote(.movedThrough(filter: Int(max(0, min(filter.metres, 100_000)))))
+        return self.moved(through: filter.metres)
     }
 
     /// A stay: where it began or may begin, since when, and whether it has.
@@ -58,8 +84,9 @@ extension Evaluation {
             state[base + 4] = 0
             return isThere ? HitNote(.departed) : .none
         }
-        guard !isThere, now - state[base + 3] >= node.q else { return .none }
+        guard isThere || now - state[base + 3] >= node.q else { return .none }
         state[base] = stay
+        guard !isThere else { return .none }
         state[base + 4] = 1
         return HitNote(.arrived)
     }
@@ -71,13 +98,31 @@ extension Evaluation {
         guard let centre = Position(latitude: node.p, longitude: node.q) else { return .none }
         let distance = centre.distance(to: position)
         let wasInside = state[base + 1] == 1
+        state[base] = distance
         // A circle smaller than the accuracy must be possible to enter, too.
         guard wasInside ? distance > node.r + accuracy : distance < node.r - min(accuracy, node.r / 2) else {
             return .none
         }
-        state[base] = distance
         state[base + 1] = wasInside ? 0 : 1
         return HitNote(wasInside ? .left : .entered)
+    }
+}
+
+/// What a look says, as a number: above 0 what happened, below 0 how things stand though nothing did.
+extension HitNote {
+    fileprivate var asChange: Double { Double(self.rawValue) }
+    fileprivate var asStanding: Double { 0 - Double(self.rawValue) }
+
+    /// What happened at a look.
+    init(change value: Double) { self.init(rawValue: value > 0 && value < 65_536 ? UInt16(value) : 0) }
+
+    /// What somebody is told who joins at a look: what began, now or before, and has not ended.
+    init(joining value: Double) {
+        let note = HitNote(change: value.magnitude)
+        switch note.meaning {
+        case .entered, .arrived, .moved, .movedThrough: self = note
+        case .nothing, .left, .departed: self = .none
+        }
     }
 }
 

@@ -47,7 +47,7 @@ extension Evaluation {
         case .orientation:
             return self.orientation(node, value, b, c, &state, base)
         case .adaptive, .displacement, .visit, .fence:
-            return Double(self.note(node, value, b, c, &state, base, now).rawValue)
+            return self.note(node, value, b, c, &state, base, now)
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
             .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .strength:

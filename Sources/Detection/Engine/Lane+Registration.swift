@@ -93,6 +93,9 @@ extension Lane {
         }
         self.tables[table].add(entry, value: value, seats: &around.seats, wheel: &self.wheel)
         self.refreshGate(ofTable: table)
+        if around.records[index].compound >= 0, self.compounds[Int(around.records[index].compound)].noting >= 0 {
+            return self.join(pending.id, compound: Int(around.records[index].compound), table, at: time, &around)
+        }
         guard self.tables[table].isTrue(entry.key), entry.deadline == nil else { return }
         let peak = self.presentQuantity(of: pending.id, around)
         if purpose == .leading {
@@ -102,6 +105,21 @@ extension Lane {
         } else if entry.stamp == ThresholdTable.never || time - entry.stamp >= entry.rest {
             around.hits.add(pending.id, peak: peak)
         }
+    }
+
+    /// Tells one that joins a condition that notes what happens how things stand: what others heard before is news to it.
+    private mutating func join(_ id: UInt32, compound: Int, _ table: Int, at time: Int64, _ around: inout Surroundings)
+    {
+        let note = HitNote(joining: self.graph.value(self.compounds[compound].noting))
+        let peak = self.presentQuantity(of: id, around)
+        if note != .none {
+            around.hits.add(id, peak: peak)
+            // The others have no hit at this look, or one of just this note.
+            (self.compounds[compound].note, self.compounds[compound].noted) = (note, peak)
+        }
+        guard self.compounds[compound].isTrue else { return }
+        self.tables[table].beginRest(at: around.seats[Int(id)].place, time, &self.wheel)
+        self.refreshGate(ofTable: table)
     }
 
     private func presentQuantity(of id: UInt32, _ around: borrowing Surroundings) -> Double {

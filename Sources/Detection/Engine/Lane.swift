@@ -320,8 +320,7 @@ struct Lane {
     /// Keeps what this look noted until its hits are told: the lane runs ahead before they are.
     private mutating func takeNotes() {
         for index in self.compounds.indices where self.compounds[index].isTrue && self.compounds[index].noting >= 0 {
-            let note = self.graph.value(self.compounds[index].noting)
-            self.compounds[index].note = HitNote(rawValue: note < 65_536 ? UInt16(clamping: Int(note)) : 0)
+            self.compounds[index].note = HitNote(change: self.graph.value(self.compounds[index].noting))
             self.compounds[index].noted = self.graph.value(self.quantities[Int(self.compounds[index].history)].slot)
         }
     }
