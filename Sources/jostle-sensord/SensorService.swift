@@ -250,14 +250,17 @@ final class SensorService: SampleSink {
         }
     }
 
-    /// A row per claimant: unique name, rate, batch latency, samples sent and dropped.
-    var claimants: [Structure<String, Double, UInt64, UInt64, UInt64>] {
-        self.hub.claimants.flatMap { claimant in
-            let names = self.clientsByID[Int(claimant.client.index)]?.names ?? []
-            return names.map {
-                Structure(
+    /// A row of `Claimants`: unique name, rate, batch latency, samples sent and dropped, and what else is in force.
+    typealias ClaimantRow = Structure<String, Double, UInt64, UInt64, UInt64, [String: Value]>
+
+    var claimants: [ClaimantRow] {
+        self.hub.claimants.flatMap { claimant -> [ClaimantRow] in
+            guard let client = self.clientsByID[Int(claimant.client.index)] else { return [] }
+            let others = self.terms(of: client, claimant.inForce).filter { claimant.inForce.options[$0.key] == nil }
+            return client.names.map {
+                ClaimantRow(
                     $0, claimant.inForce.rate, (Timestamp.zero + claimant.inForce.batchLatency).wire, claimant.sent,
-                    claimant.dropped)
+                    claimant.dropped, others)
             }
         }
     }

@@ -23,9 +23,14 @@ extension Inspection {
         }
         var table = Table(SensorRow.header, right: SensorRow.right)
         for row in rows { table.add(row.cells) }
-        table.lines(self.terminal).forEach { self.terminal.print($0) }
-        let details = rows.compactMap(\.detail)
-        (details.isEmpty ? [] : [""] + details).forEach { self.terminal.print($0) }
+        var claims = Table(ClaimRow.header, right: ClaimRow.right)
+        for row in rows {
+            for claim in row.claims { claims.add([row.sensor.name] + claim.cells) }
+        }
+        let parts = [
+            table.lines(self.terminal), claims.isEmpty ? [] : claims.lines(self.terminal), rows.compactMap(\.detail),
+        ].filter { !$0.isEmpty }
+        parts.joined(separator: [""]).forEach { self.terminal.print($0) }
     }
 
     /// Rides along for a moment with what runs, so that nothing changes for anybody; what stands still stays so unless that is
@@ -71,7 +76,7 @@ private struct SensorRow {
 
     private var rate: Double { self.state.number("Rate") }
 
-    private var claims: Int { self.state.structures("Claimants").count }
+    var claims: [ClaimRow] { self.state.structures("Claimants").compactMap(ClaimRow.init) }
 
     /// The pace it runs at, or a gentle one.
     var pace: SensorPace {
@@ -100,7 +105,7 @@ private struct SensorRow {
             self.sensor.name, self.state.text("State"), self.values.map { rounded($0) }.joined(separator: " "),
             self.sensor.unit, self.isRunning ? "\(rounded(self.rate, 0)) Hz" : "off",
             self.sensor.rates.map { rounded($0, 0) }.joined(separator: ","),
-            self.sensor.range.map { rounded($0, 0) } ?? "?", "\(self.claims)", "\(self.state.count("Sent"))",
+            self.sensor.range.map { rounded($0, 0) } ?? "?", "\(self.claims.count)", "\(self.state.count("Sent"))",
             "\(self.state.count("Dropped"))", self.sensor.placement, self.state.text("Method"), self.sensor.source,
         ]
     }
@@ -120,9 +125,72 @@ private struct SensorRow {
         line.add("detail", self.state.text("StateDetail"))
         line.add("running", self.isRunning)
         line.add("rate", self.rate)
-        line.add("claims", self.claims)
+        line.add("claims", self.claims.count)
         line.add("sent", self.state.count("Sent"))
         line.add("dropped", self.state.count("Dropped"))
+        line.add("claimants", self.claims.map(\.json))
         return line.text
+    }
+}
+
+/// One claim as it is shown.
+private struct ClaimRow {
+    private let claimant: String
+    private let rate: Double
+    private let latency: UInt64
+    private let sent: UInt64
+    private let dropped: UInt64
+    private let others: [String: Value]
+
+    /// A row of `Claimants`.
+    init?(_ fields: [Value]) {
+        guard fields.count == 6, case .string(let claimant) = fields[0], case .double(let rate) = fields[1],
+            case .uint64(let latency) = fields[2], case .uint64(let sent) = fields[3],
+            case .uint64(let dropped) = fields[4]
+        else { return nil }
+        (self.claimant, self.rate, self.latency, self.sent, self.dropped) = (claimant, rate, latency, sent, dropped)
+        self.others = fields[5].asOptions
+    }
+
+    /// The number of its stream; `nil` where samples come otherwise.
+    private var stream: UInt64? {
+        if case .uint64(let number) = self.others[SensorPace.Key.stream] { number } else { nil }
+    }
+    /// What is in the reader itself has no name of the bus, and takes samples as they are.
+    private var way: String {
+        self.stream.map { "stream \($0)" } ?? (self.claimant.hasPrefix(":") ? "signals" : "")
+    }
+    private var isPassive: Bool { self.others.flag(SensorPace.Key.passive) }
+    private var decimation: String {
+        let word = self.others.text(SensorPace.Key.decimation)
+        return word.isEmpty ? Decimation.last.rawValue : word
+    }
+
+    static let header = [
+        "SENSOR", "CLAIMED BY", "OVER", "RATE", "LATENCY", "GATHERED", "DECIMATION", "KIND", "SENT", "DROPPED",
+    ]
+    static let right: Set<Int> = [3, 4, 8, 9]
+
+    var cells: [String] {
+        [
+            printable(self.claimant), self.way, "\(rounded(self.rate, 0)) Hz",
+            TimeSpan(microseconds: Int64(clamping: self.latency)).text,
+            self.others.text(SensorPace.Key.gathering), self.decimation, self.isPassive ? "passive" : "active",
+            "\(self.sent)", "\(self.dropped)",
+        ]
+    }
+
+    var json: JSONLine {
+        var line = JSONLine()
+        line.add("claimant", self.claimant)
+        if let stream { line.add("stream", stream) } else { line.addNull("stream") }
+        line.add("rate", self.rate)
+        line.add("batch_latency_us", self.latency)
+        line.add("gathering", self.others.text(SensorPace.Key.gathering))
+        line.add("decimation", self.decimation)
+        line.add("passive", self.isPassive)
+        line.add("sent", self.sent)
+        line.add("dropped", self.dropped)
+        return line
     }
 }

@@ -93,9 +93,46 @@ extension EndToEnd {
             // Each change of the device's pace was told for the claim that it concerned, if for any.
             #expect(!lines.contains { $0.contains("ClaimChanged") })
             try stage.until("the last one is gone") {
-                try stage.property("Claimants", at: Stage.Object.accelerometer) == "a(sdttt) 0"
+                try stage.property("Claimants", at: Stage.Object.accelerometer) == "a(sdttta{sv}) 0"
             }
             #expect(try stage.property("Running", at: Stage.Object.accelerometer) == "b false")
+        }
+
+        /// People and programs see of each claim what it is, and what is in force for it.
+        @Test func claimsShowWhatTheyAre() throws {
+            let stage = try Stage(broker: false)
+            let claim =
+                "\(Self.sensor) Claim a{sv} [{'rate':V('d',10.0),'passive':V('b',True),'decimation':V('s','mean')}]"
+            let script = try stage.startScript(
+                "p name", "q name", "p \(Self.open(100, latency: 200_000))", "q \(claim)")
+            _ = try script.waitForLine { $0 == "staying" }
+            let names = script.output.split(separator: "\n").filter { $0.dropFirst().hasPrefix(" name ") }
+                .map { String($0.dropFirst("p name ".count)) }
+            try #require(names.count == 2)
+            let shown = try stage.property("Claimants", at: Stage.Object.accelerometer)
+            #expect(shown.hasPrefix("a(sdttta{sv}) 2 \"\(names[0])\" 100 200000 "), "\(shown)")
+            let parts = shown.split(separator: "\"\(names[1])\"").map(String.init)
+            try #require(parts.count == 2, "\(shown)")
+            let (stream, passive) = (parts[0], parts[1])
+            #expect(stream.contains("\"stream\" t 1") && !stream.contains("\"passive\""), "\(shown)")
+            #expect(stream.contains("\"gathering\" s \"device\""), "\(shown)")
+            #expect(passive.contains("\"passive\" b true") && passive.contains("\"decimation\" s \"mean\""), "\(shown)")
+
+            let rows = try stage.jostle("sensors").stdout.split(separator: "\n").map { line in
+                line.split(separator: " ").map(String.init)
+            }
+            let head = ["SENSOR", "CLAIMED", "BY", "OVER", "RATE", "LATENCY", "GATHERED", "DECIMATION", "KIND"]
+            #expect(rows.contains { $0.starts(with: head) }, "\(rows)")
+            let first = ["accelerometer", names[0], "stream", "1", "100", "Hz", "200ms", "device", "last", "active"]
+            #expect(rows.contains { $0.starts(with: first) }, "\(rows)")
+            let second = ["accelerometer", names[1], "signals", "10", "Hz", "0", "none", "mean", "passive"]
+            #expect(rows.contains { $0.starts(with: second) }, "\(rows)")
+            let json = try stage.jostle("sensors", "--json").stdout
+            #expect(
+                json.contains(
+                    "{\"claimant\":\"\(names[0])\",\"stream\":1,\"rate\":100.0,\"batch_latency_us\":200000,"
+                        + "\"gathering\":\"device\",\"decimation\":\"last\",\"passive\":false,"), "\(json)")
+            #expect(json.contains("{\"claimant\":\"\(names[1])\",\"stream\":null,"), "\(json)")
         }
 
         /// The device's pace changes through no call of the stream's.
@@ -265,7 +302,7 @@ extension EndToEnd {
             #expect(try sockets() == before + 1)
             try stage.until("there is one claim") {
                 let claimants = try stage.property("Claimants", at: Stage.Object.accelerometer)
-                return claimants.hasPrefix("a(sdttt) 1 ") && claimants.contains("\" 100 0 ")
+                return claimants.hasPrefix("a(sdttta{sv}) 1 ") && claimants.contains("\" 100 0 ")
             }
             try look(5)
             try stage.kill(fast)
