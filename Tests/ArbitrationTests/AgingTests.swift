@@ -1,6 +1,7 @@
 import Arbitration
 import Motion
 import Testing
+import Randomness
 
 /// With aging nobody waits for ever in an exclusive group that selects by strength.
 ///
@@ -12,7 +13,7 @@ import Testing
         var aging: Aging
         var bound: Int
 
-        init(_ generator: inout SeededGenerator) {
+        init(_ generator: inout SeededRandom) {
             let count = Int.random(in: 2...12, using: &generator)
             self.strengths = (0..<count).map { _ in Int.random(in: 0...20, using: &generator) }
             let spread = (self.strengths.max() ?? 0) - (self.strengths.min() ?? 0)
@@ -28,7 +29,7 @@ import Testing
     /// 3 000 groups. In every other one the rivals of the app that keeps firing come and go.
     @Test(arguments: 1...20) func waitingIsBounded(_ batch: UInt64) {
         print("Aging seed \(batch)")
-        var generator = SeededGenerator(state: batch)
+        var generator = SeededRandom(seed: batch)
         var worst = 0.0
         for index in 0..<150 {
             let group = Case(&generator)
@@ -43,14 +44,14 @@ import Testing
 
     /// Without aging the weakest waits for as long as the others fire.
     @Test func withoutAgingThereIsNoBound() {
-        var generator = SeededGenerator(state: 4_242)
+        var generator = SeededRandom(seed: 4_242)
         let rounds = 300
         #expect(Self.longestWait([3, 2, 1], nil, rounds, 1, &generator) == rounds)
     }
 
     /// The longest row of denials of an app that always fires: of any, if all do; otherwise of the weakest.
     private static func longestWait(
-        _ strengths: [Int], _ aging: Aging?, _ episodes: Int, _ presence: Double, _ generator: inout SeededGenerator
+        _ strengths: [Int], _ aging: Aging?, _ episodes: Int, _ presence: Double, _ generator: inout SeededRandom
     ) -> Int {
         var configuration = group(.exclusive)
         configuration.aging = aging

@@ -2,6 +2,7 @@ import Motion
 import Testing
 
 @testable import Arbitration
+import Randomness
 
 /// A life with its policy and its clocks: seconds for both, which are the same until the system sleeps.
 private struct Living {
@@ -394,7 +395,7 @@ private func changed(_ from: AppState, _ to: AppState, _ cause: StateCause = .fo
     // MARK: Deadlines of many
 
     @Test func theHeapGivesTheEarliestOfEach() {
-        var generator = SeededGenerator(state: 7)
+        var generator = SeededRandom(seed: 7)
         var heap = DeadlineHeap()
         var reference: [AppHandle: Timestamp] = [:]
         for _ in 0..<5_000 {

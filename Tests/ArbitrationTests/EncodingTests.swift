@@ -1,12 +1,13 @@
 import Arbitration
 import Motion
 import Testing
+import Randomness
 
 /// A verdict as bytes: what is kept of it, and what bytes are refused.
 @Suite struct EncodingTests {
     /// Verdicts of random contests, and then with every field made something else.
     private static func verdicts(seed: UInt64) -> [Verdict] {
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         let apps = ["org.example.A", "org.example.B", "org.example.Ü"]
         var lab = Lab(GuaranteeTests.policy(&generator, groups: 2, apps: apps))
         for app in apps {
@@ -30,7 +31,7 @@ import Testing
         return lab.verdicts
     }
 
-    private static func changed(_ verdict: Verdict, _ generator: inout SeededGenerator) -> Verdict {
+    private static func changed(_ verdict: Verdict, _ generator: inout SeededRandom) -> Verdict {
         func pick<T>(_ choices: T...) -> T { choices.randomElement(using: &generator) ?? choices[0] }
         var copy = verdict
         copy.epoch = pick(0, 127, 128, .max)
@@ -56,7 +57,7 @@ import Testing
         return copy
     }
 
-    private static func randomRule(_ generator: inout SeededGenerator) -> Rule {
+    private static func randomRule(_ generator: inout SeededRandom) -> Rule {
         func pick<T>(_ choices: T...) -> T { choices.randomElement(using: &generator) ?? choices[0] }
         var conditions = Conditions()
         conditions.apps = NameList(any: [NamePattern("org.*"), NamePattern("a")], except: [NamePattern("*.b")])
@@ -122,7 +123,7 @@ import Testing
     /// Bytes that pass for whole, and are not what anybody wrote: read as something, or refused, and no trap.
     @Test(arguments: seeds)
     func nonsenseIsSurvived(_ seed: UInt64) throws {
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         let originals = Self.verdicts(seed: seed).map(\.encoded)
         var accepted = 0
         for _ in 0..<3_000 {

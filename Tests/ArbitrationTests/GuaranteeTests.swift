@@ -1,11 +1,12 @@
 import Arbitration
 import Motion
 import Testing
+import Randomness
 
 /// What the arbiter guarantees, over random policies and inputs.
 @Suite struct GuaranteeTests {
     /// A policy with every mode and modifier in it, somewhere.
-    static func policy(_ generator: inout SeededGenerator, groups count: Int, apps: [String]) -> Policy {
+    static func policy(_ generator: inout SeededRandom, groups count: Int, apps: [String]) -> Policy {
         var groups: [GroupConfiguration] = []
         for index in 0..<count {
             var group = GroupConfiguration(name: "g\(index)", place: Place(file: "random.conf", line: index))
@@ -63,7 +64,7 @@ import Testing
     ///
     /// - Parameter look: Sees it before each step.
     static func run(seed: UInt64, look: (Lab) -> Void = { _ in }) -> Lab {
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         let names = (0..<6).map { "app\($0)" }
         var lab = Lab(Self.policy(&generator, groups: 3, apps: names))
         for name in names {

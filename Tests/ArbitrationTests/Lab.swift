@@ -4,19 +4,6 @@ import Motion
 /// Times in tests are milliseconds.
 func ms(_ count: Int64) -> Timestamp { Timestamp.zero + .milliseconds(count) }
 
-/// Numbers that are the same for the same seed, on every machine.
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var z = self.state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-}
-
 /// An arbiter with the shell around it: names for handles, and everything it said as short lines.
 struct Lab {
     var arbiter: Arbiter

@@ -2,6 +2,7 @@ import Motion
 import Testing
 
 @testable import Arbitration
+import Randomness
 
 /// Whatever happens to launches, in whatever order: what must never be.
 @Suite struct LaunchWalkTests {
@@ -73,7 +74,7 @@ import Testing
     @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
     func keepsItsPromises(_ seed: UInt64) {
         print("seed \(seed)")
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         var launches = Launches()
         var watched = Watched()
         var now = Timestamp.zero

@@ -2,12 +2,13 @@ import Motion
 import Testing
 
 @testable import Arbitration
+import Randomness
 
 /// Whatever happens to apps, in whatever order: what must never be.
 @Suite struct LifeWalkTests {
     private static let names = ["A", "B", "C", "D"]
 
-    private static func policy(_ generator: inout SeededGenerator) -> Policy {
+    private static func policy(_ generator: inout SeededRandom) -> Policy {
         var settings = AppSettings()
         settings.grants = WordSet([.audio, .location].filter { _ in .random(using: &generator) })
         settings.grace = .milliseconds([0, 0, 700, 4_000].randomElement(using: &generator) ?? 0)
@@ -39,7 +40,7 @@ import Testing
     @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
     func keepsItsPromises(_ seed: UInt64) {
         print("seed \(seed)")
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         var lab = Lab(Self.policy(&generator))
         var said = Said()
         var counts: [String: Int] = [:]
@@ -154,7 +155,7 @@ import Testing
     @Test func noHourHasMoreThanItsShare() {
         let seed: UInt64 = 11
         print("seed \(seed)")
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         var settings = AppSettings()
         settings.allowsRenewal = true
         settings.assertionsPerHour = 5

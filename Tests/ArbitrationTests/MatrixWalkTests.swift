@@ -1,17 +1,18 @@
 import Arbitration
 import Motion
 import Testing
+import Randomness
 
 /// Random matrices, and random sessions that come and go under them.
 @Suite struct MatrixWalkTests {
     private struct World {
-        var generator: SeededGenerator
+        var generator: SeededRandom
         var matrix: InteractionMatrix
         let names: [String]
         let interactions: [Interaction]
 
         init(seed: UInt64) {
-            var generator = SeededGenerator(state: seed)
+            var generator = SeededRandom(seed: seed)
             let names = (0..<Int.random(in: 1...6, using: &generator)).map { "class\($0)" }
             let place = Place(file: "random.conf", line: 1)
             var classes: [SessionClass] = []

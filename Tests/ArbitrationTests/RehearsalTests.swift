@@ -1,6 +1,7 @@
 import Arbitration
 import Motion
 import Testing
+import Randomness
 
 /// What is said to happen is what would happen.
 @Suite struct RehearsalTests {
@@ -46,7 +47,7 @@ import Testing
     @Test(arguments: 1...40)
     func aRehearsalIsWhatHappens(_ seed: UInt64) {
         print("Rehearsal seed \(seed)")
-        var generator = SeededGenerator(state: seed &+ 7_000)
+        var generator = SeededRandom(seed: seed &+ 7_000)
         var checked = 0
         _ = GuaranteeTests.run(seed: seed) { lab in
             guard Int.random(in: 0..<12, using: &generator) == 0,

@@ -1,5 +1,6 @@
 import Arbitration
 import Motion
+import Randomness
 
 /// Random groups and a random script of what their apps' detectors see, to be played as often as one likes.
 ///
@@ -56,7 +57,7 @@ struct Rivals {
     /// - Parameter isPrompt: Nothing depends on when a decision is taken: there are no leases, every app answers at once, and
     ///   one group decides alone what its apps use up.
     init(seed: UInt64, isPrompt: Bool = false) {
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         let count = Int.random(in: 2...6, using: &generator)
         self.policy = Self.policy(apps: count, isPrompt: isPrompt, &generator)
         self.arbiter = Arbiter(policy: self.policy, epoch: 0)
@@ -84,7 +85,7 @@ struct Rivals {
         for input in entered { self.take(input, at: ms(0)) }
     }
 
-    private static func policy(apps count: Int, isPrompt: Bool, _ generator: inout SeededGenerator) -> Policy {
+    private static func policy(apps count: Int, isPrompt: Bool, _ generator: inout SeededRandom) -> Policy {
         func pick<T>(_ values: T...) -> T { values[Int.random(in: 0..<values.count, using: &generator)] }
         var groups: [GroupConfiguration] = []
         for index in 0..<(isPrompt ? 1 : pick(1, 1, 2)) {
@@ -132,7 +133,7 @@ struct Rivals {
         return Policy(otherwise: pick(.allow, .deny), groups: groups, rules: rules, everyApp: settings)
     }
 
-    private static func detector(_ name: String, _ generator: inout SeededGenerator) -> DetectorFacts {
+    private static func detector(_ name: String, _ generator: inout SeededRandom) -> DetectorFacts {
         func pick<T>(_ values: T...) -> T { values[Int.random(in: 0..<values.count, using: &generator)] }
         return DetectorFacts(
             name: name, preset: pick("shake", "shake", "tap"),
@@ -144,7 +145,7 @@ struct Rivals {
 
     /// A detector does not fire before its rest is over, nor without its sensor: that is what an early decision builds on.
     private static func script(
-        _ detectors: [(id: DetectorID, facts: DetectorFacts)], apps: Int, _ generator: inout SeededGenerator
+        _ detectors: [(id: DetectorID, facts: DetectorFacts)], apps: Int, _ generator: inout SeededRandom
     ) -> [Step] {
         func pick<T>(_ values: T...) -> T { values[Int.random(in: 0..<values.count, using: &generator)] }
         var ready = detectors.map { $0.facts.startsResting ? Timestamp.zero + $0.facts.rest : .zero }

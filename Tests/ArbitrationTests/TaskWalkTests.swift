@@ -2,6 +2,7 @@ import Motion
 import Testing
 
 @testable import Arbitration
+import Randomness
 
 /// Whatever happens to tasks, in whatever order: what must never be.
 @Suite struct TaskWalkTests {
@@ -27,7 +28,7 @@ import Testing
     @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
     func keepsItsPromises(_ seed: UInt64) {
         print("seed \(seed)")
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         var board = TaskBoard(window: [0, 0, 30, 600].randomElement(using: &generator) ?? 0)
         board.settings.refreshInterval = .seconds([0, 20, 900].randomElement(using: &generator) ?? 0)
         board.settings.discretion = .seconds(5_000)
@@ -173,7 +174,7 @@ import Testing
     @Test func tenThousandTasksWakeOnlyWhenTheyAreDue() {
         let seed: UInt64 = 21
         print("seed \(seed)")
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         var board = TaskBoard(window: 60)
         let day: Int64 = 86_400
         for app in 0..<1_000 {
@@ -212,7 +213,7 @@ import Testing
     @Test func aThousandTasksInOneWindowWakeEachAppOnce() {
         let seed: UInt64 = 22
         print("seed \(seed)")
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         var board = TaskBoard(window: 60)
         for app in 0..<100 {
             for index in 0..<10 {

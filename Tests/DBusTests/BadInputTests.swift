@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import DBus
+import Randomness
 
 /// Messages for the gallery, of every kind and shape, from which bad ones are made.
 private func corpus(to destination: String) throws -> [[UInt8]] {
@@ -43,7 +44,7 @@ private func corpus(to destination: String) throws -> [[UInt8]] {
     @Test(arguments: [11, 12, 13, 14] as [UInt64])
     func changedMessagesAreAnsweredOrRefused(seed: UInt64) throws {
         print("seed \(seed)")
-        var generator = SeededGenerator(seed: seed)
+        var generator = SeededRandom(seed: seed)
         let connection = Connection(to: .address("unix:path=/nowhere"), on: try EventLoop())
         let gallery = Gallery.export(on: connection)
         let corpus = try corpus(to: "org.example.Station")
@@ -120,7 +121,7 @@ extension BusTests {
             ).marshalled()
             let path = "\(station.bus.directory)/bus"
             let greeted = try station.beside { () throws(Failure) in
-                var generator = SeededGenerator(seed: seed)
+                var generator = SeededRandom(seed: seed)
                 var greeted = 0
                 for round in 0..<60 {
                     let peer = try RawPeer(to: path)

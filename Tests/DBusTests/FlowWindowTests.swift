@@ -1,6 +1,7 @@
 import Testing
 
 @testable import DBus
+import Randomness
 
 @Suite struct FlowWindowTests {
     private let kib = 1 << 10
@@ -77,7 +78,7 @@ import Testing
     @Test(arguments: [7, 8, 9] as [UInt64])
     func neverMoreOutThanTheLimitAndAlwaysAWayOn(seed: UInt64) {
         print("seed \(seed)")
-        var generator = SeededGenerator(seed: seed)
+        var generator = SeededRandom(seed: seed)
         var window = FlowWindow()
         // What the peer has not read, as the peer would count it, and what of it stands behind the ping.
         var (out, afterPing) = (0, 0)

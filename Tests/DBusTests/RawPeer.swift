@@ -1,5 +1,6 @@
 import Glibc
 import TestSupport
+import Randomness
 
 /// A peer that speaks to the bus byte by byte, so that it can say what no library would.
 ///
@@ -51,7 +52,7 @@ final class RawPeer {
 }
 
 /// Changes a few bytes, cuts the end off, or both.
-func mutated(_ bytes: [UInt8], using generator: inout SeededGenerator) -> [UInt8] {
+func mutated(_ bytes: [UInt8], using generator: inout SeededRandom) -> [UInt8] {
     var bytes = bytes
     if Int.random(in: 0..<4, using: &generator) == 0 {
         bytes.removeLast(Int.random(in: 1...bytes.count, using: &generator))

@@ -2,12 +2,13 @@ import CDBus
 import Testing
 
 @testable import DBus
+import Randomness
 
 /// Makes values of every kind, no deeper than the reader allows.
 private struct ValueMaker {
-    var generator: SeededGenerator
+    var generator: SeededRandom
 
-    init(seed: UInt64) { self.generator = SeededGenerator(seed: seed) }
+    init(seed: UInt64) { self.generator = SeededRandom(seed: seed) }
 
     private static let basic = Array("ybnqiuxtdsog")
 

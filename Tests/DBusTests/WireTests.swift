@@ -4,6 +4,7 @@ import Glibc
 import Testing
 
 @testable import DBus
+import Randomness
 
 /// A message with these values, as another process would have sent it: written, marshalled, and read again.
 func delivered<each T: WireValue>(_ values: repeat each T) throws -> Message {
@@ -129,7 +130,7 @@ private struct VariantOf<T: WireValue>: WireValue {
     }
 
     @Test func theSameDictionaryIsTheSameBytes() throws {
-        var generator = SeededGenerator(seed: 1)
+        var generator = SeededRandom(seed: 1)
         let keys = (0..<50).map { "key\($0)" }
         let first = try bytes(Dictionary(uniqueKeysWithValues: keys.shuffled(using: &generator).map { ($0, $0) }))
         for _ in 0..<5 {

@@ -2,6 +2,7 @@ import DaemonSupport
 import Glibc
 import Motion
 import Testing
+import Randomness
 
 private let bus = CommandOption.value("bus", "BUS", "session, system or an address")
 private let sensorBus = CommandOption.value("sensor-bus", "BUS", "the bus of the sensor daemon")
@@ -183,7 +184,7 @@ private func problem(_ syntax: CommandSyntax, _ words: [String]) -> String? {
     /// Words that an attacker or a cat on the keyboard might give.
     @Test(arguments: 0..<300 as Range<UInt64>)
     func nothingTraps(seed: UInt64) {
-        var generator = SeededGenerator(seed: seed)
+        var generator = SeededRandom(seed: seed)
         let pieces = ["-", "--", "=", "bus", "help", "watch", "policy", "check", "é", "\u{0}", "\n", "", "--bus", "x"]
         for _ in 0..<50 {
             let words = (0..<Int.random(in: 0...5, using: &generator)).map { _ in

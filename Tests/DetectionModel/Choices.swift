@@ -1,3 +1,5 @@
+import Randomness
+
 /// Where a generator's decisions come from.
 package protocol Choices {
     /// One of 0, 1, …, `count` - 1.

@@ -4,6 +4,7 @@ import Motion
 import Testing
 
 @testable import Detection
+import Randomness
 
 @Suite struct ConditionParserTests {
     @Test(arguments: [

@@ -3,6 +3,7 @@ import Motion
 import Testing
 
 @testable import Detection
+import Randomness
 
 /// The engine's hits are those of one plain object per detector, whatever the parameters, paces and motion.
 @Suite struct EngineAgreementTests {

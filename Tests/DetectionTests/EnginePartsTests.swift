@@ -4,6 +4,7 @@ import Motion
 import Testing
 
 @testable import Detection
+import Randomness
 
 /// The parts of the engine against the plainest form of each.
 @Suite struct EnginePartsTests {

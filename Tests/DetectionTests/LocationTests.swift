@@ -3,6 +3,7 @@ import Motion
 import Testing
 
 @testable import Detection
+import Randomness
 
 /// What is detected of where the device is.
 @Suite struct LocationTests {

@@ -3,6 +3,7 @@ import Motion
 import Testing
 
 @testable import Detection
+import Randomness
 
 @Suite struct PresetTests {
     /// The shake's streaming form, with lists where the engine has a ring.

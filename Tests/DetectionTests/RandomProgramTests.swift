@@ -3,6 +3,7 @@ import Motion
 import Testing
 
 @testable import Detection
+import Randomness
 
 /// The engine's hits are those of the plain evaluator, whatever the conditions, paces, rests and motion.
 @Suite struct RandomProgramTests {

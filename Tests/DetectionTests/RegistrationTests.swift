@@ -3,6 +3,7 @@ import Motion
 import Testing
 
 @testable import Detection
+import Randomness
 
 /// Detectors come, are replaced and go while samples flow.
 @Suite struct RegistrationTests {

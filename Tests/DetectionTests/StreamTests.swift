@@ -3,6 +3,7 @@ import Motion
 import Testing
 
 @testable import Detection
+import Randomness
 
 /// What a stream may do to the engine, and what not.
 @Suite struct StreamTests {

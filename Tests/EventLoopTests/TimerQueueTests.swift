@@ -1,6 +1,7 @@
 import Testing
 
 @testable import EventLoop
+import Randomness
 
 @Suite struct TimerQueueTests {
     /// What is due, in the order in which it is to run, each named by its handler's word.
@@ -103,7 +104,7 @@ import Testing
             var deadline: Int64?
             var order: Int
         }
-        var generator = SeededGenerator(seed: seed)
+        var generator = SeededRandom(seed: seed)
         var queue = TimerQueue()
         var model: [Timer] = []
         var fired: [Int] = []

@@ -2,6 +2,7 @@ import Arbitration
 import Motion
 import PolicyFiles
 import Testing
+import Randomness
 
 @Suite struct CoverageTests {
     private func coverage(_ text: String, _ apps: [String] = [], _ presets: [String] = ["p", "q"]) throws
@@ -72,7 +73,7 @@ import Testing
     @Test(arguments: 1...10)
     func everyCellIsWhatIsDecided(_ seed: UInt64) throws {
         print("Coverage seed \(seed)")
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         func pick(_ choices: [String]) -> String { choices.randomElement(using: &generator) ?? "" }
         var compared = 0
         for _ in 0..<8 {

@@ -2,6 +2,7 @@ import Arbitration
 import Motion
 import PolicyFiles
 import Testing
+import Randomness
 
 /// What the linter finds, as `ID line:column`.
 private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = nil) -> [String] {
@@ -190,7 +191,7 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
     @Test(arguments: 1...40)
     func shadowsAreExact(_ seed: UInt64) throws {
         print("Linter seed \(seed)")
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         func pick(_ choices: [String]) -> String { choices.randomElement(using: &generator) ?? "" }
         var text = ""
         for index in 0..<Int.random(in: 2...7, using: &generator) {

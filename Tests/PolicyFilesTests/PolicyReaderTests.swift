@@ -2,6 +2,7 @@ import Arbitration
 import Motion
 import PolicyFiles
 import Testing
+import Randomness
 
 func read(_ text: String) -> PolicyReading { PolicyReader.read([PolicyFile(name: "a.conf", text)]) }
 
@@ -270,7 +271,7 @@ func found(_ reading: PolicyReading) -> [String] {
     @Test(arguments: 1...40)
     func anyBytesAreReadOrRefused(_ seed: UInt64) {
         print("Policy fuzz seed \(seed)")
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         let pieces = [
             "[", "]", "=", "\n", " ", "Rule", "App", "*", "!", "#", ":", "Then", "allow", "WhenTime", "22:00-06:00",
             "..",
@@ -290,18 +291,5 @@ func found(_ reading: PolicyReading) -> [String] {
             #expect(reading.findings.allSatisfy { (1...lines).contains($0.place.line) && $0.place.column >= 1 })
             #expect((reading.policy == nil) == !reading.errors.isEmpty)
         }
-    }
-}
-
-/// Numbers that are the same for the same seed, on every machine.
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var z = self.state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

@@ -2,12 +2,13 @@ import Arbitration
 import Motion
 import Scenarios
 import Testing
+import Randomness
 
 /// What is written down about an arbiter gives the same decisions again.
 @Suite struct RecordingTests {
     /// An arbiter that is given whatever a broker could give it, under a clock and epochs of its own, and written down.
     private struct Live {
-        var generator: SeededGenerator
+        var generator: SeededRandom
         var arbiter: Arbiter
         var recorder: ScenarioRecorder
         var log = ""
@@ -27,7 +28,7 @@ import Testing
 
         init(seed: UInt64, policy: Policy) {
             let epoch: UInt64 = 1_700_000_000_000_000
-            self.generator = SeededGenerator(state: seed)
+            self.generator = SeededRandom(seed: seed)
             self.arbiter = Arbiter(policy: policy, epoch: epoch)
             self.recorder = ScenarioRecorder(files: [RecordingTests.file(0)], origin: Self.origin, epoch: epoch)
             self.decisions = DecisionLog(origin: Self.origin, epoch: epoch)
@@ -326,17 +327,5 @@ import Testing
         #expect(recorder.failure != nil)
         recorder.add(.motion(.zero), at: .zero, answers: [], wasIdle: false)
         #expect(recorder.takeText() == "")
-    }
-}
-
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var z = self.state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

@@ -3,6 +3,7 @@ import Motion
 import SensorCore
 import Testing
 import Traces
+import Randomness
 
 /// What is made of an accelerometer and a gyroscope, against a body whose motion is known.
 struct FusionTests {
@@ -56,7 +57,7 @@ struct FusionTests {
     /// Plays 30 s and looks at what is made from the tenth second on.
     static func errors(_ story: Story, isFollowed: Bool, bias: SIMD3<Double> = Self.bias) throws -> Errors {
         let motion = try SyntheticMotion(script: "seed=7; noise=0.02g; " + story.script)
-        var chance = SeededGenerator(state: 7)
+        var chance = SeededRandom(seed: 7)
         func noise(_ size: Double) -> SIMD3<Double> {
             SIMD3(
                 Double.random(in: -size...size, using: &chance), Double.random(in: -size...size, using: &chance),
@@ -210,7 +211,7 @@ struct FusionTests {
         var fusion = MotionFusion()
         fusion.isFollowed = true
         let odd: [Double] = [0, -0.0, 1, -1, 1e-300, 1e12, -1e12, 16]
-        var chance = SeededGenerator(state: 3)
+        var chance = SeededRandom(seed: 3)
         var time = Timestamp.seconds(1)
         for _ in 0..<2_000 {
             func pick() -> SIMD3<Double> {

@@ -1,6 +1,7 @@
 import Motion
 import SensorCore
 import Testing
+import Randomness
 
 /// The hub's rules once more, as plainly as they can be written: everything is worked out anew from the whole history.
 private struct Model {
@@ -99,7 +100,7 @@ private struct Model {
     @Test(arguments: 1...60)
     func theHubDoesWhatTheModelSays(_ seed: UInt64) throws {
         print("SensorHub model seed \(seed)")
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         let choices: [[Double]] = [[10, 25, 50, 100], [], [100], [12.5, 26, 52, 104]]
         let rates = choices.randomElement(using: &generator) ?? []
         let shell = Shell(rates: rates)

@@ -1,6 +1,7 @@
 import Motion
 import SensorCore
 import Testing
+import Randomness
 
 /// Claims that ride along, and what is made of samples between two that are wanted.
 @Suite struct RideTests {
@@ -115,7 +116,7 @@ import Testing
     /// Every sample is in exactly one bucket, whatever the rates, and times rise.
     @Test(arguments: [50.0, 104, 400], [1.0, 7.7, 30, 49])
     func noSampleIsLeftOutOfTheMean(_ device: Double, _ claimed: Double) throws {
-        var generator = SeededGenerator(state: 11)
+        var generator = SeededRandom(seed: 11)
         let shell = Shell(rates: [device])
         _ = try shell.claim(a, claimed, .zero, .mean)
         _ = try shell.claim(b, claimed, .zero, .peak)

@@ -1,6 +1,7 @@
 import Motion
 import SensorCore
 import Testing
+import Randomness
 
 @Suite struct DecimationTests {
     /// A device at 10 rates and more, a claimant at each lower one: exactly one sample for each point of its grid.
@@ -26,7 +27,7 @@ import Testing
 
     @Test(arguments: [(100.0, 50.0, 2), (100, 25, 4), (100, 10, 10), (400, 100, 4), (60, 30, 2), (104, 26, 4)])
     func wholeFractionsTakeEveryNthDespiteJitter(_ device: Double, _ claimed: Double, _ n: Int) throws {
-        var generator = SeededGenerator(state: 5)
+        var generator = SeededRandom(seed: 5)
         let shell = Shell(rates: [device])
         _ = try shell.claim(a, claimed)
         let step = 1_000_000 / device
@@ -42,7 +43,7 @@ import Testing
 
     @Test(arguments: [50.0, 49.999_99, 60, 400])
     func aDeviceNotAboveTheClaimPassesEverySample(_ claimed: Double) throws {
-        var generator = SeededGenerator(state: 6)
+        var generator = SeededRandom(seed: 6)
         let shell = Shell(rates: [49.999_99, 50])
         _ = try shell.claim(a, claimed)
         shell.deviceRuns(claimed == 49.999_99 ? 49.999_99 : 50)

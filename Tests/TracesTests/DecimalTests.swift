@@ -1,6 +1,7 @@
 import Motion
 import Testing
 import Traces
+import Randomness
 
 @Suite struct DecimalTests {
     let decimal = Decimal()
@@ -36,7 +37,7 @@ import Traces
     @Test(arguments: 1...8)
     func readsRandomNumbersExactly(_ seed: UInt64) {
         print("Decimal seed \(seed)")
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         func digits(_ count: Int) -> String {
             String((0..<count).map { _ in Character(Unicode.Scalar(UInt8.random(in: 48...57, using: &generator))) })
         }
@@ -71,7 +72,7 @@ import Traces
     @Test(arguments: 1...4)
     func takesTheSamePrefixOfRandomBytes(_ seed: UInt64) {
         print("Decimal bytes seed \(seed)")
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         let alphabet = Array("0012359..eE+-+- x,")
         var wrong: [String] = []
         for _ in 0..<25_000 {
@@ -87,7 +88,7 @@ import Traces
 
 extension Array {
     /// An element by chance, `fallback` when there is none.
-    func randomElement(using generator: inout SeededGenerator, or fallback: Element) -> Element {
+    func randomElement(using generator: inout SeededRandom, or fallback: Element) -> Element {
         self.randomElement(using: &generator) ?? fallback
     }
 }

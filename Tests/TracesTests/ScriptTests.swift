@@ -1,6 +1,7 @@
 import Motion
 import Testing
 import Traces
+import Randomness
 
 @Suite struct ScriptTests {
     @Test(arguments: [
@@ -97,7 +98,7 @@ import Traces
     @Test(arguments: 1...20)
     func randomScriptsNeverCrash(_ seed: UInt64) {
         print("Script seed \(seed)")
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         let words = [
             "rest", "walk", "shake", "gap", "loop", "seed", "rate", "noise", "gravity", "for", "peak", "axis", "freq",
             "pace", "strength", "=", "=", "=", ";", ";", ";", " ", " ", "2s", "1g", "3Hz", "0", "-1", "1e308", "1e-308",

@@ -1,19 +1,6 @@
 import Motion
 import Traces
 
-/// SplitMix64: the same numbers from the same seed everywhere.
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var z = self.state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-}
-
 /// What a reader made of a trace, up to its first error.
 struct ReadTrace: Equatable {
     var header: TraceHeader?

@@ -1,6 +1,7 @@
 import Motion
 import Testing
 import Traces
+import Randomness
 
 @Suite struct TraceReaderTests {
     @Test func readsATrace() {
@@ -222,7 +223,7 @@ import Traces
     @Test(arguments: 1...20)
     func chunksOfAnySizeGiveTheSame(_ seed: UInt64) {
         print("TraceReader chunk seed \(seed)")
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         var text = "# jostle trace 1\r\n# a.unit: q\n# note: y\nt,a.x,a.y,b.z\n"
         var time = 0
         for _ in 0..<200 {
@@ -247,7 +248,7 @@ import Traces
     @Test(arguments: 1...40)
     func randomBytesNeverCrash(_ seed: UInt64) {
         print("TraceReader bytes seed \(seed)")
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         let good = Array(
             "# jostle trace 1\n# sensor: accelerometer\n# unit: g\nt,x,y,z\n1,1,2,3\n20,-1e-3,.5,1e30\n".utf8)
         let alphabet = Array("0123456789.,-+eE#:\n\r tgxyz\u{0}".utf8)

@@ -1,6 +1,7 @@
 import Motion
 import Testing
 import Traces
+import Randomness
 
 @Suite struct TraceWriterTests {
     let accelerometer = TraceHeader(
@@ -128,7 +129,7 @@ import Traces
     @Test(arguments: 1...10)
     func everythingReadsBackAsItWas(_ seed: UInt64) throws {
         print("TraceWriter seed \(seed)")
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         var writer = try TraceWriter(self.accelerometer)
         var block = SampleBlock(channels: 3)
         var time: Int64 = 0

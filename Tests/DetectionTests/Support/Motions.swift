@@ -1,5 +1,6 @@
 import DetectionModel
 import Motion
+import Randomness
 
 /// Motion for tests: gravity along z, noise, and bursts of shaking along changing axes.
 enum Motions {
