@@ -32,7 +32,7 @@ package final class Store {
             directory: directory, run: run, limits: limits, shared: self.shared, notify: notify)
         if !writer.start() {
             self.shared.withLock { queue in
-                queue.news.append(.failed("cannot start the thread that writes"))
+                queue.news.append(.told(.failed("cannot start the thread that writes")))
                 queue.isOver = true
             }
             notify()
@@ -80,7 +80,7 @@ package final class Store {
                 queue.dropped &+= 1
                 let isNews = !queue.hasOverflowed
                 queue.hasOverflowed = true
-                if isNews { queue.news.append(.failed("rows are left out: the disk is too slow for them")) }
+                if isNews { queue.news.append(.told(.failed("rows are left out: the disk is too slow for them"))) }
                 return (isNews, false)
             }
             if queue.rows.isEmpty { queue.lingerUntil = Monitor<StoreQueue>.now() + self.limits.linger.microseconds }
@@ -208,21 +208,10 @@ package final class Store {
         for news in self.shared.withLock({ queue in queue.takeNews() }) {
             switch news {
             case .answer(let number, let result): self.waiting.removeValue(forKey: number)?(result)
-            case .epochs(let block):
-                self.expect(block.end)
-                told.append(.epochs(block))
             case .extended(let end): self.expect(end)
-            case .restored(let due): told.append(.restored(due))
-            case .persisted(let due): told.append(.persisted(due))
-            case .restoredTasks(let tasks, let terminated):
-                told.append(.restoredTasks(tasks, terminated: terminated))
-            case .tasksKept(let number): told.append(.tasksKept(upTo: number))
-            case .apps(let apps): told.append(.apps(apps))
-            case .committed(let number): told.append(.committed(number))
-            case .uncommitted(let why): told.append(.uncommitted(why))
-            case .setAside(let why): told.append(.setAside(why))
-            case .failed(let why): told.append(.failed(why))
-            case .recovered: told.append(.recovered)
+            case .told(let news):
+                if case .epochs(let block) = news { self.expect(block.end) }
+                told.append(news)
             }
         }
         return told

@@ -46,20 +46,13 @@ struct StoreQueue: Sendable {
     /// The writer has ended.
     var isOver = false
 
+    /// What the writer says.
     enum Item: Sendable {
         case answer(UInt64, Result<JournalAnswer, JournalFailure>)
-        case epochs(EpochBlock)
+        /// Epochs are reserved up to this one.
         case extended(UInt64)
-        case restored([DueEvent])
-        case persisted([DueEvent])
-        case restoredTasks([TaskRecord], terminated: [TaskOwner])
-        case tasksKept(upTo: UInt64)
-        case apps([DurableApp])
-        case committed(UInt64)
-        case uncommitted(String)
-        case setAside(String)
-        case failed(String)
-        case recovered
+        /// For the broker.
+        case told(Store.News)
     }
 
     init(epochFloor: UInt64) { self.epochFloor = epochFloor }
@@ -67,7 +60,7 @@ struct StoreQueue: Sendable {
     mutating func takeNews() -> [Item] {
         if let block = self.firstEpochs {
             self.firstEpochs = nil
-            self.news.append(.epochs(block))
+            self.news.append(.told(.epochs(block)))
         }
         defer { self.news = [] }
         return self.news

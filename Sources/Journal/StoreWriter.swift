@@ -164,10 +164,10 @@ final class StoreWriter {
         let isFailing = self.isFailing
         let reason = self.stateFailure ?? self.journalFailure
         let isNews = self.shared.change { queue in
-            if isFailing, !queue.isFailing, let reason { queue.news.append(.failed(reason.description)) }
+            if isFailing, !queue.isFailing, let reason { queue.news.append(.told(.failed(reason.description))) }
             let isWell = !isFailing && queue.outstanding < self.limits.waitingRows / 2
             if isWell, queue.isFailing || queue.hasOverflowed {
-                queue.news.append(.recovered)
+                queue.news.append(.told(.recovered))
                 queue.hasOverflowed = false
             }
             queue.isFailing = isFailing
@@ -241,10 +241,10 @@ final class StoreWriter {
     ) {
         self.isRestored = true
         self.shared.withLock { queue in
-            queue.news.append(.apps(apps))
-            if !due.isEmpty { queue.news.append(.restored(due)) }
+            queue.news.append(.told(.apps(apps)))
+            if !due.isEmpty { queue.news.append(.told(.restored(due))) }
             if !tasks.isEmpty || !terminated.isEmpty {
-                queue.news.append(.restoredTasks(tasks, terminated: terminated))
+                queue.news.append(.told(.restoredTasks(tasks, terminated: terminated)))
             }
         }
         self.notify()
@@ -258,7 +258,7 @@ final class StoreWriter {
             try self.state?.change(self.due)
             let kept = self.due.events.values.compactMap { $0 }
             self.due = DueChanges()
-            if !kept.isEmpty { self.news.append(.persisted(kept)) }
+            if !kept.isEmpty { self.news.append(.told(.persisted(kept))) }
         } catch {
             self.stateFailure = self.put(off: error)
             if error.code == .broken { self.state = nil }
@@ -275,7 +275,7 @@ final class StoreWriter {
         do throws(StoreError) {
             if self.state == nil { try self.openState() }
             try self.state?.change(self.tasks)
-            self.news.append(.tasksKept(upTo: self.tasks.last))
+            self.news.append(.told(.tasksKept(upTo: self.tasks.last)))
             self.tasks = TaskChanges()
         } catch {
             self.stateFailure = self.put(off: error)
@@ -292,14 +292,14 @@ final class StoreWriter {
             do throws(StoreError) {
                 if self.state == nil { try self.openState() }
                 try self.state?.change(self.durable)
-                self.news.append(.committed(self.durable.last))
+                self.news.append(.told(.committed(self.durable.last)))
                 self.durable = DurableChanges()
             } catch {
                 self.stateFailure = self.put(off: error)
                 if error.code == .broken { self.state = nil }
             }
         }
-        if let failure = self.stateFailure { self.news.append(.uncommitted(failure.description)) }
+        if let failure = self.stateFailure { self.news.append(.told(.uncommitted(failure.description))) }
     }
 
     // MARK: The journal
@@ -353,7 +353,8 @@ final class StoreWriter {
         guard error.code == .broken else { return false }
         self.journal = nil
         do throws(StoreError) {
-            try self.news.append(.setAside(StoreFile.setAside("\(self.directory)/journal.db", error)))
+            try self.news.append(
+                .told(.setAside(StoreFile.setAside("\(self.directory)/journal.db", error))))
             return true
         } catch {
             self.journalFailure = error
@@ -382,7 +383,7 @@ final class StoreWriter {
         try self.makeDirectory()
         var setAside: String?
         let file = try StoreFile.open("\(self.directory)/\(name)", kind, setAside: &setAside)
-        if let setAside { self.news.append(.setAside(setAside)) }
+        if let setAside { self.news.append(.told(.setAside(setAside))) }
         return file
     }
 
