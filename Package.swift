@@ -95,7 +95,7 @@ let package = Package(
         shell("DBus", ["CDBus", "EventLoop"]),
         shell("Protocol", ["Motion", "DBus"]),
         shell("DaemonSupport", ["EventLoop", "DBus", "Motion"]),
-        shell("Devices", ["DeviceCore", "Motion", "EventLoop", "CUdev", "CEvdev", "CGps"]),
+        shell("Devices", ["DeviceCore", "Motion", "EventLoop", "CLinux", "CUdev", "CEvdev", "CGps"]),
         shell("JostleClient", ["Protocol", "Motion", "DBus", "EventLoop"]),
 
         // The programs.

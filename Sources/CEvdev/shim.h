@@ -5,7 +5,8 @@
 
 static const unsigned int CEvdev_ABS_X = ABS_X;
 static const unsigned int CEvdev_ABS_RX = ABS_RX;
-static const unsigned int CEvdev_EV_ABS = EV_ABS;
+static const unsigned int CEvdev_EV_SW = EV_SW;
+static const unsigned int CEvdev_SW_FRONT_PROXIMITY = SW_FRONT_PROXIMITY;
 static const unsigned int CEvdev_INPUT_PROP_ACCELEROMETER = INPUT_PROP_ACCELEROMETER;
 
 // Takes the next event off the queue: 0, 1 when the kernel dropped some and the rest tells the difference, -EAGAIN when

@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/input.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -123,6 +125,23 @@ int CLinux_accept4(int descriptor, struct sockaddr *address, uint32_t *length, i
 
 int CLinux_memfd_create(const char *name, unsigned int flags) {
     return memfd_create(name, flags | MFD_CLOEXEC);
+}
+
+/* input devices */
+
+int CLinux_input_axis(int descriptor, unsigned int axis, struct CLinux_axis *answer) {
+    struct input_absinfo info = {0};
+    if (ioctl(descriptor, EVIOCGABS(axis), &info) < 0) return -1;
+    *answer = (struct CLinux_axis){info.value, info.minimum, info.maximum, info.resolution};
+    return 0;
+}
+
+int CLinux_input_switches(int descriptor, uint32_t *answer) {
+    /* The kernel's own words: those that we need stand in the first. */
+    unsigned long bits[SW_MAX / (8 * sizeof(long)) + 1] = {0};
+    if (ioctl(descriptor, EVIOCGSW(sizeof bits), bits) < 0) return -1;
+    *answer = (uint32_t)bits[0];
+    return 0;
 }
 
 /* processes */

@@ -62,6 +62,19 @@ package enum AttributeText {
 }
 
 extension AttributeText {
+    /// The brighter of a pair of light sensors, `(12,250)`, whose numbers end at 255, in percent of that; `nil` for anything else.
+    package static func brightness(_ bytes: Span<UInt8>) -> Double? {
+        var text = ""
+        for index in bytes.indices { text.unicodeScalars.append(Unicode.Scalar(bytes[index])) }
+        let parts = text.split(separator: ",", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[0].hasPrefix("("), let end = parts[1].lastIndex(of: ")"),
+            parts[1][parts[1].index(after: end)...].allSatisfy(\.isWhitespace),
+            let left = self.number(parts[0].dropFirst()), let right = self.number(parts[1][..<end]),
+            left >= 0, right >= 0
+        else { return nil }
+        return max(left, right) / 255 * 100
+    }
+
     /// A rate as attributes take it: at most six decimals, and never an exponent.
     package static func decimal(_ rate: Double) -> String {
         let millionths = (min(max(rate, 0), 1e9) * 1_000_000).rounded()

@@ -38,6 +38,11 @@ struct AttributeDirectory {
         return number
     }
 
+    /// Whether a channel can be read, by itself or in the buffer.
+    func hasChannel(_ name: String) -> Bool {
+        ["in_\(name)_raw", "in_\(name)_input", "scan_elements/in_\(name)_en"].contains { self.has($0) }
+    }
+
     func has(_ name: String) -> Bool {
         // SAFETY: the path is a NUL-terminated string for the time of the call.
         unsafe access(self.path(of: name), F_OK) == 0
@@ -94,7 +99,10 @@ final class AttributeFile {
     }
 
     /// Reads the number that the attribute holds now.
-    func number() throws(DeviceProblem) -> Double {
+    func number() throws(DeviceProblem) -> Double { try self.reading { AttributeText.number($0) } }
+
+    /// Reads what the attribute holds now, as `parse` makes a number of it.
+    func reading(_ parse: (Span<UInt8>) -> Double?) throws(DeviceProblem) -> Double {
         if self.isReplaced { self.descriptor = try Self.open(self.path, self.name) }
         let raw = self.descriptor.raw
         var count = 0
@@ -108,9 +116,9 @@ final class AttributeFile {
             }
         }
         if let failure { throw DeviceProblem(failure, on: self.name) }
-        guard let number = AttributeText.number(self.bytes.span.extracting(0..<count)),
-            number.magnitude <= Self.largest
-        else { throw DeviceProblem(passing: "\(self.name) holds no reading") }
+        guard let number = parse(self.bytes.span.extracting(0..<count)), number.magnitude <= Self.largest else {
+            throw DeviceProblem(passing: "\(self.name) holds no reading")
+        }
         return number
     }
 

@@ -61,7 +61,7 @@ final class BufferCapture {
         guard let node = device.notice.node else { throw DeviceProblem("the device has no node") }
         // Whoever used it before may have left it running.
         try directory.write("0", to: "buffer/enable")
-        try Self.setTrigger(of: device)
+        try Self.setTrigger(of: device, sensors)
         let rate = try device.setRate(pace.rate, for: sensors) ?? pace.rate
 
         var elements: [ScanLayout.Element] = []
@@ -79,10 +79,7 @@ final class BufferCapture {
             clockBits = stamp.format.bits
         }
         for name in directory.names(in: "scan_elements") where name.hasSuffix("_en") {
-            let want = enabled.contains(name) ? "1" : "0"
-            if try directory.text("scan_elements/\(name)") != want {
-                try directory.write(want, to: "scan_elements/\(name)")
-            }
+            try device.take(name, enabled.contains(name))
         }
         guard let layout = ScanLayout(elements) else { throw DeviceProblem("its channels share a place in the scan") }
         self.layout = layout
@@ -141,17 +138,19 @@ final class BufferCapture {
     }
 
     /// A device that fills its buffer only when a trigger fires gets its own, unless somebody chose one for it.
-    private static func setTrigger(of device: IIODevice) throws(DeviceProblem) {
+    private static func setTrigger(of device: IIODevice, _ sensors: [IIOSensor]) throws(DeviceProblem) {
         let attribute = "trigger/current_trigger"
         guard let current = try device.directory.textIfAny(attribute), current.isEmpty else { return }
         let all = "/sys/bus/iio/devices"
-        let number = device.notice.number
+        // As the kernel's drivers name it.
+        let own = ["\(device.name)-dev\(device.notice.number)", "\(device.name)-trigger"]
         for trigger in AttributeDirectory(path: all).names(in: ".") where trigger.hasPrefix("trigger") {
             let name = try? AttributeDirectory(path: "\(all)/\(trigger)").text("name")
-            guard let name, name == "\(device.name)-dev\(number)" else { continue }
+            guard let name, own.contains(name) else { continue }
             return try device.directory.write(name, to: attribute)
         }
-        throw DeviceProblem("no trigger is its own")
+        // Some fill without one. Where there is no other way to read it, the kernel shall say whether this one does.
+        if sensors.allSatisfy(\.canBePolled) { throw DeviceProblem("no trigger is its own") }
     }
 
     /// Asks for stamps of the clock that we use; returns the clock that it has, `nil` for one that we do not know.

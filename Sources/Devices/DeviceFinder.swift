@@ -13,12 +13,32 @@ struct DeviceNotice {
     enum Subsystem: String, CaseIterable {
         case iio
         case input
+        case hwmon
+        case platform
 
         /// What the names of its devices begin with that can be sensors.
         var prefix: String {
             switch self {
             case .iio: "iio"
             case .input: "event"
+            case .hwmon, .platform: ""
+            }
+        }
+
+        /// The first to come is the first to have its kind's name.
+        var rank: Int {
+            switch self {
+            case .iio: 0
+            case .input: 1
+            case .hwmon, .platform: 2
+            }
+        }
+
+        /// The attribute by which a sensor is known among many devices that are none.
+        var attribute: String? {
+            switch self {
+            case .iio, .input: nil
+            case .hwmon, .platform: LightPair.attribute
             }
         }
     }
@@ -36,6 +56,8 @@ struct DeviceNotice {
     var nearLevel: String?
     /// udev takes the input device for an accelerometer.
     var isAccelerometer: Bool
+    /// It is a part of a game pad.
+    var isInPad: Bool
 
     /// Which one of its subsystem it is: the number at the end of its name.
     var number: Int { Int(String(self.systemName.reversed().prefix { $0.isNumber }.reversed())) ?? 0 }
@@ -104,14 +126,17 @@ final class DeviceFinder {
     }
 
     /// The devices that are there now.
-    func devices() -> [DeviceNotice] {
+    func devices() -> [DeviceNotice] { DeviceNotice.Subsystem.allCases.flatMap { self.devices(in: $0) } }
+
+    private func devices(in subsystem: DeviceNotice.Subsystem) -> [DeviceNotice] {
         // SAFETY: udev lives as long as we; the object is released here.
         guard let search = unsafe udev_enumerate_new(self.udev) else { return [] }
         defer { _ = unsafe udev_enumerate_unref(search) }
-        for subsystem in DeviceNotice.Subsystem.allCases {
-            // SAFETY: the search is there; the names are copied.
-            _ = unsafe udev_enumerate_add_match_subsystem(search, subsystem.rawValue)
-            _ = unsafe udev_enumerate_add_match_sysname(search, subsystem.prefix + "*")
+        // SAFETY: the search is there; the names are copied.
+        _ = unsafe udev_enumerate_add_match_subsystem(search, subsystem.rawValue)
+        _ = unsafe udev_enumerate_add_match_sysname(search, subsystem.prefix + "*")
+        if let attribute = subsystem.attribute {
+            _ = unsafe udev_enumerate_add_match_sysattr(search, attribute, nil)
         }
         _ = unsafe udev_enumerate_scan_devices(search)
         var notices: [DeviceNotice] = []
@@ -138,11 +163,27 @@ final class DeviceFinder {
             name.hasPrefix(subsystem.prefix)
         else { return nil }
         func property(_ key: String) -> String? { unsafe self.text(udev_device_get_property_value(device, key)) }
+        let isAccelerometer = property("ID_INPUT_ACCELEROMETER") == "1"
         return unsafe DeviceNotice(
             change: change, subsystem: subsystem, systemName: name, path: path,
             node: self.text(udev_device_get_devnode(device)), mountMatrix: property("ACCEL_MOUNT_MATRIX"),
             location: property("ACCEL_LOCATION"), nearLevel: property("PROXIMITY_NEAR_LEVEL"),
-            isAccelerometer: property("ID_INPUT_ACCELEROMETER") == "1")
+            isAccelerometer: isAccelerometer, isInPad: isAccelerometer && change == .there && self.isInPad(device))
+    }
+
+    /// Whether an input device stands beside one that udev takes for a joystick: both are made of one piece of hardware.
+    private static func isInPad(_ device: OpaquePointer) -> Bool {
+        // SAFETY: parents belong to the device; udev does too, and outlives the search, which is released here.
+        guard let parent = unsafe udev_device_get_parent(device), let hardware = unsafe udev_device_get_parent(parent),
+            let search = unsafe udev_enumerate_new(udev_device_get_udev(device))
+        else { return false }
+        defer { _ = unsafe udev_enumerate_unref(search) }
+        // SAFETY: the search is there; the texts are copied.
+        _ = unsafe udev_enumerate_add_match_parent(search, hardware)
+        _ = unsafe udev_enumerate_add_match_subsystem(search, DeviceNotice.Subsystem.input.rawValue)
+        _ = unsafe udev_enumerate_add_match_property(search, "ID_INPUT_JOYSTICK", "1")
+        _ = unsafe udev_enumerate_scan_devices(search)
+        return unsafe udev_enumerate_get_list_entry(search) != nil
     }
 
     private static func text(_ pointer: UnsafePointer<CChar>?) -> String? {

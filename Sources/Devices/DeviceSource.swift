@@ -2,6 +2,18 @@ package import DeviceCore
 import EventLoop
 package import Motion
 
+/// What there is to say of the device behind a sensor.
+struct Hardware {
+    /// The name of its driver or model.
+    var driver: String
+    /// Where it sits; empty when unknown.
+    var placement: String
+    /// What it is to `--source`.
+    var source: String
+    /// What it measures in, if not in the unit of its kind.
+    var unit: String?
+}
+
 /// A sensor that is measured: its device comes and goes, and the claims on it stay.
 package final class DeviceSource: SampleSource {
     package private(set) var sensor: SensorDescription
@@ -55,13 +67,14 @@ package final class DeviceSource: SampleSource {
     // MARK: The device
 
     /// The device is there, for the first time or again.
-    func attach(_ reader: any SensorReader, driver: String, placement: String, source: String) {
+    func attach(_ reader: any SensorReader, _ hardware: Hardware) {
         if self.reader != nil { self.detach() }
         self.reader = reader
         reader.sink = self
-        self.driver = driver
-        self.sensor.placement = placement
-        self.sensor.source = source
+        self.driver = hardware.driver
+        self.sensor.placement = hardware.placement
+        self.sensor.source = hardware.source
+        self.sensor.unit = hardware.unit ?? self.kind.unit
         self.perform(self.life.appeared())
     }
 

@@ -19,6 +19,7 @@ package final class DeviceSources {
     private let loop: EventLoop
     private let selections: Set<DeviceSelection>
     private let remark: (String) -> Void
+    private let detail: (String) -> Void
     private let finder: DeviceFinder
     private var roster = SensorRoster()
     /// In the order in which they came; none is ever taken away.
@@ -40,13 +41,15 @@ package final class DeviceSources {
     /// - Parameters:
     ///   - taken: names that are no longer free.
     ///   - remark: what a person should be told.
+    ///   - detail: what helps a person who looks for a fault.
     package init(
         _ selections: Set<DeviceSelection>, taken: [String], on loop: EventLoop,
-        remark: @escaping (_ message: String) -> Void
+        remark: @escaping (_ message: String) -> Void, detail: @escaping (_ message: String) -> Void
     ) throws(Problem) {
         self.loop = loop
         self.selections = selections
         self.remark = remark
+        self.detail = detail
         do throws(DeviceProblem) {
             self.finder = try DeviceFinder(on: loop)
         } catch {
@@ -66,7 +69,7 @@ package final class DeviceSources {
     /// In an order that does not depend on the bus they were found on: so names stay the same from start to start.
     private func takeAll(_ notices: [DeviceNotice]) {
         let order = notices.sorted { a, b in
-            (a.subsystem == .iio ? 0 : 1, a.number, a.path) < (b.subsystem == .iio ? 0 : 1, b.number, b.path)
+            (a.subsystem.rank, a.number, a.path) < (b.subsystem.rank, b.number, b.path)
         }
         for notice in order { self.take(notice) }
     }
@@ -96,6 +99,7 @@ package final class DeviceSources {
         switch notice.subsystem {
         case .iio: self.appeared(iio: notice)
         case .input: self.appeared(input: notice)
+        case .hwmon, .platform: self.appeared(light: notice)
         }
     }
 
@@ -107,7 +111,10 @@ package final class DeviceSources {
         var sources: [DeviceSource] = []
         for sensor in device.sensors {
             sources.append(
-                self.attach(sensor, sensor.kind, driver: driver, placement: placement, source: "iio:\(driver)"))
+                self.attach(
+                    sensor, sensor.kind, Hardware(driver: driver, placement: placement, source: "iio:\(driver)"), notice
+                )
+            )
         }
         self.present[notice.path] = sources
         self.devices[notice.path] = device
@@ -116,20 +123,35 @@ package final class DeviceSources {
     private func appeared(input notice: DeviceNotice) {
         guard let node = notice.node else { return }
         let isNamed = self.selections.contains(.evdev(node))
-        guard isNamed || (notice.isAccelerometer && self.selections.contains(.all)) else { return }
-        // One that may not be opened is an accelerometer that says so.
-        let device = try? EvdevDevice(node)
-        let name = device?.name ?? notice.systemName
-        let placement = Placement.word(label: nil, location: notice.location)
+        guard isNamed || self.selections.contains(.all) else { return }
+        let facts = InputFacts(of: notice.path)
+        let location = notice.location ?? (notice.isInPad ? "pad" : nil)
+        let hardware = Hardware(
+            driver: facts.name.isEmpty ? notice.systemName : facts.name,
+            placement: Placement.word(label: nil, location: location), source: "evdev:\(node)")
         var sources: [DeviceSource] = []
-        for (kind, axis) in EvdevSensor.kinds
-        where device.map({ $0.reach(of: axis) != nil }) ?? (kind == .accelerometer) {
-            sources.append(
-                self.attach(
-                    EvdevSensor(kind, node, on: self.loop), kind, driver: name, placement: placement,
-                    source: "evdev:\(node)"))
+        let isMeant = notice.isAccelerometer || facts.isAccelerometer
+        // One that is named and is nothing of ours is an accelerometer that says so.
+        if isMeant || (isNamed && !facts.tellsProximity) {
+            for (kind, axis) in InputSensor.kinds where facts.hasAxes(from: axis) {
+                let sensor = InputSensor(kind, node, isMeant: isMeant, on: self.loop)
+                sources.append(self.attach(sensor, kind, hardware, notice))
+            }
+        }
+        if facts.tellsProximity {
+            sources.append(self.attach(SwitchSensor(node, on: self.loop), .proximity, hardware, notice))
         }
         self.present[notice.path] = sources
+    }
+
+    private func appeared(light notice: DeviceNotice) {
+        let directory = AttributeDirectory(path: notice.path)
+        guard self.selections.contains(.all), directory.has(LightPair.attribute) else { return }
+        let driver = (try? directory.textIfAny("name")) ?? notice.systemName
+        let hardware = Hardware(driver: driver, placement: "", source: "hwmon:\(driver)", unit: LightPair.unit)
+        self.present[notice.path] = [
+            self.attach(LightPair(in: directory, on: self.loop), .light, hardware, notice)
+        ]
     }
 
     private func selects(_ selection: DeviceSelection) -> Bool {
@@ -137,13 +159,14 @@ package final class DeviceSources {
     }
 
     private func attach(
-        _ reader: any SensorReader, _ kind: SensorKind, driver: String, placement: String, source: String
+        _ reader: any SensorReader, _ kind: SensorKind, _ hardware: Hardware, _ notice: DeviceNotice
     ) -> DeviceSource {
         let (name, isNew) = self.roster.appeared(
-            SensorRoster.Candidate(kind: kind, driver: driver, placement: placement))
+            SensorRoster.Candidate(kind: kind, driver: hardware.driver, placement: hardware.placement))
+        self.detail("\(name): found \(hardware.driver) at \(notice.path)")
         let known = isNew ? nil : self.sources.first { $0.sensor.name == name }
         let result = known ?? DeviceSource(name, kind, on: self.loop, remark: self.remark)
-        result.attach(reader, driver: driver, placement: placement, source: source)
+        result.attach(reader, hardware)
         if known == nil {
             self.sources.append(result)
             self.onSource(result)

@@ -183,7 +183,8 @@ extension DeviceSource {
         at address: GpsdAddress, on loop: EventLoop, remark: @escaping (_ message: String) -> Void
     ) -> DeviceSource {
         let source = DeviceSource(SensorDescription.location, .location, on: loop, remark: remark)
-        source.attach(GpsdSensor(address, on: loop), driver: "gpsd", placement: "", source: "gpsd:\(address)")
+        source.attach(
+            GpsdSensor(address, on: loop), Hardware(driver: "gpsd", placement: "", source: "gpsd:\(address)"))
         return source
     }
 }

@@ -82,6 +82,29 @@ final class IIODevice {
         }
     }
 
+    /// Takes a sensor's channels into the scan, as far as that goes without letting the buffer run: so it is known before
+    /// anybody claims the sensor whether we may. Returns what stands in the way.
+    func prepare(_ sensor: IIOSensor) -> DeviceProblem? {
+        // A buffer that runs is ours, or somebody's who must not be disturbed.
+        guard self.isBuffered, self.capture == nil, (try? self.directory.number("buffer/enable")) == 0 else {
+            return nil
+        }
+        do throws(DeviceProblem) {
+            for channel in sensor.channels { try self.take("in_\(channel.name)_en", true) }
+            return nil
+        } catch {
+            self.bufferProblem = error.message
+            return error
+        }
+    }
+
+    /// Takes an element into the scan, or out of it.
+    func take(_ element: String, _ isWanted: Bool) throws(DeviceProblem) {
+        let name = "scan_elements/\(element)"
+        let text = isWanted ? "1" : "0"
+        if try self.directory.text(name) != text { try self.directory.write(text, to: name) }
+    }
+
     /// Gives the buffer another chance: whoever held it may be gone.
     func reconsider() {
         if self.wants.isEmpty { self.bufferProblem = nil }

@@ -20,6 +20,8 @@ final class IIOSensor: SensorReader {
     /// `nil` when its axes are the device's.
     private var matrix: MountMatrix?
     private var gate = ProximityGate(level: 0)
+    /// For an accelerometer that does not say what it counts.
+    private var gravity: GravityScale?
     private var row: [Double]
 
     private var files: [AttributeFile] = []
@@ -39,11 +41,12 @@ final class IIOSensor: SensorReader {
     /// The kinds of sensor that a device is, by the attributes it has. Whether they are complete is seen later.
     static func kinds(in directory: AttributeDirectory) -> [SensorKind] {
         SensorKind.allCases.filter { kind in
-            kind.attributeNames.joined().contains { name in
-                directory.has("in_\(name)_raw") || directory.has("in_\(name)_input")
-            }
+            kind.attributeNames.joined().contains { directory.hasChannel($0) }
         }
     }
+
+    /// Whether its channels can be read one by one, without a buffer.
+    var canBePolled: Bool { self.channels.allSatisfy { self.device.directory.has($0.attribute) } }
 
     // MARK: Probing
 
@@ -51,19 +54,32 @@ final class IIOSensor: SensorReader {
         let directory = self.device.directory
         self.device.reconsider()
         let names =
-            self.kind.attributeNames.first { names in
-                names.contains { directory.has("in_\($0)_raw") || directory.has("in_\($0)_input") }
-            } ?? self.kind.attributeNames[0]
+            self.kind.attributeNames.first { names in names.contains { directory.hasChannel($0) } }
+            ?? self.kind.attributeNames[0]
+        var facts = SensorFacts()
+        self.gravity = self.tellsScale(names) ? nil : GravityScale()
+        if self.gravity != nil {
+            facts.remarks.append("in_accel_scale is missing; what it shows on average is taken for 1 g")
+        }
         var channels: [Channel] = []
         for name in names { channels.append(try self.channel(name)) }
         self.channels = channels
-        var facts = SensorFacts()
+        if let problem = self.device.prepare(self) {
+            facts.remarks.append("read without its buffer: \(problem.message)")
+        }
         if self.kind.hasDirection { self.matrix = try self.mountMatrix(&facts) }
         if self.kind == .proximity { self.gate = ProximityGate(level: try self.nearLevel()) }
         facts.rates = try self.device.rates(of: self)
         self.device.raiseRate(of: self)
-        if self.matrix?.keepsAxes ?? true { facts.range = self.range() }
+        if self.matrix?.keepsAxes ?? true, self.gravity == nil { facts.range = self.range() }
         return facts
+    }
+
+    /// False for an accelerometer of which neither a channel nor the device has a scale.
+    private func tellsScale(_ names: [String]) -> Bool {
+        let directory = self.device.directory
+        return self.kind != .accelerometer || directory.has("in_\(self.kind.attributeType)_scale")
+            || names.contains { directory.has("in_\($0)_scale") || directory.has("in_\($0)_input") }
     }
 
     private func channel(_ name: String) throws(DeviceProblem) -> Channel {
@@ -73,10 +89,13 @@ final class IIOSensor: SensorReader {
             return Channel(
                 name: name, attribute: "in_\(name)_input", scale: try self.scale("in_\(name)_input", 1, offset: 0))
         }
-        guard directory.has("in_\(name)_raw") else { throw DeviceProblem("in_\(name)_raw is missing") }
+        // Some devices have their channels in the buffer and nowhere else.
+        guard directory.has("in_\(name)_raw") || (self.device.isBuffered && directory.hasChannel(name)) else {
+            throw DeviceProblem("in_\(name)_raw is missing")
+        }
         let scale = try self.attribute("scale", of: name)
         let offset = try self.attribute("offset", of: name)
-        if scale == nil, self.kind.needsScale {
+        if scale == nil, self.kind.needsScale, self.gravity == nil {
             throw DeviceProblem("in_\(self.kind.attributeType)_scale is missing: nobody knows what a reading means")
         }
         return Channel(
@@ -188,6 +207,7 @@ final class IIOSensor: SensorReader {
     func tell(at time: Timestamp) {
         self.matrix?.turn(&self.row)
         if self.kind == .proximity { self.row[0] = self.gate.value(self.row[0]) }
+        if self.gravity?.turn(&self.row, at: time) == false { return }
         let row = self.row
         self.sink?.reading(at: time, row.span)
     }

@@ -116,7 +116,8 @@ struct Main {
     ) -> DeviceSources? {
         guard !selections.isEmpty else { return nil }
         do throws(DeviceSources.Problem) {
-            return try DeviceSources(selections, taken: taken, on: loop) { log.warning("\($0)") }
+            return try DeviceSources(
+                selections, taken: taken, on: loop, remark: { log.warning("\($0)") }, detail: { log.debug("\($0)") })
         } catch {
             log.error("no devices can be read: \(error.message)")
             return nil

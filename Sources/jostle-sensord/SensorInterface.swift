@@ -35,7 +35,7 @@ enum SensorInterface {
         properties: [
             Property("Name", .constant) { (service: SensorService) in service.description.name },
             Property("Channels", .constant) { (service: SensorService) in service.description.channels },
-            Property("Unit", .constant) { (service: SensorService) in service.description.unit },
+            Property("Unit", .always) { (service: SensorService) in service.description.unit },
             Property("Range", .always) { (service: SensorService) in service.description.range ?? 0 },
             Property("Rates", .always) { (service: SensorService) in service.description.rates },
             Property("Placement", .always) { (service: SensorService) in service.description.placement },

@@ -368,7 +368,7 @@ final class SensorService: SampleSink {
             self.told.description = description
             self.hub.describe(description, into: &self.actions)
             self.perform()
-            for property: StaticString in ["Range", "Rates", "Placement", "Source"] {
+            for property: StaticString in ["Unit", "Range", "Rates", "Placement", "Source"] {
                 self.object?.changed(property, of: SensorInterface.table)
             }
         }

@@ -36,6 +36,24 @@ import Testing
     ])
     func decimals(rate: Double, expected: String) { #expect(AttributeText.decimal(rate) == expected) }
 
+    @Test(arguments: [("(0,0)\n", 0), ("(255,12)", 100), ("(51, 102)", 40)])
+    func brightness(text: String, expected: Double) {
+        #expect(AttributeText.brightness(Array(text.utf8).span) == expected)
+    }
+
+    @Test(arguments: ["", "12", "(12)", "(1,2,3)", "1,2", "(1,2", "(-1,2)", "(a,b)", "(1,2)x", "(,)"])
+    func noBrightness(text: String) { #expect(AttributeText.brightness(Array(text.utf8).span) == nil) }
+
+    @Test func inputBits() {
+        let switches = InputBits("10e00\n")
+        #expect([9, 10, 11, 16].allSatisfy { switches?.has($0) == true })
+        #expect([0, 8, 12, 31, 32, 43, 63, 64, .max].allSatisfy { switches?.has($0) == false })
+        // The lowest word comes last; what stands above its first half is not looked at.
+        #expect(InputBits("ffffffff 0 800000003f")?.has(5) == true)
+        #expect(InputBits("ffffffff 0 800000003f")?.has(6) == false)
+        for text in ["", " \n", "x", "0x10", "1 -2", "11111111111111111"] { #expect(InputBits(text) == nil, "\(text)") }
+    }
+
     @Test func mountMatrices() {
         #expect(MountMatrix("1,0,0;0,1,0;0,0,1") == .identity)
         #expect(MountMatrix("1, 0, 0; 0, 1, 0; 0, 0, 1\n") == .identity)

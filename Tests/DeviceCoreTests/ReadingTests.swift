@@ -140,3 +140,41 @@ import Testing
         #expect(!isNews)
     }
 }
+
+/// An accelerometer that does not say what it counts.
+@Suite struct GravityScaleTests {
+    private func time(_ seconds: Double) -> Timestamp { Timestamp(microseconds: Int64(seconds * 1_000_000)) }
+
+    @Test func whatItShowsFirstIsGravity() {
+        var scale = GravityScale()
+        var row = [0.0, 0, 0]
+        // Opened just now, and nothing measured yet.
+        #expect(!scale.turn(&row, at: self.time(0)))
+        row = [0, -256, 0]
+        #expect(scale.turn(&row, at: self.time(0.1)))
+        #expect(row == [0, -1, 0])
+        row = [512, 0, 0]
+        #expect(scale.turn(&row, at: self.time(0.1)))
+        #expect(row == [2, 0, 0])
+    }
+
+    /// Picked up while it was shaken, it is right again before long; and in free fall it shows nothing, as it should.
+    @Test func theAverageIsGravity() {
+        var scale = GravityScale()
+        var row = [0.0, 4_000, 0]
+        #expect(scale.turn(&row, at: self.time(0)))
+        #expect(row == [0, 1, 0])
+        for step in 1...600 {
+            row = [0, 0, 1_000]
+            #expect(scale.turn(&row, at: self.time(Double(step) / 10)))
+        }
+        #expect((0.98...1).contains(row[2]), "\(row)")
+        row = [0, 0, 0]
+        #expect(scale.turn(&row, at: self.time(60.1)))
+        #expect(row == [0, 0, 0])
+        // A long silence leaves nothing of what was.
+        row = [0, 500, 0]
+        #expect(scale.turn(&row, at: self.time(100)))
+        #expect(row == [0, 1, 0])
+    }
+}

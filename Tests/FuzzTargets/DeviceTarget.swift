@@ -33,6 +33,9 @@ enum DeviceTarget {
             matrix.turn(&values)
             guard values.allSatisfy(\.isFinite) else { return "a matrix that turns into nothing" }
         }
+        let bytes = Array(line.utf8)
+        if let brightness = AttributeText.brightness(bytes.span), !(brightness >= 0) { return "less than dark" }
+        if let bits = InputBits(line), bits.has(32) { return "more bits than are told" }
         _ = Placement.word(label: line, location: nil)
         return nil
     }

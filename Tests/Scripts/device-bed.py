@@ -15,6 +15,10 @@ COMMANDS is a fifo; each line is a command, and "done" or "failed: …" answers 
     event DEVICE ACTION           tells udev's listeners of something
     pipe NODE                     turns a node into a pipe, which "write NODE HEX" fills and "close NODE" ends
     ioctl FILE                    answers ioctls as a record says
+    input NODE HOW [AXIS=LEAST,MOST,RESOLUTION …]   answers what an input device is asked: its axes at 0, its switches open. HOW
+                                  is "asked" for one that tells its state and nothing else of itself, or "followed"
+    axis NODE AXIS VALUE          moves an axis, of which the device says nothing: it is asked
+    switch NODE BITS              sets all switches, given in hexadecimal, and tells readers of the node that something happened
     move DEVICE PEAK SECONDS      lies flat for so long, with a shake of 1.2 s along x first when PEAK (in mg) is not 0; through the
                                   attributes, or as scans of a buffer where "move" is given NODE for DEVICE
     turn NODE REST SECONDS PEAK   lies flat for REST, turns a quarter about x in SECONDS and is shaken for 1.2 s along x, as scans of a
@@ -23,6 +27,7 @@ COMMANDS is a fifo; each line is a command, and "done" or "failed: …" answers 
 DEVICE is a path as descriptions have it: /devices/platform/accel/iio:device0.
 """
 
+import errno
 import math
 import os
 import shlex
@@ -36,11 +41,40 @@ gi.require_version("UMockdev", "1.0")
 from gi.repository import UMockdev  # noqa: E402
 
 
+class Input(UMockdev.IoctlBase):
+    """An input device as the kernel answers for it."""
+
+    def __init__(self, is_followed, axes):
+        super().__init__()
+        self.is_followed = is_followed
+        self.axes = {axis: [0, least, most, 0, 0, resolution] for axis, (least, most, resolution) in axes.items()}
+        self.switches = 0
+
+    def do_handle_ioctl(self, client):
+        request = client.get_request()
+        size, kind, number = request >> 16 & 0x3FFF, request >> 8 & 0xFF, request & 0xFF
+        data = None
+        if kind == ord("E") and 0x40 <= number < 0x80:
+            data = struct.pack("6i", *self.axes.get(number - 0x40, [0] * 6))
+        elif kind == ord("E") and number == 0x1B:
+            data = struct.pack("Q", self.switches)[:size]
+        elif kind == ord("E") and self.is_followed and request >> 30 == 2:
+            # Events of switches, and all switches there are; nothing of anything else.
+            data = struct.pack("Q", {0x20: 1 << 5, 0x25: 0x1FFFF}.get(number, 0))[:size].ljust(size, b"\0")
+        if data is None:
+            client.complete(-1, errno.EINVAL)
+        else:
+            client.get_arg().resolve(0, size).update(0, data)
+            client.complete(len(data), 0)
+        return True
+
+
 class Bed:
     def __init__(self):
         self.testbed = UMockdev.Testbed.new()
         self.root = self.testbed.get_root_dir()
         self.pipes = {}
+        self.inputs = {}
 
     def attribute(self, device, name):
         return f"{self.root}/sys{device}/{name}"
@@ -126,6 +160,23 @@ class Bed:
 
     def ioctl(self, file):
         self.testbed.load_ioctl(None, file)
+
+    def input(self, node, how, *axes):
+        values = (axis.split("=") for axis in axes)
+        reaches = {int(axis): [int(number) for number in reach.split(",")] for axis, reach in values}
+        self.inputs[node] = Input(how == "followed", reaches)
+        self.testbed.attach_ioctl(node, self.inputs[node])
+
+    def axis(self, node, axis, value):
+        self.inputs[node].axes[int(axis)][0] = int(value)
+
+    def switch(self, node, bits):
+        before, self.inputs[node].switches = self.inputs[node].switches, int(bits, 16)
+        if node in self.pipes:
+            for number in range(32):
+                if (before ^ self.inputs[node].switches) >> number & 1:
+                    event = struct.pack("qqHHi", 0, 0, 5, number, self.inputs[node].switches >> number & 1)
+                    self.write(node, (event + struct.pack("qqHHi", 0, 0, 0, 0, 0)).hex())
 
 
 def main():

@@ -373,52 +373,35 @@ extension EndToEnd {
             #expect(try reader.terminate() == .exited(0))
         }
 
-        // MARK: Input devices
-
-        @Test func aGamePadIsAnAccelerometerAndAGyroscope() throws {
-            func event(_ type: UInt16, _ code: UInt16, _ value: Int32) -> String {
-                hex(UInt64(0), 0) + hex(type, code) + hex(value)
-            }
-            let report = event(0, 0, 0)
-            let stage = try Stage(source: nil)
-            let bed = try DeviceBed(stage)
-            try bed.perform(
-                DeviceBed.add("pad"), "ioctl \(Programs.source("Tests/Devices/pad.ioctl"))", "pipe /dev/input/event5")
-            let reader = try self.start(stage, bed)
-            let line = try self.sensor("gyroscope", on: stage)
-            #expect(field("driver", of: line) == "\"Mock Pad Motion Sensors\"", "\(line)")
-            #expect(try stage.property("Range", at: Stage.Object.accelerometer).hasPrefix("d 3.99"))
-            let flat = try stage.watch("--when", "z > 0.9g and norm(x, y, z) < 1.1g", "--every", "50ms")
-            let shaken = try stage.watch("shake.planar,threshold=2.3g")
-            // It lies still and so tells nothing; a sample it is all the same.
-            _ = try flat.nextEvent()
-            try bed.perform("write /dev/input/event5 " + event(3, 0, 24_576) + report)
-            #expect(abs(try #require(number("peak", of: try shaken.nextEvent())) - 3) < 0.01)
-            // The kernel dropped something: the state is asked for anew.
-            let before = Self.boottime()
-            try bed.perform("write /dev/input/event5 " + event(0, 3, 0) + report)
-            _ = try flat.waitForLine { (number("t_us", of: $0) ?? 0) > Double(before) }
-            // One after the other: a pipe gives each event to one reader only, unlike the kernel.
-            for app in [flat, shaken] { _ = try app.terminate() }
-            try self.until("accelerometer", is: "idle", on: stage)
-            let spun = try stage.watch("--when", "x > 3rad/s", "--sensor", "gyroscope", "--every", "50ms")
-            try self.until("gyroscope", is: "running", on: stage)
-            // 180 degrees a second.
-            try bed.perform("write /dev/input/event5 " + event(3, 3, 184_320) + report)
-            #expect(abs(try #require(number("peak", of: try spun.nextEvent())) - .pi) < 0.01)
-            #expect(try reader.terminate() == .exited(0))
-        }
-
-        @Test func anInputDeviceThatIsNamedMustBeOne() throws {
+        /// Some devices have their channels in the buffer and nowhere else, no trigger, and say nothing of their scale.
+        @Test func aDeviceThatHasNothingButABufferIsRead() throws {
+            let hub = "/devices/platform/hub/iio:device4"
             let stage = try Stage(source: nil, broker: false)
             let bed = try DeviceBed(stage)
-            try bed.perform(
-                DeviceBed.add("pad"), "ioctl \(Programs.source("Tests/Devices/pad.ioctl"))", "pipe /dev/input/event5")
-            let reader = try self.start(stage, bed, "evdev:/dev/input/event5")
-            #expect(field("source", of: try self.sensor("accelerometer", on: stage)) == "\"evdev:/dev/input/event5\"")
+            try bed.perform(DeviceBed.add("hub"), "pipe /dev/iio:device4")
+            let reader = try self.start(stage, bed)
+            #expect(reader.errors.contains("in_accel_scale is missing; what it shows on average is taken for 1 g"))
+            #expect(field("method", of: try self.sensor("accelerometer", on: stage)) == "\"buffered\"")
+            // Prepared, and standing still.
+            for axis in ["x", "y", "z"] {
+                #expect(try bed.attribute("scan_elements/in_accel_\(axis)_en", of: hub) == "1")
+            }
+            #expect(try bed.attribute("buffer/enable", of: hub) == "0")
+            let script = try stage.startScript("s hear", "s \(Self.claim("accelerometer", 10))", "say claimed")
+            _ = try script.waitForLine { $0 == "claimed" }
+            #expect(try bed.attribute("buffer/enable", of: hub) == "1")
+            // 16 bits of 32 count; what stands above them is anything.
+            let rest = UInt32(0x7ABC_0000)
+            let scan = hex(rest, rest | UInt32(UInt16(bitPattern: -8_192)), rest)
+            try bed.perform("write /dev/iio:device4 \(scan)")
+            #expect(try self.samples(script, 1).values.map { $0 + 0 } == [0, -1, 0])
+            // Nobody is disturbed who has the device's buffer already.
             #expect(try reader.terminate() == .exited(0))
-            let other = try self.start(stage, bed, "evdev:/dev/input/event6")
-            #expect(try stage.jostle("sensors").stdout == "no sensor is there\n")
+            try bed.perform("set \(hub) buffer/enable 1", "set \(hub) scan_elements/in_accel_z_en 0")
+            let other = try self.start(stage, bed)
+            _ = try self.sensor("accelerometer", on: stage)
+            #expect(try bed.attribute("scan_elements/in_accel_z_en", of: hub) == "0")
+            #expect(try bed.attribute("buffer/enable", of: hub) == "1")
             #expect(try other.terminate() == .exited(0))
         }
     }

@@ -64,6 +64,20 @@ int CLinux_memfd_create(const char *name, unsigned int flags);
 static const unsigned int CLinux_MFD_CLOEXEC = 0x0001U;
 static const unsigned int CLinux_MFD_ALLOW_SEALING = 0x0002U;
 
+/* input devices */
+
+struct CLinux_axis {
+    int32_t value;
+    int32_t least;
+    int32_t most;
+    int32_t resolution;
+};
+
+/* Where an axis (ABS_X and its like) is, and how far it reaches. */
+int CLinux_input_axis(int descriptor, unsigned int axis, struct CLinux_axis *answer);
+/* The states of the first 32 switches: bit n for switch n. */
+int CLinux_input_switches(int descriptor, uint32_t *answer);
+
 /* processes */
 
 int CLinux_pidfd_open(pid_t process);
