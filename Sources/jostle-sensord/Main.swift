@@ -20,10 +20,13 @@ struct Main {
         repeats: true)
     private static let syntax = CommandSyntax(
         "jostle-sensord", "Reads sensors and publishes their samples on D-Bus, to those who claim them.",
-        options: [sourceOption, policyOption, proxyOption] + Daemon.options)
+        options: [sourceOption, policyOption, proxyOption, proxyRateOption] + Daemon.options)
 
     private static let proxyOption = CommandOption.flag(
         "sensor-proxy", "also serve \(SensorProxy.busName), in the place of iio-sensor-proxy")
+    private static let proxyRateOption = CommandOption.value(
+        "sensor-proxy-rate", "RATE",
+        "how often its sensors are read, such as 5Hz (default: every 0.7 s, as iio-sensor-proxy does)")
 
     static func main() {
         do {
@@ -39,7 +42,8 @@ struct Main {
             var proxy: SensorProxy?
             if arguments.has(self.proxyOption) {
                 daemon.bus.own(SensorProxy.busName)
-                proxy = SensorProxy(on: daemon.bus, names, sender, log: daemon.log)
+                proxy = SensorProxy(
+                    on: daemon.bus, names, sender, rate: try self.proxyRate(arguments), log: daemon.log)
             }
             reader.onSensor = { proxy?.see($0) }
             var motion: MotionSource?
@@ -78,6 +82,18 @@ struct Main {
             Log(program: self.syntax.name).error("\(error)")
             ExitCode.no.exit()
         }
+    }
+
+    private static func proxyRate(_ arguments: Arguments) throws(UsageProblem) -> Double {
+        let range = SensorProxy.rates
+        let expected = "a rate from \(range.lowerBound)Hz to \(range.upperBound)Hz"
+        let rate = try arguments.value(of: self.proxyRateOption, expected: expected) { text -> Double? in
+            guard let quantity = try? Quantity.parse(text), [.frequency, .none].contains(quantity.dimension),
+                range.contains(quantity.value)
+            else { return nil }
+            return quantity.value
+        }
+        return rate ?? SensorProxy.usualRate
     }
 
     /// On the system bus the bus's own policy says who may claim anything; elsewhere there is no other word but ours.

@@ -13,10 +13,11 @@ final class SensorProxy {
     static let path = ObjectPath(literal: "/net/hadess/SensorProxy")
     static let compassPath = ObjectPath(literal: "/net/hadess/SensorProxy/Compass")
 
-    /// As often as the original looks; a device that gathers samples itself may do so a little longer than a period, so that
-    /// it never wakes us more often than that.
-    private static let pace = SensorPace(rate: 1 / 0.7, batchLatency: .milliseconds(800))
+    /// As often as the original looks.
+    static let usualRate = 1 / 0.7
+    static let rates = 0.1...50.0
 
+    private let pace: SensorPace
     private(set) var state = ProxyState()
     private let bus: Connection
     private let names: NameWatch
@@ -41,7 +42,11 @@ final class SensorProxy {
         init(_ peer: PacedSender.Peer) { self.peer = peer }
     }
 
-    init(on bus: Connection, _ names: NameWatch, _ sender: PacedSender, log: Log) {
+    /// - Parameter rate: how often sensors are read, in Hz.
+    init(on bus: Connection, _ names: NameWatch, _ sender: PacedSender, rate: Double, log: Log) {
+        // A device that gathers samples itself may do so a little longer than a period, so that it never wakes us more
+        // often than that.
+        self.pace = SensorPace(rate: rate, batchLatency: TimeSpan(seconds: 8 / (7 * rate)) ?? .zero)
         self.bus = bus
         self.names = names
         self.sender = sender
@@ -98,7 +103,7 @@ final class SensorProxy {
 
     private func claim(_ sensor: ProxySensor, for tap: Tap) {
         do throws(ClaimProblem) {
-            _ = try self.sensors[sensor]?.claim(Self.pace, for: tap)
+            _ = try self.sensors[sensor]?.claim(self.pace, for: tap)
         } catch {
             self.log.warning("\(Self.busName): \(error)")
         }
@@ -233,7 +238,7 @@ final class SensorProxy {
             guard let proxy, times.count > 0, values.count >= channels else { return }
             let last = values.extracting(values.count - channels..<values.count)
             let isUp = service === proxy.sensors[.accelerometer] && self.sensor == .compass
-            isUp ? proxy.lookUp(last) : proxy.read(self.sensor, last)
+            isUp ? proxy.lookUp(last) : proxy.read(self.sensor, last, from: service)
         }
 
         func gap(in sensor: SensorService) {}
@@ -246,13 +251,25 @@ final class SensorProxy {
         self.up = SIMD3(row[0], row[1], row[2])
     }
 
-    private func read(_ sensor: ProxySensor, _ row: Span<Double>) {
+    private func read(_ sensor: ProxySensor, _ row: Span<Double>, from service: SensorService) {
         let first = row[0]
+        let isLux = service.description.unit == "lx"
         let vector = row.count == 3 ? SIMD3(row[0], row[1], row[2]) : .zero
+        if sensor == .accelerometer {
+            let bus = service.description.source.hasPrefix("evdev:") ? "input" : "IIO"
+            // In the original's words, which those who look for a fault know.
+            self.log.debug(
+                "Accel read from \(bus) on '\(service.driver)': \(vector.x), \(vector.y), \(vector.z) (in g)")
+        }
         self.change { state, actions in
             switch sensor {
-            case .accelerometer: state.accelerated(vector, &actions)
-            case .light: state.lit(first, &actions)
+            case .accelerometer:
+                let before = (state.orientation, state.tilt)
+                state.accelerated(vector, &actions)
+                guard (state.orientation, state.tilt) != before else { return }
+                let now = "orientation \(state.orientation.rawValue), tilt \(state.tilt.rawValue)"
+                self.log.debug("Accel sent by driver: \(now)")
+            case .light: state.lit(first, in: isLux ? .lux : .vendor, &actions)
             case .proximity: state.approached(first > 0.5, &actions)
             case .compass: state.pointed(Heading.degrees(vector, up: self.up), &actions)
             }

@@ -15,7 +15,7 @@ enum SensorProxyInterface {
             Property("AccelerometerOrientation", .always) { (proxy: SensorProxy) in proxy.state.orientation.rawValue },
             Property("AccelerometerTilt", .always) { (proxy: SensorProxy) in proxy.state.tilt.rawValue },
             Property("HasAmbientLight", .always) { (proxy: SensorProxy) in proxy.state.isThere(.light) },
-            Property("LightLevelUnit", .always) { (_: SensorProxy) in lightUnit },
+            Property("LightLevelUnit", .always) { (proxy: SensorProxy) in proxy.state.lightUnit.rawValue },
             Property("LightLevel", .always) { (proxy: SensorProxy) in proxy.state.lightLevel },
             Property("HasProximity", .always) { (proxy: SensorProxy) in proxy.state.isThere(.proximity) },
             Property("ProximityNear", .always) { (proxy: SensorProxy) in proxy.state.isNear },
@@ -28,9 +28,6 @@ enum SensorProxyInterface {
             Property("HasCompass", .always) { (proxy: SensorProxy) in proxy.state.isThere(.compass) },
             Property("CompassHeading", .always) { (proxy: SensorProxy) in proxy.state.heading },
         ])
-
-    /// What our light sensors measure.
-    private static let lightUnit = "lux"
 
     private static func claims(
         _ claim: StaticString, _ release: StaticString, _ sensor: ProxySensor
@@ -51,7 +48,7 @@ enum SensorProxyInterface {
         case .orientation: .string(state.orientation.rawValue)
         case .tilt: .string(state.tilt.rawValue)
         case .hasLight: .boolean(state.isThere(.light))
-        case .lightUnit: .string(self.lightUnit)
+        case .lightUnit: .string(state.lightUnit.rawValue)
         case .lightLevel: .double(state.lightLevel)
         case .hasProximity: .boolean(state.isThere(.proximity))
         case .isNear: .boolean(state.isNear)

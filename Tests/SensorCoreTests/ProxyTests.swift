@@ -61,8 +61,12 @@ struct ProxyTests {
             ])
         #expect(table.release(.light, ":1") == [])
         #expect(table.set(.light, true) == [.tell([":2"], [.hasLight, .lightUnit, .lightLevel])])
-        #expect(table.take { $0.lit(40, &$1) } == [.tell([":2"], [.lightLevel])])
-        #expect(table.take { $0.lit(40, &$1) } == [])
+        #expect(table.take { $0.lit(40, in: .lux, &$1) } == [.tell([":2"], [.lightLevel])])
+        #expect(table.take { $0.lit(40, in: .lux, &$1) } == [])
+        // Another device, whose numbers mean something else.
+        #expect(table.take { $0.lit(40, in: .vendor, &$1) } == [.tell([":2"], [.lightUnit])])
+        #expect(table.take { $0.lit(41, in: .lux, &$1) } == [.tell([":2"], [.lightUnit, .lightLevel])])
+        #expect(table.take { $0.lit(40, in: .lux, &$1) } == [.tell([":2"], [.lightLevel])])
         #expect(table.state.lightLevel == 40)
     }
 
@@ -79,7 +83,8 @@ struct ProxyTests {
         #expect(table.set(.light, true) == [])
         #expect(!table.state.isThere(.light))
         #expect(table.claim(.light, ":2") == [.answer(.light, [":2"])])
-        #expect(table.take { $0.lit(7, &$1) } == [.tell([":1", ":2"], all), .tell([":1", ":2"], [.lightLevel])])
+        #expect(
+            table.take { $0.lit(7, in: .lux, &$1) } == [.tell([":1", ":2"], all), .tell([":1", ":2"], [.lightLevel])])
         #expect(table.state.isThere(.light))
         // Another device in its place is believed, and so is one that nobody claims: it would never be read.
         for isReplaced in [true, false] {

@@ -11,9 +11,9 @@ extension EndToEnd {
         private static let compass = "call \(name) \(path)/Compass \(name).Compass"
         private static let flat = DeviceBed.accelerometerPath()
 
-        private func start(_ stage: Stage, _ bed: DeviceBed) throws -> BackgroundProgram {
+        private func start(_ stage: Stage, _ bed: DeviceBed, _ options: String...) throws -> BackgroundProgram {
             let program = try BackgroundProgram(
-                "jostle-sensord", ["--bus", stage.address, "--sensor-proxy"], environment: bed.environment)
+                "jostle-sensord", ["--bus", stage.address, "--sensor-proxy"] + options, environment: bed.environment)
             try Stage.waitUntilServing(program)
             return program
         }
@@ -114,6 +114,26 @@ extension EndToEnd {
             try bed.perform("set \(path) in_proximity_raw 89")
             #expect(try self.told(script, "b").contains("{\"ProximityNear\": false}"))
             #expect(try reader.terminate() == .exited(0))
+        }
+
+        /// What is no lux is told as such; and a machine whose owner wants it faster is read faster.
+        @Test func anotherUnitIsToldWithTheLight() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let bed = try DeviceBed(stage)
+            let path = "/devices/platform/applesmc.768"
+            try bed.perform(DeviceBed.add("keyboard"), "set \(path) light (0,51)")
+            let reader = try self.start(stage, bed, "--sensor-proxy-rate", "5Hz")
+            let script = try stage.startScript("a hear", "a \(Self.call) ClaimLight")
+            let first = try self.told(script, "a")
+            #expect(
+                first.contains("\"LightLevel\": 20.0") && first.contains("\"LightLevelUnit\": \"vendor\""), "\(first)")
+            #expect(try stage.property("Rate", at: "\(Stage.Object.sensors)/light") == "d 5")
+            #expect(try reader.terminate() == .exited(0))
+            for rate in ["0", "51", "fast", "5s"] {
+                let refused = try BackgroundProgram(
+                    "jostle-sensord", ["--bus", stage.address, "--sensor-proxy", "--sensor-proxy-rate", rate])
+                #expect(try refused.waitForEnd() == .exited(2), "\(rate)")
+            }
         }
 
         @Test func theCompassKnowsWhereUpIs() throws {

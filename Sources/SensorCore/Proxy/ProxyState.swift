@@ -16,6 +16,13 @@ package enum ProxyProperty: Hashable, Sendable, CaseIterable {
     case hasCompass, heading
 }
 
+/// What a light sensor counts, in the words of `net.hadess.SensorProxy`.
+package enum LightUnit: String, Hashable, Sendable {
+    case lux
+    /// Percent of the most that it can show.
+    case vendor
+}
+
 /// Who wants which sensor, and what those are told: everything that `net.hadess.SensorProxy` decides.
 ///
 /// A sensor is wanted while somebody claims it, whether it is there or not. A claim is answered when there is a reading, so that whoever asks then gets a true
@@ -56,6 +63,7 @@ package struct ProxyState: Sendable {
     package private(set) var orientation = Orientation.undefined
     package private(set) var tilt = Tilt.undefined
     package private(set) var lightLevel = 0.0
+    package private(set) var lightUnit = LightUnit.lux
     package private(set) var isNear = false
     /// Degrees, or -1 while nobody knows.
     package private(set) var heading = -1.0
@@ -163,11 +171,14 @@ package struct ProxyState: Sendable {
         self.finish(.accelerometer, changed, &actions)
     }
 
-    package mutating func lit(_ level: Double, _ actions: inout [Action]) {
+    package mutating func lit(_ level: Double, in unit: LightUnit, _ actions: inout [Action]) {
         self.begin(.light, &actions)
-        let isNews = level != self.lightLevel
+        var changed: [ProxyProperty] = []
+        if unit != self.lightUnit { changed.append(.lightUnit) }
+        self.lightUnit = unit
+        if level != self.lightLevel { changed.append(.lightLevel) }
         self.lightLevel = level
-        self.finish(.light, isNews ? [.lightLevel] : [], &actions)
+        self.finish(.light, changed, &actions)
     }
 
     package mutating func approached(_ isNear: Bool, _ actions: inout [Action]) {
