@@ -12,7 +12,7 @@ SHARE = $(PREFIX)/share
 
 DAEMONS = jostle-sensord jostle-brokerd
 # Apps that the demos start.
-EXAMPLES = example-background example-pomodoro example-refresh
+EXAMPLES = example-background example-pomodoro example-refresh example-tracker
 PROGRAMS = jostle $(DAEMONS) $(EXAMPLES)
 PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev libudev-dev libevdev-dev dbus dbus-broker systemd \
     libglib2.0-bin python3-dbus-fast libxml2-utils umockdev gir1.2-umockdev-1.0 python3-gi locales iio-sensor-proxy

@@ -130,6 +130,7 @@ let package = Package(
         .executableTarget(name: "example-background", dependencies: ["JostleClient"], swiftSettings: strict),
         .executableTarget(name: "example-pomodoro", dependencies: ["JostleClient"], swiftSettings: strict),
         .executableTarget(name: "example-refresh", dependencies: ["JostleClient"], swiftSettings: strict),
+        .executableTarget(name: "example-tracker", dependencies: ["JostleClient"], swiftSettings: strict),
 
         // How an app uses the client library; run by the tests.
         .executableTarget(

@@ -7,19 +7,24 @@ import Glibc
 final class LineReader {
     private let descriptor: OwnedDescriptor
     private let onLine: (String) -> Void
+    private let onEnd: () -> Void
     private var pending: [UInt8] = []
     private var registration: EventLoop.Registration?
 
     /// Takes over a non-blocking descriptor.
-    init(_ descriptor: consuming OwnedDescriptor, _ onLine: @escaping (String) -> Void) {
+    init(
+        _ descriptor: consuming OwnedDescriptor, onEnd: @escaping () -> Void = {}, _ onLine: @escaping (String) -> Void
+    ) {
         self.descriptor = descriptor
         self.onLine = onLine
+        self.onEnd = onEnd
     }
 
     func watch(on loop: EventLoop) throws(SystemError) {
         self.registration = try loop.watch(self.descriptor.raw, for: .read) { [unowned loop] _ in
             if self.read() { return }
             if let registration = self.registration { loop.cancel(registration) }
+            self.onEnd()
         }
     }
 

@@ -87,9 +87,10 @@ struct Main {
                 options: [Option.json, Option.workLength, Option.track],
                 arguments: [
                     CommandArgument(
-                        "background|pomodoro|refresh",
+                        "background|pomodoro|refresh|tracker",
                         "instead: who hears a shake behind another app and behind the lock; which timers outlive their time in "
-                            + "the background, in virtual time or --live; or a feed that refreshes itself there",
+                            + "the background, in virtual time or --live; a feed that refreshes itself there; or what a tracker "
+                            + "gets of a journey, and that it is started again when it was killed",
                         .optional)
                 ]),
             CommandSyntax("status", "show sensors, apps, detectors and counters", options: [Option.json]),
@@ -277,9 +278,14 @@ struct Main {
         let inspection = Inspection(
             bus: bus, sensorBus: sensorBus, isJSON: arguments.has(Option.json), terminal: terminal, loop: loop)
         switch arguments.command.first {
+        case "demo" where arguments.has(Option.track) && arguments.positionals.first != "tracker":
+            throw UsageProblem("demo: --track goes with tracker")
+        case "demo" where arguments.has(Option.workLength) && arguments.positionals.first != "pomodoro":
+            throw UsageProblem("demo: --live goes with pomodoro")
         case "demo" where arguments.positionals.first == "tracker":
             try TrackerCommand(
-                file: arguments.value(of: Option.track), isJSON: arguments.has(Option.json), terminal: terminal
+                file: arguments.value(of: Option.track), isJSON: arguments.has(Option.json), terminal: terminal,
+                loop: loop
             ).run()
         case "demo" where arguments.positionals.first == "pomodoro":
             try PomodoroCommand(
@@ -289,8 +295,6 @@ struct Main {
                     return (10...1_500).contains(seconds) ? TimeSpan(seconds: seconds) : nil
                 }
             ).run()
-        case "demo" where arguments.has(Option.workLength):
-            throw UsageProblem("demo: --live goes with pomodoro")
         case "demo" where arguments.positionals.first == "background":
             try BackgroundCommand(isJSON: arguments.has(Option.json), terminal: terminal, loop: loop).run()
         case "demo" where arguments.positionals.first == "refresh":
@@ -298,7 +302,7 @@ struct Main {
         case "demo":
             if let word = arguments.positionals.first {
                 throw UsageProblem(
-                    "demo: there is no act '\(printable(word))', there are background, pomodoro and refresh")
+                    "demo: there is no act '\(printable(word))', there are background, pomodoro, refresh and tracker")
             }
             try DemoCommand(isJSON: arguments.has(Option.json), terminal: terminal, loop: loop).run()
         case "status": try inspection.status()

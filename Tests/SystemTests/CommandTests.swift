@@ -64,7 +64,11 @@ extension EndToEnd {
             Case("apps", "--bus", "here", status: 2, "session, system or a bus address, not 'here'"),
             Case("apps", "--bus", "nonsense:", status: 2, "Unknown address type"),
             Case("watch", "--bus", "nonsense:", "shake", status: 2, "Unknown address type"),
-            Case("demo", "fast", status: 2, "there is no act 'fast'"),
+            Case(
+                "demo", "fast", status: 2, "there is no act 'fast', there are background, pomodoro, refresh and tracker"
+            ),
+            Case("demo", "refresh", "--track", "way.gpx", status: 2, "--track goes with tracker"),
+            Case("demo", "tracker", "--live", "60", status: 2, "--live goes with pomodoro"),
             Case("presets", "shak", status: 2, "there is no preset 'shak', did you mean 'shake'?"),
             Case("explain", "0", status: 2, "give an epoch or 'last', not '0'"),
             Case("explain", "lst", status: 2, "give an epoch or 'last', not 'lst'"),

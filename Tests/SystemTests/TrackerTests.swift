@@ -81,56 +81,32 @@ import Testing
         #expect(try TrackerStory(jittering).changes.count == 11)
     }
 
-    private func gpx(_ drive: SyntheticDrive) -> String {
-        let points = drive.fixes.map {
-            "<trkpt lat=\"\($0.position.latitude)\" lon=\"\($0.position.longitude)\">"
-                + "<time>\(CalendarTime.text(1_700_000_000_000_000 + $0.time))</time><speed>\($0.speed ?? 0)</speed></trkpt>"
-        }
-        return "<gpx><trk><trkseg>\n\(points.joined(separator: "\n"))\n</trkseg></trk></gpx>\n"
+    /// Whatever is missing of being started again fails the demo, and so does what the broker does not know.
+    @Test func whatIsMissingOfARelaunchIsNoticed() {
+        typealias Relaunch = TrackerStory.Relaunch
+        let good = Relaunch(reason: "location", reports: 1, recordedReason: "location", recordedResult: "done")
+        let judged = TrackerStory.judgement(of: good)
+        #expect(judged.isMet && judged.finding == "its next report started it again, launch reason 'location'")
+        for bad in [
+            Relaunch(), Relaunch(reason: "location", reports: 0, recordedReason: "location", recordedResult: "done"),
+            Relaunch(reason: "push", reports: 1, recordedReason: "push", recordedResult: "done"),
+            Relaunch(reason: "location", reports: 1, recordedReason: "", recordedResult: ""),
+            Relaunch(reason: "location", reports: 1, recordedReason: "location", recordedResult: "silent"),
+        ] { #expect(!TrackerStory.judgement(of: bad).isMet, "\(bad)") }
+        // A journey that has too little for it is not judged.
+        #expect(TrackerStory.judgement(of: nil).isMet && TrackerStory.judgement(of: nil).finding == nil)
     }
 
-    /// `jostle demo tracker`, as people read it and as machines do.
-    @Test func isShown() throws {
-        let jostle = Programs.path(of: "jostle")
-        let shown = try Tool.run([jostle, "demo", "tracker"], environment: ["NO_COLOR": "1"])
-        #expect(shown.status == 0, "\(shown)")
-        for requirement in TrackerStory.Requirement.allCases {
-            #expect(shown.stdout.contains("\nyes  \(requirement.rawValue): "))
-        }
-        #expect(shown.stdout.contains("  filter 50 m -> "))
-        #expect(shown.stdout.contains("\nSaved: against a report each second.\n"))
-        let lines = try Tool.run([jostle, "demo", "tracker", "--json"]).stdout.split(separator: "\n")
-        #expect(lines.count { $0.hasPrefix("{\"requirement\":") && $0.contains("\"met\":true") } == 4)
-        #expect(lines.count { $0.hasPrefix("{\"rule\":") } == 2)
-        #expect(try Tool.run([jostle, "demo", "tracker", "--json"]).stdout.split(separator: "\n") == lines)
-    }
-
-    @Test func takesJourneysOfOthers() throws {
-        let directory = FileManager.default.temporaryDirectory.appending(path: "tracker-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: directory) }
-        func run(_ text: String) throws -> Tool.Result {
-            let file = directory.appending(path: "way.gpx")
-            try text.write(to: file, atomically: true, encoding: .utf8)
-            return try Tool.run([Programs.path(of: "jostle"), "demo", "tracker", "--track", file.path])
-        }
-        let good = try run(self.gpx(SyntheticDrive(seed: 2)))
-        #expect(good.status == 0 && good.stdout.contains("yes  by time when moving: "), "\(good)")
-        let bad = try run("<gpx><trk>")
-        #expect(bad.status == 2 && bad.stderr.contains("way.gpx:1:11: expected '</trk>'"), "\(bad)")
-        let short = try run(
-            "<gpx><trkpt lat='1' lon='2'><time>2026-11-22T06:30:15Z</time></trkpt></gpx>")
-        #expect(short.status == 2 && short.stderr.contains("no journey"), "\(short)")
-        #expect(try Tool.run([Programs.path(of: "jostle"), "demo", "tracker", "--track", "/nowhere.gpx"]).status == 2)
-        // What fails a requirement fails the demo: a car that turns on the spot.
-        let points = (0..<600).map { second in
-            let (sine, cosine) = Mathematics.sineAndCosine(Double(second) * 0.5)
-            return "<trkpt lat='\(10 + sine * 0.0002)' lon='\(10 + cosine * 0.0002)'>"
-                + "<time>\(CalendarTime.text(Int64(second) * 1_000_000))</time></trkpt>"
-        }
-        let circles = try run("<gpx>\(points.joined())</gpx>")
-        #expect(circles.status == 1, "\(circles)")
-        #expect(circles.stderr.contains("not as it should be: by time when moving"))
+    /// What is played begins with a report that another one follows soon.
+    @Test(arguments: Array(UInt64(1)...12))
+    func theExcerptIsShort(_ seed: UInt64) throws {
+        let story = try TrackerStory(SyntheticDrive(seed: seed).block)
+        let excerpt = try #require(story.excerpt)
+        let next = try #require(story.reports.first { $0.time > excerpt.start })
+        #expect(story.reports.contains { $0.time == excerpt.start })
+        #expect((next.time - excerpt.start).seconds / excerpt.speed <= 2, "seed \(seed)")
+        let still = try TrackerStory(SyntheticDrive(legs: [Leg("rest", speed: 0, .seconds(900))]).block)
+        #expect(still.excerpt == nil)
     }
 }
 

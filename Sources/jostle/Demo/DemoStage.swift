@@ -5,14 +5,15 @@ import Glibc
 import JostleClient
 import Motion
 import Protocol
+import Traces
 
 /// A private bus with both daemons and some apps on it, for as long as the demo takes.
 ///
 /// Each child dies with us, even when we are killed, and the directory goes with `strike`.
 final class DemoStage {
     private let loop: EventLoop
-    /// The motion that the sensor shows by itself.
-    private let motion: String
+    /// Where the reader takes its samples from.
+    private var source: String
     private var directory = ""
     /// Where the broker looks for policy and app files, and the bus for programs that it may start; there are none at first,
     /// whatever the machine has.
@@ -23,12 +24,18 @@ final class DemoStage {
     private var stateDirectory: String?
     private var children: [ChildProcess] = []
     private(set) var bus: Connection?
+    /// What programs say that the bus has started.
+    var onServiceLine: (String) -> Void = { _ in }
+    /// Somebody has the bus's output: the bus itself, or a program that it has started.
+    private var isOutputOpen = false
     private var isStriking = false
+    private var isKilling = false
     /// What went wrong first.
     private(set) var failure: CommandFailure?
 
+    /// - Parameter motion: what the sensor shows by itself.
     init(motion: String, on loop: EventLoop) {
-        self.motion = motion
+        self.source = "synth:\(motion)"
         self.loop = loop
     }
 
@@ -41,6 +48,15 @@ final class DemoStage {
     func wait(until isSo: () -> Bool) throws(CommandFailure) {
         try self.loop.wait(until: { self.failure != nil || isSo() })
         if let failure { throw failure }
+    }
+
+    /// Waits until it is so, but no longer than the time. Returns whether it is.
+    func wait(atMost span: TimeSpan, until isSo: () -> Bool) throws(CommandFailure) -> Bool {
+        var isLate = false
+        let timer = self.loop.schedule(after: span.microseconds) { isLate = true }
+        defer { self.loop.cancel(timer) }
+        try self.wait(until: { isLate || isSo() })
+        return isSo()
     }
 
     /// Lets everything go on for a while.
@@ -78,7 +94,10 @@ final class DemoStage {
             "the bus", "dbus-daemon",
             ["--config-file=\(configuration)", "--nofork", "--nopidfile", "--print-address=1"], output: .pipe,
             errorOutput: .null)
-        try self.read(daemon) { address = address ?? $0 }
+        self.isOutputOpen = true
+        try self.read(daemon, onEnd: { [weak self] in self?.isOutputOpen = false }) { [weak self] line in
+            if address == nil { address = line } else { self?.onServiceLine(line) }
+        }
         try self.loop.wait(until: { address != nil || self.children.contains { $0.ending != nil } })
         guard let address else {
             throw CommandFailure(.no, "the private bus did not start: is dbus-daemon installed?")
@@ -116,7 +135,7 @@ final class DemoStage {
         var owned: Set<String> = []
         let state = self.stateDirectory.map { ["--state-dir", $0] } ?? ["--no-journal"]
         for (program, arguments, name) in [
-            ("jostle-sensord", ["--source", "synth:\(self.motion)"], "org.jostle.Sensors1"),
+            ("jostle-sensord", ["--source", self.source], "org.jostle.Sensors1"),
             (
                 "jostle-brokerd", ["--policy", self.policyDirectory, "--apps", self.appDirectory] + state,
                 "org.jostle.Broker1"
@@ -139,15 +158,29 @@ final class DemoStage {
     }
 
     /// Starts an app: one of our programs, which is told the address of the bus as `--bus`. Its lines come one at a time.
+    @discardableResult
     func startApp(
         _ title: String, _ program: String, _ arguments: [String], _ onLine: @escaping (String) -> Void
-    ) throws(CommandFailure) {
+    ) throws(CommandFailure) -> ChildProcess {
         guard case .address(let address) = self.bus?.address else {
             throw CommandFailure(.no, "the private bus has no address")
         }
         let child = try self.start(
             title, try self.path(of: program), arguments + ["--bus", address], output: .pipe)
         try self.read(child, onLine)
+        return child
+    }
+
+    /// Ends an app as only the kernel can, and returns when it is gone.
+    func kill(_ app: ChildProcess) throws(CommandFailure) {
+        self.isKilling = true
+        defer { self.isKilling = false }
+        do throws(SystemError) {
+            try app.send(SIGKILL)
+        } catch {
+            throw CommandFailure(.no, "cannot kill process \(app.pid): \(error)")
+        }
+        try self.loop.wait(until: { app.ending != nil })
     }
 
     static let broker = CallTarget(BusName.broker, Path.broker, InterfaceName.broker.description)
@@ -182,6 +215,32 @@ final class DemoStage {
         try self.write(file, "\(self.appDirectory)/\(app).conf")
     }
 
+    /// Lets the sensor be the location, and plays a journey from a time after its beginning on, when somebody claims it.
+    func write(journey: SampleBlock, from start: Timestamp, speed: Double) throws(CommandFailure) {
+        let path = "\(self.directory)/journey.csv"
+        let location = SensorDescription.location
+        let columns = TraceSensor(
+            name: location, channels: SensorDescription.channels(of: location), unit: SensorDescription.locationUnits)
+        let begin = Timestamp(microseconds: journey.times.first ?? 0) + (start - .zero)
+        let values = journey.values
+        let bytes: [UInt8]
+        do throws(TraceWriter.Problem) {
+            var writer = try TraceWriter(TraceHeader(sensors: [columns]))
+            for row in 0..<journey.count where journey.times[row] >= begin.microseconds {
+                let first = row * journey.channels
+                try writer.append(
+                    Timestamp(microseconds: journey.times[row]),
+                    values.span.extracting(first..<first + journey.channels))
+            }
+            writer.finish()
+            bytes = writer.bytes
+        } catch {
+            throw CommandFailure(.no, "the journey cannot be written as a trace: \(error)")
+        }
+        try self.write(String(decoding: bytes, as: UTF8.self), path)
+        self.source = "trace:\(path)?speed=\(speed)"
+    }
+
     /// Lets the bus start one of our programs, with the arguments, when something calls its name.
     func write(service name: String, _ program: String, _ arguments: [String]) throws(CommandFailure) {
         let command = ([try self.path(of: program)] + arguments).joined(separator: " ")
@@ -204,6 +263,8 @@ final class DemoStage {
         self.bus?.close()
         // In the reverse order of starting and one after the other, so that nobody misses its bus.
         for child in self.children.reversed() { self.end(child) }
+        // What the bus started ends without its bus, and has its output until then.
+        self.linger(atMost: .seconds(1)) { !self.isOutputOpen }
         if !self.directory.isEmpty { Self.remove(self.directory) }
     }
 
@@ -219,12 +280,19 @@ final class DemoStage {
     /// Asks a child to end, and makes it when it does not.
     private func end(_ child: ChildProcess) {
         try? child.terminate()
-        let deadline = Clock.monotonic.now() + 1_000_000
-        while child.ending == nil {
-            let left = deadline - Clock.monotonic.now()
-            if left <= 0 { try? child.send(SIGKILL) }
-            guard (try? self.loop.runOnce(timeout: max(left, 10_000))) != nil else { return }
-        }
+        self.linger(atMost: .seconds(1)) { child.ending != nil }
+        guard child.ending == nil else { return }
+        try? child.send(SIGKILL)
+        self.linger { child.ending != nil }
+    }
+
+    /// Waits whatever went wrong.
+    private func linger(atMost span: TimeSpan? = nil, until isSo: () -> Bool) {
+        var isLate = false
+        let timer = span.map { self.loop.schedule(after: $0.microseconds) { isLate = true } }
+        defer { if let timer { self.loop.cancel(timer) } }
+        // A loop that fails cannot tell of anything any more.
+        try? self.loop.run(until: { isLate || isSo() })
     }
 
     private func start(
@@ -240,7 +308,7 @@ final class DemoStage {
         command.hasOwnGroup = true
         do throws(SystemError) {
             let child = try ChildProcess(command, on: self.loop) { [weak self] ending in
-                if let self, !self.isStriking { self.fail("\(title) ended: \(ending)") }
+                if let self, !self.isStriking, !self.isKilling { self.fail("\(title) ended: \(ending)") }
             }
             self.children.append(child)
             return child
@@ -250,10 +318,10 @@ final class DemoStage {
     }
 
     private func read(
-        _ child: ChildProcess, _ onLine: @escaping (String) -> Void
+        _ child: ChildProcess, onEnd: @escaping () -> Void = {}, _ onLine: @escaping (String) -> Void
     ) throws(CommandFailure) {
         guard let output = child.takeOutput() else { return }
-        let reader = LineReader(output, onLine)
+        let reader = LineReader(output, onEnd: onEnd, onLine)
         do throws(SystemError) {
             try reader.watch(on: self.loop)
         } catch {

@@ -6,18 +6,16 @@ import Protocol
 
 /// `jostle demo refresh`: a feed that refreshes itself in the background, between real processes on a real bus.
 final class RefreshCommand {
-    private let loop: EventLoop
     private let terminal: Terminal
     private let isJSON: Bool
     private let stage: DemoStage
     private var story = RefreshStory()
     /// The article's periods are this long at most here.
-    private static let patience: Int64 = 20_000_000
+    private static let patience = TimeSpan.seconds(20)
 
     init(isJSON: Bool, terminal: Terminal, loop: EventLoop) {
         self.isJSON = isJSON
         self.terminal = terminal
-        self.loop = loop
         self.stage = DemoStage(motion: DemoStory.rest, on: loop)
     }
 
@@ -61,11 +59,9 @@ final class RefreshCommand {
     }
 
     private func wait(for word: RefreshStory.Word, _ count: Int = 1) throws(CommandFailure) {
-        var isLate = false
-        let timer = self.loop.schedule(after: Self.patience) { isLate = true }
-        defer { self.loop.cancel(timer) }
-        try self.stage.wait(until: { self.story.has(word, count) || isLate })
-        guard !isLate else { throw CommandFailure(.no, "not as it should be: no '\(word.rawValue)'") }
+        guard try self.stage.wait(atMost: Self.patience, until: { self.story.has(word, count) }) else {
+            throw CommandFailure(.no, "not as it should be: no '\(word.rawValue)'")
+        }
     }
 
     private func happened(_ line: String) {

@@ -4,12 +4,14 @@ import EventLoop
 import Motion
 import Traces
 
-/// `jostle demo tracker`: what a tracker gets of a journey, and what it is spared.
+/// `jostle demo tracker`: what a tracker gets of a journey, and what it is spared, in virtual time; and what becomes of one that
+/// is killed, between real processes.
 struct TrackerCommand {
     /// GPX, NMEA or a trace of the sensor `location`; `nil`: a journey that is made.
     let file: String?
     let isJSON: Bool
     let terminal: Terminal
+    let loop: EventLoop
 
     func run() throws(CommandFailure) {
         let block = try self.journey()
@@ -31,6 +33,11 @@ struct TrackerCommand {
             if !self.isJSON { self.terminal.print("  without it  \(last.finding ?? "")") }
             if !last.isMet { missed.append("nothing without the right") }
         }
+        var relaunch: TrackerStory.Relaunch?
+        if let excerpt = story.excerpt { relaunch = try TrackerLive(loop: self.loop).run(block, excerpt) }
+        let killed = TrackerStory.judgement(of: relaunch)
+        self.tell(killed)
+        if !killed.isMet { missed.append(killed.requirement.rawValue) }
         self.tellSavings(story, try Self.story(block, smoothing: 0.25))
         guard missed.isEmpty else {
             throw CommandFailure(.no, "not as it should be: \(missed.joined(separator: "; "))")

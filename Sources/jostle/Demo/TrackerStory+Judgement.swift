@@ -8,6 +8,7 @@ extension TrackerStory {
         case byDistance = "by distance when slow"
         case silence = "silent when still"
         case background = "in the background"
+        case relaunch = "after it was killed"
     }
 
     struct Judgement: Equatable {
@@ -50,16 +51,8 @@ extension TrackerStory {
         self.reports.filter { $0.time >= stretch.start && $0.time <= stretch.end }
     }
 
-    var judgements: [Judgement] {
-        Requirement.allCases.map { requirement in
-            switch requirement {
-            case .byTime: self.byTime
-            case .byDistance: self.byDistance
-            case .silence: self.silence
-            case .background: self.background
-            }
-        }
-    }
+    /// Of all that virtual time can show.
+    var judgements: [Judgement] { [self.byTime, self.byDistance, self.silence, self.background] }
 
     private var byTime: Judgement {
         let stretches = self.stretches.filter { $0.motion == .moving }
