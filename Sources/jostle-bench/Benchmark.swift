@@ -9,6 +9,8 @@ enum Benchmark: String, CaseIterable {
     case journal
     case durable
     case iio
+    case replug
+    case places
     case proxy
     case stream
     case sharing
@@ -30,6 +32,8 @@ enum Benchmark: String, CaseIterable {
         case .journal: try JournalBenchmark.run(plan, report)
         case .durable: try DurableBenchmark.run(plan, report)
         case .iio: try DeviceBenchmark.run(plan, report)
+        case .replug: try ReplugBenchmark.run(plan, report)
+        case .places: try PlacesBenchmark.run(plan, report)
         case .proxy: try ProxyBenchmark.run(plan, report)
         case .stream: try StreamBenchmark.run(plan, report)
         case .sharing: try SharingBenchmark.run(plan, report)

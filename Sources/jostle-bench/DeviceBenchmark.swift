@@ -36,20 +36,7 @@ enum DeviceBenchmark {
     private static func measure(fromDevice: Bool) throws(Failure) -> Cost {
         let stage = try Stage()
         defer { stage.end() }
-        let name = "org.jostle.Sensors1"
-        let reader: BackgroundProgram
-        if fromDevice {
-            reader = try BackgroundProgram(tool: [
-                "umockdev-run", "-d", Programs.source("Tests/Devices/polled.umockdev"), "--",
-                Programs.path(of: "jostle-sensord"), "--bus", stage.bus.address, "--exit-with-bus", "--source",
-                "iio:polled",
-            ])
-            try stage.bus.waitForName(name)
-        } else {
-            reader = try stage.reader(["--source", "synth:noise=0.02g"])
-        }
-        // The program that umockdev-run started, not itself.
-        let pid = try self.owner(of: name, on: stage)
+        let (reader, pid) = try self.startReader(fromDevice: fromDevice, on: stage)
         let broker = try stage.broker()
         let app = try stage.baseline(
             "fanout-client",
@@ -72,6 +59,25 @@ enum DeviceBenchmark {
         return Cost(
             reader: (after.cpu[0] - before.cpu[0]) / 1_000 / elapsed, wakes: (after.waits - before.waits) / elapsed,
             all: zip(after.cpu, before.cpu).map { $0 - $1 }.reduce(0, +) / 1_000 / elapsed)
+    }
+
+    /// Starts a reader of a device that is polled, or of samples that are made; and tells which process it is.
+    static func startReader(
+        fromDevice: Bool, on stage: Stage
+    ) throws(Failure) -> (program: BackgroundProgram, pid: Int32) {
+        guard fromDevice else {
+            let reader = try stage.reader(["--source", "synth:noise=0.02g"])
+            return (reader, reader.pid)
+        }
+        let name = "org.jostle.Sensors1"
+        let reader = try BackgroundProgram(tool: [
+            "umockdev-run", "-d", Programs.source("Tests/Devices/polled.umockdev"), "--",
+            Programs.path(of: "jostle-sensord"), "--bus", stage.bus.address, "--exit-with-bus", "--source",
+            "iio:polled",
+        ])
+        try stage.bus.waitForName(name)
+        // The program that umockdev-run started, not itself.
+        return (reader, try self.owner(of: name, on: stage))
     }
 
     private static func account(_ pids: [Int32]) throws(Failure) -> (cpu: [Double], waits: Double) {

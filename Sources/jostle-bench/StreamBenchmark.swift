@@ -3,25 +3,33 @@ import TestSupport
 
 /// What samples cost on their way to the broker: over a descriptor, beside signals on the bus.
 ///
-/// The device is a synth source; there is one app, whose detector looks at every sample and is never hit.
+/// The samples are made, or those of a device that is polled; there is one app, whose detector looks at every sample and is
+/// never hit.
 enum StreamBenchmark {
     private static let seconds = 4.0
-    /// At which the broker goes over to a descriptor by itself, below and above; and that of the bar.
-    private static let rates = [10, 50, 100, 400, 1_000]
+    /// Below and above where the broker goes over to a descriptor by itself.
+    private static let rates = [10, 25, 50, 100, 200, 400, 1_000]
 
     static func run(_ plan: Plan, _ report: (Figure) -> Void) throws(Failure) {
         for rate in plan.rounds > 1 ? Self.rates : [400] {
-            var cpu = Pairs()
-            var wakes = Pairs()
-            for _ in 0..<plan.rounds {
-                let signals = try self.measure(rate, overStream: false)
-                let stream = try self.measure(rate, overStream: true)
-                cpu.add(ours: stream.cpu, baseline: signals.cpu)
-                wakes.add(ours: stream.wakes, baseline: signals.wakes)
-            }
-            report(cpu.figure("stream.\(rate).cpu", "ms/s"))
-            report(wakes.figure("stream.\(rate).wake-ups", "1/s"))
+            try self.compare("stream.\(rate)", rate, fromDevice: false, plan, report)
         }
+        try self.compare("stream.iio.100", 100, fromDevice: true, plan, report)
+    }
+
+    private static func compare(
+        _ name: String, _ rate: Int, fromDevice: Bool, _ plan: Plan, _ report: (Figure) -> Void
+    ) throws(Failure) {
+        var cpu = Pairs()
+        var wakes = Pairs()
+        for _ in 0..<plan.rounds {
+            let signals = try self.measure(rate, fromDevice: fromDevice, overStream: false)
+            let stream = try self.measure(rate, fromDevice: fromDevice, overStream: true)
+            cpu.add(ours: stream.cpu, baseline: signals.cpu)
+            wakes.add(ours: stream.wakes, baseline: signals.wakes)
+        }
+        report(cpu.figure("\(name).cpu", "ms/s"))
+        report(wakes.figure("\(name).wake-ups", "1/s"))
     }
 
     private struct Cost {
@@ -30,10 +38,10 @@ enum StreamBenchmark {
         var wakes: Double
     }
 
-    private static func measure(_ rate: Int, overStream: Bool) throws(Failure) -> Cost {
+    private static func measure(_ rate: Int, fromDevice: Bool, overStream: Bool) throws(Failure) -> Cost {
         let stage = try Stage()
         defer { stage.end() }
-        let reader = try stage.reader(["--source", "synth:noise=0.02g"])
+        let (reader, pid) = try DeviceBenchmark.startReader(fromDevice: fromDevice, on: stage)
         let broker = try stage.broker(["--streams-from", overStream ? "1Hz" : "100000Hz"])
         let app = try stage.baseline(
             "fanout-client",
@@ -42,7 +50,7 @@ enum StreamBenchmark {
                 "org.example.App",
             ])
         _ = try app.connected()
-        let pids = [reader.pid, stage.bus.pid, broker.pid]
+        let pids = [pid, stage.bus.pid, broker.pid]
         let before = try self.account(pids)
         let sent = try stage.samplesSent()
         let began = Clock.monotonic.now()
@@ -50,7 +58,7 @@ enum StreamBenchmark {
         let after = try self.account(pids)
         let elapsed = Double(Clock.monotonic.now() - began) / 1_000_000
         let got = Double(try stage.samplesSent() - sent) / elapsed
-        guard abs(got - Double(rate)) < Double(rate) / 10 else {
+        guard abs(got - Double(rate)) < Double(rate) / 10, reader.end == nil else {
             throw Failure("the broker got \(got) samples a second, not \(rate)")
         }
         return Cost(cpu: (after.cpu - before.cpu) / 1_000 / elapsed, wakes: (after.wakes - before.wakes) / elapsed)
