@@ -95,7 +95,12 @@ extension Arbiter {
         guard let entry = self.entry(app) else { return }
         self.detach(detector)
         while self.detectors.count <= detector.index { self.detectors.append(nil) }
-        let (rules, groups) = self.rules(for: entry.id, facts)
+        var (rules, groups) = self.rules(for: entry.id, facts)
+        // Most apps have the same rules: one list for all of them.
+        if detector.index > 0, let neighbour = self.entry(DetectorID(detector.index - 1)) {
+            if neighbour.rules == rules { rules = neighbour.rules }
+            if neighbour.groups == groups { groups = neighbour.groups }
+        }
         self.lastOrder &+= 1
         self.detectors[Int(detector.index)] = DetectorEntry(
             app: app, order: self.lastOrder, facts: facts, rules: rules, groups: groups, registered: time)

@@ -9,14 +9,14 @@ package struct App {
     package internal(set) var proof: IdentityProof
     /// False while it is not on the bus.
     package internal(set) var isConnected: Bool
-    /// What exists of it also while it is not on the bus, by name; `nil`: nothing does, not even itself.
-    var installed: [String: DetectorRequest]?
+    /// What exists of it also while it is not on the bus; `nil`: nothing does, not even itself.
+    var installed: [DetectorRequest]?
     package var isInstalled: Bool { self.installed != nil }
     /// It was on the bus.
     var wasSeen: Bool
     package internal(set) var detectors: [String: InstalledDetector] = [:]
     /// What they cost.
-    package internal(set) var census = FeatureCensus()
+    var census = AppCensus()
     /// Looks that its detectors' rests let through.
     package internal(set) var hits: UInt64 = 0
     /// Events sent to it.
@@ -102,13 +102,32 @@ package struct App {
 }
 
 /// A detector of an app, at work in the engine of its sensor.
-package struct InstalledDetector {
+///
+/// It never changes, so that a table of them need not hold all of each.
+package final class InstalledDetector: Sendable {
     package let id: DetectorID
-    package let request: DetectorRequest
-    package internal(set) var effective: CompiledDetector
-    package let sensor: String
     /// The app itself asked for it since it came to the bus.
-    var isOwn: Bool
+    let isOwn: Bool
+    package let request: DetectorRequest
+    package let effective: CompiledDetector
+    package var sensor: String { self.effective.sensor }
+
+    init(id: DetectorID, request: DetectorRequest, effective: CompiledDetector, isOwn: Bool) {
+        self.id = id
+        self.isOwn = isOwn
+        self.request = request
+        self.effective = effective
+    }
+
+    /// The same detector, compiled anew.
+    func compiled(to effective: CompiledDetector) -> InstalledDetector {
+        InstalledDetector(id: self.id, request: self.request, effective: effective, isOwn: self.isOwn)
+    }
+
+    /// The same detector, asked for by the app itself or not.
+    func owned(_ isOwn: Bool) -> InstalledDetector {
+        InstalledDetector(id: self.id, request: self.request, effective: self.effective, isOwn: isOwn)
+    }
 
     /// Whether a request asks for what is at work already. One that stays the same goes on as it is.
     func isUnchanged(by detector: CompiledDetector, _ request: DetectorRequest) -> Bool {
@@ -117,12 +136,6 @@ package struct InstalledDetector {
 }
 
 extension CompiledDetector {
-    /// Whether the same is in force for both, however it was written.
-    func isSame(as other: CompiledDetector) -> Bool {
-        self.sensor == other.sensor && self.preset == other.preset
-            && self.effective.elementsEqual(other.effective) { $0.key == $1.key && $0.value == $1.value }
-    }
-
     /// What rules and rankings see of it.
     func facts(isAvailable: Bool) -> DetectorFacts {
         DetectorFacts(

@@ -18,6 +18,7 @@ extension BrokerCore {
         }
         for detector in replaced { self.count(detector, of: client, isGone: true) }
         for detector in added { self.count(detector, of: client, isGone: false) }
+        self.countExactly(added, of: client)
         guard let refusal = self.crossedLimit(of: client, by: added) else { return }
         for detector in added { self.count(detector, of: client, isGone: true) }
         for detector in replaced { self.count(detector, of: client, isGone: false) }
@@ -37,10 +38,27 @@ extension BrokerCore {
         }
     }
 
+    /// Finds out what the detectors of an app share, once they could be too many if they shared nothing.
+    ///
+    /// - Parameter added: Counted in already, and not installed yet.
+    private mutating func countExactly(_ added: [CompiledDetector], of client: ClientID) {
+        let index = Int(client.index)
+        guard let app = self.apps[index], app.census.exact == nil,
+            app.census.operations > self.limits.operationsPerApp || app.census.stateful > self.limits.statefulPerApp
+        else { return }
+        let names = Set(added.map(\.name))
+        var exact = FeatureCensus()
+        for detector in app.detectors.values where !names.contains(detector.request.name) {
+            exact.add(detector.effective)
+        }
+        for detector in added { exact.add(detector) }
+        self.apps[index]?.census.exact = exact
+    }
+
     private func crossedLimit(of client: ClientID, by detectors: [CompiledDetector]) -> Refusal? {
-        if let app = self.app(client) {
+        if let census = self.app(client)?.census.exact {
             let refusal = Self.crossedLimit(
-                app.census, ("operations-per-app", self.limits.operationsPerApp),
+                census, ("operations-per-app", self.limits.operationsPerApp),
                 ("stateful-per-app", self.limits.statefulPerApp), "one app")
             if let refusal { return refusal }
         }

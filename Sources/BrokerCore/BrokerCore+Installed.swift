@@ -49,15 +49,18 @@ extension BrokerCore {
         _ requests: [DetectorRequest], of client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) {
         let index = Int(client.index)
-        let old = self.app(client)?.installed ?? [:]
+        let old = self.app(client)?.installed ?? []
         let own = Set((self.app(client)?.detectors ?? [:]).filter(\.value.isOwn).keys)
         _ = try self.add(
-            requests.filter { !own.contains($0.name) }, to: client, isOwn: false, at: arrival, &actions)
-        let new = Dictionary(requests.map { ($0.name, $0) }) { first, _ in first }
-        for name in old.keys.sorted() where new[name] == nil && !own.contains(name) {
-            self.removeDetector(name, of: client, at: arrival, &actions)
+            own.isEmpty ? requests : requests.filter { !own.contains($0.name) }, to: client, isOwn: false, at: arrival,
+            &actions)
+        if !old.isEmpty {
+            let new = Set(requests.map(\.name))
+            for name in old.map(\.name).sorted() where !new.contains(name) && !own.contains(name) {
+                self.removeDetector(name, of: client, at: arrival, &actions)
+            }
         }
-        self.apps[index]?.installed = new
+        self.apps[index]?.installed = requests
     }
 
     /// Leaves nothing of an app but what it registered itself, while it is on the bus.
@@ -97,16 +100,17 @@ extension BrokerCore {
         // First of all, so that what it leaves goes to others while all is still known.
         self.tell(.away(client.handle), at: arrival)
         self.perform(&actions)
-        let installed = self.app(client)?.installed ?? [:]
-        for name in (self.app(client)?.detectors ?? [:]).keys.sorted() {
-            self.apps[index]?.detectors[name]?.isOwn = false
-            if installed[name] == nil { self.removeDetector(name, of: client, at: arrival, &actions) }
+        let installed = self.app(client)?.installed ?? []
+        let names = Set(installed.map(\.name))
+        for (name, detector) in (self.app(client)?.detectors ?? [:]).sorted(by: { $0.key < $1.key }) {
+            if detector.isOwn { self.apps[index]?.detectors[name] = detector.owned(false) }
+            if !names.contains(name) { self.removeDetector(name, of: client, at: arrival, &actions) }
         }
         self.apps[index]?.queue.detach(&self.queueActions)
         self.settleQueue(index, &actions)
         // They were at work before; what is too much now is not there until the app is.
         _ = try? self.add(
-            installed.values.sorted { $0.name < $1.name }, to: client, isOwn: false, at: arrival, &actions)
+            installed.sorted { $0.name < $1.name }, to: client, isOwn: false, at: arrival, &actions)
         self.launchForQueue(index, at: arrival)
         self.perform(&actions)
         self.steer(&actions)

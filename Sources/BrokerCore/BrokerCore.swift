@@ -290,7 +290,7 @@ package struct BrokerCore {
         at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
         if let old = self.app(client)?.detectors[request.name] {
-            if isOwn { self.apps[Int(client.index)]?.detectors[request.name]?.isOwn = true }
+            if isOwn { self.apps[Int(client.index)]?.detectors[request.name] = old.owned(true) }
             // What is the same goes on: the event for which an app was started must not end with its registration.
             if old.isUnchanged(by: detector, request) { return }
             self.tell(.removeDetector(old.id), at: arrival)
@@ -306,7 +306,7 @@ package struct BrokerCore {
         self.streams[stream].engine.add(detector, as: id, at: arrival)
         self.streams[stream].detectors += 1
         self.apps[Int(client.index)]?.detectors[request.name] = InstalledDetector(
-            id: id, request: request, effective: detector, sensor: detector.sensor, isOwn: isOwn)
+            id: id, request: request, effective: detector, isOwn: isOwn)
         self.detectorCount += 1
     }
 
@@ -422,7 +422,7 @@ package struct BrokerCore {
                     .detector(
                         installed.id, client.handle, compiled.facts(isAvailable: self.streams[stream].isAvailable)),
                     at: arrival)
-                self.apps[index]?.detectors[name]?.effective = compiled
+                self.apps[index]?.detectors[name] = installed.compiled(to: compiled)
             }
         }
     }

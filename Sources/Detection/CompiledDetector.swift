@@ -7,18 +7,20 @@ package struct CompiledDetector: Sendable {
     /// The preset it came from, or `nil` for one with a condition of its own.
     package var preset: String?
     package var sensor: String
-    /// What is in force, in a stable order: every option with its default, times as `count` in microseconds.
-    package var effective: [(key: String, value: OptionValue)]
+    /// The condition of one without a preset, as it was given.
+    var source: String
+    /// The values of the preset's parameters, in their order.
+    var values: [Double]
     package var warnings: [DetectorWarning]
     /// The rate in Hz the sensor must run at for it.
     package var neededRate: Double
     /// The time between looks; `nil`: a look at each sample.
     package var every: TimeSpan?
-    package var rest: TimeSpan
     package var restMode: RestMode
     package var decimation: Decimation
     /// True: registration counts as the last hit, so that the first hit comes after a full rest.
     package var startsResting: Bool
+    package var rest: TimeSpan
     /// The constant that the detector's quantity must pass, in its canonical unit; `nil` when there is not one.
     package var threshold: Double?
     /// What that quantity measures; `none` for a number, or for what has no name.
@@ -33,4 +35,37 @@ package struct CompiledDetector: Sendable {
     }
 
     var condition: Condition
+
+    /// What is in force, in a stable order: every option with its default, times as `count` in microseconds.
+    ///
+    /// Made when somebody asks: there may be a million detectors, and few of them are looked at.
+    package var effective: [(key: String, value: OptionValue)] {
+        let preset = self.preset.flatMap { PresetCatalogue.named($0) }
+        var (condition, restMode): (String?, RestMode) = (self.source, self.restMode)
+        switch preset?.source {
+        case nil: break
+        case .condition(let text): condition = text
+        // It rests by itself, and its rest cannot be changed.
+        case .native: (condition, restMode) = (nil, preset?.restMode ?? restMode)
+        }
+        var effective: [(key: String, value: OptionValue)] = []
+        if let preset { effective.append(("preset", .text(preset.name))) }
+        if let condition { effective.append(("when", .text(condition))) }
+        effective.append(("sensor", .text(self.sensor)))
+        if let every { effective.append(("every", .count(UInt64(max(0, every.microseconds))))) }
+        effective.append(("rest", .count(UInt64(max(0, self.rest.microseconds)))))
+        effective.append(("rest-mode", .text(restMode.rawValue)))
+        effective.append(("decimation", .text(self.decimation.rawValue)))
+        for (parameter, value) in zip(preset?.parameters ?? [], self.values) {
+            effective.append((parameter.name, parameter.option(value)))
+        }
+        return effective
+    }
+
+    /// Whether the same is in force for both, however it was written.
+    package func isSame(as other: CompiledDetector) -> Bool {
+        self.sensor == other.sensor && self.preset == other.preset && self.source == other.source
+            && self.values == other.values && self.every == other.every && self.rest == other.rest
+            && self.restMode == other.restMode && self.decimation == other.decimation
+    }
 }

@@ -67,18 +67,13 @@ package enum DetectorCompiler {
             result = try self.native(function, values, pace, scope, options)
         }
 
-        var effective: [(key: String, value: OptionValue)] = [("preset", .text(preset.name))]
-        if case .condition(let text) = preset.source { effective.append(("when", .text(text))) }
-        effective += pace.effective(sensor: preset.sensor)
-        for (parameter, value) in zip(preset.parameters, values) {
-            effective.append((parameter.name, parameter.option(value)))
-        }
         // A native function rests by itself: the engine lets each of its true looks through.
         let detector = CompiledDetector(
-            name: options.name, preset: preset.name, sensor: preset.sensor, effective: effective, warnings: [],
-            neededRate: self.rate(pace, of: preset.sensor), every: pace.every, rest: pace.rest,
+            name: options.name, preset: preset.name, sensor: preset.sensor, source: "", values: values, warnings: [],
+            neededRate: self.rate(pace, of: preset.sensor), every: pace.every,
             restMode: native == nil ? pace.restMode : .none, decimation: pace.decimation,
-            startsResting: pace.startsResting, threshold: result.threshold, dimension: result.dimension,
+            startsResting: pace.startsResting, rest: pace.rest, threshold: result.threshold,
+            dimension: result.dimension,
             condition: result.condition)
         return self.warned(detector, scope, sensor)
     }
@@ -97,10 +92,9 @@ package enum DetectorCompiler {
         let scope = try self.scope(name, sensor, isPaced: pace.every != nil, options)
         let result = try self.parse(text, scope, options, key: "when")
         let detector = CompiledDetector(
-            name: options.name, preset: nil, sensor: name,
-            effective: [("when", .text(text))] + pace.effective(sensor: name), warnings: [],
-            neededRate: self.rate(pace, of: name), every: pace.every, rest: pace.rest, restMode: pace.restMode,
-            decimation: pace.decimation, startsResting: false, threshold: result.threshold,
+            name: options.name, preset: nil, sensor: name, source: text, values: [], warnings: [],
+            neededRate: self.rate(pace, of: name), every: pace.every, restMode: pace.restMode,
+            decimation: pace.decimation, startsResting: false, rest: pace.rest, threshold: result.threshold,
             dimension: result.dimension, condition: result.condition)
         return self.warned(detector, scope, sensor)
     }
@@ -119,15 +113,6 @@ package enum DetectorCompiler {
             if self.decimation != .last, self.every == nil {
                 throw options.problem("decimation", "'\(self.decimation.rawValue)' needs 'every'")
             }
-        }
-
-        func effective(sensor: String) -> [(key: String, value: OptionValue)] {
-            var effective: [(key: String, value: OptionValue)] = [("sensor", .text(sensor))]
-            if let every { effective.append(("every", .count(UInt64(max(0, every.microseconds))))) }
-            effective.append(("rest", .count(UInt64(max(0, self.rest.microseconds)))))
-            effective.append(("rest-mode", .text(self.restMode.rawValue)))
-            effective.append(("decimation", .text(self.decimation.rawValue)))
-            return effective
         }
     }
 

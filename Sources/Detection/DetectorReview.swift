@@ -38,17 +38,7 @@ struct DetectorReview {
 
     /// What the condition is while the device rests, on each of its sides and corners.
     private mutating func reviewRest(_ condition: Condition, _ scope: ConditionScope) {
-        let corner = 1 / 3.0.squareRoot()
-        var directions: [[Double]] = []
-        for axis in 0..<3 {
-            for sign in [1.0, -1] {
-                var direction = [0.0, 0, 0]
-                direction[axis] = sign
-                directions.append(direction)
-            }
-        }
-        for bits in 0..<8 { directions.append((0..<3).map { bits >> $0 & 1 == 1 ? corner : -corner }) }
-        let settled = directions.map { SteadyState.values(of: condition.formula, channels: scope.atRest($0)) }
+        let settled = Self.directions.map { SteadyState.values(of: condition.formula, channels: scope.atRest($0)) }
 
         for atom in condition.atoms where atom.key.isFinite {
             let node = Int(atom.node)
@@ -74,6 +64,21 @@ struct DetectorReview {
             }
         }
     }
+
+    /// Where gravity points then.
+    private static let directions: [[Double]] = {
+        let corner = 1 / 3.0.squareRoot()
+        var directions: [[Double]] = []
+        for axis in 0..<3 {
+            for sign in [1.0, -1] {
+                var direction = [0.0, 0, 0]
+                direction[axis] = sign
+                directions.append(direction)
+            }
+        }
+        for bits in 0..<8 { directions.append((0..<3).map { bits >> $0 & 1 == 1 ? corner : -corner }) }
+        return directions
+    }()
 
     /// True for a node that does not tell a direction from its opposite: one that only grows with motion.
     private func isMagnitude(_ node: Int, _ formula: Formula) -> Bool {

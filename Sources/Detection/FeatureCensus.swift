@@ -48,10 +48,20 @@ package struct FeatureCensus: Sendable {
         self.change(by: -1, detector)
     }
 
-    /// The same detector in less memory: without room to grow, and with the formula that equal ones hold already.
+    /// The most that a detector adds: what it costs if it shares nothing.
+    package static func most(of detector: CompiledDetector) -> (operations: Int, stateful: Int) {
+        let condition = detector.condition
+        let executed = condition.formula.nodes.filter(\.operation.isExecuted)
+        return (
+            executed.count + (condition.isDirect ? 0 : condition.code.count),
+            executed.count { $0.operation.stateSize > 0 }
+        )
+    }
+
+    /// The same detector in less memory: with the parts that equal ones hold already.
     package func compact(_ detector: CompiledDetector) -> CompiledDetector {
         var compact = detector
-        compact.effective = detector.effective.map { $0 }
+        if detector.condition.code == Condition.single { compact.condition.code = Condition.single }
         if let formulas = self.paces[Pace(detector)]?.formulas,
             let place = formulas.index(forKey: detector.condition.formula)
         {

@@ -24,7 +24,7 @@ struct RequestOptions {
 
     /// Throws for the first option, in the order of the keys, that is neither common nor in `others`.
     func refuseUnknown(besides others: [String]) throws(DetectorProblem) {
-        for key in self.request.options.keys.sorted() where !Self.common.contains(key) && !others.contains(key) {
+        for key in self.request.options.keys where !Self.common.contains(key) && !others.contains(key) {
             let near = Suggestion.nearest(to: key, among: Self.common + others)
             let hint =
                 near.map { ", did you mean '\($0)'?" }

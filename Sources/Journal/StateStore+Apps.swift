@@ -87,7 +87,9 @@ extension StateStore {
         var index = 0
         while try options.step() {
             let id = options.text(0)
-            while index < apps.count, apps[index].id.name.utf8.lexicographicallyPrecedes(id.utf8) { index += 1 }
+            while index < apps.count, apps[index].id.name != id,
+                apps[index].id.name.utf8.lexicographicallyPrecedes(id.utf8)
+            { index += 1 }
             guard index < apps.count, apps[index].id.name == id, let value = Self.value(options) else { continue }
             let name = options.text(1)
             if apps[index].detectors.last?.name != name {

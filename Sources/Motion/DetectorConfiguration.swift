@@ -5,11 +5,15 @@ package struct DetectorRequest: Equatable, Sendable {
     /// The app's name for the detector; the same name again replaces it.
     package var name: String
     /// Option key to value: `preset`, `when`, `every`, `rest`, `sensor`, and the preset's parameters.
-    package var options: [String: OptionValue]
+    package var options: DetectorOptions
 
-    package init(name: String, options: [String: OptionValue]) {
+    package init(name: String, options: DetectorOptions) {
         self.name = name
         self.options = options
+    }
+
+    package init(name: String, options: [String: OptionValue]) {
+        self.init(name: name, options: DetectorOptions(options))
     }
 }
 

@@ -21,15 +21,22 @@ package struct AppSource: Sendable {
         return AppFileReader.read(file)
     }
 
-    /// All files, by app.
-    package func readAll() -> (files: [AppFile], findings: [Finding]) {
-        let (sources, unread) = PolicyDirectories.load(system: self.directories)
-        var (files, findings): ([AppFile], [Finding]) = ([], unread)
-        for source in sources {
-            let (file, found) = AppFileReader.read(source)
-            findings += found
-            if let file { files.append(file) }
+    /// What all files say, by app, and what is wrong with them.
+    package struct Reading: Sendable {
+        package var files: [AppFile] = []
+        package var findings: [Finding] = []
+    }
+
+    /// Reads all files, one after the other: there may be very many.
+    package func readAll() -> Reading {
+        var reading = Reading()
+        var found: [Finding] = []
+        PolicyDirectories.read(self.directories, findings: &reading.findings) { source in
+            let (file, problems) = AppFileReader.read(source)
+            found += problems
+            if let file { reading.files.append(file) }
         }
-        return (files, findings.inReadingOrder())
+        reading.findings = (reading.findings + found).inReadingOrder()
+        return reading
     }
 }

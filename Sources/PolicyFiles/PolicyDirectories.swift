@@ -30,8 +30,9 @@ package enum PolicyDirectories {
         system: [String], user: String? = nil, naming: Naming = .path
     ) -> (files: [PolicyFile], findings: [Finding]) {
         var findings: [Finding] = []
-        var files = self.load(system, .system, naming, &findings)
-        if let user { files += self.load([user], .user, naming, &findings) }
+        var files: [PolicyFile] = []
+        self.read(system, naming: naming, findings: &findings) { files.append($0) }
+        if let user { self.read([user], .user, naming: naming, findings: &findings) { files.append($0) } }
         return (files, findings)
     }
 
@@ -51,23 +52,26 @@ package enum PolicyDirectories {
         return (nil, [])
     }
 
-    private static func load(
-        _ directories: [String], _ layer: PolicyLayer, _ naming: Naming, _ findings: inout [Finding]
-    ) -> [PolicyFile] {
-        var paths: [String: String] = [:]
-        for directory in directories {
-            for name in self.names(in: directory, &findings) { paths[name] = "\(directory)/\(name)" }
+    /// Reads the files of the directories one after the other, in their order, and hands each on.
+    static func read(
+        _ directories: [String], _ layer: PolicyLayer = .system, naming: Naming = .path, findings: inout [Finding],
+        _ take: (PolicyFile) -> Void
+    ) {
+        // The index of the last directory that has a name.
+        var places: [String: Int] = [:]
+        for (index, directory) in directories.enumerated() {
+            for name in self.names(in: directory, &findings) { places[name] = index }
         }
-        var files: [PolicyFile] = []
-        for (name, path) in paths.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+        // SAFETY: both names are NUL-terminated for the call, which compares bytes.
+        for (name, place) in places.sorted(by: { unsafe strcmp($0.key, $1.key) < 0 }) {
+            let path = "\(directories[place])/\(name)"
             let shown = naming == .path ? path : name
             switch self.read(path) {
-            case .bytes(let bytes): files.append(PolicyFile(name: shown, layer: layer, bytes: bytes))
+            case .bytes(let bytes): take(PolicyFile(name: shown, layer: layer, bytes: bytes))
             case .masked: break
             case .failed(let what, let code): findings.append(self.unreadable(shown, what, code))
             }
         }
-        return files
     }
 
     private static func unreadable(_ name: String, _ what: String, _ code: Int32) -> Finding {
@@ -112,16 +116,20 @@ package enum PolicyDirectories {
         if status.st_mode & S_IFMT == S_IFCHR, status.st_rdev == makedev(1, 3) { return .masked }
         guard status.st_mode & S_IFMT == S_IFREG else { return .failed("it is not a file", 0) }
         guard status.st_size <= off_t(IniParser.mostBytes) else { return .failed("the file is too long", 0) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while bytes.count <= IniParser.mostBytes {
-            let count = unsafe buffer.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
+        // One byte more than there should be: a file that grows meanwhile is read to its end, too.
+        var bytes = [UInt8](repeating: 0, count: Int(status.st_size) + 1)
+        var length = 0
+        while length <= IniParser.mostBytes {
+            if length == bytes.count { bytes += [UInt8](repeating: 0, count: 65_536) }
+            let count = unsafe bytes.withUnsafeMutableBytes {
+                unsafe Glibc.read(descriptor, $0.baseAddress?.advanced(by: length), $0.count - length)
+            }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { return .failed("the file cannot be read", errno) }
             if count == 0 { break }
-            bytes += buffer[..<count]
+            length += count
         }
-        return .bytes(bytes)
+        return .bytes(Array(bytes[..<length]))
     }
 
     /// The device number that the kernel makes of these two.

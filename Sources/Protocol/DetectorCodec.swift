@@ -4,7 +4,7 @@ package import Motion
 extension DetectorRequest {
     /// A detector's options as the bus carries them.
     package init(name: String, wire options: [String: Value]) throws(BusError) {
-        var decoded: [String: OptionValue] = [:]
+        var decoded = DetectorOptions([:])
         for (key, value) in options {
             guard let option = OptionValue(wire: value) else {
                 throw .invalidConfiguration(
@@ -17,7 +17,7 @@ extension DetectorRequest {
     }
 
     package var wire: Structure<String, [String: Value]> {
-        Structure(self.name, self.options.mapValues(\.wire))
+        Structure(self.name, Dictionary(uniqueKeysWithValues: self.options.map { ($0.key, $0.value.wire) }))
     }
 }
 

@@ -47,7 +47,7 @@ package struct ThresholdSweep: Sendable {
 
     package let preset: String
     /// What else is asked of the preset.
-    private let options: [String: OptionValue]
+    private let options: DetectorOptions
     package let thresholds: [Double]
     package let phases: Int
     private var points: [Point]
@@ -56,7 +56,7 @@ package struct ThresholdSweep: Sendable {
 
     /// - Parameter range: the thresholds to try, in `steps` equal steps.
     package init(
-        preset: String, options: [String: OptionValue] = [:], over range: ClosedRange<Double>, steps: Int, phases: Int
+        preset: String, options: DetectorOptions = [:], over range: ClosedRange<Double>, steps: Int, phases: Int
     ) {
         self.preset = preset
         self.options = options

@@ -127,12 +127,13 @@ extension BrokerService {
     /// Takes in what was registered for good before us. What has changed since counts.
     func restore(_ apps: [DurableApp]) {
         if !apps.isEmpty { self.log.info("\(apps.count) apps are durable") }
+        self.durable.reserveCapacity(apps.count)
         for app in apps where self.durable[app.id] == nil { self.durable[app.id] = app }
         // Some did not wait.
         for app in self.apps.values where app.isConnected {
             if let mismatch = self.mismatch(of: app) { self.leave(app, mismatch) }
         }
-        self.readAppFiles()
+        self.install(apps)
         self.admitParked()
     }
 
@@ -149,5 +150,21 @@ extension AppFile {
         self.init(id: app.id)
         self.usage = app.usage
         self.modes = app.modes
+    }
+
+    /// The same, with the memory of what a durable app says as well: there may be very many.
+    func sharing(_ app: DurableApp) -> AppFile {
+        var file = self
+        file.id = app.id
+        if file.usage == app.usage { file.usage = app.usage }
+        return file
+    }
+
+    /// Its detectors and others, which count where the names are the same.
+    func detectors(besides others: [DetectorRequest]) -> [DetectorRequest] {
+        // Nothing is copied as long as there are only the others.
+        if self.detectors.isEmpty { return others }
+        let names = Set(others.map(\.name))
+        return self.detectors.filter { !names.contains($0.name) } + others
     }
 }

@@ -135,16 +135,36 @@ extension BrokerService {
 
     /// Reads all app files: each app that has one exists from now on, on the bus or not.
     func readAppFiles() {
-        let (files, findings) = self.appSource.readAll()
-        self.report(findings)
-        for file in files { self.install(file) }
-        var kept = Set(files.map(\.id))
+        self.take(self.appSource.readAll())
+    }
+
+    /// Has the apps exist whose files were read, and those that are durable, and no others.
+    func take(_ reading: AppSource.Reading) {
+        self.hasAppFiles = true
+        self.report(reading.findings)
+        for file in reading.files { self.install(file) }
+        var kept = Set(reading.files.map(\.id))
         for app in self.durable.values.sorted(by: { $0.id < $1.id }) where !kept.contains(app.id) {
-            guard !self.appSource.read(app.id).findings.isEmpty else { continue }
-            self.install(AppFile(app))
-            kept.insert(app.id)
+            if self.installDurable(app) { kept.insert(app.id) }
         }
         for app in self.apps.keys.sorted() where !kept.contains(app) { self.uninstall(app) }
+        self.sensors.startIfNeeded()
+    }
+
+    /// Has a durable app exist as it was when it registered, if its file has an error in it by now.
+    private func installDurable(_ app: DurableApp) -> Bool {
+        guard !self.appSource.read(app.id).findings.isEmpty else { return false }
+        self.install(AppFile(app))
+        return true
+    }
+
+    /// Has apps exist with what they registered for good, once that is known.
+    func install(_ apps: [DurableApp]) {
+        // They all are taken in with the files.
+        guard self.hasAppFiles else { return }
+        for app in apps {
+            if let file = self.apps[app.id]?.file { self.install(file) } else { _ = self.installDurable(app) }
+        }
         self.sensors.startIfNeeded()
     }
 
@@ -153,10 +173,10 @@ extension BrokerService {
         let known = self.apps[file.id]
         let id = known?.id ?? self.takeID()
         let durable = self.durable[file.id]
+        let file = durable.map { file.sharing($0) } ?? file
         let user = durable?.binding.user ?? getuid()
         let entrance = AppEntrance(proof: durable?.binding.proof ?? .name, declared: file.modes)
-        let names = Set(durable?.detectors.map(\.name) ?? [])
-        let detectors = file.detectors.filter { !names.contains($0.name) } + (durable?.detectors ?? [])
+        let detectors = file.detectors(besides: durable?.detectors ?? [])
         do throws(Refusal) {
             try self.input { (core, now, actions) throws(Refusal) in
                 try core.install(id, file.id, entrance, detectors, user: user, at: now, &actions)

@@ -37,6 +37,8 @@ final class BrokerService {
     var heldNews: [Store.News] = []
     /// What apps registered for good.
     var durable: [AppID: DurableApp] = [:]
+    /// App files have been read.
+    var hasAppFiles = false
     /// Who waits for which change to be on the disk, in order.
     var commits: [(number: UInt64, done: (BusError?) -> Void)] = []
     /// The number of the last change.
@@ -83,6 +85,8 @@ final class BrokerService {
         self.appSource = apps
         self.policyFiles = files.map(\.name)
         self.storeLink = store
+        // Read while the disk is busy with what was there before us.
+        let reading = apps.readAll()
         // Epochs survive a lost disk because the wall clock is ahead of all that were given out.
         let epoch = store?.firstEpoch() ?? UInt64(max(0, Clock.wallClock()))
         self.core = BrokerCore(policy: policy, epoch: epoch, batchLatency: batchLatency)
@@ -102,7 +106,7 @@ final class BrokerService {
         self.parked = store == nil ? nil : []
         self.takeDurableApps()
         // What the disk knows besides comes when it answers.
-        if self.parked != nil || store == nil { self.readAppFiles() }
+        self.take(reading)
         // Nobody waits for one that does not.
         if self.parked != nil { loop.once(after: Self.diskPatience) { [weak self] in self?.admitParked() } }
     }

@@ -146,6 +146,8 @@ struct Condition: Hashable, Sendable {
     /// Marks in `code`; smaller numbers are indices into `atoms`.
     static let and: Int32 = -1
     static let or: Int32 = -2
+    /// The code of one comparison.
+    static let single: [Int32] = [0]
 
     var formula: Formula
     var atoms: [Atom]
