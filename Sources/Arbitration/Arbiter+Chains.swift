@@ -178,6 +178,9 @@ extension Arbiter {
             }
             return
         }
+        for group in self.groups.indices where self.groups[group].entrusted?.epoch == epoch {
+            self.groups[group].entrusted = nil
+        }
         let owned = self.active.first { self.groups[$0].episode?.epoch == epoch }
         if let group = owned, case .owned(let owner, _) = self.groups[group].episode?.phase {
             guard self.groups[group].episode?.candidates[owner].app == app else {
@@ -216,23 +219,13 @@ extension Arbiter {
 
     // MARK: Owners
 
-    /// The owner of an episode died. If it had not answered, the next best gets the event, under an epoch of its own.
+    /// The owner of an episode died, or cannot be launched. If it had not answered, the next best gets the event, under an
+    /// epoch of its own.
     mutating func replaceOwner(of group: Int, into actions: inout [ArbiterAction]) {
         guard let old = self.groups[group].episode, case .owned(let owner, let isAnswered) = old.phase else { return }
         self.groups[group].endEpisode()
         if isAnswered { return }
-        let now = self.arrivalTime
-        var heirs: [Candidate] = []
-        for (index, var candidate) in old.candidates.enumerated() where index != owner {
-            guard let state = self.entry(candidate.app)?.facts.state else { continue }
-            let hits = candidate.hits.filter { held in
-                held.rule.terms.reach(state) && now - held.arrival < held.rule.terms.lifespan
-                    && self.isRegistered(held)
-            }
-            if hits.isEmpty { continue }
-            candidate.hits = hits
-            heirs.append(candidate)
-        }
+        let heirs = self.heirs(of: old, owner)
         if heirs.isEmpty { return }
         var episode = Episode(
             epoch: self.nextEpoch(), old.configuration, generation: old.generation, opened: old.opened)
@@ -246,5 +239,76 @@ extension Arbiter {
         }
         self.groups[group].episode = episode
         self.decide(group, at: self.reached(group), isEager: false, into: &actions)
+    }
+
+    /// Who may have the event of an episode in place of its owner, while it is fresh.
+    private func heirs(of episode: Episode, _ owner: Int) -> [Candidate] {
+        episode.candidates.indices.compactMap { index in
+            var candidate = episode.candidates[index]
+            guard index != owner, let app = self.entry(candidate.app) else { return nil }
+            let hits = candidate.hits.filter { self.isRegistered($0) && self.canHave($0, app) }
+            if hits.isEmpty { return nil }
+            candidate.hits = hits
+            return candidate
+        }
+    }
+
+    private func canHave(_ held: HeldHit, _ app: AppEntry) -> Bool {
+        let terms = held.rule.terms
+        guard terms.reach(app.facts.state), self.arrivalTime - held.arrival < terms.lifespan else { return false }
+        guard let quota = app.settings.wakeQuota, terms.kind == .wake, !app.facts.state.canReceive else { return true }
+        return app.ledger.wakes.tokens(of: quota, at: held.hit.time) > 0
+    }
+
+    // MARK: Launches that failed
+
+    /// An app could not be launched: what it was to have goes to whoever is next, if somebody is. Otherwise it waits for the
+    /// next try.
+    mutating func handOn(from id: AppID, into actions: inout [ArbiterAction]) {
+        for epoch in self.chains.map({ $0.epoch }) {
+            guard let index = self.chains.firstIndex(where: { $0.epoch == epoch }),
+                let app = self.chains[index].current?.app, self.isOutOfReach(app, id)
+            else { continue }
+            self.pass(index, .launchFailed, into: &actions)
+        }
+        for group in self.groups.indices {
+            let isOver = self.groups[group].episode == nil
+            guard let episode = self.groups[group].episode ?? self.groups[group].entrusted,
+                case .owned(let owner, isAnswered: false) = episode.phase, episode.outcomes[owner] == .woken,
+                self.isOutOfReach(episode.candidates[owner].app, id),
+                !self.heirs(of: episode, owner).isEmpty
+            else { continue }
+            if isOver {
+                self.groups[group].entrusted = nil
+                self.groups[group].episode = episode
+                self.active.append(group)
+            }
+            self.replaceOwner(of: group, into: &actions)
+        }
+        self.active.removeAll { self.groups[$0].episode == nil }
+    }
+
+    /// Whether an app has this name and nothing can be sent to it.
+    private func isOutOfReach(_ app: AppHandle, _ id: AppID) -> Bool {
+        guard let entry = self.entry(app), entry.id == id else { return false }
+        return !entry.facts.state.canReceive
+    }
+
+    /// Whether the owner of an episode is launched for its event, and has not answered.
+    func isEntrusted(_ episode: Episode) -> Bool {
+        guard case .owned(let owner, isAnswered: false) = episode.phase, episode.outcomes[owner] == .woken,
+            let id = self.entry(episode.candidates[owner].app)?.id
+        else { return false }
+        return self.launches.launch(of: id) != nil || self.launches.isWaiting(id)
+    }
+
+    /// Nothing of what is over is an app's to lose any more.
+    mutating func forgetEntrusted(_ id: AppID) {
+        for group in self.groups.indices {
+            guard let episode = self.groups[group].entrusted, case .owned(let owner, _) = episode.phase,
+                self.entry(episode.candidates[owner].app).map({ $0.id == id }) ?? true
+            else { continue }
+            self.groups[group].entrusted = nil
+        }
     }
 }

@@ -1,7 +1,7 @@
 import Motion
 
 extension Arbiter {
-    /// S5: carries one event to an app, and takes it from the app's quota.
+    /// S5: carries one event to an app, and takes it from the app's quota. Who cannot be launched in time does not get it.
     mutating func deliver(
         _ held: HeldHit, to app: AppHandle, epoch: UInt64, generation: UInt64, answerBy: Timestamp? = nil,
         into actions: inout [ArbiterAction]
@@ -14,11 +14,10 @@ extension Arbiter {
             (route, reason) = (.live, .sent)
         } else if terms.kind == .wake, !entry.id.isAnonymous {
             (route, reason) = (.wake, .woken)
-            let ends = self.arrivalTime + terms.lifespan
+            let ends = self.launchEnds(held, answerBy)
+            guard self.launches.canLaunch(entry.id, before: ends) else { return .launchFailed }
             self.launches.add(
-                LaunchRequest(
-                    entry.id, .motion(held.detector.kind), strength: held.rule.strength,
-                    ends: answerBy.map { min($0, ends) } ?? ends))
+                LaunchRequest(entry.id, .motion(held.detector.kind), strength: held.rule.strength, ends: ends))
         } else {
             (route, reason) = (.store, .stored)
         }
@@ -34,6 +33,22 @@ extension Arbiter {
                     app: app, id: entry.id, epoch: epoch, generation: generation, hit: held.hit,
                     detector: held.detector.name, route: route, terms: terms, answerBy: answerBy)))
         return reason
+    }
+
+    /// Until when it is of use to launch an app for a hit.
+    private func launchEnds(_ held: HeldHit, _ answerBy: Timestamp?) -> Timestamp {
+        let ends = self.arrivalTime + held.rule.terms.lifespan
+        return answerBy.map { min($0, ends) } ?? ends
+    }
+
+    /// Whether a candidate would have to be launched, and cannot be as things are.
+    func isResting(_ candidate: Candidate, _ episode: Episode) -> Bool {
+        guard let app = self.entry(candidate.app), !app.facts.state.canReceive else { return false }
+        let answerBy =
+            episode.configuration.mode == .ordered ? self.arrivalTime + episode.configuration.ackTimeout : nil
+        return candidate.hits.contains { held in
+            held.rule.terms.kind == .wake && !self.launches.canLaunch(app.id, before: self.launchEnds(held, answerBy))
+        }
     }
 
     /// Carries all hits of a candidate to it; what became of the first one that could be is the answer.

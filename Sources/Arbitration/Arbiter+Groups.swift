@@ -85,6 +85,7 @@ extension Arbiter {
                 isEager: false)
         }
         self.groups[group].episode = episode
+        self.groups[group].entrusted = nil
         self.active.append(group)
     }
 
@@ -147,7 +148,9 @@ extension Arbiter {
             return .waits
         }
         if episode.closes <= time { return .isDue }
-        return episode.configuration.commitsEagerly && !self.canChange(group, episode) ? .isCertain : .waits
+        guard episode.configuration.commitsEagerly, !self.canChange(group, episode) else { return .waits }
+        // By the time the window closes an app may be launched again that cannot be now.
+        return episode.candidates.contains { self.isResting($0, episode) } ? .waits : .isCertain
     }
 
     /// Who of the candidates is first: the best, or the holder of a sticky group if nobody exceeds it by enough.
@@ -228,6 +231,12 @@ extension Arbiter {
         }
         self.groups[group].episode?.phase = .owned(by: winner, isAnswered: false)
         self.groups[group].contest = contest
+        // Who is known not to come keeps it from nobody.
+        if reason == .launchFailed {
+            self.replaceOwner(of: group, into: &actions)
+            self.active.removeAll { self.groups[$0].episode == nil }
+            return
+        }
         self.won(
             group, best.app, among: episode.candidates.map(\.app), epoch: episode.epoch, at: best.first.hit.time)
     }

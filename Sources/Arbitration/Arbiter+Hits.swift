@@ -41,6 +41,8 @@ extension Arbiter {
             if self.groups[due.group].episode?.isCollecting == true {
                 self.decide(due.group, at: due.deadline, isEager: false, into: &actions)
             } else if !self.prolong(due.group, lastTrue) {
+                let episode = self.groups[due.group].episode
+                self.groups[due.group].entrusted = episode.flatMap { self.isEntrusted($0) ? $0 : nil }
                 self.groups[due.group].endEpisode()
                 self.active.removeAll { $0 == due.group }
             }

@@ -25,7 +25,9 @@ extension Arbiter {
             switch effect {
             case .begin(let launch):
                 self.setLaunched(launch.app, until: self.arrivalTime + launch.timeout, into: &actions)
-            case .ended(let launch, _, _): self.setLaunched(launch.app, until: nil, into: &actions)
+            case .ended(let launch, let result, _):
+                self.setLaunched(launch.app, until: nil, into: &actions)
+                if case .failed = result { self.handOn(from: launch.app, into: &actions) }
             case .gaveUp: break
             }
         }
@@ -47,6 +49,8 @@ extension Arbiter {
         if old == .dead { self.launches.withdraw(id) { if case .task = $0 { true } else { false } } }
         guard new.canReceive, !old.canReceive else { return }
         self.launches.withdraw(id) { if case .motion = $0 { true } else { false } }
+        // What it was to be launched for it is sent.
+        if self.launches.launch(of: id) == nil { self.forgetEntrusted(id) }
     }
 
     // MARK: What there is to see

@@ -16,6 +16,7 @@ extension Arbiter {
             self.groups[group].endEpisode()
         }
         self.active.removeAll()
+        for group in self.groups.indices { self.groups[group].entrusted = nil }
         for index in self.chains.indices { self.chains[index].rewind(to: now) }
         self.motionTime = now
         for group in self.groups.indices where self.groups[group].rests > now {

@@ -78,6 +78,8 @@ struct GroupState: Sendable {
     var rests = Timestamp(microseconds: .min)
     var holder: Holder?
     var episode: Episode?
+    /// The last motion, which is over while its owner is still launched for it: should that fail, the next best has it.
+    var entrusted: Episode?
     /// What the last decision of the episode was.
     var contest: Contest?
 

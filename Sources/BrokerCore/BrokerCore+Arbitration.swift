@@ -201,7 +201,10 @@ extension BrokerCore {
     private mutating func keep(_ verdict: Verdict, _ actions: inout [BrokerAction]) {
         let index = Int(verdict.app.index)
         guard let app = self.apps[index] else { return }
-        self.apps[index]?.count(verdict.reason, epoch: verdict.epoch, at: verdict.time)
+        // An event that it was to be launched for comes to its end below, and is counted with that.
+        if verdict.reason != .launchFailed || !app.queue.keeps(epoch: verdict.epoch) {
+            self.apps[index]?.count(verdict.reason, epoch: verdict.epoch, at: verdict.time)
+        }
         let record = VerdictRecord(verdict: verdict, user: app.user, registration: app.registration)
         self.recent.keep(record)
         actions.append(.keep(record))
@@ -219,7 +222,9 @@ extension BrokerCore {
 
     /// Who lost an event that it had been offered must not act on it later.
     private mutating func revoke(after verdict: Verdict, _ actions: inout [BrokerAction]) {
-        if verdict.reason == .silent || verdict.reason == .passed || verdict.reason == .left {
+        if verdict.reason == .silent || verdict.reason == .passed || verdict.reason == .left
+            || verdict.reason == .launchFailed
+        {
             self.revoke(verdict.epoch, from: verdict.app, &actions)
         }
         if let inherited = verdict.contest?.inherits, verdict.isDelivered { self.revoke(inherited, &actions) }

@@ -127,9 +127,12 @@ extension EventQueue {
         self.pump(at: now, &actions)
     }
 
-    /// The event is another app's now.
+    /// The event is another app's now; should this one have failed to be launched for it, because of that.
     package mutating func remove(epoch: UInt64, at now: Timestamp, _ actions: inout [QueueAction]) {
         guard !self.isIdle else { return }
+        if self.hasLaunchFailed {
+            self.end(.launchFailed, &actions) { $0.event.epoch == epoch && $0.isLaunching && !$0.isCalled }
+        }
         self.end(.removed, &actions) { $0.event.epoch == epoch }
         self.pump(at: now, &actions)
     }

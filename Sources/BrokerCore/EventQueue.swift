@@ -125,9 +125,11 @@ package struct EventQueue: Sendable {
         self.expect(event.ends)
     }
 
-    func keeps(_ sequence: UInt64) -> Bool {
-        self.unacknowledged.contains { $0.event.sequence == sequence }
-            || self.waiting.all.contains { $0.event.sequence == sequence }
+    func keeps(_ sequence: UInt64) -> Bool { self.keeps { $0.sequence == sequence } }
+    func keeps(epoch: UInt64) -> Bool { self.keeps { $0.epoch == epoch } }
+
+    private func keeps(_ isMeant: (Event) -> Bool) -> Bool {
+        self.unacknowledged.contains { isMeant($0.event) } || self.waiting.all.contains { isMeant($0.event) }
     }
 
     /// Makes room by giving up what waits and is older, the oldest first. What was sent and may still be acknowledged

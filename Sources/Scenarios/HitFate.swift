@@ -32,7 +32,8 @@ package struct HitFate: Sendable {
 
     /// Whether it ended the same way under other rules.
     package func isLike(_ other: HitFate) -> Bool {
-        self.isDelivered == other.isDelivered && self.reason == other.reason
+        // Whether a launch that failed was tried, its verdict does not say.
+        self.reason == other.reason && (self.isDelivered == other.isDelivered || self.reason == .launchFailed)
     }
 }
 

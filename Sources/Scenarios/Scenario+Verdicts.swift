@@ -101,8 +101,8 @@ extension Scenario {
                 motions[one.verdict.id] = motion
                 nextHits[index] = motion.next
             }
-            var owners: [UInt64: AppID] = [:]
-            for one in past where one.verdict.isDelivered { owners[one.verdict.epoch] = one.verdict.id }
+            var owners: [UInt64: Verdict] = [:]
+            for one in past where one.verdict.isDelivered { owners[one.verdict.epoch] = one.verdict }
             var deeds: [Step] = []
             var replaced: Set<UInt64> = []
             for (index, one) in past.enumerated() {
@@ -111,15 +111,20 @@ extension Scenario {
                 case .taken: deeds += self.answers(.consume, one, before: nextHits[index])
                 case .passed: deeds += self.answers(.pass, one, before: nextHits[index])
                 case .left, .gone: deeds.append(Step(one.made, .state(id, .dead)))
+                case .launchFailed: deeds.append(Step(one.made, .launched(id, .failed(.notStarted), number: nil)))
                 case .mismatch, .suspended, .dead, .denied, .noRule, .quota, .wakeQuota, .appCooldown, .groupCooldown,
                     .outranked, .late, .consumed, .budget, .interrupted, .ducked, .delayed, .rejected, .silenced, .sent,
-                    .woken, .stored, .silent, .queueFull, .expired, .removed, .acknowledged,
-                    .launchFailed:
+                    .woken, .stored, .silent, .queueFull, .expired, .removed, .acknowledged:
                     break
                 }
-                // The event of an owner that died went to others.
+                // The event of an owner that died, or could not be launched, went to others.
                 if let old = one.verdict.contest?.inherits, let owner = owners[old], replaced.insert(old).inserted {
-                    deeds.append(Step(one.made, .state(owner, .dead)))
+                    let isLaunched = owner.reason == .woken
+                    deeds.append(
+                        Step(
+                            one.made,
+                            isLaunched
+                                ? .launched(owner.id, .failed(.notStarted), number: nil) : .state(owner.id, .dead)))
                 }
             }
             return deeds

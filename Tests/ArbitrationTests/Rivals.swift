@@ -179,6 +179,7 @@ struct Rivals {
 
     private mutating func take(_ input: ArbiterInput, at arrival: Timestamp) {
         var actions: [ArbiterAction] = []
+        var launches: [Launch] = []
         self.arbiter.take(input, at: arrival, into: &actions)
         for action in actions {
             switch action {
@@ -193,9 +194,12 @@ struct Rivals {
             case .verdict(let verdict):
                 self.outcomes[verdict.epoch, default: Outcome()].reasons[verdict.id] = verdict.reason
                 if let contest = verdict.contest { self.outcomes[verdict.epoch]?.contest = contest }
+            case .launch(.begin(let launch)): launches.append(launch)
             case .repeated, .life, .assertion, .activity, .session, .launch: break
             }
         }
+        // All come up at once: who rests after a failure hangs on when it was launched.
+        for launch in launches { self.take(.launched(launch.app, launch.number, .done), at: arrival) }
     }
 
     /// Lets everything happen that falls due until samples of a time arrive.

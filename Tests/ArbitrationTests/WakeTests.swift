@@ -76,6 +76,180 @@ import Testing
         #expect(DetectorFacts(name: "d", preset: preset, sensor: sensor).kind == expected)
     }
 
+    // MARK: Who cannot be launched
+
+    /// Apps that compete: those in lower strength run, the first ones do not. Strongest first.
+    private func rivals(
+        _ mode: GroupMode = .exclusive, dead: [String], alive: [String], lifespan: TimeSpan = .seconds(3),
+        quota: Quota? = nil
+    ) -> Lab {
+        var terms = terms(.wake)
+        terms.lifespan = lifespan
+        let names = dead + alive
+        let rules = names.enumerated().map { rule(for: $1, strength: names.count - $0, terms: terms) }
+        var settings = AppSettings()
+        settings.wakeQuota = quota
+        var lab = Lab(Policy(groups: [group(mode)], rules: rules, everyApp: settings))
+        for name in names {
+            lab.add(name)
+            if dead.contains(name) { lab.tell(name, .dead) }
+        }
+        return lab
+    }
+
+    private func fail(_ lab: inout Lab, _ app: String, _ failure: LaunchFailure = .notStarted, at now: Int64) {
+        lab.now = now
+        lab.take(.launched(AppID(app), self.launch(lab, app), .failed(failure)))
+    }
+
+    @Test(arguments: LaunchFailure.allCases)
+    func whatItsWinnerCannotBeLaunchedForIsTheNextOnes(_ failure: LaunchFailure) {
+        var lab = self.rivals(dead: ["A"], alive: ["B", "C"])
+        lab.hit(["a", "b", "c"], at: 0)
+        #expect(lab.take() == ["1 deliver A a wake", "1 A S5.woken", "1 B S4.outranked", "1 C S4.outranked"])
+        self.fail(&lab, "A", failure, at: 200)
+        #expect(lab.take() == ["2 deliver B b", "2 B S5.sent", "2 C S4.outranked"])
+        #expect(lab.verdicts.last?.contest?.inherits == 1)
+        // It is B's now, whatever becomes of A.
+        self.fail(&lab, "A", failure, at: 1_300)
+        #expect(lab.take() == [])
+    }
+
+    /// From one to the next, until somebody is there.
+    @Test func itIsHandedOnAsOftenAsNeedBe() {
+        var lab = self.rivals(dead: ["A", "B"], alive: ["C"])
+        lab.hit(["a", "b", "c"], at: 0)
+        _ = lab.take()
+        self.fail(&lab, "A", at: 100)
+        #expect(lab.take() == ["2 deliver B b wake", "2 B S5.woken", "2 C S4.outranked"])
+        self.fail(&lab, "B", at: 200)
+        #expect(lab.take() == ["3 deliver C c", "3 C S5.sent"])
+    }
+
+    /// The motion may be over by then; what is too old, or was followed by another motion, is not handed on.
+    @Test(arguments: [(2_000 as Int64, true, false), (3_000, false, false), (2_000, false, true)])
+    func itIsHandedOnWhileItIsFresh(_ time: Int64, _ isExpected: Bool, _ hasNewer: Bool) {
+        var lab = self.rivals(dead: ["A"], alive: ["B"])
+        lab.hit(["a", "b"], at: 0)
+        lab.pass(to: 1_500)
+        if hasNewer { lab.hit(["b"], at: 1_600) }
+        _ = lab.take()
+        self.fail(&lab, "A", at: time)
+        #expect(lab.take() == (isExpected ? ["2 deliver B b", "2 B S5.sent"] : []))
+        // The motion that was handed on is over at once.
+        lab.pass(to: 4_000)
+        lab.hit(["b"], at: 4_000)
+        #expect(lab.take().last == (isExpected || hasNewer ? "3 B S5.sent" : "2 B S5.sent"))
+    }
+
+    @Test func whatWasAnsweredIsNotHandedOn() {
+        var lab = self.rivals(dead: ["A"], alive: ["B"])
+        lab.hit(["a", "b"], at: 0)
+        lab.pass(to: 1_500)
+        lab.answer("A", 1, .consume)
+        lab.take(.launched(AppID("A"), self.launch(lab, "A"), .done))
+        lab.take(.launch(LaunchRequest(AppID("A"), .push, ends: ms(9_000))))
+        _ = lab.take()
+        self.fail(&lab, "A", at: 2_000)
+        #expect(lab.take() == [])
+    }
+
+    /// Who came up gets it live, though it did not answer.
+    @Test func whoIsThereKeepsIt() {
+        var lab = self.rivals(dead: ["A"], alive: ["B"])
+        lab.hit(["a", "b"], at: 0)
+        lab.tell("A", nil)
+        _ = lab.take()
+        self.fail(&lab, "A", .refused, at: 100)
+        #expect(lab.take() == [])
+    }
+
+    @Test func withNobodyNextItIsTriedAgain() {
+        var lab = self.rivals(dead: ["A"], alive: [])
+        lab.hit(["a"], at: 0)
+        _ = (lab.take(), lab.takeLaunches())
+        self.fail(&lab, "A", at: 100)
+        lab.pass(to: 1_100)
+        #expect(lab.take() == [])
+        #expect(lab.takeLaunches() == ["not-started A again 1100", "start A shake"])
+    }
+
+    @Test func inOrderTheNextOneIsAskedAtOnce() {
+        var lab = self.rivals(.ordered, dead: ["A"], alive: ["B"])
+        lab.hit(["a", "b"], at: 0)
+        #expect(lab.take() == ["1 deliver A a wake"])
+        self.fail(&lab, "A", at: 50)
+        #expect(lab.take() == ["1 A S5.launch-failed", "1 deliver B b"])
+        lab.answer("B", 1, .consume)
+        #expect(lab.take() == ["1 B S5.taken"])
+    }
+
+    /// Who rests after a failure for longer than the event is of use does not get it, and keeps it from nobody.
+    @Test(arguments: [GroupMode.exclusive, .ordered])
+    func whoIsKnownNotToComeIsPassedOverAtOnce(_ mode: GroupMode) {
+        var lab = self.rivals(mode, dead: ["A"], alive: ["B"], lifespan: .milliseconds(300))
+        lab.hit(["a"], at: 0)
+        lab.pass(to: 1_100)
+        // Until 2200 it is left alone.
+        self.fail(&lab, "A", at: 1_200)
+        _ = (lab.take(), lab.takeLaunches())
+        lab.hit(["a", "b"], at: 1_500)
+        let said =
+            mode == .exclusive
+            ? ["2 A S5.launch-failed", "2 B S4.outranked", "3 deliver B b", "3 B S5.sent"]
+            : ["2 A S5.launch-failed", "2 deliver B b"]
+        #expect(lab.take() == said)
+        #expect(lab.takeLaunches() == [])
+    }
+
+    /// While the window is open its rest may end.
+    @Test func aGroupDoesNotDecideEarlyWhileTheBestOneRests() {
+        var terms = terms(.wake)
+        terms.lifespan = .milliseconds(300)
+        let rules = [rule(for: "A", strength: 2, terms: terms), rule(for: "B", strength: 1)]
+        var lab = Lab(Policy(groups: [group(.exclusive) { $0.commitWindow = .milliseconds(600) }], rules: rules))
+        for name in ["A", "B"] { lab.add(name, rest: .seconds(1)) }
+        lab.tell("A", .dead)
+        lab.take(.launch(LaunchRequest(AppID("A"), .push, ends: ms(300))))
+        // Until 1100 it is left alone.
+        self.fail(&lab, "A", at: 100)
+        lab.hit(["a", "b"], at: 600)
+        #expect(lab.take() == [])
+        lab.pass(to: 1_200)
+        #expect(lab.take() == ["1 deliver A a wake", "1 A S5.woken", "1 B S4.outranked"])
+    }
+
+    @Test func whoIsKnownNotToComeHasItsVerdictAtOnceWithoutAGroup() {
+        var settings = AppSettings()
+        settings.wakeQuota = Quota(count: 2, period: .seconds(3_600), burst: 2)
+        var terms = terms(.wake)
+        terms.lifespan = .milliseconds(300)
+        var lab = self.lab(.dead, Policy(rules: [rule("wake", group: nil, terms: terms)], everyApp: settings))
+        lab.hit(["a"], at: 0)
+        self.fail(&lab, "A", at: 100)
+        _ = lab.take()
+        lab.hit(["a"], at: 500)
+        #expect(lab.take() == ["2 A S5.launch-failed"])
+        // It costs nothing of what may wake it.
+        lab.hit(["a"], at: 1_200)
+        #expect(lab.take() == ["3 deliver A a wake", "3 A S5.woken"])
+        lab.hit(["a"], at: 1_300)
+        #expect(lab.take() == ["4 A S3.wake-quota"])
+    }
+
+    /// Who was woken as often as it may be is not next.
+    @Test func whoMayNotBeWokenIsNotNext() {
+        let once = Quota(count: 1, period: .seconds(3_600), burst: 1)
+        var lab = self.rivals(dead: ["A", "B"], alive: ["C"], quota: once)
+        lab.hit(["b"], at: 0)
+        lab.pass(to: 5_000)
+        _ = lab.take()
+        lab.hit(["a", "b", "c"], at: 5_000)
+        #expect(lab.take().prefix(3) == ["3 B S3.wake-quota", "2 deliver A a wake", "2 A S5.woken"])
+        self.fail(&lab, "A", at: 5_100)
+        #expect(lab.take() == ["4 deliver C c", "4 C S5.sent"])
+    }
+
     // MARK: The app's life
 
     /// The app is in the background for as long as it is launched, and then what it was.

@@ -109,6 +109,8 @@ private let names: [String] = {
             "05-quota-cooldown-battery": [.starvation], "06-sticky-workout": [.starvation],
             // The right to know places is all it takes to be woken for them.
             "07-locked-suspended-dead": [.weakIdentity],
+            // Who is stronger by far is to have it whenever it can be started, whoever it is.
+            "12-next-in-line": [.starvation, .weakIdentity],
         ]
         #expect(Set(findings.map(\.check)) == meant[name] ?? [], "\(findings)")
     }

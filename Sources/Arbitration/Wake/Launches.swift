@@ -60,6 +60,12 @@ package struct Launches: Sendable {
     package func isWaiting(_ app: AppID, for reason: LaunchReason) -> Bool {
         self.entries[app]?.wishes.contains { $0.request.reason.isServed(with: reason) } == true
     }
+    /// Whether an app can be launched for something that is of use until then, as far as is known: not while it rests after
+    /// a failure.
+    func canLaunch(_ app: AppID, before ends: Timestamp) -> Bool {
+        guard let entry = self.entries[app], entry.flight == nil else { return true }
+        return entry.notBefore < ends
+    }
     package var inFlight: Int { self.entries.values.count { $0.flight != nil } }
     package var coldStarts: Int { self.entries.values.count { $0.flight?.isStarting == true } }
     /// Apps for which a launch waits.
