@@ -35,7 +35,8 @@ package struct SensorHub: Sendable {
     /// Claims the sensor, replacing what the client claimed before; returns what is in force for it.
     ///
     /// The sequence begins at 0. Samples that waited under the client's old claim are due at once. A prompt claim lets the
-    /// device gather samples as another does, and takes them at each `tick`: for claimants to whom messages cost nothing.
+    /// device gather samples as another does, and takes them at each `tick`: for claimants to whom messages cost nothing. They
+    /// are our own and few, so that strangers' number is no limit to them.
     package mutating func claim(
         _ client: ClientID, _ request: SensorRequest, isPrompt: Bool = false, into actions: inout [SensorAction]
     ) throws(ClaimProblem) -> SensorPace {
@@ -45,7 +46,7 @@ package struct SensorHub: Sendable {
             position = known
             if self.claims[position].replace(request) { actions.append(.send(client)) }
         } else {
-            guard self.claims.count < SensorLimits.claimants else {
+            guard isPrompt || self.claims.count < SensorLimits.claimants else {
                 throw ClaimProblem(
                     kind: .limit, key: "claimants", value: "\(self.claims.count + 1)",
                     range: "\(SensorLimits.claimants)")

@@ -71,10 +71,8 @@ struct Main {
                         daemon.log.notice("no sensor is there; waiting for one (--source synth: makes motion)")
                     }
                 },
-                lost: {
-                    names.forgetAll()
-                    for sensor in reader.sensors { sensor.busLost() }
-                })
+                // With their names, all claimants are gone.
+                lost: { names.forgetAll() })
             code.exit()
         } catch let problem as UsageProblem {
             self.syntax.exit(with: problem)

@@ -63,7 +63,7 @@ final class MotionSource: SampleSource {
             if let gyroscope { _ = try gyroscope.claim(pace, for: self) }
             return try self.accelerometer.claim(pace, for: self)
         } catch {
-            // As many claim it as may: its samples do not come, as if it were broken.
+            // What is no pace is refused before it comes to us.
             return pace
         }
     }

@@ -27,6 +27,10 @@ final class SensorProxy {
     private var clients: [String: Client] = [:]
     private var wanted: Set<ProxySensor> = []
     private var taps: [ProxySensor: Tap] = [:]
+    /// What waits, by its sender, behind a question to polkit.
+    private var asked: [String: [() -> Void]] = [:]
+    /// How many of a connection's calls may wait so: there are no more sensors to claim and release.
+    private static let questions = 8
     /// Looks where up is for the compass.
     private var upTap: Tap?
     private var up = SIMD3<Double>(0, 0, 1)
@@ -51,7 +55,7 @@ final class SensorProxy {
         self.names = names
         self.sender = sender
         self.log = log
-        let guardian: ExportedObject.Guardian? = bus.address == .system ? { [weak self] in self?.ask($0, $1) } : nil
+        let guardian: ExportedObject.Guardian? = bus.address == .system ? { [weak self] in self?.admit($0, $1) } : nil
         bus.export(
             ExportedObject(Self.path, [(SensorProxyInterface.table, self)], guardian: guardian))
         bus.export(
@@ -162,9 +166,22 @@ final class SensorProxy {
         if let watch = client.watch { self.names.unfollow(watch) }
     }
 
-    /// Asks polkit whether a caller may claim: those who sit at the machine may, as a rule.
+    /// Has polkit say whether a caller may claim. What a connection claims and releases is taken in the order in which it
+    /// asked; to look is free at any time.
+    private func admit(_ call: MethodCall, _ answer: @escaping (BusError?) -> Void) {
+        let member = call.message.member ?? ""
+        let isClaim = member.hasPrefix("Claim")
+        guard isClaim || member.hasPrefix("Release") else { return answer(nil) }
+        guard let waiting = self.asked[call.sender] else { return isClaim ? self.ask(call, answer) : answer(nil) }
+        guard waiting.count < Self.questions else {
+            return answer(.limitsExceeded("\(Self.questions) calls of yours wait for polkit already"))
+        }
+        self.asked[call.sender]?.append { [weak self] in self?.admit(call, answer) }
+    }
+
+    /// Asks polkit: those who sit at the machine may claim, as a rule.
     private func ask(_ call: MethodCall, _ answer: @escaping (BusError?) -> Void) {
-        guard call.message.member?.hasPrefix("Claim") == true else { return answer(nil) }
+        self.asked[call.sender] = []
         let target = CallTarget(
             "org.freedesktop.PolicyKit1", ObjectPath(literal: "/org/freedesktop/PolicyKit1/Authority"),
             "org.freedesktop.PolicyKit1.Authority")
@@ -172,7 +189,7 @@ final class SensorProxy {
         self.bus.call(
             target, "CheckAuthorization", subject, "net.hadess.SensorProxy.claim-sensor", [String: String](), UInt32(0),
             ""
-        ) { result in
+        ) { [weak self] result in
             do throws(BusError) {
                 let verdict = try result.take().read(reply: Structure<Bool, Bool, [String: String]>.self)
                 let (isAllowed, _, _) = verdict.fields
@@ -180,6 +197,7 @@ final class SensorProxy {
             } catch {
                 answer(.accessDenied("polkit cannot be asked whether you may claim sensors: \(error.message)"))
             }
+            for next in self?.asked.removeValue(forKey: call.sender) ?? [] { next() }
         }
     }
 

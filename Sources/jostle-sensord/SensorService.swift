@@ -95,11 +95,6 @@ final class SensorService: SampleSink {
     /// When that clock will show `time`, as CLOCK_BOOTTIME microseconds.
     func alarm(for time: Timestamp) -> Int64 { self.source.alarm(for: time) }
 
-    /// The bus went away, and every claimant with it.
-    func busLost() {
-        for client in self.clientsByID { client.map(self.forget) }
-    }
-
     // MARK: Calls
 
     func claim(_ options: [String: Value], _ call: MethodCall) throws(BusError) {

@@ -4,6 +4,7 @@
 Each step is one argument. PEER is a connection with a name of the test's choosing, made when a step first names it.
 
     PEER call DESTINATION PATH INTERFACE MEMBER [SIGNATURE BODY]    prints "PEER ok BODY" or "PEER error NAME: MESSAGE"
+    PEER begin DESTINATION PATH INTERFACE MEMBER [SIGNATURE BODY]   calls, and does not wait for the answer, which is printed when it comes
     PEER burst PATH RATE...    claims the sensor at each rate, or releases it for 0, without waiting for an answer in between
     PEER send DESTINATION PATH INTERFACE MEMBER [SIGNATURE BODY]    sends a signal; returns when the bus has passed it on
     PEER own NAME       owns a name
@@ -59,6 +60,7 @@ class Peer:
     def __init__(self, name, bus):
         self.name, self.bus = name, bus
         self.calls, self.heard, self.wanted, self.last, self.held = set(), None, [], None, []
+        self.open = []
         bus.add_message_handler(self.arrived)
 
     def arrived(self, message):
@@ -75,11 +77,17 @@ class Peer:
             self.heard.release()
 
     async def perform(self, verb, words):
-        if verb == "call":
+        if verb in ("call", "begin"):
             call = message(words, MessageType.METHOD_CALL, self.last)
             call.serial = self.bus.next_serial()
             self.calls.add(call.serial)
-            await self.bus.call(call)
+            answer = asyncio.ensure_future(self.bus.call(call))
+            if verb == "call":
+                await answer
+            else:
+                self.open.append(answer)
+                # So that it is under way before what comes next.
+                await asyncio.sleep(0)
         elif verb == "burst":
             calls = []
             for rate in map(float, " ".join(words).split()[1:]):

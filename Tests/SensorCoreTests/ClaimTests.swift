@@ -143,6 +143,10 @@ private let deviceRates: [([Double], Double, Double)] = [
         } throws: {
             ($0 as? ClaimProblem)?.description == "claimants is at its limit of 1024"
         }
+        // Nobody keeps our own from it.
+        let own = ClientID(UInt32(SensorLimits.claimants + 1))
+        #expect(try shell.claim(own, 10, isPrompt: true).rate == 10)
+        #expect(shell.release(own))
         // Who has a claim may still change it, and a place that becomes free can be taken.
         #expect(try shell.claim(a, 20).rate == 20)
         #expect(shell.release(b))
