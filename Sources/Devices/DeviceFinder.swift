@@ -34,11 +34,12 @@ struct DeviceNotice {
             }
         }
 
-        /// The attribute by which a sensor is known among many devices that are none.
-        var attribute: String? {
+        /// Where the subsystem's devices stand, if there are many and hardly one of them is a sensor.
+        var crowd: String? {
             switch self {
             case .iio, .input: nil
-            case .hwmon, .platform: LightPair.attribute
+            case .hwmon: "/sys/class/hwmon"
+            case .platform: "/sys/bus/platform/devices"
             }
         }
     }
@@ -126,7 +127,24 @@ final class DeviceFinder {
     }
 
     /// The devices that are there now.
-    func devices() -> [DeviceNotice] { DeviceNotice.Subsystem.allCases.flatMap { self.devices(in: $0) } }
+    func devices() -> [DeviceNotice] {
+        DeviceNotice.Subsystem.allCases.flatMap { subsystem in
+            subsystem.crowd.map { self.lights(in: subsystem, $0) } ?? self.devices(in: subsystem)
+        }
+    }
+
+    /// The devices of a crowd that have the attribute of a light sensor. libudev takes 50 us for each device that it looks at.
+    private func lights(in subsystem: DeviceNotice.Subsystem, _ crowd: String) -> [DeviceNotice] {
+        let directory = AttributeDirectory(path: crowd)
+        return directory.names(in: ".").filter { directory.has("\($0)/\(LightPair.attribute)") }.compactMap { name in
+            // SAFETY: udev lives as long as we; the names are NUL-terminated for the call; the device is released here.
+            guard let device = unsafe udev_device_new_from_subsystem_sysname(self.udev, subsystem.rawValue, name) else {
+                return nil
+            }
+            defer { _ = unsafe udev_device_unref(device) }
+            return unsafe Self.notice(of: device, .there)
+        }
+    }
 
     private func devices(in subsystem: DeviceNotice.Subsystem) -> [DeviceNotice] {
         // SAFETY: udev lives as long as we; the object is released here.
@@ -135,9 +153,6 @@ final class DeviceFinder {
         // SAFETY: the search is there; the names are copied.
         _ = unsafe udev_enumerate_add_match_subsystem(search, subsystem.rawValue)
         _ = unsafe udev_enumerate_add_match_sysname(search, subsystem.prefix + "*")
-        if let attribute = subsystem.attribute {
-            _ = unsafe udev_enumerate_add_match_sysattr(search, attribute, nil)
-        }
         _ = unsafe udev_enumerate_scan_devices(search)
         var notices: [DeviceNotice] = []
         // SAFETY: the list belongs to the search, which stays until the end.
