@@ -33,7 +33,7 @@ extension EndToEnd {
                 try stage.property("Running", at: Stage.Object.accelerometer) == "b false"
             }
             #expect(try stage.busctl(self.list).stdout == "a(ossutttt) 0\n")
-            #expect(try stage.property("Claimants", at: Stage.Object.accelerometer) == "a(sdttt) 0")
+            #expect(try stage.property("Claimants", at: Stage.Object.accelerometer) == "a(sdttta{sv}) 0")
             // Its name is free, and so is its place.
             let again = try stage.watch(Stage.always, "--app", "org.example.Slow")
             #expect(number("sequence", of: try again.nextEvent()) == 1)
@@ -49,7 +49,7 @@ extension EndToEnd {
             try stage.until("the sensor stops") {
                 try stage.property("Running", at: Stage.Object.accelerometer) == "b false"
             }
-            #expect(try stage.property("Claimants", at: Stage.Object.accelerometer) == "a(sdttt) 0")
+            #expect(try stage.property("Claimants", at: Stage.Object.accelerometer) == "a(sdttta{sv}) 0")
         }
 
         @Test func aKilledReaderIsMissedAndFoundAgain() throws {

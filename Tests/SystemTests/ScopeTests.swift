@@ -155,7 +155,7 @@ extension EndToEnd {
                 try !screen.capture().contains { $0.contains("org.example") }
             }
             try stage.until("the sensor is let go") {
-                try stage.property("Claimants", at: Stage.Object.accelerometer).hasPrefix("a(sdttt) 1 ")
+                try stage.property("Claimants", at: Stage.Object.accelerometer).hasPrefix("a(sdttta{sv}) 1 ")
             }
         }
 
