@@ -31,7 +31,8 @@ extension Arbiter {
             .deliver(
                 Delivery(
                     app: app, id: entry.id, epoch: epoch, generation: generation, hit: held.hit,
-                    detector: held.detector.name, route: route, terms: terms, answerBy: answerBy)))
+                    detector: held.detector.name, route: route, terms: terms, strength: held.rule.strength,
+                    answerBy: answerBy)))
         return reason
     }
 

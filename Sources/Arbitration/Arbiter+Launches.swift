@@ -1,6 +1,33 @@
-import Motion
+package import Motion
 
 extension Arbiter {
+    /// Takes in a wish that an app be launched. What events cost of its quota they did when they were delivered; a push costs
+    /// as much as an event, unless it joins one that waits.
+    mutating func wish(_ request: LaunchRequest) {
+        if request.reason == .push, !self.launches.isWaiting(request.app, for: .push) {
+            let time = self.quotaTime(at: self.arrivalTime)
+            for index in self.apps.indices where self.apps[index]?.id == request.app {
+                guard let entry = self.apps[index], !entry.facts.state.canReceive, let quota = entry.settings.wakeQuota
+                else { continue }
+                self.apps[index]?.ledger.wakes.spend(quota, at: time)
+            }
+        }
+        self.launches.add(request)
+    }
+
+    /// When an app may be launched by a push again; `nil`: now, as far as its quota says.
+    package func wakeQuotaReturns(to app: AppHandle, at arrival: Timestamp) -> Timestamp? {
+        guard let entry = self.entry(app), !entry.facts.state.canReceive, let quota = entry.settings.wakeQuota,
+            !self.launches.isWaiting(entry.id, for: .push)
+        else { return nil }
+        let time = self.quotaTime(at: arrival)
+        guard entry.ledger.wakes.tokens(of: quota, at: time) <= 0 else { return nil }
+        return arrival + (entry.ledger.wakes.nextToken(of: quota, at: time) - time)
+    }
+
+    /// Quotas go by the time of samples, and no sample need have come.
+    private func quotaTime(at arrival: Timestamp) -> Timestamp { max(self.motionTime, arrival) }
+
     /// Takes in word on a launch.
     mutating func launched(
         _ app: AppID, _ number: UInt64, _ result: LaunchResult, into actions: inout [ArbiterAction]

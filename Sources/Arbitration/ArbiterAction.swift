@@ -40,6 +40,8 @@ package struct Delivery: Equatable, Sendable {
     package var detector: String
     package var route: Route
     package var terms: DeliveryTerms
+    /// How strong the rule is that decided: who is launched first goes by it.
+    package var strength: Int
     /// The app may consume the event or pass it on, until this arrival time; `nil` when nobody is next.
     package var answerBy: Timestamp?
 }

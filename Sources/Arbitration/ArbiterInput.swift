@@ -86,7 +86,7 @@ extension Arbiter {
         case .motion(let time): self.runMotion(to: time, lastTrue, into: &actions)
         case .rewind(let time): self.rewind(to: time, into: &actions)
         case .answer(let app, let epoch, let answer): self.answer(app, epoch, answer, into: &actions)
-        case .launch(let request): self.launches.add(request)
+        case .launch(let request): self.wish(request)
         case .launched(let app, let number, let result): self.launched(app, number, result, into: &actions)
         case .policy(let policy): self.swap(policy, into: &actions)
         }

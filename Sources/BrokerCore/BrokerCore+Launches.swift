@@ -36,6 +36,9 @@ extension BrokerCore {
         }
         let client = ClientID(UInt32(truncatingIfNeeded: index))
         guard self.settings(client)?.grants.contains(.push) == true else { throw .life(.ungranted(.push)) }
+        if let until = self.arbiter.wakeQuotaReturns(to: client.handle, at: arrival) {
+            throw .wakeQuota(app, wait: until - arrival)
+        }
         let ends = arrival + self.arbiter.policy.settings(for: app).wakeTimeout
         self.tell(.launch(LaunchRequest(app, .push, ends: ends)), at: arrival)
         self.perform(&actions)
@@ -45,18 +48,37 @@ extension BrokerCore {
 
     /// Has an app that cannot receive launched for what waits for it, if a rule says so.
     mutating func launchForQueue(_ index: Int, at arrival: Timestamp) {
-        guard let app = self.apps[index], let ends = app.queue.launchEnds, !app.id.isAnonymous,
-            self.arbiter.facts(of: AppHandle(UInt32(truncatingIfNeeded: index)))?.state.canReceive != true
-        else { return }
-        let first = app.queue.firstToLaunch.flatMap { app.detectors[$0.detector] }
-        let kind = first?.effective.facts(isAvailable: true).kind ?? "motion"
-        self.tell(.launch(LaunchRequest(app.id, .motion(kind), ends: ends)), at: arrival)
+        if let wish = self.wish(of: index) { self.tell(.launch(wish), at: arrival) }
     }
 
     /// The same for what is kept for an app that is not there and of which nothing else is known.
     mutating func launchForAbsent(_ app: AbsentApp, at arrival: Timestamp) {
-        guard let ends = app.queue.launchEnds else { return }
-        self.tell(.launch(LaunchRequest(app.id, .motion("motion"), ends: ends)), at: arrival)
+        if let wish = self.wish(of: app) { self.tell(.launch(wish), at: arrival) }
+    }
+
+    /// The same for all, the strongest first: they begin as they are told.
+    mutating func launchForAll(at arrival: Timestamp) {
+        let wishes = self.apps.indices.compactMap { self.wish(of: $0) } + self.absent.compactMap { self.wish(of: $0) }
+        for wish in wishes.enumerated().sorted(by: {
+            ($1.element.strength, $0.offset) < ($0.element.strength, $1.offset)
+        }) {
+            self.tell(.launch(wish.element), at: arrival)
+        }
+    }
+
+    private func wish(of index: Int) -> LaunchRequest? {
+        guard let app = self.apps[index], let wish = app.queue.launchWish, !app.id.isAnonymous,
+            self.arbiter.facts(of: AppHandle(UInt32(truncatingIfNeeded: index)))?.state.canReceive != true
+        else { return nil }
+        let first = app.queue.firstToLaunch.flatMap { app.detectors[$0.detector] }
+        let kind = first?.effective.facts(isAvailable: true).kind ?? "motion"
+        return LaunchRequest(app.id, .motion(kind), strength: wish.strength, ends: wish.ends)
+    }
+
+    private func wish(of app: AbsentApp) -> LaunchRequest? {
+        app.queue.launchWish.map {
+            LaunchRequest(app.id, .motion("motion"), strength: $0.strength, ends: $0.ends)
+        }
     }
 
     /// Performs what follows for launches.

@@ -135,8 +135,7 @@ extension BrokerCore {
                 self.tellAbsent(index, &actions)
             }
         }
-        for index in self.apps.indices { self.launchForQueue(index, at: arrival) }
-        for app in self.absent { self.launchForAbsent(app, at: arrival) }
+        self.launchForAll(at: arrival)
         self.perform(&actions)
         self.pumpQueues(at: arrival, &actions)
     }

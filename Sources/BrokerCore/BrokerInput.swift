@@ -123,4 +123,6 @@ package enum Refusal: Swift.Error, Equatable, Sendable {
     case task(TaskRefusal)
     /// There is no such app, on the bus or not.
     case unknownApp(AppID)
+    /// The app was started and resumed as often as policy allows; `wait`: until it may be again.
+    case wakeQuota(AppID, wait: TimeSpan)
 }

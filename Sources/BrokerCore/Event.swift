@@ -8,6 +8,8 @@ package struct Event: Equatable, Sendable {
     package var terms: DeliveryTerms
     /// When it is too old to be of use, in arrival time.
     package var ends: Timestamp
+    /// Who of those that wait to be launched goes first.
+    package var strength: Int
     /// The app may leave the event to the next until this arrival time; `nil` when nobody is next.
     package var answerBy: Timestamp?
     /// It was sent before, and may have come.
@@ -15,10 +17,14 @@ package struct Event: Equatable, Sendable {
     /// It is on the disk, and outlives the broker.
     package var isPersistent = false
 
-    package init(_ content: EventContent, _ terms: DeliveryTerms, ends: Timestamp, answerBy: Timestamp? = nil) {
+    package init(
+        _ content: EventContent, _ terms: DeliveryTerms, ends: Timestamp, strength: Int = 0,
+        answerBy: Timestamp? = nil
+    ) {
         self.content = content
         self.terms = terms
         self.ends = ends
+        self.strength = strength
         self.answerBy = answerBy
     }
 

@@ -3,8 +3,12 @@ package import Motion
 
 /// Events in the hands of an app that is launched for them: they travel in one call, and its answer is for all of them.
 extension EventQueue {
-    /// Until when an event waits that the app is to be launched for; `nil`: none does.
-    var launchEnds: Timestamp? { self.waiting.all.filter(\.isLaunching).map(\.event.ends).max() }
+    /// How strong the wish is that the app be launched for what waits, and until when it is of use; `nil`: nothing does.
+    var launchWish: (strength: Int, ends: Timestamp)? {
+        let events = self.waiting.all.filter(\.isLaunching).map(\.event)
+        guard let strength = events.map(\.strength).max(), let ends = events.map(\.ends).max() else { return nil }
+        return (strength, ends)
+    }
     /// Whether there is something that the app is to be launched for, or is launched for now.
     var isLaunching: Bool {
         self.unacknowledged.contains(where: \.isCalled) || self.waiting.all.contains(where: \.isLaunching)
@@ -21,7 +25,7 @@ extension EventQueue {
         at now: Timestamp, _ actions: inout [QueueAction]
     ) -> (events: [Event], missing: UInt64) {
         if let deadline = self.deadline, deadline <= now { self.pump(at: now, &actions) }
-        guard self.launchEnds != nil else { return ([], 0) }
+        guard self.launchWish != nil else { return ([], 0) }
         var events: [Event] = []
         while var kept = self.waiting.popFirst() {
             kept.event.isRedelivered = kept.attempts > 0

@@ -104,7 +104,8 @@ package struct EventQueue: Sendable {
             sequence: self.lastSequence, epoch: delivery.epoch, generation: delivery.generation,
             time: delivery.hit.time, detector: delivery.detector, peak: delivery.hit.peak, isSimulated: isSimulated,
             isClipped: delivery.hit.isClipped, note: delivery.hit.note)
-        let event = Event(content, delivery.terms, ends: ends, answerBy: delivery.answerBy)
+        let event = Event(
+            content, delivery.terms, ends: ends, strength: delivery.strength, answerBy: delivery.answerBy)
         if self.isOpen, !event.wantsAck, self.waiting.isEmpty, self.lost.isEmpty, self.catchingUp == nil {
             return (event, true)
         }

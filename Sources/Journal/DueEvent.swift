@@ -9,13 +9,18 @@ package struct DueEvent: Equatable, Sendable {
     package var terms: DeliveryTerms
     /// When it is too old to be of use, in µs of the wall clock: it outlives boots.
     package var ends: Int64
+    /// Who of those that wait to be launched goes first.
+    package var strength: Int
 
-    package init(app: AppID, user: UInt32, _ content: EventContent, _ terms: DeliveryTerms, ends: Int64) {
+    package init(
+        app: AppID, user: UInt32, _ content: EventContent, _ terms: DeliveryTerms, ends: Int64, strength: Int = 0
+    ) {
         self.app = app
         self.user = user
         self.content = content
         self.terms = terms
         self.ends = ends
+        self.strength = strength
     }
 
     /// What tells it from all others. Its number does not: an app may number it anew after a restart.

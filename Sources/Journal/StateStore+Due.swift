@@ -11,10 +11,12 @@ extension StateStore {
             PRIMARY KEY (user, app, epoch, time, detector)) STRICT, WITHOUT ROWID;
         """
 
+    static let dueStrength = "ALTER TABLE due ADD COLUMN strength INTEGER NOT NULL DEFAULT 0;"
+
     /// Makes what is due be what it is now, all of it or nothing. On the disk when it returns.
     mutating func change(_ due: DueChanges) throws(StoreError) {
         let insert = try self.file.database.prepare(
-            "INSERT OR REPLACE INTO due VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+            "INSERT OR REPLACE INTO due VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
         let delete = try self.file.database.prepare(
             "DELETE FROM due WHERE user = ? AND app = ? AND epoch = ? AND time = ? AND detector = ?")
         try self.file.database.transaction { () throws(StoreError) in
@@ -50,6 +52,7 @@ extension StateStore {
         try statement.bind(12, event.terms.reliability.name)
         try statement.bind(13, event.terms.lifespan.microseconds)
         try statement.bind(14, event.ends)
+        try statement.bind(15, Int64(event.strength))
     }
 
     /// What is due, for each app in the order of its numbers. What makes no sense is left out.
@@ -73,7 +76,10 @@ extension StateStore {
                 isClipped: rows.number(9) & 1 != 0,
                 // Above the mark stands what the detector noted.
                 note: HitNote(rawValue: UInt16(clamping: rows.number(9) >> 1)))
-            due.append(DueEvent(app: AppID(rows.text(1)), user: user, content, terms, ends: rows.number(13)))
+            due.append(
+                DueEvent(
+                    app: AppID(rows.text(1)), user: user, content, terms, ends: rows.number(13),
+                    strength: Int(clamping: rows.number(14))))
         }
         return due
     }

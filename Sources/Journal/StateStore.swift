@@ -17,6 +17,7 @@ struct StateStore: ~Copyable {
             dueTable,
             taskTables,
             appTables,
+            dueStrength,
         ], isDurable: true, check: { database throws(StoreError) in _ = try StateStore.reservedEpochs(in: database) })
 
     init(_ file: consuming StoreFile) {

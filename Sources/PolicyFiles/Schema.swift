@@ -195,8 +195,10 @@ enum Schema {
             (target, words) throws(ValueProblem) in
             target.allowsRenewal = try Values.flag(words)
         },
-        Key("WakeQuota", .quota, "", "How often events may wake it, and how many times at once.", isForUsers: true) {
-            (target, words) throws(ValueProblem) in
+        Key(
+            "WakeQuota", .quota, "", "How often events and pushes may wake it, and how many times at once.",
+            isForUsers: true
+        ) { (target, words) throws(ValueProblem) in
             target.wakeQuota = try Values.quota(words)
         },
         Key(

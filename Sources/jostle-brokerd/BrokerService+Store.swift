@@ -78,7 +78,7 @@ extension BrokerService {
         let left = self.now { _, now in event.ends - now }
         return DueEvent(
             app: stored.app, user: stored.user, event.content, event.terms,
-            ends: Clock.wallClock().addingReportingOverflow(left.microseconds).partialValue)
+            ends: Clock.wallClock().addingReportingOverflow(left.microseconds).partialValue, strength: event.strength)
     }
 
     private func stored(_ due: DueEvent, at now: Timestamp) -> StoredEvent {
@@ -86,7 +86,8 @@ extension BrokerService {
         let left = due.ends.subtractingReportingOverflow(Clock.wallClock())
         let most = max(0, due.terms.lifespan.microseconds)
         let ends = left.overflow ? now : now + TimeSpan(microseconds: min(max(0, left.partialValue), most))
-        return StoredEvent(app: due.app, user: due.user, event: Event(due.content, due.terms, ends: ends))
+        return StoredEvent(
+            app: due.app, user: due.user, event: Event(due.content, due.terms, ends: ends, strength: due.strength))
     }
 
     private func restore(_ due: [DueEvent]) {

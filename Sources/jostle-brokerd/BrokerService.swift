@@ -592,6 +592,8 @@ extension BusError {
         case .life(let refusal): self.init(refusal)
         case .task(let refusal): self.init(refusal)
         case .unknownApp(let app): self = .notFound("there is no app '\(printable(app.name))'")
+        case .wakeQuota(let app, let wait):
+            self = .launchFailed("\(app) was launched as often as its WakeQuota allows: again in \(wait.inWords)")
         }
     }
 }

@@ -45,7 +45,7 @@ struct QueueBench {
         let delivery = Delivery(
             app: AppHandle(0), id: AppID("a"), epoch: self.epoch, generation: 1,
             hit: Hit(detector: DetectorID(0), time: self.time, peak: 1), detector: detector, route: .live,
-            terms: terms, answerBy: answerBy.map { Timestamp.zero + .milliseconds($0) })
+            terms: terms, strength: 0, answerBy: answerBy.map { Timestamp.zero + .milliseconds($0) })
         self.perform { queue, now, actions in
             let (event, goesAtOnce) = queue.add(delivery, isSimulated: false, at: now, &actions)
             if goesAtOnce { actions.append(.send(event)) }

@@ -8,13 +8,14 @@ import Testing
 @Suite struct WakeTests {
     private static let app = AppID("org.example.A")
 
-    private static func policy(_ lifespan: TimeSpan = .seconds(60)) -> Policy {
+    private static func policy(_ lifespan: TimeSpan = .seconds(60), quota: Quota? = nil) -> Policy {
         var terms = DeliveryTerms()
         terms.kind = .wake
         terms.lifespan = lifespan
         let rule = Rule(name: "wake", place: Place(file: "test.conf", line: 1), effect: .allow, terms: terms)
         var settings = AppSettings()
         settings.grants = WordSet([.push])
+        settings.wakeQuota = quota
         return Policy(rules: [rule], everyApp: settings)
     }
 
@@ -148,6 +149,42 @@ import Testing
         _ = bench.take()
         bench.core.answered(call.launch, .consume, at: bench.now, &bench.actions)
         #expect(self.ends(&bench) == [])
+    }
+
+    /// A push costs as much as an event, unless the app is there or one waits already.
+    @Test func aPushCostsOneOfTheWakeQuota() throws {
+        let quota = Quota(count: 2, period: .seconds(3_600), burst: 2)
+        var (bench, client) = try self.bench(Self.policy(quota: quota))
+        for _ in 0..<3 { try bench.core.push(Self.app, at: bench.now, &bench.actions) }
+        let first = try #require(self.calls(&bench).first)
+        bench.core.answered(first.launch, .consume, at: bench.now, &bench.actions)
+        let second = try #require(self.calls(&bench).first)
+        bench.core.answered(second.launch, .consume, at: bench.now, &bench.actions)
+        #expect(throws: Refusal.wakeQuota(Self.app, wait: .seconds(1_800))) {
+            try bench.core.push(Self.app, at: bench.now, &bench.actions)
+        }
+        bench.feed([2.5])
+        #expect(bench.core.app(client)?.denials.map(\.reason) == [.wakeQuota])
+        try bench.core.register(client, Self.app, AppEntrance(), user: 7, at: bench.now, &bench.actions)
+        try bench.core.push(Self.app, at: bench.now, &bench.actions)
+        #expect(self.calls(&bench).map(\.launch.isCold) == [false])
+    }
+
+    /// What waited for its turn when the broker ended is launched in the same order after it.
+    @Test func theStrongestGoFirstAlsoAfterARestart() throws {
+        var bench = Bench(policy: Self.policy())
+        var stored: [StoredEvent] = []
+        for (index, strength) in [1, 5, 3].enumerated() {
+            let content = EventContent(
+                sequence: 1, epoch: UInt64(index), generation: 1, time: bench.now, detector: "jolt", peak: 3,
+                isSimulated: false, isClipped: false)
+            var terms = DeliveryTerms()
+            terms.kind = .wake
+            let event = Event(content, terms, ends: bench.now + .seconds(60), strength: strength)
+            stored.append(StoredEvent(app: AppID("org.example.App\(strength)"), user: 7, event: event))
+        }
+        bench.core.restore(stored, at: bench.now, &bench.actions)
+        #expect(self.calls(&bench).map(\.launch.app.name) == ["org.example.App5", "org.example.App3"])
     }
 
     @Test func aPushIsALaunchWithoutEvents() throws {
