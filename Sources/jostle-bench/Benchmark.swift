@@ -16,6 +16,7 @@ enum Benchmark: String, CaseIterable {
     case sharing
     case stall
     case wake
+    case storm
     case evaluation
     case registration
     case memory
@@ -39,6 +40,7 @@ enum Benchmark: String, CaseIterable {
         case .sharing: try SharingBenchmark.run(plan, report)
         case .stall: try StallBenchmark.run(plan, report)
         case .wake: try WakeBenchmark.run(plan, report)
+        case .storm: try StormBenchmark.run(plan, report)
         case .evaluation: try EvaluationBenchmark.run(plan, report)
         case .registration: try RegistrationBenchmark.run(plan, report)
         case .memory: try MemoryBenchmark.run(plan, report)
