@@ -2,6 +2,7 @@ import Arbitration
 import BrokerCore
 import DBus
 import DaemonSupport
+import Journal
 import Motion
 import Protocol
 
@@ -10,6 +11,18 @@ import Protocol
 /// The name that is called is always that of an app that policy lets us launch, never one that a caller gave.
 extension BrokerService {
     func launch(_ launch: Launch, _ events: [Event], missing: UInt64) {
+        guard launch.isCold, let user = self.durable[launch.app]?.binding.user else {
+            return self.call(launch, events, missing)
+        }
+        // Somebody else may have taken the name of an app that is not there. Without an owner the bus starts the app.
+        self.uid(of: launch.app.name) { [weak self] uid in
+            guard let self else { return }
+            guard let uid, uid != user else { return self.call(launch, events, missing) }
+            self.failed(launch, .refused, .identityMismatch("its name is another user's"))
+        }
+    }
+
+    private func call(_ launch: Launch, _ events: [Event], _ missing: UInt64) {
         let target = CallTarget(launch.app.name, Path.receiver, InterfaceName.receiver.description)
         let begun = self.now { _, now in now }
         self.log.debug("\(launch.app) is launched: \(launch.reason), \(events.count) events")

@@ -157,6 +157,27 @@ extension EndToEnd {
             #expect(own[0].hasPrefix("app ok "))
         }
 
+        /// A process of another user that has the name of a dead app is not handed its events.
+        @Test(.enabled(if: geteuid() == 0)) func anotherUserIsNotLaunchedInItsPlace() throws {
+            let stage = try Stage(source: Stage.rest, broker: false)
+            let wake = "[Rule wake]\nWhenState=dead\nThen=allow\nDeliver=wake\nLifespan=1min\n"
+            try stage.startBroker(
+                policy: Self.policy + wake, apps: [Self.app: Self.file], "--state-dir", stage.state)
+            #expect(chmod(stage.bus.directory, 0o755) == 0)
+            _ = try stage.script(Self.register() + [Self.add])
+            // Called, it would say nothing.
+            let thief = try BackgroundProgram(
+                tool: ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", "/usr/bin/python3"]
+                    + [Programs.source("Tests/Scripts/receiver.py"), Self.app, "/dev/null", "silent"],
+                environment: ["DBUS_STARTER_ADDRESS": stage.address])
+            try stage.bus.waitForName(Self.app)
+            try stage.until("its launch is refused") {
+                try self.property("LastLaunch", stage).contains("\"refused\"")
+            }
+            #expect(thief.end == nil)
+            #expect(try stage.jostle("why-not", Self.app).status == 0)
+        }
+
         // MARK: Killed
 
         /// Killed at any moment while apps register and withdraw: what was acknowledged is there, and what was withdrawn is
