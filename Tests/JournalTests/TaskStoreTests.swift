@@ -106,7 +106,7 @@ import Testing
         let reserved = try place.sql("state.db", "SELECT reserved FROM epochs")
         try place.python(
             "c.executescript('DROP TABLE task; DROP TABLE terminated; DROP TABLE app; DROP TABLE detector_option;"
-                + " PRAGMA user_version = 3')", on: "state.db")
+                + " ALTER TABLE due DROP COLUMN strength; PRAGMA user_version = 3')", on: "state.db")
         do {
             let keeper = Keeper(place)
             try self.wait(keeper, for: keeper.store.keep(Self.record("sync")))
