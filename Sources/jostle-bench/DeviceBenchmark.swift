@@ -36,7 +36,7 @@ enum DeviceBenchmark {
     private static func measure(fromDevice: Bool) throws(Failure) -> Cost {
         let stage = try Stage()
         defer { stage.end() }
-        let (reader, pid) = try self.startReader(fromDevice: fromDevice, on: stage)
+        let (reader, pid) = try self.startReader(fromDevice: fromDevice, rate: Int(self.rate), on: stage)
         let broker = try stage.broker()
         let app = try stage.baseline(
             "fanout-client",
@@ -61,12 +61,12 @@ enum DeviceBenchmark {
             all: zip(after.cpu, before.cpu).map { $0 - $1 }.reduce(0, +) / 1_000 / elapsed)
     }
 
-    /// Starts a reader of a device that is polled, or of samples that are made; and tells which process it is.
+    /// Starts a reader of a device that is polled, or of samples that are made at a rate; and tells which process it is.
     static func startReader(
-        fromDevice: Bool, on stage: Stage
+        fromDevice: Bool, rate: Int, on stage: Stage
     ) throws(Failure) -> (program: BackgroundProgram, pid: Int32) {
         guard fromDevice else {
-            let reader = try stage.reader(["--source", "synth:noise=0.02g"])
+            let reader = try stage.reader(["--source", "synth:rate=\(rate)Hz; noise=0.02g"])
             return (reader, reader.pid)
         }
         let name = "org.jostle.Sensors1"

@@ -41,7 +41,7 @@ enum StreamBenchmark {
     private static func measure(_ rate: Int, fromDevice: Bool, overStream: Bool) throws(Failure) -> Cost {
         let stage = try Stage()
         defer { stage.end() }
-        let (reader, pid) = try DeviceBenchmark.startReader(fromDevice: fromDevice, on: stage)
+        let (reader, pid) = try DeviceBenchmark.startReader(fromDevice: fromDevice, rate: rate, on: stage)
         let broker = try stage.broker(["--streams-from", overStream ? "1Hz" : "100000Hz"])
         let app = try stage.baseline(
             "fanout-client",

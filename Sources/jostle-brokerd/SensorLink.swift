@@ -24,7 +24,8 @@ final class SensorLink {
     /// How long to wait after the reader could not be started.
     private static let startRetry: Int64 = 5_000_000
 
-    /// From so many messages a second on, a descriptor is cheaper than the bus. docs/sensors.md says how that was measured.
+    /// From so many messages a second on, a descriptor saves more than it is worth to see samples on the bus. docs/sensors.md has
+    /// the figures.
     static let streamsFrom = 50.0
 
     /// - Parameter streamsFrom: messages a second from which on samples come over a descriptor.
