@@ -43,6 +43,8 @@ help:
 PACKAGES += python3-dbusmock tmux
 # The library for gpsd, and what the tests play a receiver with.
 PACKAGES += libgps-dev gpsd gpsd-clients
+# What Flatpak makes its sandboxes with, and the tests theirs.
+PACKAGES += bubblewrap
 
 # Nothing is asked of root, or of the network, unless something is missing.
 deps-vm: PACKAGES = $(VM_PACKAGES)

@@ -188,7 +188,7 @@ let package = Package(
         tests("DeviceCoreTests", ["DeviceCore", "Motion"]),
         tests("BrokerCoreTests", ["BrokerCore", "Arbitration", "Detection", "Motion", "Scenarios"]),
         tests("EventLoopTests", ["EventLoop", "Randomness"]),
-        tests("DaemonSupportTests", ["DaemonSupport", "EventLoop", "Motion", "Randomness"]),
+        tests("DaemonSupportTests", ["DaemonSupport", "EventLoop", "CLinux", "Motion", "Randomness"]),
         tests("DBusTests", ["DBus", "CDBus", "EventLoop", "TestSupport", "Randomness"]),
         tests("ProtocolTests", ["Protocol", "DBus", "Motion"]),
         tests("TestSupportTests", ["TestSupport", "CTestSupport"]),

@@ -345,12 +345,15 @@ final class BrokerService {
             })
     }
 
-    /// Learns the user behind the client, which is what remains to be known.
+    /// Learns who is behind the client, which is what remains to be known.
     private func identify(_ client: Client) {
-        self.uid(of: client.uniqueName) { [weak self, weak client] uid in
+        self.bus.credentials(of: client.uniqueName) { [weak self, weak client] credentials in
             guard let self, let client, self.clients[client.uniqueName] === client, client.uid == nil else { return }
-            guard let uid else { return self.leave(client, .accessDenied("the bus does not know your user")) }
+            guard let credentials, let uid = credentials.user else {
+                return self.leave(client, .accessDenied("the bus does not know your user"))
+            }
             client.uid = uid
+            client.proof = credentials.proof(of: client.app)
             self.complete(client)
         }
     }

@@ -38,6 +38,7 @@ final class Client {
         self.uniqueName = uniqueName
         self.app = app
         self.peer = peer
+        self.proof = app.isAnonymous ? .uid : .name
         self.service = service
     }
 
@@ -46,7 +47,7 @@ final class Client {
     /// What its app file says of background work.
     var declaredTasks: DeclaredTasks { DeclaredTasks(self.file?.tasks ?? [], modes: self.file?.modes ?? .none) }
     /// How well it is proven who it is.
-    var proof: IdentityProof { self.app.isAnonymous ? .uid : .name }
+    var proof: IdentityProof
     var isConnected: Bool { self.peer != nil }
 
     /// Notes that a property has a new value. Whoever is not on the bus is not told.

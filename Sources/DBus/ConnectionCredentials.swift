@@ -1,0 +1,47 @@
+import CDBus
+import EventLoop
+
+/// What the bus knows of the process that made a connection: the kernel told it at that moment.
+package struct ConnectionCredentials {
+    package private(set) var user: UInt32?
+    /// The process's number; once it has ended, that may be another one's.
+    package private(set) var process: Int32?
+    /// The process itself, as a pidfd. Older buses do not have it.
+    package private(set) var handle: WireDescriptor?
+
+    /// Reads what `GetConnectionCredentials` answers.
+    package init(_ reply: borrowing Message) throws(WireError) {
+        let found = reply.signature
+        guard found == "a{sv}" else { throw .signature(expected: "a{sv}", found: found) }
+        var (user, process, handle): (UInt32?, Int32?, WireDescriptor?) = (nil, nil, nil)
+        _ = try reply.withReader { (reader: inout WireReader) throws(WireError) in
+            try reader.container { (array: inout WireReader) throws(WireError) in
+                while array.type != CDBUS_TYPE_INVALID {
+                    try array.container { (entry: inout WireReader) throws(WireError) in
+                        let key = try String.read(from: &entry)
+                        try entry.container { (value: inout WireReader) throws(WireError) in
+                            switch (key, value.type) {
+                            case ("UnixUserID", CDBUS_TYPE_UINT32): user = try UInt32.read(from: &value)
+                            case ("ProcessID", CDBUS_TYPE_UINT32):
+                                process = Int32(exactly: try UInt32.read(from: &value))
+                            case ("ProcessFD", CDBUS_TYPE_UNIX_FD): handle = try WireDescriptor.read(from: &value)
+                            default: try value.skip()
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        (self.user, self.process, self.handle) = (user, process, handle)
+    }
+}
+
+extension Connection {
+    /// Asks the bus who made a connection; `nil` when it does not know, or there is none of that name.
+    package func credentials(of uniqueName: String, then: @escaping (ConnectionCredentials?) -> Void) {
+        self.callBus("GetConnectionCredentials", uniqueName) { result in
+            guard let reply = try? result.take() else { return then(nil) }
+            then(try? ConnectionCredentials(reply))
+        }
+    }
+}

@@ -1,0 +1,140 @@
+package import EventLoop
+import Glibc
+
+/// The files in which the kernel shows a process, held open: they never come to be those of another with the same number.
+package struct ProcessFiles: ~Copyable {
+    private let directory: OwnedDescriptor
+
+    /// - Parameter proc: Where the kernel shows processes.
+    package init(of process: Int32, in proc: String = "/proc") throws(SystemError) {
+        self.directory = try OwnedDescriptor(opening: "\(proc)/\(process)", O_RDONLY | O_DIRECTORY)
+    }
+
+    /// The files of the process behind a pidfd; `nil` when it has ended, or is not to be seen from here.
+    package static func of(_ handle: borrowing OwnedDescriptor) -> ProcessFiles? {
+        guard let process = Self.number("Pid", in: Self.description(of: handle)), process > 0,
+            let files = try? ProcessFiles(of: Int32(clamping: process))
+        else { return nil }
+        // The number was its own when the files were opened if it lives still: a pidfd can be read once its process has ended.
+        var item = pollfd(fd: handle.raw, events: Int16(POLLIN), revents: 0)
+        // SAFETY: one entry, ours for the call, which does not wait.
+        guard unsafe poll(&item, 1, 0) == 0 else { return nil }
+        return files
+    }
+
+    // MARK: What stands in them
+
+    /// The control groups that the process is in.
+    package var groups: [UInt8] { Self.contents("cgroup", in: self.directory, atMost: Self.mostBytes) ?? [] }
+
+    /// The user that the process acts as.
+    package var user: UInt32? {
+        // Of the four the second is the one that the bus was told.
+        Self.numbers("Uid", in: Self.contents("status", in: self.directory, atMost: Self.mostBytes) ?? [])
+            .dropFirst().first.flatMap { UInt32(exactly: $0) }
+    }
+
+    /// What Flatpak wrote at the root that the process sees; `nil`: nothing, or nothing that we may see. Empty: what stands
+    /// there is not to be read.
+    ///
+    /// Whoever makes a root decides what answers there: nothing in it may lead out of it, and nobody's program may keep us
+    /// waiting.
+    package var sandbox: [UInt8]? {
+        guard let root = try? Self.open("root", in: self.directory, Self.nameOnly | O_DIRECTORY) else { return nil }
+        let mounts = Self.contents("mountinfo", in: self.directory, atMost: Self.mostMountBytes) ?? []
+        guard Self.answersAtOnce(root, mounts) else { return [] }
+        do throws(SystemError) {
+            let file = try Self.open(".flatpak-info", in: root, Self.nameOnly | O_NOFOLLOW)
+            guard Self.answersAtOnce(file, mounts) else { return [] }
+            let path = "/proc/self/fd/\(file.raw)"
+            return Self.contents(of: try OwnedDescriptor(opening: path, O_RDONLY | O_NONBLOCK), atMost: Self.mostBytes)
+                ?? []
+        } catch {
+            return error.code == ENOENT ? nil : []
+        }
+    }
+
+    /// Whether an open file is on one of the file systems on which Flatpak's may be, and which no program stands behind.
+    ///
+    /// - Parameter mounts: What the process sees mounted: a number, five more fields, some that are optional, a dash, the type.
+    private static func answersAtOnce(_ file: borrowing OwnedDescriptor, _ mounts: [UInt8]) -> Bool {
+        guard let mount = Self.number("mnt_id", in: Self.description(of: file)) else { return false }
+        for line in mounts.split(separator: UInt8(ascii: "\n")) {
+            let words = line.split(separator: UInt8(ascii: " "))
+            guard words.first?.elementsEqual(String(mount).utf8) == true else { continue }
+            guard let dash = words.firstIndex(where: { $0.elementsEqual("-".utf8) }), dash + 1 < words.count else {
+                return false
+            }
+            return Self.fileSystems.contains { words[dash + 1].elementsEqual($0.utf8) }
+        }
+        return false
+    }
+
+    /// A user can mount none of these but the first.
+    private static let fileSystems = ["tmpfs", "ext4", "ext3", "ext2", "btrfs", "xfs", "f2fs", "bcachefs", "zfs"]
+
+    // MARK: Reading
+
+    /// `O_PATH`, which module Glibc does not show: nothing is read of what is opened, and whoever is behind it is not asked.
+    private static let nameOnly: Int32 = 0o10000000
+
+    private static let mostBytes = 64 * 1_024
+    private static let mostMountBytes = 1_024 * 1_024
+
+    /// What the kernel says of one of our descriptors.
+    private static func description(of file: borrowing OwnedDescriptor) -> [UInt8] {
+        let entry = try? OwnedDescriptor(opening: "/proc/self/fdinfo/\(file.raw)", O_RDONLY)
+        guard let entry else { return [] }
+        return Self.contents(of: entry, atMost: Self.mostBytes) ?? []
+    }
+
+    /// Opens what stands in an open directory. The corresponding C function is `openat`.
+    private static func open(
+        _ name: String, in directory: borrowing OwnedDescriptor, _ flags: Int32
+    ) throws(SystemError) -> OwnedDescriptor {
+        let raw = directory.raw
+        return OwnedDescriptor(
+            adopting: try systemCall("openat") {
+                // SAFETY: the name is NUL-terminated for the call, and the directory is lent and open.
+                unsafe openat(raw, name, flags | O_CLOEXEC | O_NOCTTY)
+            })
+    }
+
+    private static func contents(_ name: String, in directory: borrowing OwnedDescriptor, atMost most: Int) -> [UInt8]?
+    {
+        guard let file = try? Self.open(name, in: directory, O_RDONLY | O_NONBLOCK | O_NOFOLLOW) else { return nil }
+        return Self.contents(of: file, atMost: most)
+    }
+
+    /// A file from its start to its end; `nil` when it is none, is longer, or cannot be read.
+    private static func contents(of file: borrowing OwnedDescriptor, atMost most: Int) -> [UInt8]? {
+        let raw = file.raw
+        var status = stat()
+        // SAFETY: the descriptor is lent and open, and the status is ours.
+        guard unsafe fstat(raw, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        while bytes.count <= most {
+            let count = try? systemCall("read") {
+                // SAFETY: the kernel writes at most as many bytes as there are.
+                unsafe buffer.withUnsafeMutableBytes { unsafe read(raw, $0.baseAddress, $0.count) }
+            }
+            guard let count else { return nil }
+            if count == 0 { return bytes }
+            bytes += buffer[..<count]
+        }
+        return nil
+    }
+
+    /// The numbers of a line `NAME: NUMBER NUMBER…`.
+    private static func numbers(_ name: String, in file: [UInt8]) -> [Int] {
+        for line in file.split(separator: UInt8(ascii: "\n")) {
+            let words = line.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+            guard words.first?.elementsEqual("\(name):".utf8) == true else { continue }
+            return words.dropFirst().compactMap { Int(String(decoding: $0, as: UTF8.self)) }
+        }
+        return []
+    }
+
+    private static func number(_ name: String, in file: [UInt8]) -> Int? { Self.numbers(name, in: file).first }
+}
