@@ -178,7 +178,9 @@ struct JournalStore: ~Copyable {
 
     /// Does what is to be done now and then after a commit: makes room, and puts things in their place.
     mutating func tidy(at wall: Int64) throws(StoreError) {
-        if self.sinceTrim >= Self.trimEvery {
+        // However many rows a commit had, the file is no larger than it may be when it is over.
+        let isFull = try self.file.database.number("PRAGMA page_count") ?? 0 > self.mostPages
+        if self.sinceTrim >= Self.trimEvery || isFull {
             self.sinceTrim = 0
             try Self.removeOld(self.limits.journalAge, before: wall, from: self.file.database)
             try self.removeExcess()
@@ -205,14 +207,20 @@ struct JournalStore: ~Copyable {
         }
     }
 
+    /// How many pages the file may have.
+    private var mostPages: Int64 {
+        get throws(StoreError) {
+            self.limits.journalBytes / (try self.file.database.number("PRAGMA page_size") ?? 4_096)
+        }
+    }
+
     /// Removes the oldest until the file is as small as it may be, and gives the room back.
     private borrowing func removeExcess() throws(StoreError) {
         try self.removeExcess(from: self.file.database)
     }
 
     private borrowing func removeExcess(from database: borrowing Database) throws(StoreError) {
-        let page = try database.number("PRAGMA page_size") ?? 4_096
-        let most = self.limits.journalBytes / page
+        let most = try self.mostPages
         while true {
             let pages = try database.number("PRAGMA page_count") ?? 0
             let used = pages - (try database.number("PRAGMA freelist_count") ?? 0)
