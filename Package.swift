@@ -176,7 +176,7 @@ let package = Package(
             path: "Tests/FuzzTargets", swiftSettings: strict),
         .target(name: "TestSupport", dependencies: ["CTestSupport"], path: "Tests/TestSupport", swiftSettings: audited),
 
-        tests("MotionTests", ["Motion"]),
+        tests("MotionTests", ["Motion", "Randomness"]),
         tests("TracesTests", ["Traces", "Motion", "Randomness"]),
         tests("DetectionTests", ["Detection", "DetectionModel", "Motion", "Randomness"]),
         tests("ReplayTests", ["Replay", "Traces", "Detection", "Motion"]),

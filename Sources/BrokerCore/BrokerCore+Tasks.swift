@@ -140,6 +140,7 @@ extension BrokerCore {
 
     /// How long a start may wait for others.
     private static let longestWaitForStart = TimeSpan.seconds(3_600)
+
     /// The tasks that an app is to be started for.
     private func awaiting(_ app: AppID) -> [AppTasks] {
         self.tasks.all.filter { $0.owner.app == app && $0.current?.stage == .launching }

@@ -129,7 +129,7 @@ import Testing
                 "get-property", "org.jostle.Sensors1", "/org/jostle/Sensors1/accelerometer",
                 "org.jostle.Sensors1.Sensor", "Claimants",
             ])
-            #expect(claimants.stdout.hasPrefix("a(sdttt) 1 \"\(name)\" 100 50000 "), "\(claimants)")
+            #expect(claimants.stdout.hasPrefix("a(sdttta{sv}) 1 \"\(name)\" 100 50000 "), "\(claimants)")
             _ = try terminated(client)
             _ = try reader.terminate()
         }

@@ -1,18 +1,17 @@
 import Motion
+import Randomness
 import Testing
 
 /// The options of a detector are a small dictionary, in the order of its keys.
 @Suite struct DetectorOptionsTests {
     @Test func theyAreWhatADictionaryWouldBe() {
-        var state: UInt64 = 7
-        func random(_ count: UInt64) -> UInt64 {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return (state >> 33) % count
-        }
+        var random = SeededRandom(seed: 7)
         var (options, model): (DetectorOptions, [String: OptionValue]) = ([:], [:])
         for step in 0..<2_000 {
-            let key = ["every", "preset", "rest", "sensor", "threshold", "when", "Ä", ""][Int(random(8))]
-            let value: OptionValue? = random(3) == 0 ? nil : .count(random(5))
+            let keys = ["every", "preset", "rest", "sensor", "threshold", "when", "Ä", ""]
+            let key = keys[Int.random(in: keys.indices, using: &random)]
+            let isRemoved = Int.random(in: 0..<3, using: &random) == 0
+            let value: OptionValue? = isRemoved ? nil : .count(UInt64.random(in: 0..<5, using: &random))
             options[key] = value
             model[key] = value
             #expect(options.count == model.count && options.keys == model.keys.sorted(), "step \(step)")
