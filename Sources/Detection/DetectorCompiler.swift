@@ -164,33 +164,39 @@ package enum DetectorCompiler {
     private static func scope(
         _ name: String, _ sensor: SensorDescription?, isPaced: Bool, _ options: RequestOptions
     ) throws(DetectorProblem) -> ConditionScope {
-        let kind = SensorDescription.kind(of: name)
-        let usual: Kind? =
-            switch kind {
-            case SensorDescription.accelerometer, SensorDescription.motion: Kind(.acceleration)
-            case "gyroscope": Kind(.angularVelocity)
-            case "light": Kind(.illuminance)
-            case "proximity": .number
-            case SensorDescription.location: .number
-            default: nil
-            }
+        let usual = self.usual[SensorDescription.kind(of: name)]
         if let sensor, sensor.name == name, sensor.channels.count <= SensorLimits.channels, usual == nil {
             let kind = Unit.named(sensor.unit).map { Kind($0.dimension) } ?? .number
             return ConditionScope(channels: sensor.channels, kind: kind, hasGravity: false, isPaced: isPaced)
         }
-        guard let usual else {
-            let known = ["accelerometer", "gyroscope", "light", "location", "motion", "proximity"]
+        guard var scope = usual else {
+            let known = self.usual.keys.sorted()
             let near = Suggestion.nearest(to: name, among: known)
             throw options.problem(
                 "sensor",
                 "unknown sensor '\(printable(name))'"
                     + (near.map { ", did you mean '\($0)'?" } ?? "; known are \(known.joined(separator: ", "))"))
         }
-        return ConditionScope(
-            channels: SensorDescription.channels(of: kind), kind: usual,
-            otherUnits: SensorDescription.otherUnits(of: kind),
-            hasGravity: usual == Kind(.acceleration), isPaced: isPaced)
+        scope.isPaced = isPaced
+        return scope
     }
+
+    /// What names mean on the sensors that we know, by their kinds. Made once: a million detectors ask.
+    private static let usual: [String: ConditionScope] = {
+        let kinds: KeyValuePairs<String, Kind> = [
+            SensorDescription.accelerometer: Kind(.acceleration), SensorDescription.motion: Kind(.acceleration),
+            "gyroscope": Kind(.angularVelocity), "light": Kind(.illuminance), "proximity": .number,
+            SensorDescription.location: .number,
+        ]
+        let scopes = kinds.map { name, kind in
+            let scope = ConditionScope(
+                channels: SensorDescription.channels(of: name), kind: kind,
+                otherUnits: SensorDescription.otherUnits(of: name), hasGravity: kind == Kind(.acceleration),
+                isPaced: false)
+            return (name, scope)
+        }
+        return Dictionary(uniqueKeysWithValues: scopes)
+    }()
 
     private static func warned(
         _ detector: CompiledDetector, _ scope: ConditionScope, _ sensor: SensorDescription?

@@ -83,7 +83,9 @@ extension SensorDescription {
     }
 
     /// What kind of sensor bears a name: `accelerometer-base` is an accelerometer.
-    package static func kind(of name: String) -> String { String(name.prefix { $0 != "-" }) }
+    package static func kind(of name: String) -> String {
+        name.utf8.firstIndex(of: UInt8(ascii: "-")).map { String(name[..<$0]) } ?? name
+    }
 
     /// The rate the sensor runs at when `rate` is the fastest wanted: its nearest at or above, else its highest.
     package func rate(for rate: Double) -> Double { Self.rate(for: rate, among: self.rates) }

@@ -62,8 +62,7 @@ package enum PolicyDirectories {
         for (index, directory) in directories.enumerated() {
             for name in self.names(in: directory, &findings) { places[name] = index }
         }
-        // SAFETY: both names are NUL-terminated for the call, which compares bytes.
-        for (name, place) in places.sorted(by: { unsafe strcmp($0.key, $1.key) < 0 }) {
+        for (name, place) in places.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
             let path = "\(directories[place])/\(name)"
             let shown = naming == .path ? path : name
             switch self.read(path) {
