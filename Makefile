@@ -14,15 +14,17 @@ DAEMONS = jostle-sensord jostle-brokerd
 # Apps that the demos start.
 EXAMPLES = example-background example-pomodoro example-refresh example-tracker
 PROGRAMS = jostle $(DAEMONS) $(EXAMPLES)
-PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev libudev-dev libevdev-dev dbus dbus-broker systemd \
-    libglib2.0-bin python3-dbus-fast libxml2-utils umockdev gir1.2-umockdev-1.0 python3-gi locales iio-sensor-proxy
+# What building and the demo need, and what the tests and lints need besides.
+BUILD_PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev libudev-dev libevdev-dev libgps-dev dbus
+PACKAGES = $(BUILD_PACKAGES) dbus-broker systemd libglib2.0-bin python3-dbus-fast libxml2-utils umockdev \
+    gir1.2-umockdev-1.0 python3-gi locales iio-sensor-proxy
 # What a virtual machine with a kernel of its own needs besides.
 VM_PACKAGES = qemu-system-x86 busybox-static udev
 # How long samples are counted there.
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-vm build test test-kills test-vm lint lint-format lint-imports lint-foundation lint-dbus lint-policy demo \
+.PHONY: help deps deps-build deps-vm build test test-kills test-vm lint lint-format lint-imports lint-foundation lint-dbus lint-policy demo \
     bench install install-sensor-proxy clean fuzz
 
 help:
@@ -30,7 +32,7 @@ help:
 	@echo 'make build    build the release programs into .build/release'
 	@echo 'make test     run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
 	@echo 'make test-kills  kill the broker under load; KILLS=$(KILLS) times'
-	@echo 'make test-vm  run the reader on a kernel with a sensor hub, in qemu; needs make deps-vm; VM_SECONDS=600'
+	@echo 'make test-vm  run the reader on a kernel with a sensor hub, in qemu; VM_SECONDS=600'
 	@echo 'make lint     check format, imports, linkage and the D-Bus files'
 	@echo 'make demo     show two apps, one shake, and who gets it'
 	@echo 'make bench    measure against the budget'
@@ -41,14 +43,15 @@ help:
 
 # What the tests take for logind, and for a terminal.
 PACKAGES += python3-dbusmock tmux
-# The library for gpsd, and what the tests play a receiver with.
-PACKAGES += libgps-dev gpsd gpsd-clients
+# What the tests play a receiver with.
+PACKAGES += gpsd gpsd-clients
 # What Flatpak makes its sandboxes with, and the tests theirs.
 PACKAGES += bubblewrap
 
 # Nothing is asked of root, or of the network, unless something is missing.
+deps-build: PACKAGES = $(BUILD_PACKAGES)
 deps-vm: PACKAGES = $(VM_PACKAGES)
-deps deps-vm:
+deps deps-build deps-vm:
 	@missing=; for package in $(PACKAGES); do \
 	    test "$$(dpkg-query -W -f '$${db:Status-Status}' $$package 2>/dev/null)" = installed || \
 	        missing="$$missing $$package"; \
@@ -59,22 +62,22 @@ deps deps-vm:
 	$$root apt-get update -q && \
 	$$root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing
 
-build:
+build: deps-build
 	$(SWIFT) build -c release --static-swift-stdlib
 
 # The counts of the run are left in .build/tests.xml.
-test:
+test: deps
 	@rm -f .build/tests.xml
 	$(SWIFT) test --disable-xctest --xunit-output .build/tests.xml
 
 # Kills the broker under load so many times; the suite does it 20 times.
 KILLS ?= 200
 
-test-kills:
+test-kills: deps
 	JOSTLE_KILLS=$(KILLS) $(SWIFT) test --disable-xctest --filter 'aKilledBroker(LosesNothing|StillOwes|LosesNoRegistration)'
 
 # The reader with a true /dev/iio:device0, in a virtual machine. Downloads a kernel (70 MB) the first time.
-test-vm: build
+test-vm: deps-vm build
 	Tests/VM/run .build/vm python3 Tests/VM/guest.py .build/release $(VM_SECONDS)
 
 lint: lint-format lint-imports lint-foundation lint-dbus lint-policy
@@ -82,18 +85,18 @@ lint: lint-format lint-imports lint-foundation lint-dbus lint-policy
 lint-format:
 	$(SWIFT) format lint --strict -r Sources Tests docs/examples Package.swift
 
-lint-imports:
+lint-imports: deps
 	$(SWIFT) build --build-tests --explicit-target-dependency-import-check error
 
 # Foundation costs 17 MB and 5 ms at every start.
-lint-foundation:
+lint-foundation: deps-build
 	$(SWIFT) build
 	@for program in $(PROGRAMS); do \
 	    needed=$$(readelf -d .build/debug/$$program | grep NEEDED) || exit 1; \
 	    if echo "$$needed" | grep Foundation; then echo "$$program links Foundation"; exit 1; fi; \
 	done
 
-lint-dbus:
+lint-dbus: deps
 	xmllint --noout $(wildcard dbus/*.conf dbus/*.xml dbus/*.policy.in)
 	dbus/check-xml
 

@@ -81,7 +81,10 @@ extension PolicyLinter {
             self.find(
                 .weakIdentity, at: rule.place,
                 "\(Self.named(rule)) is strong, and matches whoever takes the name first",
-                advice: "add WhenIdentity=unit flatpak")
+                // Of an app that never registered for good nothing but its name is known while it is not there.
+                advice: rule.terms.kind == .wake
+                    ? "add WhenIdentity=unit flatpak, if the app registers for good"
+                    : "add WhenIdentity=unit flatpak")
         }
     }
 

@@ -68,7 +68,9 @@ extension BrokerService {
             guard let self else { return }
             if word == Self.terminated { return self.terminate(name, call) }
             guard let client = self.registered(app: name) else {
-                return call.fail(.notFound("there is no app '\(printable(name))'"))
+                let shown = "'\(printable(name))'"
+                let isDead = self.apps[AppID(name)] != nil
+                return call.fail(.notFound(isDead ? "\(shown) is not on the bus" : "there is no app \(shown)"))
             }
             try? self.input { (core, now, actions) throws(Refusal) in
                 try core.tell(client.id, state, at: now, &actions)

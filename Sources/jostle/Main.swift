@@ -429,13 +429,11 @@ struct Main {
     ) throws {
         let presets = arguments.values(of: Option.detector)
         let isNamed = !presets.isEmpty || arguments.value(of: Option.when) != nil
-        var detectors = isNamed ? try self.detectors(arguments, presets: presets) : []
-        for index in detectors.indices where detectors[index].options["when"] != nil {
-            // The one that is looked at; a condition says so nowhere else.
-            if let sensor = arguments.positionals.first { detectors[index].options["sensor"] = .text(sensor) }
-        }
+        // The one that is looked at; a condition says so nowhere else.
+        let sensor = arguments.positionals.first
+        let detectors = isNamed ? try self.detectors(arguments, presets: presets, sensor: sensor) : []
         try ScopeCommand(
-            sensor: arguments.positionals.first, detectors: detectors.map(\.request),
+            sensor: sensor, detectors: detectors.map(\.request),
             rate: try arguments.value(of: Option.rate, expected: "a rate, such as 50Hz") {
                 self.quantity($0, .frequency)
             },
@@ -465,7 +463,9 @@ struct Main {
         ).run()
     }
 
-    private static func detectors(_ arguments: Arguments, presets: [String]? = nil) throws -> [Detector] {
+    private static func detectors(
+        _ arguments: Arguments, presets: [String]? = nil, sensor: String? = nil
+    ) throws -> [Detector] {
         var detectors: [Detector]
         do throws(DetectorSpec.Problem) {
             detectors = try DetectorSpec.detectors(presets ?? arguments.positionals)
@@ -474,7 +474,8 @@ struct Main {
         }
         if let condition = arguments.value(of: Option.when) {
             let spec = DetectorSpec(
-                when: condition, sensor: arguments.value(of: Option.sensor), every: arguments.value(of: Option.every),
+                when: condition, sensor: arguments.value(of: Option.sensor) ?? sensor,
+                every: arguments.value(of: Option.every),
                 rest: arguments.value(of: Option.rest))
             detectors.append(spec.detector)
         }

@@ -57,6 +57,8 @@ extension EndToEnd {
             #expect(explained.contains("NOT DELIVERED  S1.dead"), "\(explained)")
             let whyNot = try stage.jostle("why-not", Self.app).stdout
             #expect(whyNot.contains("dead, not on the bus") && whyNot.contains("S1.dead"), "\(whyNot)")
+            let moved = try stage.jostle("state", Self.app, "background")
+            #expect(moved.status == 1 && moved.stderr.contains("'\(Self.app)' is not on the bus"), "\(moved)")
             // Others cannot do in its name what only it may.
             let refused = try stage.script(
                 "other call org.jostle.Broker1 \(Self.object) org.jostle.Broker1.App RemoveDetectors as [['skip']]",

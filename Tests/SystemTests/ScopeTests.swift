@@ -173,6 +173,16 @@ extension EndToEnd {
             #expect(try stage.property("Sensors", at: Stage.Object.broker).contains("\"received\" t 0"))
         }
 
+        @Test func aConditionIsOnTheSensorThatIsLookedAt() throws {
+            var text = "# jostle trace 1\n# light.unit: lx\nt,light.lux\n"
+            for row in 0..<100 { text += "\(row * 20_000),\(row % 50 < 25 ? 100 : 5)\n" }
+            let stage = try Stage(source: nil, broker: false, files: ["dusk.csv": text])
+            try stage.startReader("trace:\(stage.bus.directory)/dusk.csv?loop")
+            let scope = try stage.start("scope", "light", "--when", "lux < 10lx", "--for", "30s")
+            _ = try scope.waitForLine { $0.hasPrefix("light") }
+            _ = try scope.waitForLine { $0.contains(" s  hit: ") }
+        }
+
         @Test func needsNoBrokerAndEndsInTime() throws {
             let stage = try Stage(broker: false)
             let result = try stage.jostle("scope", "--for", "1s", "--rate", "20Hz")
