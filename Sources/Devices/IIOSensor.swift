@@ -167,14 +167,16 @@ final class IIOSensor: SensorReader {
 
     /// Reads the attributes at a rate of our own; returns it.
     func poll(at rate: Double, on loop: EventLoop) throws(DeviceProblem) -> Double {
-        let rate = min(rate, Self.fastestPolling)
-        if let timer = self.timer, timer.rate == rate { return rate }
-        self.stopPolling()
-        var files: [AttributeFile] = []
-        for channel in self.channels { files.append(try AttributeFile(self.device.directory, channel.attribute)) }
-        self.files = files
-        self.timer = PollTimer(on: loop, rate: rate) { [weak self] in self?.read(at: $0) }
-        return rate
+        if self.files.isEmpty {
+            var files: [AttributeFile] = []
+            for channel in self.channels { files.append(try AttributeFile(self.device.directory, channel.attribute)) }
+            self.files = files
+        }
+        let timer = PollTimer.running(self.timer, at: rate, atMost: Self.fastestPolling, on: loop) { [weak self] in
+            self?.read(at: $0)
+        }
+        self.timer = timer
+        return timer.rate
     }
 
     func stopPolling() {

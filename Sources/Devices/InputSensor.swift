@@ -73,11 +73,11 @@ final class InputSensor: SensorReader {
 
     func start(at pace: SensorPace) throws(DeviceProblem) -> SensorPace {
         if self.device == nil { self.device = try InputDevice(self.node) }
-        let rate = min(pace.rate, Self.fastest)
-        if let timer = self.timer, timer.rate == rate { return SensorPace(rate: rate) }
-        self.timer?.cancel()
-        self.timer = PollTimer(on: self.loop, rate: rate) { [weak self] in self?.read(at: $0) }
-        return SensorPace(rate: rate)
+        let timer = PollTimer.running(self.timer, at: pace.rate, atMost: Self.fastest, on: self.loop) { [weak self] in
+            self?.read(at: $0)
+        }
+        self.timer = timer
+        return SensorPace(rate: timer.rate)
     }
 
     func stop() {

@@ -22,6 +22,17 @@ final class PollTimer {
 
     deinit { self.cancel() }
 
+    /// A timer at the rate that is wanted, as far as that goes: the one that runs, if it has that rate, or a new one in its place.
+    static func running(
+        _ timer: PollTimer?, at wanted: Double, atMost fastest: Double, on loop: EventLoop,
+        _ handler: @escaping (Timestamp) -> Void
+    ) -> PollTimer {
+        let rate = min(wanted, fastest)
+        if let timer, timer.rate == rate { return timer }
+        timer?.cancel()
+        return PollTimer(on: loop, rate: rate, handler)
+    }
+
     func cancel() {
         if let timer { self.loop.cancel(timer) }
         self.timer = nil

@@ -46,19 +46,8 @@ enum DeviceBenchmark {
             ])
         _ = try app.connected()
         let pids = [pid, stage.bus.pid, broker.pid, app.pid]
-        let before = try self.account(pids)
-        let sent = try stage.samplesSent()
-        let began = Clock.monotonic.now()
-        pass(seconds: self.seconds)
-        let after = try self.account(pids)
-        let elapsed = Double(Clock.monotonic.now() - began) / 1_000_000
-        let rate = Double(try stage.samplesSent() - sent) / elapsed
-        guard abs(rate - self.rate) < self.rate / 10, reader.end == nil else {
-            throw Failure("the broker got \(rate) samples a second, not \(self.rate)")
-        }
-        return Cost(
-            reader: (after.cpu[0] - before.cpu[0]) / 1_000 / elapsed, wakes: (after.waits - before.waits) / elapsed,
-            all: zip(after.cpu, before.cpu).map { $0 - $1 }.reduce(0, +) / 1_000 / elapsed)
+        let cost = try SteadyCost(of: pids, at: self.rate, on: stage, reader, seconds: self.seconds)
+        return Cost(reader: cost.cpu[0], wakes: cost.wakes[0], all: cost.cpu.reduce(0, +))
     }
 
     /// Starts a reader of a device that is polled, or of samples that are made at a rate; and tells which process it is.
@@ -78,12 +67,6 @@ enum DeviceBenchmark {
         try stage.bus.waitForName(name)
         // The program that umockdev-run started, not itself.
         return (reader, try self.owner(of: name, on: stage))
-    }
-
-    private static func account(_ pids: [Int32]) throws(Failure) -> (cpu: [Double], waits: Double) {
-        var cpu: [Double] = []
-        for pid in pids { cpu.append(try ProcessAccount.cpuTime(of: pid)) }
-        return (cpu, try ProcessAccount.waits(of: pids[0]))
     }
 
     static func owner(of name: String, on stage: Stage) throws(Failure) -> Int32 {

@@ -51,25 +51,7 @@ enum StreamBenchmark {
             ])
         _ = try app.connected()
         let pids = [pid, stage.bus.pid, broker.pid]
-        let before = try self.account(pids)
-        let sent = try stage.samplesSent()
-        let began = Clock.monotonic.now()
-        pass(seconds: self.seconds)
-        let after = try self.account(pids)
-        let elapsed = Double(Clock.monotonic.now() - began) / 1_000_000
-        let got = Double(try stage.samplesSent() - sent) / elapsed
-        guard abs(got - Double(rate)) < Double(rate) / 10, reader.end == nil else {
-            throw Failure("the broker got \(got) samples a second, not \(rate)")
-        }
-        return Cost(cpu: (after.cpu - before.cpu) / 1_000 / elapsed, wakes: (after.wakes - before.wakes) / elapsed)
-    }
-
-    private static func account(_ pids: [Int32]) throws(Failure) -> Cost {
-        var sum = Cost(cpu: 0, wakes: 0)
-        for pid in pids {
-            sum.cpu += try ProcessAccount.cpuTime(of: pid)
-            sum.wakes += try ProcessAccount.waits(of: pid)
-        }
-        return sum
+        let cost = try SteadyCost(of: pids, at: Double(rate), on: stage, reader, seconds: self.seconds)
+        return Cost(cpu: cost.cpu.reduce(0, +), wakes: cost.wakes.reduce(0, +))
     }
 }
