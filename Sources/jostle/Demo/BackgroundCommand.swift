@@ -82,7 +82,9 @@ final class BackgroundCommand {
         self.shell?.close()
         self.shell = nil
         // Whoever said what is in front is gone; until somebody says so again, every app counts as being there.
-        repeat { try self.stage.rest(.milliseconds(5)) } while try self.isForegroundReported()
+        repeat {
+            try self.stage.rest(.milliseconds(5))
+        } while try self.stage.property("ForegroundReported") == .boolean(true)
         if place.isBehindAnother {
             try self.report(inFront: BackgroundStory.front.id)
         }
@@ -97,19 +99,6 @@ final class BackgroundCommand {
         do throws(BusError) {
             try shell.openAndWait()
             _ = try shell.callAndWait(DemoStage.broker, "SetForeground", app)
-        } catch {
-            throw CommandFailure(error, service: "the broker")
-        }
-    }
-
-    private func isForegroundReported() throws(CommandFailure) -> Bool {
-        guard let bus = self.stage.bus else { return false }
-        let properties = CallTarget(DemoStage.broker.name, DemoStage.broker.path, "org.freedesktop.DBus.Properties")
-        do throws(BusError) {
-            let value = try bus.callAndWait(
-                properties, "Get", InterfaceName.broker.description, "ForegroundReported"
-            ).read(reply: Value.self)
-            return value == .boolean(true)
         } catch {
             throw CommandFailure(error, service: "the broker")
         }

@@ -67,15 +67,7 @@ struct BackgroundStory: Equatable {
         Then=deny
         Reason=belongs to the foreground app
 
-        [Rule foreground]
-        WhenState=foreground
-        Then=allow
-
-        [Rule background-activity]
-        WhenState=inactive background
-        WhenActivity=*
-        Then=allow
-
+        \(DemoStory.phoneRules)
         """
         + apps.filter(\.hasRight).map { "[App \($0.id)]\nGrants=audio\n\n" }.joined()
 

@@ -197,6 +197,19 @@ final class DemoStage {
         }
     }
 
+    /// Asks the broker for a property of one of its objects.
+    func property(
+        _ name: String, of object: ObjectPath = Path.broker, _ interface: StaticString = InterfaceName.broker
+    ) throws(CommandFailure) -> Value {
+        guard let bus = self.bus else { throw CommandFailure(.no, "there is no private bus") }
+        let properties = CallTarget(BusName.broker, object, "org.freedesktop.DBus.Properties")
+        do throws(BusError) {
+            return try bus.callAndWait(properties, "Get", interface.description, name).read(reply: Value.self)
+        } catch {
+            throw CommandFailure(error, service: "the broker")
+        }
+    }
+
     /// Has the device moved, beginning now.
     func move(_ motion: String) throws(CommandFailure) {
         guard let bus = self.bus else { return }

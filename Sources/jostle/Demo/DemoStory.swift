@@ -83,6 +83,19 @@ struct DemoStory: Equatable {
 
         """
 
+    /// The rules of the phone, as they are shipped, for what is not the system's.
+    static let phoneRules = """
+        [Rule foreground]
+        WhenState=foreground
+        Then=allow
+
+        [Rule background-activity]
+        WhenState=inactive background
+        WhenActivity=*
+        Then=allow
+
+        """
+
     /// The motion before and between the shakes: a device lying still, gravity on z.
     static let rest = "seed=1; noise=0.05g; gravity=z"
     /// How long a shake takes, and how long it is quiet after it. Rests of one second end in between.

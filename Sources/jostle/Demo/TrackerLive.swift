@@ -61,15 +61,8 @@ final class TrackerLive {
 
     /// What the broker says of the same launch.
     private func askBroker() throws(CommandFailure) {
-        guard let bus = self.stage.bus else { return }
-        let object = CallTarget(
-            BusName.broker, Path.app(TrackerStory.tracker.name), "org.freedesktop.DBus.Properties")
-        do throws(BusError) {
-            let last = try bus.callAndWait(object, "Get", InterfaceName.app.description, "LastLaunch")
-                .read(reply: Value.self).asOptions
-            (self.relaunch.recordedReason, self.relaunch.recordedResult) = (last.text("reason"), last.text("result"))
-        } catch {
-            throw CommandFailure(error, service: "the broker")
-        }
+        let object = Path.app(TrackerStory.tracker.name)
+        let last = try self.stage.property("LastLaunch", of: object, InterfaceName.app).asOptions
+        (self.relaunch.recordedReason, self.relaunch.recordedResult) = (last.text("reason"), last.text("result"))
     }
 }

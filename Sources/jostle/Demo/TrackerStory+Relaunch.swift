@@ -46,15 +46,7 @@ extension TrackerStory {
         Deliver=wake
         Lifespan=1min
 
-        [Rule foreground]
-        WhenState=foreground
-        Then=allow
-
-        [Rule background-activity]
-        WhenState=inactive background
-        WhenActivity=*
-        Then=allow
-
+        \(DemoStory.phoneRules)
         """
 
     /// - Parameter relaunch: `nil` when the journey has too few reports for it.
