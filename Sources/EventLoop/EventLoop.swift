@@ -58,6 +58,8 @@ package final class EventLoop {
         let run: () -> Void
     }
 
+    /// Work that may wait for what is urgent.
+    package private(set) lazy var turns = Turns(on: self)
     private var deferred: [Work] = []
     private var running: [Work] = []
     private var events = [CLinux_event](repeating: CLinux_event(), count: EventLoop.batch)
