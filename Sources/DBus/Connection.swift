@@ -43,12 +43,19 @@ package final class Connection {
     /// Signals that no rule took, for tools that watch everything.
     package var onOtherSignal: ((borrowing Message) -> Void)?
     /// Errors that answer no call: the bus could not deliver a signal or reply of ours.
-    package private(set) var undeliverable: UInt64 = 0
+    package var undeliverable: UInt64 { self.pending.undeliverable }
+    /// Replies that were not believed: they came from somebody who was not asked.
+    package var refusedReplies: UInt64 { self.pending.refused }
     /// Which of the successive connections this is. Unique names and serials mean nothing beyond one.
     private(set) var generation: UInt64 = 0
 
     private var raw: OpaquePointer?
     let objects = ObjectTree()
+    /// Follows those we call and those who call us.
+    private lazy var peers = NameWatch(on: self)
+    private lazy var owners = CalleeOwners(self.peers)
+    private lazy var pending = PendingCalls(self.loop, self.owners)
+    private(set) lazy var incoming = IncomingCalls(on: self, self.peers)
     private var rules: [SignalRule] = []
     private var matches: [(text: String, uses: Int)] = []
     private var retryDelay: Int64 = 0
@@ -74,6 +81,8 @@ package final class Connection {
         self.names = names
         self.retry = retry
         self.dispatchWork = { [weak self] in self?.dispatch() }
+        // They refer to us weakly, and that cannot begin when we end.
+        _ = (self.pending, self.incoming)
     }
 
     deinit {
@@ -125,9 +134,11 @@ package final class Connection {
         self.uniqueName = ""
         guard let raw = unsafe self.raw else { return }
         unsafe self.raw = nil
+        self.incoming.endAll()
+        self.pending.endAll()
+        self.owners.forgetAll()
         // SAFETY: the functions must not outlive us. A private connection is closed before its last reference goes, or
-        // libdbus aborts; closing takes the watches and timeouts off the loop. Calls that still wait are told by their
-        // `PendingReply`, which goes with the last reference.
+        // libdbus aborts; closing takes the watches and timeouts off the loop.
         unsafe dbus_connection_set_dispatch_status_function(raw, nil, nil, nil)
         unsafe dbus_connection_remove_filter(raw, connectionFilter, Unmanaged.passUnretained(self).toOpaque())
         unsafe dbus_connection_close(raw)
@@ -142,7 +153,7 @@ package final class Connection {
         unsafe dbus_connection_set_exit_on_disconnect(raw, 0)
         unsafe dbus_connection_set_max_received_size(raw, Self.receiveLimit)
         unsafe dbus_connection_set_max_received_unix_fds(raw, 64)
-        unsafe installWatches(on: raw, self.loop)
+        unsafe installWatches(on: raw, self.loop) { [weak self] in self?.incoming.written() }
         invariant(unsafe dbus_connection_add_filter(raw, connectionFilter, context, nil) != 0, "out of memory")
         unsafe dbus_connection_set_dispatch_status_function(
             raw,
@@ -174,6 +185,7 @@ package final class Connection {
         guard let name = names.first else {
             self.state = .ready
             self.retryDelay = 0
+            self.peers.refresh()
             return self.onReady()
         }
         self.callBus("RequestName", name, UInt32(DBUS_NAME_FLAG_DO_NOT_QUEUE)) { [weak self] result in
@@ -282,29 +294,38 @@ package final class Connection {
 
     /// False while the bus is away or far behind in taking what we send.
     package var canSend: Bool {
-        guard let raw = unsafe self.raw, self.state == .ready else { return false }
+        self.state == .ready && self.backlog < Self.sendLimit
+    }
+
+    /// Bytes that the bus has not taken yet.
+    var backlog: Int {
+        guard let raw = unsafe self.raw else { return 0 }
         // SAFETY: the connection is open.
-        return unsafe dbus_connection_get_outgoing_size(raw) < Self.sendLimit
+        return unsafe dbus_connection_get_outgoing_size(raw)
     }
 
-    func send(_ message: borrowing Message) {
-        guard let raw = unsafe self.raw else { return }
+    @discardableResult
+    func send(_ message: borrowing Message) -> UInt32 {
+        guard let raw = unsafe self.raw else { return 0 }
+        var serial: UInt32 = 0
         // SAFETY: libdbus takes a reference of its own. It fails only when memory is out.
-        invariant(unsafe dbus_connection_send(raw, message.raw, nil) != 0, "out of memory")
+        invariant(unsafe dbus_connection_send(raw, message.raw, &serial) != 0, "out of memory")
+        return serial
     }
 
-    /// Sends a call and hands its pending reply to `then`.
+    /// Sends a call and hands its reply to `then`.
     func send(_ message: borrowing Message, timeout: Int32, then: @escaping (consuming CallResult) -> Void) {
-        var pending: OpaquePointer?
-        // SAFETY: libdbus takes a reference to the message and gives us one to the pending call.
-        if let raw = unsafe self.raw {
-            invariant(
-                unsafe dbus_connection_send_with_reply(raw, message.raw, &pending, timeout) != 0, "out of memory")
-        }
-        guard let pending = unsafe pending else {
+        guard unsafe self.raw != nil else {
             return self.afterRound { then(.failure(.disconnected("not connected to the \(self.address)"))) }
         }
-        unsafe PendingReply.attach(to: pending, on: self.loop, then)
+        let callee = Callee(message.destination ?? DBUS_SERVICE_DBUS)
+        if case .name(let name) = callee { self.owners.begin(name) }
+        self.pending.add(self.send(message), to: callee, timeout: timeout, then: then)
+    }
+
+    /// Tells whose connection a caller's is; at once, if that is known.
+    package func user(of sender: String, then: @escaping (UInt32?) -> Void) {
+        self.incoming.user(of: sender, then: then)
     }
 
     /// Runs `work` after the messages and timers that are due now.
@@ -321,33 +342,55 @@ package final class Connection {
     /// Handles a bounded number of messages, so that timers run under a flood.
     private func dispatch() {
         self.isDispatchDue = false
-        guard let raw = unsafe self.raw else { return }
+        if self.dispatchBatch() { self.scheduleDispatch() }
+    }
+
+    /// Tells whether more remain.
+    private func dispatchBatch() -> Bool {
+        guard let raw = unsafe self.raw else { return false }
         // SAFETY: a handler may close the connection; our reference keeps the memory until we are done.
         unsafe dbus_connection_ref(raw)
         defer { unsafe dbus_connection_unref(raw) }
         for _ in 0..<Self.dispatchBatch {
-            guard unsafe self.raw == raw else { return }
+            guard unsafe self.raw == raw else { return false }
             let status = unsafe dbus_connection_dispatch(raw)
             invariant(status != DBUS_DISPATCH_NEED_MEMORY, "out of memory")
-            guard status == DBUS_DISPATCH_DATA_REMAINS else { return }
+            guard status == DBUS_DISPATCH_DATA_REMAINS else { return false }
         }
-        self.scheduleDispatch()
+        return true
+    }
+
+    /// Reads and handles what has come in, for so many microseconds at most.
+    ///
+    /// A round of the loop reads little, lest one descriptor starve the others. Under a flood what is urgent would lie behind
+    /// it in the bus, whose own queue for us is longer than ours.
+    func readOn(for microseconds: Int64) {
+        let end = Clock.monotonic.now() + microseconds
+        while self.hasInput {
+            guard let raw = unsafe self.raw else { return }
+            // SAFETY: the connection is open. It reads what is there and does not wait.
+            _ = unsafe dbus_connection_read_write(raw, 0)
+            _ = self.dispatchBatch()
+            guard Clock.monotonic.now() < end else { return }
+        }
+    }
+
+    private var hasInput: Bool {
+        var descriptor: Int32 = -1
+        // SAFETY: the connection is open, and the descriptor stays its own.
+        guard let raw = unsafe self.raw, unsafe dbus_connection_get_unix_fd(raw, &descriptor) != 0 else { return false }
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        // SAFETY: one entry, for the time of the call.
+        return unsafe poll(&entry, 1, 0) > 0 && entry.revents & Int16(POLLIN) != 0
     }
 
     fileprivate func handle(_ raw: OpaquePointer) -> DBusHandlerResult {
         // SAFETY: libdbus lends a live message.
         switch unsafe Message.kind(of: raw) {
-        case .call:
-            var call = MethodCall(unsafe Message(retaining: raw), on: self)
-            self.objects.dispatch(call)
-            if !isKnownUniquelyReferenced(&call) { call.detach() }
-        case .signal:
-            self.handleSignal(unsafe Message(retaining: raw))
-        case .error:
-            // libdbus makes errors of its own for the calls that a lost bus leaves open; they have no sender.
-            if unsafe dbus_message_get_sender(raw) != nil { self.undeliverable += 1 }
-        case .reply, .unknown:
-            break
+        case .call: self.incoming.take(MethodCall(unsafe Message(retaining: raw), on: self))
+        case .signal: self.handleSignal(unsafe Message(retaining: raw))
+        case .reply, .error: self.pending.take(unsafe Message(retaining: raw))
+        case .unknown: break
         }
         return DBUS_HANDLER_RESULT_HANDLED
     }
@@ -395,7 +438,7 @@ private struct SignalName {
     }
 }
 
-/// The one filter of a connection. Replies to calls of ours never come here.
+/// The one filter of a connection.
 private let connectionFilter: DBusHandleMessageFunction = { _, message, context in
     guard let message = unsafe message, let context = unsafe context else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
     return unsafe Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue().handle(message)

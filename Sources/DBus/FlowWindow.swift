@@ -45,6 +45,11 @@ package struct FlowWindow: Equatable, Sendable {
             self.isFull = true
             return .drop
         }
+        return self.add(bytes, mayPing: mayPing)
+    }
+
+    /// Takes note of a message of `bytes` that goes whether there is room or not. Never says that it is to be left out.
+    package mutating func add(_ bytes: Int, mayPing: Bool = true) -> Verdict {
         self.unconfirmed += bytes
         if self.isPingOpen {
             self.sincePing += bytes

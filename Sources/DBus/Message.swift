@@ -46,8 +46,31 @@ package struct Message: ~Copyable {
     package var path: String? { unsafe text(dbus_message_get_path(self.raw)) }
     package var interface: String? { unsafe text(dbus_message_get_interface(self.raw)) }
     package var member: String? { unsafe text(dbus_message_get_member(self.raw)) }
+    var destination: String? { unsafe text(dbus_message_get_destination(self.raw)) }
     package var errorName: String? { unsafe text(dbus_message_get_error_name(self.raw)) }
     package var signature: String { unsafe text(dbus_message_get_signature(self.raw)) ?? "" }
+
+    /// Its number among all that its sender sent.
+    var serial: UInt32 {
+        // SAFETY: `raw` is live.
+        unsafe dbus_message_get_serial(self.raw)
+    }
+
+    /// The serial of the call that this answers; 0 when it answers none.
+    var replySerial: UInt32 {
+        // SAFETY: `raw` is live.
+        unsafe dbus_message_get_reply_serial(self.raw)
+    }
+
+    /// Bytes it takes to travel. libdbus tells them only by copying it, which is what sending it would cost.
+    var size: Int {
+        var bytes: UnsafeMutablePointer<CChar>?
+        var count: Int32 = 0
+        // SAFETY: `raw` is live; libdbus allocates the copy and wants it back.
+        guard unsafe dbus_message_marshal(self.raw, &bytes, &count) != 0 else { return 0 }
+        unsafe dbus_free(bytes)
+        return Int(count)
+    }
 
     /// True when the sender waits for an answer. Only a method call can.
     package var wantsReply: Bool {

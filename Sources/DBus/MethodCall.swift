@@ -9,21 +9,26 @@ package final class MethodCall {
     package private(set) var message: Message
     /// The caller's unique name.
     package let sender: String
-    private var connection: Connection?
+    private let connection: Connection
     /// The connection that the call came by; its caller cannot be reached by a later one.
     private let generation: UInt64
     private var isAnswered = false
+    /// Counted among the calls that its sender has outstanding, until it ends.
+    var isCounted = false
 
     init(_ message: consuming Message, on connection: Connection) {
         self.sender = message.sender ?? ""
-        self.connection = message.wantsReply ? connection : nil
+        self.connection = connection
         self.generation = connection.generation
         self.message = message
     }
 
     deinit {
         if !self.isAnswered { self.fail(.failed("the call was not answered")) }
+        if self.isCounted, self.isCurrent { self.connection.incoming.ended(self.sender) }
     }
+
+    private var isCurrent: Bool { self.connection.generation == self.generation }
 
     /// Answers with values.
     package func reply<each T: WireValue>(_ values: repeat each T) {
@@ -34,25 +39,34 @@ package final class MethodCall {
 
     /// Answers with what `body` writes.
     package func reply(writing body: (inout WireWriter) -> Void) {
-        guard let connection = self.close() else { return }
+        guard self.close() else { return }
         // SAFETY: the call is live.
         guard let reply = unsafe dbus_message_new_method_return(self.message.raw) else {
             invariantFailure("out of memory")
         }
         var writer = unsafe WireWriter(reply)
         body(&writer)
-        unsafe connection.send(Message(adopting: reply))
+        unsafe self.send(Message(adopting: reply))
     }
 
     /// Answers with an error.
     package func fail(_ error: BusError) {
-        guard let connection = self.close() else { return }
+        guard self.close() else { return }
         // SAFETY: libdbus aborts on invalid names, so they are checked; the message is UTF-8 because it is a String.
         let name = unsafe dbus_validate_error_name(error.name, nil) != 0 ? error.name : BusError.failed("").name
         guard let reply = unsafe dbus_message_new_error(self.message.raw, name, error.message) else {
             invariantFailure("out of memory")
         }
-        unsafe connection.send(Message(adopting: reply))
+        unsafe self.send(Message(adopting: reply))
+    }
+
+    /// Ends the call without a word to a caller who is gone or does not listen.
+    func abandon() { self.isAnswered = true }
+
+    private func send(_ reply: consuming Message) {
+        let bytes = reply.size
+        self.connection.send(reply)
+        self.connection.incoming.answered(self.sender, bytes: bytes)
     }
 
     /// Puts a copy in the place of the message that libdbus lent, for a call that is kept.
@@ -68,12 +82,10 @@ package final class MethodCall {
         unsafe self.message = Message(adopting: copy)
     }
 
-    /// Marks the call as answered; the connection when an answer is wanted and can arrive.
-    private func close() -> Connection? {
+    /// Marks the call as answered. True when an answer is wanted and can arrive.
+    private func close() -> Bool {
         invariant(!self.isAnswered, "a call was answered twice")
         self.isAnswered = true
-        defer { self.connection = nil }
-        guard let connection = self.connection, connection.generation == self.generation else { return nil }
-        return connection
+        return self.message.wantsReply && self.isCurrent
     }
 }

@@ -42,6 +42,8 @@ package final class PacedSender {
     private let loop: EventLoop
     private let patience: Int64
 
+    /// What a bus needs to keep a message, besides its bytes: of small ones it keeps more than is in them.
+    package static let overhead = 256
     /// The system bus allows 128 pending replies to a connection; half of them are left for other calls.
     package static let pingLimit = 64
     /// Peers that wait for a ping; beyond it the dead are swept out.
@@ -76,18 +78,36 @@ package final class PacedSender {
             if peer.header == nil { return false }
         }
         let mayPing = self.openPings < Self.pingLimit && peer.waitingSince == nil
-        let verdict = peer.window.offer(size, mayPing: mayPing)
+        let verdict = peer.window.offer(size + Self.overhead, mayPing: mayPing)
         if verdict != .drop {
             guard let message = peer.header?.copy(body) else { return false }
             connection.send(message)
         }
+        self.follow(peer, verdict)
+        if verdict == .drop { self.refuse(peer) }
+        return verdict != .drop
+    }
+
+    /// Counts bytes that went to a peer by another way, which asks `hasRoom` before it takes more.
+    package func count(_ bytes: Int, to peer: Peer) {
+        if let since = peer.waitingSince { self.trust(peer, since) }
+        let mayPing = self.openPings < Self.pingLimit && peer.waitingSince == nil
+        self.follow(peer, peer.window.add(bytes + Self.overhead, mayPing: mayPing))
+    }
+
+    /// Whether more may go to a peer. If not, its `onRoom` will tell.
+    package func hasRoom(for peer: Peer) -> Bool {
+        guard peer.window.room == 0 else { return true }
+        self.refuse(peer)
+        return false
+    }
+
+    private func follow(_ peer: Peer, _ verdict: FlowWindow.Verdict) {
         if verdict == .sendAndPing {
             self.ping(peer)
         } else if peer.window.needsPing, peer.waitingSince == nil {
             self.request(peer)
         }
-        if verdict == .drop { self.refuse(peer) }
-        return verdict != .drop
     }
 
     // MARK: Word of room

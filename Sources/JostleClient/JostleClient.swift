@@ -87,8 +87,8 @@ public final class JostleClient {
     /// We subscribed, and do so again when the broker comes back.
     private var isSubscribed = false
 
-    /// Signals that pretended to be events of ours, or to come from the bus, and were left unheard.
-    public var refusedSignals: UInt64 { self.forgeries &+ self.names.forgeries }
+    /// Signals that pretended to be events of ours or to come from the bus, and replies of others than were asked. None was heard.
+    public var refusedMessages: UInt64 { self.forgeries &+ self.names.forgeries &+ self.connection.refusedReplies }
 
     /// Makes a client; nothing is sent yet.
     ///

@@ -93,7 +93,9 @@ enum BrokerInterface {
         properties: [
             Property("Version", .constant) { (_: BrokerService) in Version.text },
             Property("Features", .constant) { (_: BrokerService) in BrokerInterface.features },
-            Property("Limits", .constant) { (service: BrokerService) in service.core.limits.table },
+            Property("Limits", .constant) { (service: BrokerService) in
+                service.core.limits.table.merging(CallLimits.table) { own, _ in own }
+            },
             Property("PolicyGeneration", .always) { (service: BrokerService) in service.core.policyGeneration },
             Property("PolicyFiles", .always) { (service: BrokerService) in service.policyFiles },
             Property("Sensors", .never) { (service: BrokerService) in
@@ -111,7 +113,7 @@ enum BrokerInterface {
             Property("JournalDropped", .never) { (service: BrokerService) in
                 service.storeLink?.store.counts.dropped ?? 0
             },
-            Property("RefusedSignals", .never) { (service: BrokerService) in service.forgeries },
+            Property("RefusedMessages", .never) { (service: BrokerService) in service.forgeries },
         ])
 }
 

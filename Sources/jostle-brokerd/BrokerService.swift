@@ -301,8 +301,10 @@ final class BrokerService {
 
     func countForgery() { self.sampleForgeries &+= 1 }
 
-    /// All signals that were not what they pretended to be.
-    var forgeries: UInt64 { self.sampleForgeries &+ self.names.forgeries &+ self.sensors.forgeries }
+    /// All signals and replies that were not what they pretended to be.
+    var forgeries: UInt64 {
+        self.sampleForgeries &+ self.names.forgeries &+ self.bus.refusedReplies &+ self.sensors.forgeries
+    }
 
     // MARK: Clients
 
@@ -543,9 +545,7 @@ final class BrokerService {
     }
 
     func uid(of uniqueName: String, then: @escaping (UInt32?) -> Void) {
-        self.bus.callBus("GetConnectionUnixUser", uniqueName) { result in
-            then(try? result.take().read(reply: UInt32.self))
-        }
+        self.bus.user(of: uniqueName, then: then)
     }
 
     /// Answers with the apps that the caller may see.

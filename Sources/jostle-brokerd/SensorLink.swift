@@ -215,8 +215,10 @@ final class SensorLink {
 
     // MARK: What comes in
 
-    /// Signals on a bus of the reader's own that pretended to come from that bus.
-    var forgeries: UInt64 { self.bus === self.service.bus ? 0 : self.names.forgeries }
+    /// What came on a bus of the reader's own and pretended to be that bus's word, or an answer.
+    var forgeries: UInt64 {
+        self.bus === self.service.bus ? 0 : self.names.forgeries &+ self.bus.refusedReplies
+    }
 
     /// Anybody can send us a signal of this name: only the owner of the reader's name is heard.
     private func sensor(of message: borrowing Message) -> (name: String, path: ObjectPath, channels: Int)? {

@@ -76,6 +76,9 @@ final class ReaderService {
         bus.export(ExportedObject(Path.sensors, [(Self.table, self)]))
     }
 
+    /// Signals and replies that were not what they pretended to be.
+    private var forgeries: UInt64 { self.names.forgeries &+ self.bus.refusedReplies }
+
     /// Adds a sensor, and tells those who listen if the bus is there already.
     func add(_ sensor: SensorService) {
         self.sensors.append(sensor)
@@ -108,9 +111,9 @@ final class ReaderService {
                     "claimants": UInt64(SensorLimits.claimants), "motions": UInt64(SyntheticMotion.Limits.injected),
                     "motion-bytes": UInt64(SyntheticMotion.Limits.script), "streams": UInt64(SensorLimits.streams),
                     "stream-bytes": UInt64(SampleStream.room),
-                ]
+                ].merging(CallLimits.table) { own, _ in own }
             },
-            Property("RefusedSignals", .never) { (service: ReaderService) in service.names.forgeries },
+            Property("RefusedMessages", .never) { (service: ReaderService) in service.forgeries },
         ],
         signals: [
             SignalDescription("SensorChanged", ["sensor", "description"], ObjectPath.self, [String: Value].self)

@@ -25,7 +25,7 @@ extension EndToEnd {
                 "emit", "--destination=org.jostle.Broker1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor",
                 "Samples", "(tatad)", "0", "1", "1000000", "3", "9", "9", "9")
             #expect(emitted.status == 0)
-            #expect(try stage.count("RefusedSignals", at: Stage.Object.broker) == 6)
+            #expect(try stage.count("RefusedMessages", at: Stage.Object.broker) == 6)
             // What it really measures goes on, and only that.
             #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
             let event = try app.nextEvent()
@@ -47,8 +47,8 @@ extension EndToEnd {
                 "f send \(broker) \(self.owner) ['org.example.App','\(client)','']",
                 "f send \(broker) \(self.owner) ['\(client)','\(client)','']",
                 "f send \(reader) \(self.owner) ['\(broker)','\(broker)','']")
-            #expect(try stage.count("RefusedSignals", at: Stage.Object.broker) == 3)
-            #expect(try stage.count("RefusedSignals", at: Stage.Object.sensors) == 1)
+            #expect(try stage.count("RefusedMessages", at: Stage.Object.broker) == 3)
+            #expect(try stage.count("RefusedMessages", at: Stage.Object.sensors) == 1)
             // Nobody was believed to be gone.
             #expect(try stage.property("AppId", at: Stage.Object.app("org.example.App")) == "s \"org.example.App\"")
             #expect(try stage.property("Sensors", at: Stage.Object.broker).contains("\"available\" b true"))
@@ -74,7 +74,7 @@ extension EndToEnd {
                 "f send org.example.App \(self.owner) ['org.jostle.Broker1','\(unique)','']")
             try stage.until("the forgeries have arrived") {
                 try client.dispatch()
-                return client.refusedSignals >= 3
+                return client.refusedMessages >= 3
             }
             #expect(events.isEmpty && changes.isEmpty)
             #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
@@ -83,7 +83,7 @@ extension EndToEnd {
                 return !events.isEmpty
             }
             #expect(events.first?.sequence == 1 && events.first?.detector == "skip")
-            #expect(client.refusedSignals == 3)
+            #expect(client.refusedMessages == 3)
         }
 
         /// The tool has the same ears as the library; its output is all one sees of it.

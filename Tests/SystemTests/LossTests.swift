@@ -157,7 +157,7 @@ extension EndToEnd {
                 _ = try witness.nextEvent { (number("t_us", of: $0) ?? 0) >= now }
             }
             #expect(try stage.busctl(self.list).stdout.hasPrefix("a(ossutttt) 2 "))
-            #expect(try stage.property("RefusedSignals", at: Stage.Object.broker) == "t 0")
+            #expect(try stage.property("RefusedMessages", at: Stage.Object.broker) == "t 0")
         }
     }
 }

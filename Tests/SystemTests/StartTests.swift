@@ -19,8 +19,8 @@ extension EndToEnd {
             #expect(
                 second.stderr == "<3>the name \(name) is taken: another instance runs on the session bus\n")
             // The first one did not notice.
-            #expect(try stage.count("RefusedSignals", at: Stage.Object.sensors) == 0)
-            #expect(try stage.count("RefusedSignals", at: Stage.Object.broker) == 0)
+            #expect(try stage.count("RefusedMessages", at: Stage.Object.sensors) == 0)
+            #expect(try stage.count("RefusedMessages", at: Stage.Object.broker) == 0)
         }
 
         @Test(

@@ -1,0 +1,182 @@
+import CDBus
+import EventLoop
+
+/// The calls that come in by a connection, served so that nobody has to wait for what others ask.
+///
+/// While little is asked, a call is served as it arrives. Once that has taken its share of a round, calls wait, of each
+/// sender apart, and are served in turns of the loop, after whatever else has come in: signals and replies are never
+/// behind them. Who does not read his answers is not served, and the calls of who has left are forgotten.
+///
+/// Not `Sendable`: it belongs to the thread of its connection's loop.
+final class IncomingCalls {
+    private unowned let connection: Connection
+    private let watch: NameWatch
+    private let answers: PacedSender
+    private var queue = CallQueue<MethodCall>()
+    private var callers: [String: Caller] = [:]
+    /// A job serves what waits.
+    private var isServing = false
+    /// The round of the loop in which calls were last served as they arrived, and how long that took.
+    private var round: (number: UInt64, spent: Int64) = (0, 0)
+
+    /// What is known of somebody who calls.
+    private final class Caller {
+        let peer: PacedSender.Peer
+        var user: UInt32?
+        /// Tells when he leaves; followed only while much of his waits.
+        var watch: NameWatch.Token?
+
+        init(_ peer: PacedSender.Peer) { self.peer = peer }
+    }
+
+    /// How long calls of one round are served as they arrive, in µs.
+    private static let share: Int64 = 1_000
+    /// Calls that wait only for the bus to take what was answered before: from so many bytes on that it has not taken.
+    private static let backlog = 256 << 10
+    /// How long one step may read what has come in, in µs.
+    private static let readingShare: Int64 = 500
+    /// Whoever has so many calls waiting is watched, to forget them when he leaves.
+    private static let watchedFrom = 4
+    /// Callers that are remembered; beyond it the idle ones are forgotten.
+    private static let callerLimit = 1_024
+
+    init(on connection: Connection, _ watch: NameWatch) {
+        self.connection = connection
+        self.watch = watch
+        self.answers = PacedSender(on: connection)
+    }
+
+    // MARK: Calls
+
+    /// Serves a call, now or in its turn, or refuses it.
+    func take(_ call: consuming MethodCall) {
+        var call = call
+        if self.isFree, !self.queue.isHeld(call.sender) {
+            guard self.queue.begin(call.sender) else { return self.refuse(call) }
+            call.isCounted = true
+            let start = Clock.monotonic.now()
+            self.serve(&call)
+            self.round.spent += Clock.monotonic.now() - start
+            return
+        }
+        let sender = call.sender
+        for refused in self.queue.offer(call, from: sender, bytes: call.message.size) { self.refuse(refused) }
+        if self.queue.waiting(of: sender) >= Self.watchedFrom { self.follow(sender) }
+        self.serveInTurns()
+    }
+
+    /// Whether nobody waits, and this round has time left.
+    private var isFree: Bool {
+        guard self.queue.isIdle, self.connection.backlog < Self.backlog else { return false }
+        let number = self.connection.loop.rounds
+        if self.round.number != number { self.round = (number, 0) }
+        return self.round.spent < Self.share
+    }
+
+    private func serve(_ call: inout MethodCall) {
+        self.connection.objects.dispatch(call)
+        if !isKnownUniquelyReferenced(&call) { call.detach() }
+    }
+
+    private func refuse(_ call: MethodCall) {
+        // Nor would he read that he is refused.
+        if self.queue.isHeld(call.sender) { return call.abandon() }
+        call.fail(
+            .limitsExceeded(
+                "calls-per-caller: at most \(CallLimits.outstanding) may have no answer yet, "
+                    + "and \(CallLimits.waitingBytes) bytes of all callers wait"))
+    }
+
+    // MARK: Turns
+
+    private func serveInTurns() {
+        guard !self.isServing, !self.queue.isIdle else { return }
+        self.isServing = true
+        self.connection.loop.turns.add { [weak self] in self?.serveNext() ?? false }
+    }
+
+    /// Takes in what has come meanwhile, and serves one call.
+    private func serveNext() -> Bool {
+        self.connection.readOn(for: Self.readingShare)
+        guard self.connection.backlog < Self.backlog, var call = self.queue.next() else {
+            // Goes on when the bus has taken something, or somebody reads.
+            self.isServing = false
+            return false
+        }
+        call.isCounted = true
+        self.serve(&call)
+        self.isServing = !self.queue.isIdle
+        return self.isServing
+    }
+
+    /// The bus has taken some of what we sent.
+    func written() { self.serveInTurns() }
+
+    // MARK: Answers
+
+    /// An answer of so many bytes went to a caller.
+    func answered(_ sender: String, bytes: Int) {
+        let caller = self.caller(sender)
+        self.answers.count(bytes, to: caller.peer)
+        guard !self.answers.hasRoom(for: caller.peer) else { return }
+        self.queue.hold(sender)
+        self.follow(sender)
+    }
+
+    /// A call that was served has its answer, or needs none.
+    func ended(_ sender: String) { self.queue.ended(sender) }
+
+    private func caller(_ sender: String) -> Caller {
+        if let known = self.callers[sender] { return known }
+        if self.callers.count >= Self.callerLimit { self.forgetIdle() }
+        let caller = Caller(self.answers.peer(sender))
+        caller.peer.onRoom = { [weak self] _ in
+            self?.queue.release(sender)
+            self?.serveInTurns()
+        }
+        self.callers[sender] = caller
+        return caller
+    }
+
+    private func forgetIdle() {
+        for (sender, caller) in self.callers
+        where caller.watch == nil && self.queue.outstanding(of: sender) == 0 && !self.queue.isHeld(sender) {
+            self.callers[sender] = nil
+        }
+    }
+
+    // MARK: Callers
+
+    private func follow(_ sender: String) {
+        let caller = self.caller(sender)
+        guard caller.watch == nil else { return }
+        caller.watch = self.watch.follow(sender, ownRule: true) { [weak self] owner in
+            if owner == nil { self?.left(sender) }
+        }
+    }
+
+    private func left(_ sender: String) {
+        for call in self.queue.drop(sender) { call.abandon() }
+        guard let caller = self.callers.removeValue(forKey: sender) else { return }
+        if let token = caller.watch { self.watch.unfollow(token) }
+    }
+
+    /// Tells whose connection a caller's is; at once, if that is known. A unique name never means another.
+    func user(of sender: String, then: @escaping (UInt32?) -> Void) {
+        if let user = self.callers[sender]?.user { return then(user) }
+        self.connection.callBus("GetConnectionUnixUser", sender) { [weak self] result in
+            let user = try? result.take().read(reply: UInt32.self)
+            if let user, sender.hasPrefix(":") { self?.caller(sender).user = user }
+            then(user)
+        }
+    }
+
+    /// The connection ended, and nobody is there to be answered.
+    func endAll() {
+        for call in self.queue.dropAll() { call.abandon() }
+        for caller in self.callers.values {
+            if let token = caller.watch { self.watch.unfollow(token) }
+        }
+        self.callers = [:]
+    }
+}
