@@ -73,9 +73,9 @@ extension BrokerCore {
         _ client: ClientID, detector: String? = nil, peak: Double? = nil, for viewer: Viewer, at now: Timestamp
     ) -> WhyNot? {
         guard let app = self.app(client), let facts = self.facts(client) else { return nil }
-        let chosen = app.detectors.values.filter { detector == nil || $0.request.name == detector }
-            .sorted { $0.request.name < $1.request.name }
-        let outlooks = chosen.prefix(self.limits.answerRows).map { installed in
+        let chosen = detector.map { name in app.detectors[name].map { [$0] } ?? [] }
+        let shown = chosen ?? app.detectors.values.first(self.limits.answerRows) { $0.request.name < $1.request.name }
+        let outlooks = shown.map { installed in
             DetectorOutlook(
                 name: installed.request.name, preset: installed.effective.preset ?? "",
                 threshold: installed.effective.threshold, dimension: installed.effective.dimension,
@@ -84,7 +84,7 @@ extension BrokerCore {
         }
         return WhyNot(
             app: app, facts: facts, now: now, mutedUntil: self.mutedUntil, detectors: outlooks,
-            detectorCount: chosen.count)
+            detectorCount: chosen?.count ?? app.detectors.count)
     }
 
     private func prospect(

@@ -29,8 +29,10 @@ package struct BrokerLimits: Equatable, Sendable {
     /// Verdicts that are kept to be explained, and the memory they may take.
     package var verdicts: Int = 4_096
     package var verdictBytes: Int = 2_097_152
-    /// Verdicts or detectors in one answer.
+    /// Verdicts in one answer, or detectors of which each is judged.
     package var answerRows: Int = 32
+    /// Apps, detectors or tasks in one list; the next page begins behind its last row.
+    package var listRows: Int = 256
 
     /// Assertions of one app at a time, and activities.
     package var heldPerApp: Int { AppLife.mostHeld }
@@ -63,6 +65,7 @@ package struct BrokerLimits: Equatable, Sendable {
             "verdicts": UInt64(self.verdicts),
             "verdict-bytes": UInt64(self.verdictBytes),
             "answer-rows": UInt64(self.answerRows),
+            "list-rows": UInt64(self.listRows),
             "held-per-app": UInt64(self.heldPerApp),
             "assertion-name-bytes": UInt64(self.assertionNameBytes),
             "pushes-per-app": UInt64(self.pushesPerApp),

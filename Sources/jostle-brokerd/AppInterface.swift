@@ -22,6 +22,10 @@ enum AppInterface {
                 try client.checkOwner(call)
                 try client.removeDetectors(names, call)
             },
+            Method("ListDetectors", in: ["after"], out: ["detectors"]) {
+                (client: Client, _: MethodCall, name: String) throws(BusError) -> [Request] in
+                client.detectors(after: name)
+            },
             Method("Ack", in: ["sequence", "epoch", "answer"]) {
                 (client: Client, call: MethodCall, sequence: UInt64, epoch: UInt64, answer: String) throws(BusError)
                 in
@@ -84,7 +88,10 @@ enum AppInterface {
             Property("Launches", .never) { (client: Client) in client.appState?.launches.begun ?? 0 },
             Property("LaunchFailures", .never) { (client: Client) in client.appState?.launches.failed ?? 0 },
             Property("LastLaunch", .never) { (client: Client) in client.lastLaunch },
-            Property("Detectors", .invalidates) { (client: Client) in client.detectors },
+            Property("Detectors", .invalidates) { (client: Client) in client.detectors() },
+            Property("DetectorCount", .invalidates) { (client: Client) in
+                UInt64(client.appState?.detectors.count ?? 0)
+            },
             Property("Hits", .never) { (client: Client) in client.appState?.hits ?? 0 },
             Property("Delivered", .never) { (client: Client) in client.appState?.delivered ?? 0 },
             Property("Denied", .never) { (client: Client) in client.appState?.denied ?? 0 },
@@ -153,7 +160,7 @@ extension Client {
             try core.addDetectors(self.id, decoded, at: now, &actions)
         }
         self.service.sensors.startIfNeeded()
-        self.changed("Detectors")
+        self.detectorsChanged()
         self.service.addDurable(decoded, of: self) { error in
             if let error { return call.fail(error) }
             call.reply(effective.map { Structure($0.detector.name, $0.options) })
@@ -164,17 +171,19 @@ extension Client {
         try self.service.request { (core, now, actions) throws(Refusal) in
             try core.removeDetectors(self.id, names, at: now, &actions)
         }
-        self.changed("Detectors")
+        self.detectorsChanged()
         self.service.removeDurable(names, of: self) { error in
             if let error { call.fail(error) } else { call.reply() }
         }
     }
 
-    var detectors: [AppInterface.Request] {
+    /// The first of its detectors by name, or the first behind a name: as many as one list may have.
+    func detectors(after name: String? = nil) -> [AppInterface.Request] {
         let core = self.service.core
-        return (self.appState?.detectors ?? [:]).sorted { $0.key < $1.key }.map { name, installed in
-            Structure(name, core.effective(installed.effective).options)
-        }
+        let detectors = self.appState?.detectors ?? [:]
+        let page = detectors.lazy.filter { entry in name.map { $0 < entry.key } ?? true }
+            .first(core.limits.listRows) { $0.key < $1.key }
+        return page.map { Structure($0.key, core.effective($0.value.effective).options) }
     }
 }
 

@@ -32,9 +32,13 @@ enum BrokerInterface {
             },
             Method(
                 later: "ListApps", out: ["apps"],
-                as: [Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64, UInt64>].self
+                as: [BrokerService.AppRow].self
             ) { (service: BrokerService, call: MethodCall) throws(BusError) in
                 service.listApps(call)
+            },
+            Method(later: "ListAppsAfter", in: ["app"], out: ["apps"], as: [BrokerService.AppRow].self) {
+                (service: BrokerService, call: MethodCall, app: ObjectPath) throws(BusError) in
+                service.listApps(after: app, call)
             },
             Method(
                 later: "ListTasks", out: ["tasks"],

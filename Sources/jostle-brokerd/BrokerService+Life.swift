@@ -197,7 +197,7 @@ extension BrokerService {
     private func uninstall(_ app: AppID) {
         guard let known = self.apps[app], known.appState?.isInstalled == true else { return }
         try? self.input { (core, now, actions) throws(Refusal) in core.uninstall(known.id, at: now, &actions) }
-        if known.isConnected { known.changed("Detectors") } else { self.forgetInstalled(known) }
+        if known.isConnected { known.detectorsChanged() } else { self.forgetInstalled(known) }
     }
 
     /// What is known of an app when it comes: how well it is proven, and what its app file asks for.

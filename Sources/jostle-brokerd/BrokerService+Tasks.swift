@@ -149,12 +149,12 @@ extension BrokerService {
     func listTasks(_ call: MethodCall) {
         self.uid(of: call.sender) { [weak self] uid in
             guard let self, let uid else { return call.fail(.accessDenied("the bus does not know your user")) }
-            let rows = self.core.tasks.all.filter { uid == 0 || $0.owner.user == uid }.flatMap { tasks in
+            let rows = self.core.tasks.all.lazy.filter { uid == 0 || $0.owner.user == uid }.flatMap { tasks in
                 self.rows(of: tasks).map {
                     Structure(tasks.owner.app.name, $0.identifier, $0.kind, $0.state, $0.details)
                 }
             }
-            call.reply(rows)
+            call.reply(Array(rows.prefix(self.core.limits.listRows)))
         }
     }
 

@@ -292,7 +292,7 @@ final class BrokerService {
     /// A sensor came or went, and detectors with it.
     func availabilityChanged() {
         for client in self.clients.values where client.appState?.detectors.isEmpty == false {
-            client.changed("Detectors")
+            client.detectorsChanged()
         }
     }
 
@@ -548,21 +548,27 @@ final class BrokerService {
         self.bus.user(of: uniqueName, then: then)
     }
 
-    /// Answers with the apps that the caller may see.
-    func listApps(_ call: MethodCall) {
+    /// Answers with the apps that the caller may see: as many as one list may have, from the first on or behind an object.
+    func listApps(after path: ObjectPath? = nil, _ call: MethodCall) {
         self.uid(of: call.sender) { [weak self] uid in
             guard let self, let uid else { return call.fail(.accessDenied("the bus does not know your user")) }
-            let all = Array(self.clients.values) + self.apps.values.filter { !$0.isConnected }
-            let visible = all.filter { $0.object != nil && (uid == 0 || $0.uid == uid) }
-            let rows = visible.sorted { ($0.app, $0.uniqueName) < ($1.app, $1.uniqueName) }.compactMap {
-                client -> Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64, UInt64>? in
-                guard let object = client.object, let app = self.core.app(client.id) else { return nil }
-                return Structure(
-                    object.path, client.app.name, client.stateName, UInt32(clamping: app.detectors.count), app.hits,
-                    app.delivered, app.denied, app.queue.dropped)
-            }
-            call.reply(rows)
+            let all = [self.clients.values.lazy.filter { _ in true }, self.apps.values.lazy.filter { !$0.isConnected }]
+            let page = all.lazy.joined().filter { client in
+                guard let own = client.object?.path, uid == 0 || client.uid == uid else { return false }
+                return path.map { $0.text < own.text } ?? true
+            }.first(self.core.limits.listRows) { ($0.object?.path.text ?? "") < ($1.object?.path.text ?? "") }
+            call.reply(page.compactMap(self.row))
         }
+    }
+
+    /// A row of `ListApps`.
+    typealias AppRow = Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64, UInt64>
+
+    private func row(of client: Client) -> AppRow? {
+        guard let object = client.object, let app = self.core.app(client.id) else { return nil }
+        return Structure(
+            object.path, client.app.name, client.stateName, UInt32(clamping: app.detectors.count), app.hits,
+            app.delivered, app.denied, app.queue.dropped)
     }
 }
 

@@ -50,6 +50,12 @@ final class Client {
     var proof: IdentityProof
     var isConnected: Bool { self.peer != nil }
 
+    /// Notes that it has other detectors, or that they are in force otherwise.
+    func detectorsChanged() {
+        self.changed("Detectors")
+        self.changed("DetectorCount")
+    }
+
     /// Notes that a property has a new value. Whoever is not on the bus is not told.
     func changed(_ property: StaticString) {
         if self.isConnected { self.object?.changed(property, of: AppInterface.table) }

@@ -17,7 +17,7 @@ struct AppCommand {
         // Says what is wrong with a name that is none, and finds the app behind a unique name.
         let lately = try broker.whyNot(self.app)
         let id = lately.text("app")
-        let own = try broker.properties(Path.app(id.isEmpty ? self.app : id), InterfaceName.app)
+        let own = try broker.app(Path.app(id.isEmpty ? self.app : id))
         if self.isJSON { return self.printJSON(own, lately) }
 
         let since = Self.ago(own.count("StateSince"))

@@ -62,7 +62,7 @@ struct Inspection {
             let row = $0.fields
             return AppRow(
                 path: row.0, id: row.1, state: row.2, detectors: row.3, hits: row.4, delivered: row.5, denied: row.6,
-                dropped: row.7, properties: (try? service.properties(row.0, InterfaceName.app)) ?? [:])
+                dropped: row.7, properties: (try? service.app(row.0)) ?? [:])
         }
     }
 

@@ -46,12 +46,9 @@ struct InstalledApps {
 
     /// What the broker knows of apps with a name.
     private func registered() throws(CommandFailure) -> [(AppID, [DetectorFacts])] {
-        typealias Row = Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64, UInt64>
-        let rows = try self.service.read(
-            try self.service.call(Path.broker, InterfaceName.broker, "ListApps"), [Row].self)
         var apps: [(AppID, [DetectorFacts])] = []
-        for row in rows where !row.fields.1.hasPrefix(":") {
-            let own = try self.service.properties(row.fields.0, InterfaceName.app)
+        for row in try self.service.listApps() where !row.fields.1.hasPrefix(":") {
+            let own = try self.service.app(row.fields.0)
             apps.append((AppID(row.fields.1), own.structures("Detectors").compactMap(Self.facts)))
         }
         return apps

@@ -75,9 +75,32 @@ struct Service {
     /// Object, id, state, detectors, hits, events delivered, denied and dropped.
     typealias AppRow = Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64, UInt64>
 
-    /// The apps of the broker.
+    /// The apps of the broker, page by page.
     func listApps() throws(CommandFailure) -> [AppRow] {
-        try self.read(try self.call(Path.broker, InterfaceName.broker, "ListApps"), [AppRow].self)
+        var apps = try self.read(try self.call(Path.broker, InterfaceName.broker, "ListApps"), [AppRow].self)
+        var last = apps.last
+        while let app = last {
+            let page = try self.read(
+                try self.call(Path.broker, InterfaceName.broker, "ListAppsAfter", app.fields.0), [AppRow].self)
+            apps += page
+            last = page.last
+        }
+        return apps
+    }
+
+    /// What there is to see of an app, with all of its detectors, of which a property shows only the first page.
+    func app(_ path: ObjectPath) throws(CommandFailure) -> [String: Value] {
+        var own = try self.properties(path, InterfaceName.app)
+        var detectors = own.structures("Detectors")
+        while detectors.count < own.count("DetectorCount"), case .string(let last) = detectors.last?.first {
+            let page = try self.read(
+                try self.call(path, InterfaceName.app, "ListDetectors", last),
+                [Structure<String, [String: Value]>].self)
+            if page.isEmpty { break }
+            detectors += page.map { [.string($0.fields.0), Value(options: $0.fields.1)] }
+        }
+        own["Detectors"] = .array(of: "(sa{sv})", detectors.map { .structure($0) })
+        return own
     }
 
     /// The sensors of the reader, with their objects.
@@ -128,6 +151,11 @@ extension [String: Value] {
 }
 
 extension Value {
+    /// A dictionary as an `a{sv}`.
+    init(options: [String: Value]) {
+        self = .dictionary(key: "s", value: "v", options.map { Entry(.string($0.key), .variant($0.value)) })
+    }
+
     /// An `a{sv}` as a dictionary; anything else is empty.
     var asOptions: [String: Value] {
         guard case .dictionary(_, _, let entries) = self else { return [:] }

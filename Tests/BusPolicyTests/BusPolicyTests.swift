@@ -20,6 +20,7 @@ import Testing
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.freedesktop.DBus.Peer,Ping",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,Register",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,ListApps",
+            "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,ListAppsAfter",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,DescribePresets",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,Explain",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,WhyNot",
@@ -28,6 +29,7 @@ import Testing
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,SetState",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,SetLocked",
             "call,org.jostle.Broker1,/org/jostle/Broker1/apps/org_2eexample_2eA,org.jostle.Broker1.App,AddDetectors",
+            "call,org.jostle.Broker1,/org/jostle/Broker1/apps/org_2eexample_2eA,org.jostle.Broker1.App,ListDetectors",
             "call,org.jostle.Broker1,/org/jostle/Broker1/apps/org_2eexample_2eA,org.jostle.Broker1.App,Ack",
             "call,org.jostle.Broker1,/org/jostle/Broker1/apps/org_2eexample_2eA,org.jostle.Broker1.App,Subscribe",
         ]

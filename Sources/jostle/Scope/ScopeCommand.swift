@@ -100,7 +100,7 @@ struct ScopeCommand {
         var found: [(title: String, request: DetectorRequest)] = []
         for app in apps {
             let (path, id) = (app.fields.0, app.fields.1)
-            let properties = (try? broker.properties(path, InterfaceName.app)) ?? [:]
+            let properties = (try? broker.app(path)) ?? [:]
             for fields in properties.structures("Detectors") {
                 guard fields.count == 2, case .string(let name) = fields[0],
                     let request = try? DetectorRequest(name: name, inForce: fields[1].asOptions)

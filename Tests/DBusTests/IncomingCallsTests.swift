@@ -1,0 +1,127 @@
+import EventLoop
+import Glibc
+import TestSupport
+import Testing
+
+@testable import DBus
+
+extension BusTests {
+    /// Many calls at once, and callers who do not read or do not stay.
+    @Suite(.serialized) struct Incoming {
+        /// A method that takes long, and one whose answer is large.
+        private final class Counter {
+            static let path = ObjectPath(literal: "/org/example/Counter")
+            static let target = CallTarget(Station.name, Self.path, "org.example.Counter")
+            var log: [String] = []
+
+            static func export(on connection: Connection) -> Counter {
+                let counter = Counter()
+                let table = Interface<Counter>(
+                    "org.example.Counter",
+                    methods: [
+                        Method("Count", in: ["name"]) { (counter: Counter, _, name: String) throws(BusError) in
+                            counter.log.append(name)
+                            let end = Clock.monotonic.now() + 1_000
+                            while Clock.monotonic.now() < end {}
+                        },
+                        Method("Fetch", in: ["bytes"], out: ["data"]) {
+                            (counter: Counter, _, bytes: UInt32) throws(BusError) -> [UInt8] in
+                            counter.log.append("fetch")
+                            return [UInt8](repeating: 7, count: Int(bytes))
+                        },
+                    ])
+                connection.export(ExportedObject(Self.path, [(table, counter)]))
+                return counter
+            }
+        }
+
+        private func send(_ count: Int, _ member: String, _ argument: some WireValue, from client: Connection) throws {
+            for _ in 0..<count {
+                let message = try Message(callTo: Counter.target, member)
+                message.write(argument)
+                client.send(message)
+            }
+        }
+
+        @Test func nobodyWaitsForAllThatAnotherAsks() throws {
+            let station = try Station()
+            let counter = Counter.export(on: station.connection)
+            let (flooder, good) = (try station.client(), try station.client())
+            try self.send(100, "Count", "flood", from: flooder)
+            var answers = 0
+            for _ in 0..<5 { good.call(Counter.target, "Count", "good") { _ in answers += 1 } }
+            try station.until("the good one's answers") { answers == 5 }
+            // Of the flood at most one for each of his five was served in between, besides what came before he asked.
+            let first = try #require(counter.log.firstIndex(of: "good"))
+            #expect(counter.log[first...].count { $0 == "flood" } <= 10, "\(counter.log)")
+            try station.until("the rest") { counter.log.count == 105 }
+        }
+
+        @Test func whatIsUrgentIsNotBehindCalls() throws {
+            let station = try Station()
+            let counter = Counter.export(on: station.connection)
+            let (flooder, good) = (try station.client(), try station.client())
+            var served = -1
+            station.connection.onSignal("org.example.Urgent", "Now") { _ in served = counter.log.count }
+            try self.send(100, "Count", "flood", from: flooder)
+            good.signal(
+                from: Counter.path, "org.example.Urgent", "Now", to: station.connection.uniqueName
+            ) { _ in }
+            try station.until("the signal") { served >= 0 }
+            #expect(served < 50)
+            try station.until("the rest") { counter.log.count == 100 }
+        }
+
+        @Test func whoAsksForTooMuchAtOnceIsRefusedAtOnce() throws {
+            let station = try Station()
+            let counter = Counter.export(on: station.connection)
+            let client = try station.client()
+            var ends: [String] = []
+            let count = 2 * CallLimits.outstanding
+            for _ in 0..<count { client.call(Counter.target, "Count", "flood") { ends.append($0.errorName()) } }
+            try station.until("the answers") { ends.count == count }
+            let refused = ends.count { $0 == "org.freedesktop.DBus.Error.LimitsExceeded" }
+            #expect(refused > 0 && counter.log.count == count - refused)
+            #expect(ends.allSatisfy { $0.isEmpty || $0 == "org.freedesktop.DBus.Error.LimitsExceeded" })
+            // And is served again when he has his answers.
+            _ = try client.callAndWait(Counter.target, "Count", "again")
+        }
+
+        @Test func whoDoesNotReadHisAnswersIsNotServed() throws {
+            let station = try Station()
+            let counter = Counter.export(on: station.connection)
+            // A connection on a loop of its own, which nobody runs for now: it sends and does not read.
+            let loop = try EventLoop()
+            let deaf = Connection(to: .address(station.bus.address), on: loop)
+            try deaf.openAndWait()
+            let size = UInt32(64 << 10)
+            var answered = 0
+            for _ in 0..<100 { deaf.call(Counter.target, "Fetch", size) { _ in answered += 1 } }
+            let good = try station.client()
+            for _ in 0..<20 { _ = try good.callAndWait(Counter.target, "Fetch", UInt32(1)) }
+            try station.run(for: .milliseconds(100))
+            let served = counter.log.count - 20
+            #expect(served <= CallLimits.unreadBytes / Int(size) + 1, "\(served) answers that nobody reads")
+            // Once he reads, all is served.
+            try station.until("the answers") {
+                _ = try? loop.runOnce(timeout: 0)
+                return answered == 100
+            }
+            #expect(counter.log.count == 120)
+        }
+
+        @Test func theCallsOfWhoLeftAreNotServed() throws {
+            let station = try Station()
+            let counter = Counter.export(on: station.connection)
+            let client = try station.client()
+            try self.send(CallLimits.outstanding, "Count", "flood", from: client)
+            try station.until("the first") { !counter.log.isEmpty }
+            client.close()
+            let good = try station.client()
+            for _ in 0..<10 { _ = try good.callAndWait(Counter.target, "Count", "good") }
+            let served = counter.log.count { $0 == "flood" }
+            try station.run(for: .milliseconds(100))
+            #expect(counter.log.count { $0 == "flood" } == served && served < CallLimits.outstanding)
+        }
+    }
+}
