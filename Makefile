@@ -24,13 +24,14 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-vm build test test-kills test-vm lint lint-format lint-imports lint-foundation lint-dbus lint-policy demo \
+.PHONY: help deps deps-build deps-vm build test test-attacks test-kills test-vm lint lint-format lint-imports lint-foundation lint-dbus lint-policy demo \
     bench install install-sensor-proxy clean fuzz
 
 help:
 	@echo 'make deps     install the Debian packages that are missing'
 	@echo 'make build    build the release programs into .build/release'
 	@echo 'make test     run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
+	@echo 'make test-attacks  attack the release programs on both buses, each way for ATTACK_SECONDS=$(ATTACK_SECONDS)'
 	@echo 'make test-kills  kill the broker under load; KILLS=$(KILLS) times'
 	@echo 'make test-vm  run the reader on a kernel with a sensor hub, in qemu; VM_SECONDS=600'
 	@echo 'make lint     check format, imports, linkage and the D-Bus files'
@@ -75,6 +76,15 @@ KILLS ?= 200
 
 test-kills: deps
 	JOSTLE_KILLS=$(KILLS) $(SWIFT) test --disable-xctest --filter 'aKilledBroker(LosesNothing|StillOwes|LosesNoRegistration)'
+
+# Attacks the programs that ship on both buses, each way for so long; the suite does it for two seconds.
+ATTACK_SECONDS ?= 10
+
+test-attacks: deps build
+	@for bus in dbus-daemon dbus-broker; do \
+	    JOSTLE_TEST_BUS=$$bus JOSTLE_ATTACK_SECONDS=$(ATTACK_SECONDS) JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release \
+	        $(SWIFT) test --disable-xctest --filter 'EndToEnd.(Floods|Forgeries)' || exit 1; \
+	done
 
 # The reader with a true /dev/iio:device0, in a virtual machine. Downloads a kernel (70 MB) the first time.
 test-vm: deps-vm build

@@ -147,6 +147,7 @@ let package = Package(
         helper("jostle-baseline", ["CDBus"]),
         helper("test-tether", path: "Tests/Tether"),
         helper("test-dbus-broker", path: "Tests/BrokerLauncher", ["CDBus"]),
+        helper("test-attacker", path: "Tests/Attacker", ["CDBus"]),
         .target(
             name: "malloc-count",
             cSettings: [

@@ -97,5 +97,89 @@ extension EndToEnd {
             #expect(field("detector", of: try app.nextEvent()) == "\"shake.planar\"")
             #expect(!app.output.contains("forged"))
         }
+
+        // MARK: Replies
+
+        /// How many replies are forged in each way.
+        private let forgeries = 10_000
+
+        /// What the bus delivers of them: dbus-broker knows who was asked, dbus-daemon does not on a session bus.
+        private func expected(_ figures: Figures) throws -> UInt64 {
+            let sent = try #require(figures["before"]) + (try #require(figures["after"]))
+            return try PrivateBus.Implementation.chosen() == .dbusDaemon ? UInt64(sent) : 0
+        }
+
+        private func forge(_ kind: String, for name: String, on stage: Stage, _ more: String...) throws -> Figures {
+            let program = try BackgroundProgram(
+                "test-attacker",
+                ["forge", kind, "--to", name, "--bus", stage.address, "--count", "\(self.forgeries)"] + more)
+            return try #require(Figures(try program.waitForLine(timeout: .seconds(90)) { $0.hasPrefix("{") }))
+        }
+
+        /// Who answers in the place of the bus, or of the reader, does not become the app, and makes no motion.
+        @Test(arguments: ["register", "detector", "nothing"])
+        func repliesForTheBroker(_ provocation: String) throws {
+            let stage = try Stage()
+            let victim = try stage.reader(of: "norm(x, y, z) > 0.5g", every: 20_000, "org.example.Victim")
+            let hard = try stage.watch("shake.magnitude,threshold=4g,every=20ms", "--app", "org.example.Hard")
+            let figures = try self.forge(
+                provocation, for: "org.jostle.Broker1", on: stage, "--app", "org.example.Victim")
+            #expect(figures["believed"] == 0)
+            let expected = try self.expected(figures)
+            #expect(try stage.count("RefusedMessages", at: Stage.Object.broker) == expected)
+            // What happens is what was before, without a gap, and nothing that no sensor measured.
+            let heard = try #require(Figures(try stage.figures(of: victim)))
+            #expect((heard["events"] ?? 0) > 0)
+            #expect(heard["lost"] == 0 && heard["refused"] == 0)
+            #expect(try stage.jostle("shake", "--peak", "6g").status == 0)
+            #expect(field("sequence", of: try hard.nextEvent()) == "1")
+            #expect(hard.output.split(separator: "\n").filter { $0.hasPrefix("{\"detector\"") }.count == 1)
+            #expect(try stage.property("Sensors", at: Stage.Object.broker).contains("\"available\" b true"))
+        }
+
+        /// Who answers in the place of the bus does not become one that may read fast.
+        @Test func repliesForTheReader() throws {
+            let stage = try Stage(broker: false, readerPolicy: "[App org.example.Fast]\nFastestRate=1000Hz\n")
+            let figures = try self.forge("claim", for: "org.jostle.Sensors1", on: stage)
+            #expect(figures["believed"] == 0)
+            let expected = try self.expected(figures)
+            #expect(try stage.count("RefusedMessages", at: Stage.Object.sensors) == expected)
+        }
+
+        /// Who answers in the place of the broker is not heard by its clients.
+        @Test func repliesForAClient() throws {
+            let stage = try Stage()
+            let client = try JostleClient(app: "org.example.App", on: .address(stage.address))
+            var changes: [Bool] = []
+            client.onBrokerChange = { changes.append($0) }
+            try client.connect()
+            let attacker = try BackgroundProgram(
+                "test-attacker",
+                ["forge", "nothing", "--to", "org.example.App", "--bus", stage.address, "--count", "\(self.forgeries)"])
+            var line: String?
+            var round = 0
+            let deadline = ContinuousClock.now + .seconds(90)
+            while line == nil, ContinuousClock.now < deadline {
+                round += 1
+                let detector = Detector(
+                    "own", preset: "shake.planar", options: ["threshold": .text("\(2 + round % 7)g")])
+                #expect(try client.add([detector]).map(\.name) == ["own"])
+                try client.dispatch()
+                line = try? attacker.waitForLine(timeout: .zero) { $0.hasPrefix("{") }
+            }
+            let figures = try #require(line.flatMap { Figures($0) })
+            #expect(client.refusedSignals == (try self.expected(figures)))
+            #expect(changes.isEmpty)
+            #expect(try stage.jostle("shake", "--peak", "9g").status == 0)
+        }
+
+        /// The same of the tool, while it waits for motion.
+        @Test func repliesForTheTool() throws {
+            let stage = try Stage()
+            let app = try stage.watch("shake.planar,threshold=2.3g", "--app", "org.example.App")
+            _ = try self.forge("nothing", for: "org.example.App", on: stage)
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            #expect(field("sequence", of: try app.nextEvent()) == "1")
+        }
     }
 }

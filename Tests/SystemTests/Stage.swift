@@ -22,11 +22,13 @@ final class Stage {
     ///   - source: Where the reader takes its samples from; `nil`: no reader.
     ///   - broker: False: no broker.
     ///   - replaceable: True: the bus can be killed and replaced by another at the same address.
+    ///   - policed: True: the bus has the rules of a system bus, and those we install; root may have any name.
     init(
         source: String? = Stage.rest, broker: Bool = true, replaceable: Bool = false,
-        services: [PrivateBus.Service] = [], files: [String: String] = [:], readerPolicy: String? = nil
+        services: [PrivateBus.Service] = [], files: [String: String] = [:], readerPolicy: String? = nil,
+        policed: Bool = false
     ) throws {
-        self.bus = try PrivateBus(services: services, files: files)
+        self.bus = try policed ? Self.systemBus() : PrivateBus(services: services, files: files)
         self.spare = replaceable ? try PrivateBus(services: services) : nil
         if let spare {
             // The address leads through a link: to the first bus, and later to the other.
@@ -37,6 +39,14 @@ final class Stage {
         }
         if let source { try self.startReader(source, policy: readerPolicy) }
         if broker { try self.startBroker() }
+    }
+
+    private static func systemBus() throws -> PrivateBus {
+        // The user that the daemons run as where they are installed need not be there; `daemon` is.
+        let policy = try Tool.run(["sed", "s/user=\"jostle\"/user=\"1\"/", Programs.source("dbus/org.jostle.conf")])
+        return try PrivateBus(
+            .system(policies: ["org.jostle.conf"]), additions: "<policy user=\"root\"><allow own=\"*\"/></policy>",
+            files: ["org.jostle.conf": policy.stdout])
     }
 
     deinit {
@@ -64,11 +74,13 @@ final class Stage {
     static let fast = "[App *]\nFastestRate=10000Hz\n"
 
     /// - Parameter policy: what its one policy file says.
-    func startReader(_ sources: String..., on address: String? = nil, policy: String? = nil) throws {
+    func startReader(
+        _ sources: String..., on address: String? = nil, policy: String? = nil, environment: [String: String] = [:]
+    ) throws {
         let address = address ?? self.address
         var options = sources.flatMap { ["--source", $0] }
         if let policy { options += ["--policy", try self.directory("reader-policy", ["10-test": policy])] }
-        let program = try BackgroundProgram("jostle-sensord", ["--bus", address] + options)
+        let program = try BackgroundProgram("jostle-sensord", ["--bus", address] + options, environment: environment)
         try Self.waitUntilServing(program)
         self.reader = program
     }

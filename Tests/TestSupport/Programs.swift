@@ -3,8 +3,10 @@ import Glibc
 
 /// Where the programs of this build are, and what they are started with.
 package enum Programs {
-    /// The directory of the running program: the build's, for the test bundle and for the benchmark alike.
+    /// The directory of the running program: the build's, for the test bundle and for the benchmark alike; or another
+    /// build's, which `JOSTLE_TEST_PROGRAMS` names.
     package static let directory: String = {
+        if let other = Programs.variable("JOSTLE_TEST_PROGRAMS"), !other.isEmpty { return other }
         var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
         // SAFETY: the buffer has the size that is passed along.
         let size = bytes.count
