@@ -40,6 +40,8 @@ package final class Connection {
     package var onLost: () -> Void = {}
     /// The bus greeted us but will not give us a name. There is no retry: somebody else does our work.
     package var onRefused: (BusError) -> Void = { _ in }
+    /// A bus that came back will not give us a name that we had. We try again, as we do for the bus itself.
+    package var onHeldUp: (BusError) -> Void = { _ in }
     /// Signals that no rule took, for tools that watch everything.
     package var onOtherSignal: ((borrowing Message) -> Void)?
     /// Errors that answer no call: the bus could not deliver a signal or reply of ours.
@@ -59,6 +61,8 @@ package final class Connection {
     private var rules: [SignalRule] = []
     private var matches: [(text: String, uses: Int)] = []
     private var retryDelay: Int64 = 0
+    /// All names were ours once.
+    private var hasServed = false
     private var retryTimer: EventLoop.TimerID?
     private var isDispatchDue = false
     private var dispatchWork: () -> Void = {}
@@ -184,6 +188,7 @@ package final class Connection {
     private func requestNames(_ names: ArraySlice<String>) {
         guard let name = names.first else {
             self.state = .ready
+            self.hasServed = true
             self.retryDelay = 0
             self.peers.refresh()
             return self.onReady()
@@ -199,6 +204,10 @@ package final class Connection {
                 self.requestNames(names.dropFirst())
             } catch {
                 guard self.state == .opening, error.name != BusError.disconnected("").name else { return }
+                if self.hasServed, case .upTo = self.retry {
+                    self.lose()
+                    return self.onHeldUp(error)
+                }
                 self.close()
                 self.onRefused(error)
             }

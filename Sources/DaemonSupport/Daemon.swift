@@ -18,6 +18,8 @@ package final class Daemon {
     private let services: ServiceManager
     private let exitsWithBus: Bool
     private var exitCode = ExitCode.done
+    /// It was said that somebody has our name.
+    private var isHeldUp = false
 
     /// Longest time between two attempts to reach a bus that went away, in µs.
     package static let longestRetry: Int64 = 5_000_000
@@ -63,6 +65,7 @@ package final class Daemon {
         ready: @escaping () -> Void, lost: @escaping () -> Void, reload: @escaping () -> Void = {}
     ) throws -> ExitCode {
         self.bus.onReady = { [unowned self] in
+            self.isHeldUp = false
             ready()
             self.services.ready()
             self.log.info("serving the \(self.bus.address.description)")
@@ -76,6 +79,10 @@ package final class Daemon {
             self.log.error(error.message)
             self.exitCode = .no
             self.loop.stop()
+        }
+        self.bus.onHeldUp = { [unowned self] error in
+            if !self.isHeldUp { self.log.warning("\(error.message); waiting for it") }
+            self.isHeldUp = true
         }
         try self.loop.onSignals(Startup.signals) { [unowned self] signal in
             if signal == Startup.reloadSignal { reload() } else { self.loop.stop() }

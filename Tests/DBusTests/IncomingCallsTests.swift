@@ -11,7 +11,7 @@ extension BusTests {
         /// A method that takes long, and one whose answer is large.
         private final class Counter {
             static let path = ObjectPath(literal: "/org/example/Counter")
-            static let target = CallTarget(Station.name, Self.path, "org.example.Counter")
+            static let target = CallTarget(Station.name, path, "org.example.Counter")
             var log: [String] = []
 
             static func export(on connection: Connection) -> Counter {

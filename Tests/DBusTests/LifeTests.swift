@@ -39,6 +39,38 @@ extension BusTests {
             #expect(list.contains(Station.name) && !list.contains("org.example.Free"))
         }
 
+        @Test func aNameThatWasOursIsWaitedFor() throws {
+            let buses = try (PrivateBus(), PrivateBus())
+            defer { buses.1.stop() }
+            let loop = try EventLoop()
+            let link = "\(buses.1.directory)/current"
+            #expect(symlink(buses.0.directory, link) == 0)
+            let connection = Connection(
+                to: .address("unix:path=\(link)/bus"), on: loop, names: [Station.name],
+                retry: .upTo(microseconds: 100_000))
+            var log: [String] = []
+            connection.onReady = { log.append("ready") }
+            connection.onLost = { log.append("lost") }
+            connection.onRefused = { _ in log.append("refused") }
+            connection.onHeldUp = { _ in if log.last != "held up" { log.append("held up") } }
+            try connection.openAndWait()
+            // Somebody is faster on the bus that takes the place of the first.
+            let squatter = Connection(to: .address(buses.1.address), on: loop, names: [Station.name])
+            try squatter.openAndWait()
+            #expect(unlink(link) == 0 && symlink(buses.1.directory, link) == 0)
+            buses.0.stop()
+            func run(_ isDone: () -> Bool) throws {
+                let deadline = ContinuousClock.now + .seconds(20)
+                while !isDone(), ContinuousClock.now < deadline { try loop.runOnce(timeout: 20_000) }
+            }
+            try run { log.count == 3 }
+            #expect(log == ["ready", "lost", "held up"])
+            squatter.close()
+            try run { log.count == 4 }
+            #expect(log == ["ready", "lost", "held up", "ready"] && connection.isReady)
+            connection.close()
+        }
+
         @Test func addressesThatLeadNowhereAreErrors() throws {
             let loop = try EventLoop()
             for address in ["unix:path=/nonexistent/bus", "nonsense:", "unix:", "tcp:host=", "unix:path=%zz", ":"] {

@@ -103,10 +103,12 @@ extension EndToEnd {
         /// How many replies are forged in each way.
         private let forgeries = 10_000
 
-        /// What the bus delivers of them: dbus-broker knows who was asked, dbus-daemon does not on a session bus.
-        private func expected(_ figures: Figures) throws -> UInt64 {
-            let sent = try #require(figures["before"]) + (try #require(figures["after"]))
-            return try PrivateBus.Implementation.chosen() == .dbusDaemon ? UInt64(sent) : 0
+        /// Checks that all were refused that the bus delivers: dbus-broker knows who was asked, dbus-daemon does not on a
+        /// session bus. Now and then the victim asks the forger himself for a sign of life, and he may answer that.
+        private func expect(_ refused: UInt64, toBeAllOf figures: Figures) throws {
+            let sent = try UInt64(#require(figures["before"]) + #require(figures["after"]))
+            let delivered = try PrivateBus.Implementation.chosen() == .dbusDaemon ? sent : 0
+            #expect(refused <= delivered && refused + 20 >= delivered, "\(refused) of \(delivered)")
         }
 
         private func forge(_ kind: String, for name: String, on stage: Stage, _ more: String...) throws -> Figures {
@@ -125,8 +127,7 @@ extension EndToEnd {
             let figures = try self.forge(
                 provocation, for: "org.jostle.Broker1", on: stage, "--app", "org.example.Victim")
             #expect(figures["believed"] == 0)
-            let expected = try self.expected(figures)
-            #expect(try stage.count("RefusedMessages", at: Stage.Object.broker) == expected)
+            try self.expect(stage.count("RefusedMessages", at: Stage.Object.broker), toBeAllOf: figures)
             // What happens is what was before, without a gap, and nothing that no sensor measured.
             let heard = try #require(Figures(try stage.figures(of: victim)))
             #expect((heard["events"] ?? 0) > 0)
@@ -142,8 +143,7 @@ extension EndToEnd {
             let stage = try Stage(broker: false, readerPolicy: "[App org.example.Fast]\nFastestRate=1000Hz\n")
             let figures = try self.forge("claim", for: "org.jostle.Sensors1", on: stage)
             #expect(figures["believed"] == 0)
-            let expected = try self.expected(figures)
-            #expect(try stage.count("RefusedMessages", at: Stage.Object.sensors) == expected)
+            try self.expect(stage.count("RefusedMessages", at: Stage.Object.sensors), toBeAllOf: figures)
         }
 
         /// Who answers in the place of the broker is not heard by its clients.
@@ -165,10 +165,10 @@ extension EndToEnd {
                     "own", preset: "shake.planar", options: ["threshold": .text("\(2 + round % 7)g")])
                 #expect(try client.add([detector]).map(\.name) == ["own"])
                 try client.dispatch()
-                line = try? attacker.waitForLine(timeout: .zero) { $0.hasPrefix("{") }
+                line = try? attacker.waitForLine(timeout: .milliseconds(1)) { $0.hasPrefix("{") }
             }
             let figures = try #require(line.flatMap { Figures($0) })
-            #expect(client.refusedSignals == (try self.expected(figures)))
+            try self.expect(client.refusedMessages, toBeAllOf: figures)
             #expect(changes.isEmpty)
             #expect(try stage.jostle("shake", "--peak", "9g").status == 0)
         }

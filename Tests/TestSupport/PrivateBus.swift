@@ -82,7 +82,8 @@ package final class PrivateBus {
         }
         // Inherited, this would be read as the bus that activated us, by whatever this bus activates.
         let process = try TetheredProcess(
-            command,
+            // Into a file: a bus that logs each refusal would stand still before a pipe that nobody reads.
+            ["sh", "-c", "exec \"$@\" 2>\"$0\"", "\(directory)/errors"] + command,
             environment: [
                 "DBUS_STARTER_ADDRESS": "", "DBUS_STARTER_BUS_TYPE": "", "XDG_STATE_HOME": "\(directory)/activated",
             ], removing: directory)
@@ -92,7 +93,10 @@ package final class PrivateBus {
             if line == nil { line = process.output.nextLine(from: &read) }
             return line != nil
         }
-        guard let line else { throw Failure("\(implementation.rawValue) is not ready: \(process.errors.text)") }
+        guard let line else {
+            let errors = try Tool.run(["cat", "\(directory)/errors"]).stdout
+            throw Failure("\(implementation.rawValue) is not ready: \(errors)\(process.errors.text)")
+        }
         (self.kind, self.implementation, self.address) = (kind, implementation, line)
         (self.directory, self.process) = (directory, process)
     }
@@ -112,8 +116,8 @@ package final class PrivateBus {
     /// The pid of the bus; of its launcher for dbus-broker.
     package var pid: Int32 { self.process.pid }
 
-    /// What the bus wrote to its standard error, as far as was seen in some wait.
-    package var errors: String { self.process.errors.text }
+    /// What the bus has written to its standard error.
+    package var errors: String { (try? Tool.run(["cat", "\(self.directory)/errors"]).stdout) ?? "" }
 
     /// The variable that makes a program take this bus for its session bus, or its system bus.
     package var environment: [String: String] {
