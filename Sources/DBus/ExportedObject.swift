@@ -7,8 +7,10 @@ package final class ExportedObject {
     private(set) var interfaces: [(table: InterfaceTable, context: AnyObject)]
     /// Where `PropertiesChanged` goes: to everybody (`nil`), or to one unique name because the object is private.
     private let audience: String?
-    /// Decides whether a caller may use the object, perhaps later; introspection needs no leave.
+    /// Decides whether a caller may use the object, perhaps later; introspection needs no leave of it.
     private(set) var guardian: Guardian?
+    /// Decides whether a caller may know that the object is there; `nil`: everybody.
+    private(set) var visibility: Visibility?
     weak var connection: Connection?
     /// Interface index and property name of what changed since the last notice.
     private var changes: [(interface: Int, property: String)] = []
@@ -16,14 +18,18 @@ package final class ExportedObject {
     /// Answers with an error to refuse, or `nil` to allow.
     package typealias Guardian = (MethodCall, @escaping (BusError?) -> Void) -> Void
 
+    /// Answers for a unique name and its user, `nil` when the bus does not know it.
+    package typealias Visibility = (_ sender: String, _ uid: UInt32?) -> Bool
+
     package init(
         _ path: ObjectPath, _ interfaces: [(InterfaceTable, AnyObject)], audience: String? = nil,
-        guardian: Guardian? = nil
+        guardian: Guardian? = nil, visibility: Visibility? = nil
     ) {
         self.path = path
         self.interfaces = interfaces
         self.audience = audience
         self.guardian = guardian
+        self.visibility = visibility
     }
 
     /// Lets go of what stands behind the object, which as a rule holds the object in turn.
@@ -31,6 +37,7 @@ package final class ExportedObject {
         self.connection = nil
         self.interfaces = []
         self.guardian = nil
+        self.visibility = nil
         self.changes = []
     }
 

@@ -208,21 +208,46 @@ final class ObjectTree {
         guard call.message.signature.isEmpty else {
             return call.fail(.invalidArguments("Introspect takes no arguments, got '\(call.message.signature)'"))
         }
-        let object = ObjectPath(path).flatMap { self.objects[$0] }
-        let children = self.children(of: path)
+        // Who asks is asked for once, however many objects are not for everybody.
+        guard let hidden = self.firstHidden(at: path) else { return self.introspect(path, call) { _ in true } }
+        guard let connection = hidden.connection else {
+            return self.introspect(path, call) { $0.visibility == nil }
+        }
+        let leave = Leave(self)
+        connection.callBus("GetConnectionUnixUser", call.sender) { [weak self] result in
+            guard leave.end(), let self else { return }
+            let uid = try? result.take().read(reply: UInt32.self)
+            self.introspect(path, call) { object in object.visibility?(call.sender, uid) ?? true }
+        }
+        if self.waiting > Self.waitingLimit, leave.end() {
+            call.fail(.limitsExceeded("\(Self.waitingLimit) calls wait for leave already"))
+        }
+    }
+
+    private func introspect(_ path: String, _ call: MethodCall, seeing isSeen: (ExportedObject) -> Bool) {
+        let object = ObjectPath(path).flatMap { self.objects[$0] }.flatMap { isSeen($0) ? $0 : nil }
+        let children = self.children(of: path, seeing: isSeen)
         guard object != nil || !children.isEmpty || path == "/" else {
             return call.fail(.unknownObject("there is no object at \(path)"))
         }
         call.reply(Introspection.document(for: object, children: children))
     }
 
-    /// The names right below `path`, in order.
-    private func children(of path: String) -> [String] {
+    /// One of the objects at `path` and below that are not for everybody; `nil`: there is none.
+    private func firstHidden(at path: String) -> ExportedObject? {
+        let prefix = path == "/" ? "/" : path + "/"
+        return self.objects.values.first {
+            $0.visibility != nil && ($0.path.text == path || $0.path.text.hasPrefix(prefix))
+        }
+    }
+
+    /// The names right below `path` of what the caller may see, in order.
+    private func children(of path: String, seeing isSeen: (ExportedObject) -> Bool) -> [String] {
         let prefix = path == "/" ? "/" : path + "/"
         var names: Set<Substring> = []
-        for object in self.objects.keys where object.text.utf8.count > prefix.utf8.count {
-            guard object.text.hasPrefix(prefix) else { continue }
-            names.insert(object.text.dropFirst(prefix.count).prefix { $0 != "/" })
+        for (key, object) in self.objects where key.text.utf8.count > prefix.utf8.count {
+            guard key.text.hasPrefix(prefix), isSeen(object) else { continue }
+            names.insert(key.text.dropFirst(prefix.count).prefix { $0 != "/" })
         }
         return names.map(String.init).sorted()
     }

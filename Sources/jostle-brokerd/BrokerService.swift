@@ -397,7 +397,8 @@ final class BrokerService {
             guardian: { [weak self, weak client] call, answer in
                 guard let self, let client else { return answer(.unknownObject("the app is gone")) }
                 self.admit(call, to: client, answer)
-            })
+            },
+            visibility: { [weak client] sender, uid in client?.isShown(to: sender, of: uid) ?? false })
         client.object = object
         if !client.app.isAnonymous { self.apps[client.app] = client }
         self.bus.export(object)
@@ -539,7 +540,7 @@ final class BrokerService {
     private func admit(_ call: MethodCall, to client: Client, _ answer: @escaping (BusError?) -> Void) {
         if call.sender == client.uniqueName { return answer(nil) }
         self.uid(of: call.sender) { uid in
-            let isAllowed = uid == 0 || (uid != nil && uid == client.uid)
+            let isAllowed = client.isShown(to: call.sender, of: uid)
             answer(isAllowed ? nil : .accessDenied("this object answers its owner, the same user and root"))
         }
     }

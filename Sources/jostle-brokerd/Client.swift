@@ -42,6 +42,11 @@ final class Client {
         self.service = service
     }
 
+    /// An app's object is there for its owner, the same user and root.
+    func isShown(to sender: String, of uid: UInt32?) -> Bool {
+        sender == self.uniqueName || uid == 0 || (uid != nil && uid == self.uid)
+    }
+
     /// What its app file says that it wants motion for.
     var usage: String { self.file?.usage ?? "" }
     /// What its app file says of background work.
