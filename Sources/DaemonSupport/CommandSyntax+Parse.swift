@@ -29,6 +29,9 @@ extension CommandSyntax {
                 do throws(SystemError) {
                     try writeAll(text, to: STDOUT_FILENO)
                 } catch {
+                    // Whoever has gone wants no more, and nothing went wrong.
+                    if error.code == EPIPE { ExitCode.done.exit() }
+                    Log(program: self.name, style: .plain).error("cannot write the output: \(error)")
                     ExitCode.no.exit()
                 }
                 ExitCode.done.exit()

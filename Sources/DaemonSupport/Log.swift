@@ -167,32 +167,3 @@ package final class Log {
 
 @available(*, unavailable)
 extension Log: Sendable {}
-
-/// Appends `text` with control characters written out as `\n` or `\x1b`, cut off with `…` at `limit` bytes.
-///
-/// Also written out: what turns the direction of text, so that a line reads as it is.
-func appendEscaped(_ text: String, to line: inout [UInt8], limit: Int) {
-    let ellipsis = Array("…".utf8)
-    for scalar in text.unicodeScalars {
-        let piece = escaped(scalar)
-        guard line.count + piece.utf8.count + ellipsis.count <= limit else {
-            line += ellipsis
-            return
-        }
-        line += piece.utf8
-    }
-}
-
-private func escaped(_ scalar: Unicode.Scalar) -> String {
-    switch scalar.value {
-    case 0x0A: return #"\n"#
-    case 0x0D: return #"\r"#
-    case 0x09: return #"\t"#
-    case 0..<0x20, 0x7F...0x9F:
-        let digits = String(scalar.value, radix: 16)
-        return #"\x"# + (digits.utf8.count == 1 ? "0" : "") + digits
-    case 0x061C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069:
-        return #"\u{"# + String(scalar.value, radix: 16) + "}"
-    default: return String(scalar)
-    }
-}

@@ -28,7 +28,7 @@ struct AppCommand {
                 own.text("Identity") == "uid" ? "only its user is known" : "proven by its \(own.text("Identity"))"
             self.terminal.print("  identity    \(identity)")
         }
-        if !own.text("Usage").isEmpty { self.terminal.print("  usage       \(printable(own.text("Usage")))") }
+        if !own.text("Usage").isEmpty { self.terminal.print("  usage       \(own.text("Usage"))") }
         if own["Durable"] == .boolean(true) { self.terminal.print("  durable     what it registered outlives it") }
         if !own.lines("Grants").isEmpty {
             self.terminal.print("  granted     \(own.lines("Grants").joined(separator: ", "))")
@@ -43,7 +43,7 @@ struct AppCommand {
         }
         for assertion in Self.assertions(own) {
             let left = assertion.remaining.map { "lasts another \($0.inWords)" } ?? "nothing of it is used"
-            self.terminal.print("  assertion   \(printable(assertion.name)): \(left)")
+            self.terminal.print("  assertion   \(assertion.name): \(left)")
         }
         if own.count("Overruns") > 0 {
             self.terminal.print("  overruns    \(own.count("Overruns")) assertions that it did not end in time")
@@ -51,13 +51,13 @@ struct AppCommand {
         let (wall, boot) = (Clock.wallClock(), Clock.boottime.now())
         for task in TaskCommands.rows(own) {
             self.terminal.print(
-                "  task        \(printable(task.identifier)) (\(task.kind)): \(task.state), "
+                "  task        \(task.identifier) (\(task.kind)): \(task.state), "
                     + task.next(wall: wall, boot: boot))
         }
         for outcome in TaskCommands.outcomes(own) {
             let time = TimeSpan(microseconds: wall - Int64(clamping: outcome.ended))
             self.terminal.print(
-                "  ran         \(printable(outcome.identifier)): \(outcome.end) \(time.inWords) ago"
+                "  ran         \(outcome.identifier): \(outcome.end) \(time.inWords) ago"
                     + (outcome.attempt > 1 ? ", attempt \(outcome.attempt)" : ""))
         }
         if own.count("Launches") > 0 { self.terminal.print("  launches    \(Self.launches(own))") }
@@ -67,7 +67,7 @@ struct AppCommand {
         self.terminal.print("  events      \(counts.joined(separator: ", "))")
         if let last = Self.lastEvent(own) {
             self.terminal.print(
-                "  last event  \(printable(last.detector)) \(Self.ago(last.time)), epoch \(last.epoch), peak \(rounded(last.peak))"
+                "  last event  \(last.detector) \(Self.ago(last.time)), epoch \(last.epoch), peak \(rounded(last.peak))"
             )
         }
         for denial in lately.denials {
@@ -186,7 +186,7 @@ struct AppCommand {
         var text = "\(own.count("Launches")), \(own.count("LaunchFailures")) failed"
         if !last.isEmpty {
             text +=
-                ", last for \(printable(last.text("reason"))) \(Self.ago(last.count("time"))): \(last.text("result"))"
+                ", last for \(last.text("reason")) \(Self.ago(last.count("time"))): \(last.text("result"))"
         }
         return text
     }
@@ -204,7 +204,7 @@ struct AppCommand {
     private static func detectors(_ own: [String: Value]) -> [String] {
         own.structures("Detectors").compactMap { fields in
             guard fields.count == 2, case .string(let name) = fields[0] else { return nil }
-            return printable(name)
+            return name
         }
     }
 

@@ -173,7 +173,7 @@ private struct ClaimRow {
 
     var cells: [String] {
         [
-            printable(self.claimant), self.way, "\(rounded(self.rate, 0)) Hz",
+            self.claimant, self.way, "\(rounded(self.rate, 0)) Hz",
             TimeSpan(microseconds: Int64(clamping: self.latency)).text,
             self.others.text(SensorPace.Key.gathering), self.decimation, self.isPassive ? "passive" : "active",
             "\(self.sent)", "\(self.dropped)",

@@ -1,3 +1,5 @@
+import DaemonSupport
+
 /// Writes one JSON object on one line.
 struct JSONLine {
     private var fields: [String] = []
@@ -35,7 +37,7 @@ struct JSONLine {
             case "\n": result += "\\n"
             case "\t": result += "\\t"
             case "\r": result += "\\r"
-            case _ where scalar.value < 0x20 || scalar.value == 0x7F:
+            case _ where isControl(scalar):
                 let hex = String(scalar.value, radix: 16)
                 result += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
             default: result.unicodeScalars.append(scalar)

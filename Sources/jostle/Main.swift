@@ -220,7 +220,9 @@ struct Main {
         if words.contains("tune") { words = self.repeatingOptions(words) }
         let arguments = self.syntax.parseOrExit(words)
         do {
-            try self.run(arguments, command)
+            let terminal = Terminal()
+            try self.run(arguments, command, terminal)
+            try terminal.output.check()
         } catch let problem as UsageProblem {
             self.syntax.exit(with: problem)
         } catch let failure as CommandFailure {
@@ -270,9 +272,8 @@ struct Main {
         return .journal(directory, since: span ?? .seconds(3_600))
     }
 
-    private static func run(_ arguments: Arguments, _ command: [String]) throws {
+    private static func run(_ arguments: Arguments, _ command: [String], _ terminal: Terminal) throws {
         let loop = try EventLoop()
-        let terminal = Terminal()
         let bus = try Daemon.address(of: Option.bus, in: arguments) ?? .session
         let sensorBus = try Daemon.address(of: Option.sensorBus, in: arguments) ?? bus
         let inspection = Inspection(

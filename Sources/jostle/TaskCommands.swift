@@ -69,7 +69,7 @@ struct TaskCommands {
         var table = Table(["APP", "TASK", "KIND", "STATE", "BEGINS"])
         for row in rows {
             table.add([
-                printable(row.app), printable(row.identifier), row.kind, row.state, row.next(wall: wall, boot: boot),
+                row.app, row.identifier, row.kind, row.state, row.next(wall: wall, boot: boot),
             ])
         }
         table.lines(self.terminal).forEach { self.terminal.print($0) }

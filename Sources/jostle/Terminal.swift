@@ -11,6 +11,7 @@ struct Terminal {
     let isUnicode: Bool
     let hasColor: Bool
     let width: Int
+    let output = Output()
 
     enum Style: String {
         case bold = "1"
@@ -39,28 +40,68 @@ struct Terminal {
         self.width = 80
     }
 
+    /// More than anybody looks at: a terminal may claim to be larger, and a picture would cost accordingly.
+    private static let largest = (width: 1_000, height: 300)
+
     /// Columns and lines, as they are now.
     static var size: (width: Int, height: Int) {
         var size = winsize()
         // SAFETY: the kernel fills in the structure.
         let isKnown = unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 && size.ws_row > 0
-        return isKnown ? (Int(size.ws_col), Int(size.ws_row)) : (80, 24)
+        guard isKnown else { return (80, 24) }
+        return (min(Int(size.ws_col), self.largest.width), min(Int(size.ws_row), self.largest.height))
     }
 
+    /// Stands for the beginning of a sequence until the line is written.
+    ///
+    /// Names, reasons and the like come from others and stand in the same lines. This character of nobody's is another one
+    /// in each run, so that they cannot hold it but by chance.
+    private static let mark = Unicode.Scalar(UInt32.random(in: 0xF0000...0xFFFFD)).map(Character.init) ?? "\u{F0000}"
+
     func styled(_ text: String, _ style: Style) -> String {
-        self.hasColor ? "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m" : text
+        self.hasColor ? "\(Self.mark)\(style.rawValue)m\(text)\(Self.mark)0m" : text
+    }
+
+    /// A line as the terminal gets it: nothing in it does anything but our own styles.
+    func shown(_ line: String) -> String {
+        let line = escapedLine(line)
+        guard self.hasColor, line.contains(Self.mark) else { return line }
+        return line.split(separator: Self.mark, omittingEmptySubsequences: false).joined(separator: "\u{1B}[")
     }
 
     /// Writes a line and does not keep it back: whoever reads the pipe sees it now.
     ///
     /// - Returns: false when nobody reads any more.
     @discardableResult
-    func print(_ line: String = "") -> Bool { (try? writeAll(line + "\n", to: STDOUT_FILENO)) != nil }
+    func print(_ line: String = "") -> Bool { self.output.write(self.shown(line) + "\n") }
+}
+
+/// Standard output, and what became of it.
+final class Output {
+    private var failure: SystemError?
+
+    /// - Returns: false when this or anything before it could not be written: all that follows is in vain.
+    func write(_ text: String) -> Bool {
+        guard self.failure == nil else { return false }
+        do throws(SystemError) {
+            try writeAll(text, to: STDOUT_FILENO)
+            return true
+        } catch {
+            self.failure = error
+            return false
+        }
+    }
+
+    /// Throws when something could not be written; not when whoever read has gone, who wants no more.
+    func check() throws(CommandFailure) {
+        guard let failure, failure.code != EPIPE else { return }
+        throw CommandFailure(.no, "cannot write the output: \(failure)")
+    }
 }
 
 /// Says something to people, beside the output.
 func complain(_ message: String) {
-    try? writeAll("jostle: \(message)\n", to: STDERR_FILENO)
+    try? writeAll("jostle: \(escapedLine(message))\n", to: STDERR_FILENO)
 }
 
 /// Rows with aligned columns.
@@ -76,7 +117,8 @@ struct Table {
 
     var isEmpty: Bool { self.rows.count == 1 }
 
-    mutating func add(_ row: [String]) { self.rows.append(row) }
+    /// As they are shown, so that their widths are right.
+    mutating func add(_ row: [String]) { self.rows.append(row.map(escapedLine)) }
 
     func lines(_ terminal: Terminal) -> [String] {
         let count = self.rows.map(\.count).max() ?? 0

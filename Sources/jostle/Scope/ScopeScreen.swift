@@ -1,5 +1,3 @@
-import DaemonSupport
-import Glibc
 import Motion
 
 /// The terminal while a picture is drawn on it: a screen of its own, which gives way to what was there before.
@@ -8,8 +6,8 @@ struct ScopeScreen {
 
     init(_ terminal: Terminal) { self.terminal = terminal }
 
-    func open() { try? writeAll("\u{1B}[?1049h\u{1B}[?25l\u{1B}[2J", to: STDOUT_FILENO) }
-    func close() { try? writeAll("\u{1B}[?25h\u{1B}[?1049l", to: STDOUT_FILENO) }
+    func open() { _ = self.terminal.output.write("\u{1B}[?1049h\u{1B}[?25l\u{1B}[2J") }
+    func close() { _ = self.terminal.output.write("\u{1B}[?25h\u{1B}[?1049l") }
 
     /// Draws over the picture before, in the size that the terminal has now.
     ///
@@ -18,8 +16,9 @@ struct ScopeScreen {
         let (width, height) = Terminal.size
         // The last place of a line is left free: some terminals go on to the next one there.
         let lines = picture.lines(width: width - 1, height: height, self.terminal)
-        let text = "\u{1B}[H" + lines.map { "\($0)\u{1B}[K" }.joined(separator: "\r\n") + "\u{1B}[J"
-        return (try? writeAll(text, to: STDOUT_FILENO)) != nil
+        let text =
+            "\u{1B}[H" + lines.map { "\(self.terminal.shown($0))\u{1B}[K" }.joined(separator: "\r\n") + "\u{1B}[J"
+        return self.terminal.output.write(text)
     }
 }
 

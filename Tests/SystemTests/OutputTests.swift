@@ -1,0 +1,155 @@
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// What `jostle` writes: nothing that others named does anything to the terminal, and what cannot be written is told.
+    @Suite(.serialized) struct Outputs {
+        private static let app = "org.example.App"
+        /// Colours, rings, ends the line, turns it round and erases it: as it is, for Python and for a policy's reader.
+        private static let hostile = "a\u{1B}[31m\u{7}\n\u{202E}\u{9B}2Jz"
+        private static let hostileForPython = #"a\x1b[31m\x07\n\u202e\x9b2Jz"#
+
+        private func controls(in text: String) -> [Unicode.Scalar] {
+            text.unicodeScalars.filter { scalar in
+                switch scalar.value {
+                case 0x0A: false
+                case 0..<0x20, 0x7F...0x9F, 0x061C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+                default: false
+                }
+            }
+        }
+
+        /// A stage with an app whose detector and assertion, and a reader whose source, are named so.
+        private func stage() throws -> (Stage, BackgroundProgram) {
+            let trace = "# jostle trace 1\n# sensor: accelerometer\nt,x,y,z\n0,0,0,1\n20000,0,0,1\n40000,0,0,1\n"
+            let file = "b\u{1B}]0;title\u{7}\u{202E}.csv"
+            let stage = try Stage(source: nil, broker: false, files: [file: trace])
+            try stage.startReader("trace:\(stage.bus.directory)/\(file)?loop")
+            try stage.startBroker()
+            let object = Stage.Object.app(Self.app)
+            let name = "'\(Self.hostileForPython)'"
+            let app = try stage.startScript(
+                "p own \(Self.app)",
+                "p call org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1 Register sa{sv} ['\(Self.app)',{}]",
+                "p call org.jostle.Broker1 \(object) org.jostle.Broker1.App BeginAssertion sa{sv} [\(name),{}]",
+                "p hear Event",
+                "p call org.jostle.Broker1 \(object) org.jostle.Broker1.App AddDetectors a(sa{sv}) "
+                    + "[[[\(name),{'when':V('s','norm(x, y, z) > 0.5g'),'rest':V('t',0)}]]]", "p await 1")
+            _ = try app.waitForLine { $0 == "staying" }
+            return (stage, app)
+        }
+
+        @Test func namesOfOthersAreOnlyShown() throws {
+            let (stage, app) = try self.stage()
+            let commands = [
+                ["status"], ["apps"], ["app", Self.app], ["sensors"], ["tasks"], ["explain"],
+                ["explain", "--app", Self.app], ["why-not", Self.app], ["scope", "--lines", "--for", "1.2s"],
+                ["watch", "--count", "1", "\(Stage.always),every=20ms,name=\(Self.hostile)"],
+            ]
+            var shown: [String] = []
+            for command in commands {
+                let result = try stage.jostle(command)
+                #expect(result.status == 0 && result.stderr.isEmpty, "\(command): \(result)")
+                #expect(self.controls(in: result.stdout).isEmpty, "\(command): \(result.stdout.debugDescription)")
+                if result.stdout.contains(#"a\x1b[31m\x07\n\u{202e}\x9b2Jz"#) { shown.append(command[0]) }
+            }
+            // It is not that they say nothing of it.
+            #expect(shown == ["app", "explain", "explain", "why-not", "scope", "watch"])
+            #expect(try stage.jostle("sensors").stdout.contains(#"b\x1b]0;title\x07\u{202e}.csv"#))
+            #expect(app.end == nil)
+        }
+
+        @Test func onATerminalOnlyOurOwnStylesAreLeft() throws {
+            let (stage, app) = try self.stage()
+            let code = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"
+            for command in [["app", Self.app], ["why-not", Self.app], ["explain"], ["sensors"], ["status"]] {
+                let result = try stage.run(
+                    ["env", "-u", "NO_COLOR", "TERM=xterm", "/usr/bin/python3", "-c", code]
+                        + [Programs.path(of: "jostle")] + command)
+                var text = result.stdout
+                for style in ["0", "1", "2", "32", "33", "36"] {
+                    text = text.split(separator: "\u{1B}[\(style)m", omittingEmptySubsequences: false).joined()
+                }
+                // The terminal itself ends lines so.
+                #expect(self.controls(in: text).allSatisfy { $0 == "\r" }, "\(text.debugDescription)")
+            }
+            #expect(app.end == nil)
+        }
+
+        @Test func machinesGetThemAsTheyAre() throws {
+            let (stage, app) = try self.stage()
+            let code = """
+                import json, sys
+                found = [json.loads(line) for line in sys.argv[1].splitlines()]
+                print(any(sys.argv[2] in str(list(o.values())) or sys.argv[2] in o.values() for o in found))
+                """
+            for command in [["app", Self.app], ["explain"], ["why-not", Self.app]] {
+                let result = try stage.jostle(command + ["--json"])
+                #expect(result.status == 0 && self.controls(in: result.stdout).isEmpty)
+                let check = try stage.run(["python3", "-c", code, result.stdout, Self.hostile])
+                #expect(check.status == 0 && check.stderr.isEmpty, "\(check)")
+                if command[0] == "explain" { #expect(check.stdout == "True\n") }
+            }
+            #expect(app.end == nil)
+        }
+
+        // MARK: What cannot be written
+
+        private static let commands: [[String]] = [
+            ["status"], ["sensors"], ["apps"], ["app", app], ["tasks"], ["explain"], ["why-not", app], ["presets"],
+            ["presets", "shake"], ["watch", Stage.always], ["scope", "--lines"], ["record", "-"], ["policy", "show"],
+            ["policy", "coverage"], ["--help"], ["--version"], ["status", "--json"],
+        ]
+
+        /// A full disk is told, and nobody who looks at the exit code takes half for the whole.
+        @Test func whatCannotBeWrittenIsAFailure() throws {
+            let (stage, app) = try self.stage()
+            for command in Self.commands {
+                let result = try stage.run(
+                    ["sh", "-c", "exec \"$@\" > /dev/full", "sh", Programs.path(of: "jostle")] + command)
+                #expect(result.status == 1, "\(command): \(result)")
+                #expect(result.stderr.hasPrefix("jostle: "), "\(command): \(result.stderr)")
+                #expect(result.stderr.contains("No space left on device"), "\(command): \(result.stderr)")
+                #expect(result.stderr.split(separator: "\n").count == 1, "\(command): \(result.stderr)")
+            }
+            #expect(app.end == nil)
+        }
+
+        /// Who closes the pipe has read enough.
+        @Test func whoReadsNoMoreIsToldNothing() throws {
+            let (stage, app) = try self.stage()
+            for command in Self.commands where command[0] != "record" {
+                let result = try stage.run(
+                    ["bash", "-c", "exec > >(exec true); wait $!; exec \"$@\"", "sh", Programs.path(of: "jostle")]
+                        + command)
+                #expect(result.status == 0, "\(command): \(result)")
+                #expect(result.stderr.isEmpty, "\(command): \(result.stderr)")
+            }
+            #expect(app.end == nil)
+        }
+
+        /// A terminal that claims to be endless costs no more than a large one.
+        @Test func aTerminalIsNoLargerThanPeopleLookAt() throws {
+            let stage = try Stage()
+            let code = """
+                import fcntl, os, pty, struct, sys, termios
+                pid, terminal = pty.fork()
+                if pid == 0:
+                    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 65535, 65535, 0, 0))
+                    os.execv(sys.argv[1], sys.argv[1:])
+                seen = 0
+                while seen < 100000: seen += len(os.read(terminal, 65536))
+                os.write(terminal, b"\\x03")
+                try:
+                    while os.read(terminal, 65536): pass
+                except OSError: pass
+                sys.exit(os.waitpid(pid, 0)[1] >> 8)
+                """
+            let result = try stage.run(
+                ["env", "TERM=xterm", "timeout", "10", "/usr/bin/python3", "-c", code, Programs.path(of: "jostle")]
+                    + ["scope"])
+            #expect(result.status == 0, "\(result)")
+        }
+    }
+}
