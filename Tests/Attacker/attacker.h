@@ -34,6 +34,7 @@ int run_forge(const struct options *options);
 int run_flood(const struct options *options);
 int run_ping(const struct options *options);
 int run_watchdog(const struct options *options);
+int run_rules(const struct options *options);
 
 /* Calls; the caller owns them. */
 DBusMessage *new_call(const char *to, const char *path, const char *interface, const char *member);

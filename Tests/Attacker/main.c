@@ -23,6 +23,8 @@ static const char usage[] =
     "    with so many unanswered, or without reading any answer; leave after so many and come back\n"
     "ping --to NAME\n"
     "    measure how long Ping takes, every 50 ms\n"
+    "rules --count N\n"
+    "    ask the bus for so many kinds of signals\n"
     "watchdog\n"
     "    be the service manager at the socket that --bus names, and say at SIGTERM how far its pings were apart\n"
     "\n"
@@ -76,7 +78,9 @@ int main(int count, char **arguments) {
     static const struct {
         const char *name;
         int (*run)(const struct options *options);
-    } commands[] = {{"forge", run_forge}, {"flood", run_flood}, {"ping", run_ping}, {"watchdog", run_watchdog}};
+    } commands[] = {
+        {"forge", run_forge}, {"flood", run_flood}, {"ping", run_ping}, {"rules", run_rules}, {"watchdog", run_watchdog},
+    };
     struct options options = {
         .kind = "nothing", .seconds = 60, .connections = 1, .count = UINT64_MAX, .window = 512, .detectors = 20000,
         .user = -1,

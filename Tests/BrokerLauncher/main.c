@@ -1,7 +1,7 @@
 /*
  * test-dbus-broker: starts dbus-broker as a private session bus, without systemd.
  *
- *     test-dbus-broker SOCKET [SERVICE-DIRECTORY]
+ *     test-dbus-broker SOCKET [SERVICE-DIRECTORY [BYTES]]
  *
  * dbus-broker routes messages and nothing else: whoever starts it hands it the listening socket, the policy and the
  * names that may be activated, over a D-Bus connection of its own, the controller. libdbus opens connections by address
@@ -44,6 +44,8 @@ struct launcher {
     pid_t broker;
     int signals;
     const char *address;
+    /* What all connections of one user together may have in the bus. */
+    const char *bytes;
     struct service services[MAX_SERVICES];
     int service_count;
 };
@@ -108,7 +110,7 @@ static void start_broker(struct launcher *launcher, const char *socket_path) {
     launcher->broker = fork_tied();
     if (launcher->broker == 0) {
         /* The defaults count per user, and a test is one user: the connection limit of 128 would be met first. */
-        execlp("dbus-broker", "dbus-broker", "--controller", number, "--max-bytes", "1000000000", "--max-fds", "100000",
+        execlp("dbus-broker", "dbus-broker", "--controller", number, "--max-bytes", launcher->bytes, "--max-fds", "100000",
                "--max-matches", "1000000", "--max-objects", "1000000", "--machine-id",
                "0123456789abcdef0123456789abcdef", (char *)NULL);
         fprintf(stderr, "test-dbus-broker: cannot run dbus-broker: %s\n", strerror(errno));
@@ -355,7 +357,7 @@ static int serve(struct launcher *launcher) {
 }
 
 int main(int count, char **arguments) {
-    if (count < 2 || count > 3) fail("usage", "test-dbus-broker SOCKET [SERVICE-DIRECTORY]");
+    if (count < 2 || count > 4) fail("usage", "test-dbus-broker SOCKET [SERVICE-DIRECTORY [BYTES]]");
     static struct launcher launcher;
     sigset_t set;
     sigemptyset(&set);
@@ -368,11 +370,12 @@ int main(int count, char **arguments) {
     char address[256];
     snprintf(address, sizeof address, "unix:path=%s", arguments[1]);
     launcher.address = address;
+    launcher.bytes = count == 4 ? arguments[3] : "1000000000";
     int listener = listen_at(arguments[1]);
     start_broker(&launcher, arguments[1]);
     add_listener(&launcher, listener);
     close(listener);
-    if (count == 3) add_services(&launcher, arguments[2]);
+    if (count >= 3) add_services(&launcher, arguments[2]);
     printf("%s\n", address);
     fflush(stdout);
     int status = serve(&launcher);

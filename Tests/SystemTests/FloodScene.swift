@@ -72,26 +72,25 @@ final class FloodScene {
     private let bars: FloodBars
     private let stage: Stage
     private let attackerOptions: [String]
-    private let watchdog: BackgroundProgram
-
-    /// How long a daemon may be silent before its service manager would end it.
-    private static let watchdogMicroseconds = 2_000_000
+    private let watchdog: ServiceManager
 
     private static let app = "org.example.Good"
     private static let yardstick = "org.example.Yardstick"
 
-    /// - Parameter otherUser: True: on a bus with the rules of a system bus, and the attacker is a user it does not know.
-    init(_ flood: Flood, otherUser: Bool) throws {
+    /// - Parameters:
+    ///   - otherUser: True: on a bus with the rules of a system bus, and the attacker is a user it does not know.
+    ///   - limit: What the broker may have of private memory, in bytes.
+    init(_ flood: Flood, otherUser: Bool, limit: Int? = nil) throws {
         self.flood = flood
         self.bars = FloodBars(otherUser: otherUser)
         self.attackerOptions = otherUser ? ["--user", "65534"] : []
         self.stage = try Stage(source: nil, broker: false, policed: otherUser)
-        let socket = "\(self.stage.bus.directory)/notify"
-        self.watchdog = try BackgroundProgram("test-attacker", ["watchdog", "--bus", socket])
-        _ = try self.watchdog.waitForLine { $0 == "listening" }
-        let managed = ["NOTIFY_SOCKET": socket, "WATCHDOG_USEC": "\(Self.watchdogMicroseconds)"]
+        self.watchdog = try ServiceManager(in: self.stage.bus.directory, watchdog: 2_000_000)
+        let managed = self.watchdog.environment
         try self.stage.startReader(Stage.rest, environment: flood.daemon == .reader ? managed : [:])
-        try self.stage.startBroker(environment: flood.daemon == .broker ? managed : [:])
+        try self.stage.startBroker(
+            environment: flood.daemon == .broker ? managed : [:],
+            under: limit.map { ["prlimit", "--data=\($0)"] } ?? [])
     }
 
     private func attacker(_ arguments: String...) throws -> BackgroundProgram {
@@ -131,7 +130,7 @@ final class FloodScene {
         try self.checkPings(figures[0], beside: figures[1])
         try self.checkEvents(of: good)
         try self.checkMemory(before: before)
-        try self.checkWatchdog()
+        try self.watchdog.check()
         try self.checkEnd()
         #expect(try plain.terminate() == .exited(0))
     }
@@ -168,13 +167,6 @@ final class FloodScene {
         }
     }
 
-    private func checkWatchdog() throws {
-        try self.watchdog.signal(SIGTERM)
-        let figures = try self.figures(of: self.watchdog)
-        #expect((figures["pings"] ?? 0) > 0)
-        #expect((figures["longest_us"] ?? .max) < Self.watchdogMicroseconds, "\(figures)")
-    }
-
     /// A daemon that is told to end does, whoever calls it.
     private func checkEnd() throws {
         let flood = try self.startFlood(seconds: 60)
@@ -184,6 +176,32 @@ final class FloodScene {
         #expect(try daemon.waitForEnd() == .exited(0))
         #expect(ContinuousClock.now - start <= self.bars.ending)
         _ = try flood.terminate()
+    }
+}
+
+/// Stands in the place of systemd, and hears whether a daemon lives.
+final class ServiceManager {
+    /// How long the daemon may be silent, in microseconds.
+    private let limit: Int
+    private let listener: BackgroundProgram
+    /// What makes a daemon tell us.
+    let environment: [String: String]
+
+    init(in directory: String, watchdog limit: Int) throws {
+        self.limit = limit
+        let socket = "\(directory)/notify"
+        self.listener = try BackgroundProgram("test-attacker", ["watchdog", "--bus", socket])
+        _ = try self.listener.waitForLine { $0 == "listening" }
+        self.environment = ["NOTIFY_SOCKET": socket, "WATCHDOG_USEC": "\(limit)"]
+    }
+
+    /// It would not have been ended up to now.
+    func check() throws {
+        try self.listener.signal(SIGTERM)
+        let line = try self.listener.waitForLine { $0.hasPrefix("{") }
+        let figures = try #require(Figures(line))
+        #expect((figures["pings"] ?? 0) > 0)
+        #expect((figures["longest_us"] ?? .max) < self.limit, "\(line)")
     }
 }
 

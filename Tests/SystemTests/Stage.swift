@@ -22,13 +22,14 @@ final class Stage {
     ///   - source: Where the reader takes its samples from; `nil`: no reader.
     ///   - broker: False: no broker.
     ///   - replaceable: True: the bus can be killed and replaced by another at the same address.
+    ///   - bus: One that is there already.
     ///   - policed: True: the bus has the rules of a system bus, and those we install; root may have any name.
     init(
         source: String? = Stage.rest, broker: Bool = true, replaceable: Bool = false,
         services: [PrivateBus.Service] = [], files: [String: String] = [:], readerPolicy: String? = nil,
-        policed: Bool = false
+        policed: Bool = false, on bus: PrivateBus? = nil
     ) throws {
-        self.bus = try policed ? Self.systemBus() : PrivateBus(services: services, files: files)
+        self.bus = try bus ?? (policed ? Self.systemBus() : PrivateBus(services: services, files: files))
         self.spare = replaceable ? try PrivateBus(services: services) : nil
         if let spare {
             // The address leads through a link: to the first bus, and later to the other.
@@ -88,11 +89,14 @@ final class Stage {
     /// Where the broker keeps what it keeps: there as long as the stage.
     var state: String { "\((self.spare ?? self.bus).directory)/state" }
 
+    /// - Parameter tool: a command that becomes the broker, with its arguments.
     func startBroker(
-        _ arguments: String..., on address: String? = nil, environment: [String: String] = [:]
+        _ arguments: String..., on address: String? = nil, environment: [String: String] = [:],
+        under tool: [String] = []
     ) throws {
         let program = try BackgroundProgram(
-            "jostle-brokerd", ["--bus", address ?? self.address, "--state-dir", self.state] + arguments,
+            tool: tool + [Programs.path(of: "jostle-brokerd"), "--bus", address ?? self.address]
+                + ["--state-dir", self.state] + arguments,
             environment: environment)
         try Self.waitUntilServing(program)
         self.broker = program

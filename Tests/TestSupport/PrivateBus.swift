@@ -53,9 +53,10 @@ package final class PrivateBus {
     /// - Parameters:
     ///   - additions: Elements for dbus-daemon's configuration, such as `<limit>`; they come last and so win.
     ///   - files: Files to be in the directory before the bus starts, by name; a policy may be one of them.
+    ///   - bytes: What dbus-broker keeps for all connections of one user together.
     package init(
         _ kind: Kind = .session, services: [Service] = [], additions: String = "", files: [String: String] = [:],
-        on wanted: Implementation? = nil
+        on wanted: Implementation? = nil, bytes: Int = 1_000_000_000
     ) throws(Failure) {
         var implementation: Implementation = if let wanted { wanted } else { try .chosen() }
         if kind != .session, wanted == nil { implementation = .dbusDaemon }
@@ -73,7 +74,9 @@ package final class PrivateBus {
                 try write(configuration(kind, directory: directory, additions: additions), to: file)
                 command = ["dbus-daemon", "--config-file=\(file)", "--nofork", "--nopidfile", "--print-address=1"]
             case .dbusBroker:
-                command = [Programs.path(of: "test-dbus-broker"), "\(directory)/bus", "\(directory)/services"]
+                command = [
+                    Programs.path(of: "test-dbus-broker"), "\(directory)/bus", "\(directory)/services", "\(bytes)",
+                ]
             }
         } catch {
             // A tether without a program does nothing but remove.

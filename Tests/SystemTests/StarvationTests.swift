@@ -1,0 +1,92 @@
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Little memory, no time, and a bus that others make slow.
+    @Suite(.serialized) struct Starvation {
+        /// What one app may have is at an end before the broker's memory is: nobody else notices.
+        @Test(arguments: [
+            Flood(.broker, "get-detectors", "--connections", "4"),
+            Flood(.broker, "add-detectors", "--connections", "4"),
+            Flood(.broker, "get-all", "--unread", "--connections", "4"),
+        ])
+        func limitsHoldBeforeMemoryEnds(_ flood: Flood) throws {
+            try FloodScene(flood, otherUser: false, limit: 128 << 20).run()
+        }
+
+        /// Eight programs want all of the processors, and the broker is the one that gives way: events are late, and all come.
+        @Test func aBrokerWithoutTimeLosesNothing() throws {
+            let stage = try Stage(broker: false)
+            let manager = try ServiceManager(in: stage.bus.directory, watchdog: 4_000_000)
+            try stage.startBroker(environment: manager.environment, under: ["nice", "-n", "19"])
+            let good = try stage.reader(of: "norm(x, y, z) > 0.5g", every: 100_000, "org.example.Good")
+            let hogs = try (0..<8).map { _ in
+                try BackgroundProgram(tool: ["timeout", "3", "sh", "-c", "while :; do :; done"])
+            }
+            for hog in hogs { #expect(try hog.waitForEnd() == .exited(124)) }
+            let object = Stage.Object.app("org.example.Good")
+            #expect(try stage.count("Dropped", at: object) == 0)
+            #expect(try stage.count("Expired", at: object) == 0)
+            let delivered = try stage.count("Delivered", at: object)
+            // Sent before the answer to that was.
+            let figures = try #require(Figures(try stage.figures(of: good)))
+            #expect(figures["lost"] == 0 && figures["refused"] == 0)
+            #expect(delivered > 0 && UInt64(figures["events"] ?? 0) >= delivered)
+            #expect(try stage.count("Dropped", at: Stage.Object.accelerometer) == 0)
+            try manager.check()
+        }
+
+        /// What a client asks the bus to listen for costs others nothing: events are addressed.
+        @Test func matchRulesOfOthersDelayNothing() throws {
+            let stage = try Stage()
+            func measure() throws -> Figures {
+                let good = try stage.reader(of: "norm(x, y, z) > 0.5g", every: 20_000, "org.example.Good")
+                _ = try Tool.run(["sleep", "\(FloodBars(otherUser: false).seconds)"])
+                return try #require(Figures(try stage.figures(of: good)))
+            }
+            let before = try measure()
+            let client = try BackgroundProgram(
+                "test-attacker", ["rules", "--bus", stage.address, "--count", "15000", "--seconds", "120"])
+            _ = try client.waitForLine(timeout: .seconds(60)) { $0 == "listening" }
+            let after = try measure()
+            for figures in [before, after] { #expect(figures["lost"] == 0 && (figures["events"] ?? 0) > 0) }
+            if ProcessValue.environment("JOSTLE_ATTACK_SECONDS") != nil {
+                let (usual, found) = (try #require(before["p99_us"]), try #require(after["p99_us"]))
+                #expect(found <= usual * 12 / 10, "\(before) \(after)")
+            }
+            #expect(try client.terminate() == .killed(signal: SIGTERM))
+        }
+
+        /// One that does not read uses up what dbus-broker keeps for us all, and the bus throws others off for it: the broker
+        /// is there again at once, and what it had written is.
+        @Test func aBusWithoutRoomIsJoinedAgain() throws {
+            let stage = try Stage(on: PrivateBus(on: .dbusBroker, bytes: 1 << 20))
+            let app = try stage.watch("\(Stage.always),every=20ms", "--app", "org.example.App")
+            try stage.until("events are written") { try stage.count("JournalWritten", at: Stage.Object.broker) > 20 }
+            let written = try stage.count("JournalWritten", at: Stage.Object.broker)
+            let attackers = try ["get-all", "introspect"].map { kind in
+                try BackgroundProgram(
+                    "test-attacker",
+                    ["flood", kind, "--unread", "--connections", "8", "--bus", stage.address, "--seconds", "2"])
+            }
+            for attacker in attackers { _ = try attacker.waitForEnd() }
+            try stage.until("the broker is there", timeout: .seconds(2)) {
+                try stage.property("Version", at: Stage.Object.broker).hasPrefix("s ")
+            }
+            #expect(stage.broker?.end == nil && stage.reader?.end == nil && app.end == nil)
+            let last = try stage.count("Hits", at: Stage.Object.app("org.example.App"))
+            try stage.until("events come again") {
+                try stage.count("Delivered", at: Stage.Object.app("org.example.App")) > last
+            }
+            #expect(try stage.broker?.terminate() == .exited(0))
+            let query = """
+                import sqlite3, sys
+                c = sqlite3.connect(sys.argv[1])
+                print(sum(c.execute("SELECT count(*) FROM " + table).fetchone()[0] for table in ("event", "verdict")))
+                """
+            let kept = try Tool.run(["python3", "-c", query, "\(stage.state)/journal.db"]).stdout.dropLast()
+            #expect((UInt64(kept) ?? 0) >= written)
+        }
+    }
+}
