@@ -28,7 +28,7 @@ package enum DetectionLimits {
     package static let nesting = 32
     /// Distinct operations of a condition: its cost by look (`condition-operations`).
     package static let nodes = 256
-    /// Comparisons and joints of a condition (`condition-comparisons`).
+    /// Comparisons of a condition (`condition-comparisons`).
     package static let comparisons = 128
     /// Distinct filters, windows and other memories of a condition: its memory (`condition-stateful`).
     package static let stateful = 32

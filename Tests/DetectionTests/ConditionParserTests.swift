@@ -89,6 +89,22 @@ import Randomness
         }
     }
 
+    /// What is counted are the comparisons that stand there, not what joins or negates them.
+    @Test(arguments: [("or", ""), ("and", ""), ("or", "not ")])
+    func comparisonsAreCountedAsTheyStand(_ word: String, _ sign: String) throws {
+        func condition(_ count: Int) -> String {
+            sign + "(" + (1...count).map { "x > \($0)mg" }.joined(separator: " \(word) ") + ")"
+        }
+        #expect(throws: Never.self) { try detector(condition(128)) }
+        do {
+            _ = try detector(condition(129))
+            Issue.record("not refused")
+        } catch {
+            #expect(error.code == .limitExceeded("condition-comparisons"))
+            #expect(error.message.contains("compares more than 128 times"), "\(error.message)")
+        }
+    }
+
     /// The bar is 5 ms; a build without optimisation has five times as long.
     @Test(arguments: HostileConditions.all)
     func anyProgramIsAnsweredSoon(_ text: String) {

@@ -191,7 +191,7 @@ struct ConditionParser {
             let offset = self.token.offset
             let secondTerm = try self.conjunction()
             let second = try self.truth(secondTerm, from: offset)
-            left = .truth(try self.builder.joined(first, second, and: false))
+            left = .truth(self.builder.joined(first, second, and: false))
         }
         return left
     }
@@ -205,7 +205,7 @@ struct ConditionParser {
             let offset = self.token.offset
             let secondTerm = try self.negation()
             let second = try self.truth(secondTerm, from: offset)
-            left = .truth(try self.builder.joined(first, second, and: true))
+            left = .truth(self.builder.joined(first, second, and: true))
         }
         return left
     }
@@ -215,7 +215,7 @@ struct ConditionParser {
         let offset = self.token.offset
         let term = try self.nested { (parser) throws(ConditionProblem) in try parser.negation() }
         let truth = try self.truth(term, from: offset)
-        return .truth(try self.builder.opposite(truth))
+        return .truth(self.builder.opposite(truth))
     }
 
     private mutating func comparison() throws(ConditionProblem) -> Term {

@@ -47,6 +47,8 @@ struct FormulaBuilder {
     /// For each node: can it be undefined?
     private(set) var isPartial: [Bool] = []
     private(set) var truths: [Composition] = []
+    /// How many comparisons stand in the condition.
+    private var comparisons = 0
     /// Offset that problems without a place of their own point at.
     var place = 0
 
@@ -173,14 +175,20 @@ struct FormulaBuilder {
 
     // MARK: Truths
 
-    private mutating func add(_ composition: Composition) throws(ConditionProblem) -> Int {
-        guard self.truths.count < DetectionLimits.comparisons else {
+    private mutating func add(_ composition: Composition) -> Int {
+        self.truths.append(composition)
+        return self.truths.count - 1
+    }
+
+    /// Adds a comparison that stands in the condition. What joins and negates them is bounded by their number and nesting.
+    private mutating func add(_ atom: Atom) throws(ConditionProblem) -> Int {
+        guard self.comparisons < DetectionLimits.comparisons else {
             throw ConditionProblem(
                 self.place, "the condition compares more than \(DetectionLimits.comparisons) times",
                 limit: "condition-comparisons")
         }
-        self.truths.append(composition)
-        return self.truths.count - 1
+        self.comparisons += 1
+        return self.add(.atom(atom))
     }
 
     /// A comparison; `symbol` is one of `> >= < <=`.
@@ -200,46 +208,46 @@ struct FormulaBuilder {
         if let constant = b.constant {
             let atom = atom(a.node, constant, greater: isGreater)
             let measured = a.measured ?? Measured(node: a.node, sign: atom.sign, kind: a.kind, threshold: constant)
-            return Truth(index: try self.add(.atom(atom)), measured: measured)
+            return Truth(index: try self.add(atom), measured: measured)
         }
         if let constant = a.constant {
             let atom = atom(b.node, constant, greater: !isGreater)
             let measured = b.measured ?? Measured(node: b.node, sign: atom.sign, kind: b.kind, threshold: constant)
-            return Truth(index: try self.add(.atom(atom)), measured: measured)
+            return Truth(index: try self.add(atom), measured: measured)
         }
         let difference = try self.node(.subtract, a.node, b.node)
         let atom = atom(difference, 0, greater: isGreater)
         return Truth(
-            index: try self.add(.atom(atom)),
+            index: try self.add(atom),
             measured: a.measured ?? Measured(node: a.node, sign: atom.sign, kind: a.kind))
     }
 
     /// The truth that a node holds as 1 or 0.
     mutating func truth(of node: Int32, measured: Measured) throws(ConditionProblem) -> Truth {
-        Truth(index: try self.add(.atom(Atom(node: node, sign: 1, key: 0.5))), measured: measured)
+        Truth(index: try self.add(Atom(node: node, sign: 1, key: 0.5)), measured: measured)
     }
 
-    mutating func joined(_ a: Truth, _ b: Truth, and: Bool) throws(ConditionProblem) -> Truth {
-        Truth(index: try self.add(and ? .and(a.index, b.index) : .or(a.index, b.index)), measured: a.measured)
+    mutating func joined(_ a: Truth, _ b: Truth, and: Bool) -> Truth {
+        Truth(index: self.add(and ? .and(a.index, b.index) : .or(a.index, b.index)), measured: a.measured)
     }
 
     /// The opposite, with the negation carried down to the comparisons.
-    mutating func opposite(_ truth: Truth) throws(ConditionProblem) -> Truth {
-        Truth(index: try self.opposite(truth.index), measured: truth.measured)
+    mutating func opposite(_ truth: Truth) -> Truth {
+        Truth(index: self.opposite(truth.index), measured: truth.measured)
     }
 
     /// Recursion is bounded by `DetectionLimits.comparisons`.
-    private mutating func opposite(_ index: Int) throws(ConditionProblem) -> Int {
+    private mutating func opposite(_ index: Int) -> Int {
         switch self.truths[index] {
         case .atom(let atom):
             // not (v > k) is v <= k, that is -v >= -k, that is -v > (-k).nextDown.
-            return try self.add(.atom(Atom(node: atom.node, sign: -atom.sign, key: (-atom.key).nextDown)))
+            return self.add(.atom(Atom(node: atom.node, sign: -atom.sign, key: (-atom.key).nextDown)))
         case .and(let a, let b):
-            let (left, right) = (try self.opposite(a), try self.opposite(b))
-            return try self.add(.or(left, right))
+            let (left, right) = (self.opposite(a), self.opposite(b))
+            return self.add(.or(left, right))
         case .or(let a, let b):
-            let (left, right) = (try self.opposite(a), try self.opposite(b))
-            return try self.add(.and(left, right))
+            let (left, right) = (self.opposite(a), self.opposite(b))
+            return self.add(.and(left, right))
         }
     }
 
