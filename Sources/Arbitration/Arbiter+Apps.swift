@@ -95,7 +95,7 @@ extension Arbiter {
         guard let entry = self.entry(app) else { return }
         self.detach(detector)
         while self.detectors.count <= detector.index { self.detectors.append(nil) }
-        var (rules, groups) = self.rules(for: entry.id, facts)
+        var (rules, groups) = self.policy.rulesAndGroups(for: entry.id, facts)
         // Most apps have the same rules: one list for all of them.
         if detector.index > 0, let neighbour = self.entry(DetectorID(detector.index - 1)) {
             if neighbour.rules == rules { rules = neighbour.rules }

@@ -141,7 +141,7 @@ package struct Arbiter: Sendable {
     ///
     /// What is open is decided as it was begun. How long apps have waited and who holds a sticky group stays with groups of
     /// the same name; an open episode of a group that is gone is decided at once.
-    mutating func swap(_ policy: Policy, into actions: inout [ArbiterAction]) {
+    mutating func swap(_ policy: Policy, _ prepared: PolicySuccession?, into actions: inout [ArbiterAction]) {
         let kept = Set(policy.groups.map(\.name))
         for group in self.active where !kept.contains(self.groups[group].configuration.name) {
             if self.groups[group].episode?.isCollecting == true {
@@ -162,29 +162,20 @@ package struct Arbiter: Sendable {
         self.active = self.groups.indices.filter { self.groups[$0].episode != nil }
         for index in self.detectors.indices {
             guard let detector = self.detectors[index], let app = self.entry(detector.app) else { continue }
-            let found = self.rules(for: app.id, detector.facts)
+            let found = prepared?.found(detector, index) ?? policy.rulesAndGroups(for: app.id, detector.facts)
             self.detectors[index]?.rules = found.rules
             self.detectors[index]?.groups = found.groups
             for group in found.groups { self.groups[Int(group)].order = .stale }
         }
         for (app, entry) in self.appsInOrder {
             let settings = self.settings(for: entry.id, declared: entry.declared)
+            // For whom nothing changes there is nothing to review.
+            if settings == entry.settings { continue }
             self.apps[Int(app.index)]?.settings = settings
             self.apps[Int(app.index)]?.facts.grants = settings.grants
             self.live(app, into: &actions) { $0.review(at: $2, $1) }
         }
         actions += self.sessions.review(policy.matrix).map { .session($0) }
         self.factsChanged(into: &actions)
-    }
-
-    /// The rules that can match a detector, and the groups they name.
-    func rules(for app: AppID, _ facts: DetectorFacts) -> (rules: [Int32], groups: [Int32]) {
-        let rules = self.policy.rules(for: app, preset: facts.preset)
-        var groups: [Int32] = []
-        for rule in rules {
-            let group = self.policy.ruleGroups[Int(rule)]
-            if group >= 0, !groups.contains(group) { groups.append(group) }
-        }
-        return (rules, groups)
     }
 }

@@ -50,7 +50,8 @@ package enum ArbiterInput: Sendable {
     /// There is word on a launch, by its number.
     case launched(AppID, UInt64, LaunchResult)
     /// Another policy is in force.
-    case policy(Policy)
+    /// What was prepared for it need not be looked up.
+    case policy(Policy, prepared: PolicySuccession? = nil)
 }
 
 extension Arbiter {
@@ -88,7 +89,7 @@ extension Arbiter {
         case .answer(let app, let epoch, let answer): self.answer(app, epoch, answer, into: &actions)
         case .launch(let request): self.wish(request)
         case .launched(let app, let number, let result): self.launched(app, number, result, into: &actions)
-        case .policy(let policy): self.swap(policy, into: &actions)
+        case .policy(let policy, let prepared): self.swap(policy, prepared, into: &actions)
         }
         self.runLaunches(into: &actions)
     }

@@ -12,7 +12,7 @@ package struct NamePattern: Hashable, Sendable {
     package func matches(_ name: String) -> Bool {
         if self.isLiteral { return self.text == name }
         if self.text == "*" { return true }
-        return Self.match(Array(self.text.utf8).span, Array(name.utf8).span)
+        return Self.match(self.text.utf8.span, name.utf8.span)
     }
 
     /// Goes back to the last star only, which is enough: an earlier one could not do better. Cost: the product of both.
@@ -44,10 +44,10 @@ package struct NamePattern: Hashable, Sendable {
 
 /// A list of patterns: a name must match one of `any`, if there are some, and none of `except`.
 package struct NameList: Hashable, Sendable {
-    package var any: [NamePattern]
-    package var except: [NamePattern]
+    package var any: NamePatterns
+    package var except: NamePatterns
 
-    package init(any: [NamePattern] = [], except: [NamePattern] = []) {
+    package init(any: NamePatterns = [], except: NamePatterns = []) {
         self.any = any
         self.except = except
     }
@@ -57,7 +57,7 @@ package struct NameList: Hashable, Sendable {
 
     package func matches(_ name: String) -> Bool {
         if self.isOpen { return true }
-        guard self.any.isEmpty || self.any.contains(where: { $0.matches(name) }) else { return false }
-        return !self.except.contains { $0.matches(name) }
+        guard self.any.isEmpty || self.any.matches(name) else { return false }
+        return !self.except.matches(name)
     }
 }

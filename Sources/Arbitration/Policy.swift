@@ -30,47 +30,26 @@ package struct Policy: Sendable {
         matrix: InteractionMatrix = InteractionMatrix(), apps: [AppID: AppSettings] = [:],
         everyApp: AppSettings = AppSettings()
     ) {
-        let order = rules.indices.sorted { a, b in
-            rules[a].priority == rules[b].priority ? a < b : rules[a].priority > rules[b].priority
-        }
-        let sorted = order.map { rules[$0] }
-        var all: [GroupConfiguration] = []
-        var indices: [String: Int32] = [:]
-        for group in groups where indices[group.name] == nil {
-            indices[group.name] = Int32(truncatingIfNeeded: all.count)
-            all.append(group)
-        }
-        var ruleGroups: [Int32] = []
-        var rulesOfApp: [AppID: [Int32]] = [:]
-        var general: [Int32] = []
-        ruleGroups.reserveCapacity(sorted.count)
-        for (index, rule) in sorted.enumerated() {
-            let handle = Int32(truncatingIfNeeded: index)
-            if let name = rule.group {
-                if indices[name] == nil {
-                    indices[name] = Int32(truncatingIfNeeded: all.count)
-                    all.append(GroupConfiguration(name: name, place: rule.place))
-                }
-                ruleGroups.append(indices[name] ?? -1)
-            } else {
-                ruleGroups.append(-1)
-            }
-            let names = rule.conditions.apps.any
-            if names.isEmpty || !names.allSatisfy(\.isLiteral) {
-                general.append(handle)
-            } else {
-                for name in Set(names) { rulesOfApp[AppID(name.text), default: []].append(handle) }
-            }
-        }
-        self.otherwise = otherwise
-        self.groups = all
-        self.rules = sorted
-        self.matrix = matrix
-        self.apps = apps
-        self.everyApp = everyApp
-        self.ruleGroups = ruleGroups
-        self.rulesOfApp = rulesOfApp
-        self.generalRules = general
+        var builder = PolicyBuilder(
+            otherwise: otherwise, groups: groups, rules: rules, matrix: matrix, apps: apps, everyApp: everyApp)
+        while builder.step() {}
+        self.init(builder)
+    }
+
+    /// What a builder has put together.
+    package init(_ builder: PolicyBuilder) {
+        self.otherwise = builder.otherwise
+        self.groups = builder.groups
+        self.rules = builder.rules
+        self.matrix = builder.matrix
+        self.apps = builder.apps
+        self.everyApp = builder.everyApp
+        self.ruleGroups = builder.ruleGroups
+        self.rulesOfApp = builder.rulesOfApp
+        self.generalRules = builder.generalRules
+        let every = builder.everyApp
+        self.reporters = every.mayReportForeground ? .everybody : Entitled(builder.reporters)
+        self.pushers = every.mayPush ? .everybody : Entitled(builder.pushers)
     }
 
     /// Who may do something that concerns other apps.
@@ -79,18 +58,14 @@ package struct Policy: Sendable {
         case nobodyNamed
         case named([AppID])
         case everybody
+
+        init(_ apps: [AppID]) { self = apps.isEmpty ? .nobodyNamed : .named(apps.sorted()) }
     }
 
     /// Who may say which app is in the foreground. If policy names nobody, the user decides.
-    package var reporters: Entitled { self.those(who: \.mayReportForeground) }
+    package let reporters: Entitled
     /// Who may have other apps launched.
-    package var pushers: Entitled { self.those(who: \.mayPush) }
-
-    private func those(who may: KeyPath<AppSettings, Bool>) -> Entitled {
-        if self.everyApp[keyPath: may] { return .everybody }
-        let named = self.apps.filter { $0.value[keyPath: may] }.keys.sorted()
-        return named.isEmpty ? .nobodyNamed : .named(named)
-    }
+    package let pushers: Entitled
 
     /// The apps that rules and settings speak of by name.
     package var namedApps: Set<AppID> {
@@ -105,8 +80,31 @@ package struct Policy: Sendable {
         self.rules(for: app, preset: preset).map { self.rules[Int($0)] }
     }
 
+    /// The rules that can match an app with some preset, in the order in which they are tried.
+    package func rulesTried(for app: AppID) -> [Rule] {
+        self.rules(for: app) { _ in true }.map { self.rules[Int($0)] }
+    }
+
     /// The rules that can match a preset of an app, in the order in which they are tried.
     func rules(for app: AppID, preset: String) -> [Int32] {
+        self.rules(for: app) { $0.presets.matches(preset) }
+    }
+
+    /// The rules that can match a detector, and the groups they name.
+    func rulesAndGroups(for app: AppID, _ facts: DetectorFacts) -> (rules: [Int32], groups: [Int32]) {
+        let rules = self.rules(for: app, preset: facts.preset)
+        var groups: [Int32] = []
+        for rule in rules {
+            let group = self.ruleGroups[Int(rule)]
+            if group >= 0, !groups.contains(group) { groups.append(group) }
+        }
+        return (rules, groups)
+    }
+
+    /// How many rules are looked at for a detector of an app.
+    func cost(for app: AppID) -> Int { self.generalRules.count + (self.rulesOfApp[app]?.count ?? 0) }
+
+    private func rules(for app: AppID, where isFit: (Conditions) -> Bool) -> [Int32] {
         let own = self.rulesOfApp[app] ?? []
         var merged: [Int32] = []
         var i = 0
@@ -116,7 +114,7 @@ package struct Policy: Sendable {
             let index = takesOwn ? own[i] : self.generalRules[j]
             if takesOwn { i += 1 } else { j += 1 }
             let conditions = self.rules[Int(index)].conditions
-            if conditions.presets.matches(preset), conditions.apps.matches(app.name) { merged.append(index) }
+            if isFit(conditions), conditions.apps.matches(app.name) { merged.append(index) }
         }
         return merged
     }

@@ -122,7 +122,7 @@ extension ByteReader {
     }
 
     private mutating func names() throws(RecordProblem) -> NameList {
-        NameList(any: try self.patterns(), except: try self.patterns())
+        NameList(any: NamePatterns(try self.patterns()), except: NamePatterns(try self.patterns()))
     }
 
     private mutating func patterns() throws(RecordProblem) -> [NamePattern] {

@@ -120,10 +120,13 @@ extension ByteWriter {
         }
     }
 
+    /// Of a long list a record keeps the beginning: nobody reads more, and each verdict has its own.
     private mutating func write(_ names: NameList) {
-        self.write(names.any) { $0.write($1.text) }
-        self.write(names.except) { $0.write($1.text) }
+        self.write(names.any.prefix(Self.mostNames)) { $0.write($1.text) }
+        self.write(names.except.prefix(Self.mostNames)) { $0.write($1.text) }
     }
+
+    private static let mostNames = 64
 
     private mutating func write(_ modes: ModeCondition) {
         self.write(modes.any) { $0.write($1) }

@@ -11,16 +11,25 @@ extension BrokerCore {
 
     /// Replaces the policy. What is open is decided as it was begun.
     ///
-    /// - Parameter files: what it was read from, for who records it; none: it is the built-in one.
+    /// - Parameters:
+    ///   - prepared: What was looked up for it while the old one decided.
+    ///   - files: What it was read from, for who records it; none: it is the built-in one.
     package mutating func swap(
-        _ policy: Policy, from files: [Scenario.File] = [], at arrival: Timestamp, _ actions: inout [BrokerAction]
+        _ policy: Policy, prepared: PolicySuccession? = nil, from files: [Scenario.File] = [], at arrival: Timestamp,
+        _ actions: inout [BrokerAction]
     ) {
         self.recording?.files = files
-        self.tell(.policy(policy), at: arrival)
+        self.tell(.policy(policy, prepared: prepared), at: arrival)
         self.limitQueues(at: arrival, &actions)
         self.perform(&actions)
         self.reviewTasks()
     }
+
+    /// The rules in force.
+    package var rules: [Rule] { self.arbiter.policy.rules }
+
+    /// Looks up what a policy that is to come says to the detectors there are; false when nothing is left to look up.
+    package func prepare(_ succession: inout PolicySuccession) -> Bool { succession.step(self.arbiter) }
 
     // MARK: Epochs
 

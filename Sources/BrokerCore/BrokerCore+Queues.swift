@@ -229,6 +229,7 @@ extension BrokerCore {
         for index in self.apps.indices {
             guard let id = self.apps[index]?.id else { continue }
             let bytes = self.arbiter.policy.settings(for: id).queueBytes
+            guard self.apps[index]?.queue.keeps(atMost: bytes) == false else { continue }
             self.apps[index]?.queue.setLimit(keeping: bytes, at: arrival, &self.queueActions)
             self.settleQueue(index, &actions)
         }

@@ -155,6 +155,9 @@ extension EventQueue {
 
     // MARK: Policy and the disk
 
+    /// Whether so much is what it may keep already.
+    func keeps(atMost total: Int) -> Bool { self.limit == total - Self.busShare(of: total) }
+
     /// Other limits are in force.
     package mutating func setLimit(
         keeping total: Int, at now: Timestamp, _ actions: inout [QueueAction]

@@ -214,9 +214,8 @@ final class ObjectTree {
             return self.introspect(path, call) { $0.visibility == nil }
         }
         let leave = Leave(self)
-        connection.callBus("GetConnectionUnixUser", call.sender) { [weak self] result in
+        connection.user(of: call.sender) { [weak self] uid in
             guard leave.end(), let self else { return }
-            let uid = try? result.take().read(reply: UInt32.self)
             self.introspect(path, call) { object in object.visibility?(call.sender, uid) ?? true }
         }
         if self.waiting > Self.waitingLimit, leave.end() {

@@ -2,69 +2,109 @@ import Arbitration
 import Detection
 import Motion
 
-/// Makes an app file of its bytes.
+/// Makes an app file of its bytes, a little at a time: nobody has to wait until a large one is done.
 package struct AppFileReader {
-    private var file: AppFile
-    private var findings: [Finding] = []
-    private let document: PolicyDocument
+    private var file = AppFile(id: AppID(""))
+    private var findings = FindingList()
+    private let name: String
+    private var parser: IniParser
+    private var isDone = false
+    /// The sections that there were, and the line of each.
+    private var headers: [String: Int] = [:]
+    /// Where the first section stands.
+    private var place: Place?
+    private var section = Section.none
+
+    /// The section that lines belong to.
+    private enum Section {
+        /// None, or one that is not to be read.
+        case none
+        case app(MergedSection, lines: [String: Int])
+        case detector(String, Place, [Assignment])
+    }
 
     /// Reads an app file. One with an error says nothing.
     package static func read(_ source: PolicyFile) -> (file: AppFile?, findings: [Finding]) {
-        let (document, findings) = IniParser.parse(source)
-        var reader = AppFileReader(file: AppFile(id: AppID("")), findings: findings, document: document)
-        reader.readName()
-        reader.readSections()
-        let all = reader.findings.inReadingOrder()
-        return (all.contains { $0.severity == .error } ? nil : reader.file, all)
+        var reader = AppFileReader(source)
+        while reader.step() {}
+        return reader.finish()
+    }
+
+    init(_ source: PolicyFile) {
+        self.name = source.name
+        self.parser = IniParser(source, atMost: PolicyLimits.appFileBytes, "app-file-bytes")
+        self.readName()
+    }
+
+    /// Goes on for a moment; false when all is read.
+    mutating func step() -> Bool {
+        guard !self.isDone else { return false }
+        guard !self.findings.isFull, let lines = self.parser.next() else {
+            self.end()
+            return false
+        }
+        for line in lines {
+            switch line {
+            case .section(let header, let place):
+                self.close()
+                do throws(ValueProblem) {
+                    try self.open(header, place)
+                } catch {
+                    self.findings.append(error.finding)
+                }
+            case .assignment(let assignment): self.take(assignment)
+            }
+        }
+        return true
+    }
+
+    /// What came of it.
+    consuming func finish() -> (file: AppFile?, findings: [Finding]) {
+        let all = self.findings.all.inReadingOrder()
+        return (all.contains { $0.severity == .error } ? nil : self.file, all)
+    }
+
+    private mutating func end() {
+        self.close()
+        self.isDone = true
+        for finding in self.parser.findings.all { self.findings.append(finding) }
+        guard self.file.asksForMore, self.file.usage.isEmpty else { return }
+        self.findings.append(
+            Finding(
+                .noUsage, at: self.place ?? Place(file: self.name, line: 1),
+                "the app asks for more than to listen while it is used, and does not say why",
+                advice: "say in [App] Usage what it wants motion for"))
     }
 
     /// Without its directory and its ending, the name is the app's id.
     private mutating func readName() {
-        let name = self.document.name.split(separator: "/").last.map { String($0) } ?? ""
+        let name = self.name.split(separator: "/").last.map { String($0) } ?? ""
         let id = name.hasSuffix(".conf") ? String(name.dropLast(5)) : name
         guard name.hasSuffix(".conf"), AppID.isValid(id) else {
-            self.findings.append(
+            return self.findings.append(
                 Finding(
-                    .notAnAppID, at: Place(file: self.document.name, line: 1),
-                    "'\(printable(name))' is not named like an app",
+                    .notAnAppID, at: Place(file: self.name, line: 1), "'\(printable(name))' is not named like an app",
                     advice: "name it APPID.conf, as org.example.App.conf"))
-            return
         }
         self.file.id = AppID(id)
     }
 
-    private mutating func readSections() {
-        var seen: [String: Int] = [:]
-        for section in self.document.sections {
-            let header = section.header.map(\.text).joined(separator: " ")
-            if let line = seen.updateValue(section.place.line, forKey: header) {
-                self.findings.append(
-                    Finding(
-                        .duplicate, at: section.place,
-                        "[\(printable(header))] stands in this file twice, first in line \(line)",
-                        advice: "put the keys into one section"))
-                continue
-            }
-            do throws(ValueProblem) {
-                try self.read(section)
-            } catch {
-                self.findings.append(error.finding)
-            }
-        }
-        guard self.file.asksForMore, self.file.usage.isEmpty else { return }
-        let place = self.document.sections.first?.place ?? Place(file: self.document.name, line: 1)
-        self.findings.append(
-            Finding(
-                .noUsage, at: place, "the app asks for more than to listen while it is used, and does not say why",
-                advice: "say in [App] Usage what it wants motion for"))
-    }
+    // MARK: Sections
 
-    private mutating func read(_ section: DocumentSection) throws(ValueProblem) {
-        guard let kind = section.header.first else {
+    private mutating func open(_ header: [PlacedText], _ place: Place) throws(ValueProblem) {
+        self.place = self.place ?? place
+        let text = header.map(\.text).joined(separator: " ")
+        if let line = self.headers[text] {
             throw ValueProblem(
-                check: .syntax, place: section.place, message: "the section has no name", advice: "name it")
+                check: .duplicate, place: place,
+                message: "[\(printable(text))] stands in this file twice, first in line \(line)",
+                advice: "put the keys into one section")
         }
-        let names = section.header.dropFirst()
+        self.headers[text] = place.line
+        guard let kind = header.first else {
+            throw ValueProblem(check: .syntax, place: place, message: "the section has no name", advice: "name it")
+        }
+        let names = header.dropFirst()
         switch kind.text {
         case "App":
             if let extra = names.first {
@@ -72,38 +112,80 @@ package struct AppFileReader {
                     check: .syntax, place: extra.place, message: "[App] takes no name here",
                     advice: "the file's name is the app's id")
             }
-            self.readApp(section)
+            self.section = .app(MergedSection(kind: "App", argument: nil, layer: .system, place: place), lines: [:])
         case "Detector":
             guard let name = names.first, names.count == 1 else {
                 throw ValueProblem(
                     check: .syntax, place: names.dropFirst().first?.place ?? kind.place,
                     message: "a detector has one name", advice: "write [Detector NAME]")
             }
-            try self.readDetector(try Values.name(name), section)
+            self.section = .detector(try Values.name(name), place, [])
         default: throw Values.unknown(kind, "section", among: ["App", "Detector"])
         }
     }
 
-    private mutating func readApp(_ section: DocumentSection) {
-        var merged = MergedSection(kind: "App", argument: nil, layer: .system, place: section.place)
-        var lines: [String: Int] = [:]
-        for assignment in section.assignments {
-            let name = assignment.key.text
-            guard let key = AppFile.keys.first(where: { $0.name == name }) else {
+    private mutating func take(_ assignment: Assignment) {
+        // Taken out, so that it is not copied with each line.
+        let section = self.section
+        self.section = .none
+        switch section {
+        case .none: return
+        case .app(var merged, var lines):
+            self.take(assignment, &merged, &lines)
+            self.section = .app(merged, lines: lines)
+        case .detector(let name, let place, var assignments):
+            let key = assignment.key.text
+            if let first = assignments.first(where: { $0.key.text == key }) {
+                self.findings.append(Self.repeated(assignment.key, first.key.place.line))
+            } else if assignments.count < Self.mostKeys {
+                assignments.append(assignment)
+            } else {
                 self.findings.append(
-                    Values.unknown(assignment.key, "key of [App]", among: AppFile.keys.map(\.name)).finding)
-                continue
+                    Finding(
+                        .tooMuch, at: assignment.key.place, "a detector has at most \(Self.mostKeys) keys",
+                        advice: "remove some"))
             }
-            if let line = lines[name], !key.type.isList {
-                self.findings.append(Self.repeated(assignment.key, line))
-                continue
-            }
-            if lines[name] == nil { lines[name] = assignment.key.place.line }
-            merged.assign(name, assignment.value, isList: key.type.isList)
+            self.section = .detector(name, place, assignments)
         }
+    }
+
+    /// No detector has more options.
+    private static let mostKeys = 64
+
+    private mutating func take(_ assignment: Assignment, _ merged: inout MergedSection, _ lines: inout [String: Int]) {
+        let name = assignment.key.text
+        guard let key = AppFile.keys.first(where: { $0.name == name }) else {
+            return self.findings.append(
+                Values.unknown(assignment.key, "key of [App]", among: AppFile.keys.map(\.name)).finding)
+        }
+        if let line = lines[name], !key.type.isList {
+            return self.findings.append(Self.repeated(assignment.key, line))
+        }
+        if lines[name] == nil { lines[name] = assignment.key.place.line }
+        merged.assign(name, assignment.value, isList: key.type.isList)
+    }
+
+    /// Makes of a section what it means.
+    private mutating func close() {
+        let section = self.section
+        self.section = .none
+        switch section {
+        case .none: return
+        case .app(let merged, _): self.readApp(merged)
+        case .detector(let name, let place, let assignments):
+            do throws(ValueProblem) {
+                try self.readDetector(name, place, assignments)
+            } catch {
+                self.findings.append(error.finding)
+            }
+        }
+    }
+
+    private mutating func readApp(_ merged: MergedSection) {
         for key in AppFile.keys {
             guard let words = merged[key.name] else { continue }
             do throws(ValueProblem) {
+                if let problem = merged.problem(key.name) { throw problem }
                 try key.set(&self.file, words)
             } catch {
                 self.findings.append(error.finding)
@@ -112,26 +194,20 @@ package struct AppFileReader {
     }
 
     /// The keys are the options of a detector, and are checked as the broker would check them.
-    private mutating func readDetector(_ name: String, _ section: DocumentSection) throws(ValueProblem) {
+    private mutating func readDetector(
+        _ name: String, _ section: Place, _ assignments: [Assignment]
+    ) throws(ValueProblem) {
         guard self.file.detectors.count < AppFile.mostDetectors else {
             throw ValueProblem(
-                place: section.place, message: "more than \(AppFile.mostDetectors) detectors", advice: "remove some")
+                place: section, message: "more than \(AppFile.mostDetectors) detectors", advice: "remove some")
         }
         var request = DetectorRequest(name: name, options: [:])
-        var places: [String: Assignment] = [:]
-        for assignment in section.assignments {
-            let key = assignment.key.text
-            if let first = places.updateValue(assignment, forKey: key) {
-                self.findings.append(Self.repeated(assignment.key, first.key.place.line))
-                continue
-            }
-            request.options[key] = .text(assignment.value.text)
-        }
+        for assignment in assignments { request.options[assignment.key.text] = .text(assignment.value.text) }
         do throws(DetectorProblem) {
             _ = try DetectorCompiler.compile(request, for: nil)
         } catch {
-            let found = error.key.flatMap { places[$0] }
-            var place = section.place
+            let found = error.key.flatMap { key in assignments.first { $0.key.text == key } }
+            var place = section
             if let found {
                 place = error.code == .unknownKey ? found.key.place : found.value.place
                 if let column = error.column { place.column = found.value.place.column + column - 1 }

@@ -7,36 +7,61 @@ package struct AppSource: Sendable {
     package static let system = ["/usr/share/jostle/apps.d", "/etc/jostle/apps.d"]
 
     private let directories: [String]
+    /// Whether somebody asked for them.
+    private let areGiven: Bool
 
     /// - Parameter directories: those that were asked for; none: the system's. A later one overrides an earlier one.
     package init(_ directories: [String]) {
         self.directories = directories.isEmpty ? Self.system : directories
+        self.areGiven = !directories.isEmpty
     }
 
     /// The file of one app; `nil` when it has none, or one with an error in it.
     package func read(_ app: AppID) -> (file: AppFile?, findings: [Finding]) {
         guard AppID.isValid(app.name) else { return (nil, []) }
-        let (file, findings) = PolicyDirectories.load("\(app.name).conf", from: self.directories)
-        guard let file, findings.isEmpty else { return (nil, findings) }
-        return AppFileReader.read(file)
+        for directory in self.directories.reversed() {
+            let path = "\(directory)/\(app.name).conf"
+            var attempts = 1
+            while true {
+                let reading = FileReading(path, shown: path, atMost: AppLoading.most)
+                var outcome = reading.step()
+                while outcome == nil { outcome = reading.step() }
+                switch outcome {
+                case .bytes(let bytes, _): return AppFileReader.read(PolicyFile(name: path, bytes: bytes))
+                case .failed(_, missing: true): break
+                case .failed(let finding, missing: false): return (nil, [finding])
+                case .masked, nil: return (nil, [])
+                case .moved where attempts == AppLoading.mostAttempts:
+                    return (nil, [Finding(restless: path, times: attempts)])
+                case .moved:
+                    attempts += 1
+                    continue
+                }
+                break
+            }
+        }
+        return (nil, [])
     }
 
     /// What all files say, by app, and what is wrong with them.
     package struct Reading: Sendable {
         package var files: [AppFile] = []
         package var findings: [Finding] = []
+        /// The apps whose files have an error in them, or cannot be read.
+        package var broken: [AppID] = []
+        /// The apps whose files do not hold still: nothing is known of what they say.
+        package var restless: [AppID] = []
     }
 
     /// Reads all files, one after the other: there may be very many.
     package func readAll() -> Reading {
-        var reading = Reading()
-        var found: [Finding] = []
-        PolicyDirectories.read(self.directories, findings: &reading.findings) { source in
-            let (file, problems) = AppFileReader.read(source)
-            found += problems
-            if let file { reading.files.append(file) }
-        }
-        reading.findings = (reading.findings + found).inReadingOrder()
-        return reading
+        let loading = AppLoading(self.directories, mustExist: self.areGiven, waits: false)
+        while loading.step() != .done {}
+        return loading.finish()
+    }
+
+    /// The same, a little at a time, and no file before it holds still.
+    package func loadAll() -> AppLoading {
+        AppLoading(self.directories, mustExist: self.areGiven, waits: true)
     }
 }

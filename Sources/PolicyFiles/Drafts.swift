@@ -26,14 +26,27 @@ struct MergedSection: Sendable {
     let layer: PolicyLayer
     /// Where it stands first.
     let place: Place
-    /// Keys in the order in which they came, each with its words, or its one value. So few that looking through is fastest.
-    private var values: [(key: String, words: [PlacedText])] = []
+    /// The file that it was last found in, by its number, and where.
+    var latest: (file: Int, line: Int)
+    /// Keys in the order in which they came. So few that looking through is fastest.
+    private var values: [Entry] = []
 
-    init(kind: String, argument: PlacedText?, layer: PolicyLayer, place: Place) {
+    /// A key's words, or its one value.
+    fileprivate struct Entry: Sendable {
+        var key: String
+        var words: [PlacedText]
+        /// What the words mean, of a list of names: it may be very long, so it grows with them.
+        var names: NameList?
+        /// The first thing that is wrong with them.
+        var problem: ValueProblem?
+    }
+
+    init(kind: String, argument: PlacedText?, layer: PolicyLayer, place: Place, file: Int = 0) {
         self.kind = kind
         self.argument = argument
         self.layer = layer
         self.place = place
+        self.latest = (file, place.line)
     }
 
     /// What stands between its brackets.
@@ -43,20 +56,63 @@ struct MergedSection: Sendable {
     /// The words of a list, or one value; `nil` when the key is not set.
     subscript(_ key: String) -> [PlacedText]? { self.values.first { $0.key == key }?.words }
 
+    /// What the words of a list of names mean.
+    func names(_ key: String) -> NameList { self.values.first { $0.key == key }?.names ?? NameList() }
+
+    /// What is wrong with the words as such.
+    func problem(_ key: String) -> ValueProblem? { self.values.first { $0.key == key }?.problem }
+
     /// Where a key's value stands first, or the section when the key is not set.
     func place(of key: String) -> Place { self[key]?.first?.place ?? self.place }
 
     /// Takes in one more line for a key. An empty value takes back what was set before.
-    mutating func assign(_ key: String, _ value: PlacedText, isList: Bool) {
+    ///
+    /// - Returns: how many words it has.
+    @discardableResult
+    mutating func assign(_ key: String, _ value: PlacedText, isList: Bool, areNames: Bool = false) -> Int {
         guard !value.text.isEmpty else {
             self.values.removeAll { $0.key == key }
-            return
+            return 0
         }
         let words = isList ? value.words : [value]
-        guard let index = self.values.firstIndex(where: { $0.key == key }) else {
-            self.values.append((key, words))
-            return
+        var index = self.values.firstIndex { $0.key == key }
+        if index == nil {
+            self.values.append(Entry(key: key, words: [], names: areNames ? NameList() : nil))
+            index = self.values.count - 1
+        } else if !isList, let index {
+            self.values[index].words = []
         }
-        if isList { self.values[index].words += words } else { self.values[index].words = words }
+        guard let index else { return 0 }
+        let limit = areNames ? PolicyLimits.names : PolicyLimits.words
+        for word in words where self.values[index].problem == nil {
+            guard self.values[index].words.count < limit else {
+                self.values[index].problem = ValueProblem(
+                    check: .tooMuch, place: word.place,
+                    message: PolicyLimits.excess("the list is too long", areNames ? "policy-names" : "policy-words", limit),
+                    advice: "make two rules of it, or write names with '*'")
+                break
+            }
+            self.values[index].words.append(word)
+            if areNames { self.values[index].take(word) }
+        }
+        return words.count
+    }
+}
+
+extension MergedSection.Entry {
+    /// Adds a name to the list.
+    fileprivate mutating func take(_ word: PlacedText) {
+        do throws(ValueProblem) {
+            let (pattern, isNegated) = try Values.pattern(word)
+            if isNegated { self.names?.except.append(pattern) } else { self.names?.any.append(pattern) }
+            guard !pattern.isLiteral, let names = self.names else { return }
+            guard names.any.globCount + names.except.globCount > PolicyLimits.globs else { return }
+            throw ValueProblem(
+                check: .tooMuch, place: word.place,
+                message: PolicyLimits.excess("too many names have a '*'", "policy-globs", PolicyLimits.globs),
+                advice: "make two rules of it")
+        } catch {
+            self.problem = error
+        }
     }
 }

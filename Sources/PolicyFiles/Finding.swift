@@ -30,6 +30,7 @@ package enum Check: String, CaseIterable, Sendable {
     case notForUsers = "E006"
     case incomplete = "E007"
     case syntax = "E008"
+    case tooMuch = "E009"
     case shadowed = "E010"
     case impossible = "E014"
     case contradiction = "E033"
@@ -77,6 +78,7 @@ package enum Check: String, CaseIterable, Sendable {
         case .notForUsers: "more than a user's own files may say"
         case .incomplete: "a rule says neither allow nor deny"
         case .syntax: "a line is neither a section nor a key with its value"
+        case .tooMuch: "more than files may hold"
         case .shadowed: "rules before it match all that a rule matches, and say something else"
         case .impossible: "conditions that can never hold"
         case .contradiction: "cells that contradict the flags of classes, or delay each other"
@@ -128,6 +130,23 @@ package struct Finding: Equatable, Sendable, CustomStringConvertible {
 
     package var description: String {
         "\(self.place): \(self.severity.rawValue) \(self.check.rawValue): \(self.message); \(self.advice)"
+    }
+}
+
+/// Findings as they come. Nobody reads thousands of them: the last one says that there are more.
+struct FindingList: Sendable {
+    private(set) var all: [Finding] = []
+
+    var isFull: Bool { self.all.count > PolicyLimits.findings }
+
+    mutating func append(_ finding: Finding) {
+        guard self.all.count <= PolicyLimits.findings else { return }
+        guard self.all.count == PolicyLimits.findings else { return self.all.append(finding) }
+        self.all.append(
+            Finding(
+                .tooMuch, at: finding.place,
+                PolicyLimits.excess("more is wrong than is told", "policy-findings", PolicyLimits.findings),
+                advice: "mend the rest first"))
     }
 }
 

@@ -13,6 +13,19 @@ struct Key<Target: Sendable>: Sendable {
     /// Whether a user's own files may have it: those make limits smaller and no more.
     let isForUsers: Bool
     let set: @Sendable (inout Target, [PlacedText]) throws(ValueProblem) -> Void
+    /// For a list of names, which were read when they came.
+    let setNames: (@Sendable (inout Target, NameList) -> Void)?
+
+    /// A list of names, with stars or not.
+    init(names name: String, _ help: String, set: @escaping @Sendable (inout Target, NameList) -> Void) {
+        self.name = name
+        self.type = .names
+        self.standard = ""
+        self.help = help
+        self.isForUsers = true
+        self.set = { _, _ in }
+        self.setNames = set
+    }
 
     init(
         _ name: String, _ type: ValueType, _ standard: String, _ help: String, isForUsers: Bool = false,
@@ -24,6 +37,7 @@ struct Key<Target: Sendable>: Sendable {
         self.help = help
         self.isForUsers = isForUsers
         self.set = set
+        self.setNames = nil
     }
 }
 

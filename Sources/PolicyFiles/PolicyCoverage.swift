@@ -56,6 +56,12 @@ package struct PolicyCoverage: Sendable {
         /// Presets for which everything is the same, in columns.
         package fileprivate(set) var columns: [[String]]
         package fileprivate(set) var rows: [(situation: Situation, cells: [Outcome])]
+
+        /// What makes two tables the same one, whatever apps they are of.
+        fileprivate var shape: [String] {
+            self.columns.map { $0.joined(separator: " ") }
+                + self.rows.flatMap { ["\($0.situation)"] + $0.cells.map(\.text) }
+        }
     }
 
     package private(set) var tables: [Table] = []
@@ -74,30 +80,51 @@ package struct PolicyCoverage: Sendable {
             var names = Set(policy.apps.keys.map(\.name))
             var patterns: Set<NamePattern> = []
             for rule in policy.rules {
-                for pattern in rule.conditions.apps.any + rule.conditions.apps.except where pattern.text != "*" {
-                    if pattern.isLiteral { names.insert(pattern.text) } else { patterns.insert(pattern) }
+                for list in [rule.conditions.apps.any, rule.conditions.apps.except] {
+                    for pattern in list where pattern.text != "*" {
+                        if pattern.isLiteral { names.insert(pattern.text) } else { patterns.insert(pattern) }
+                    }
                 }
             }
             subjects = names.sorted().map { ($0, AppID($0)) }
             subjects += patterns.sorted { $0.text < $1.text }.map { ($0.text, AppID(RuleIndex.witness($0))) }
             subjects.append((Self.otherApps, AppID(RuleIndex.witness(NamePattern("*")))))
         }
+        let given = Set(apps)
+        // Apps of which nothing tells them apart have one table, which is made once.
+        var ofAlike: [Alike: Int] = [:]
+        var ofShape: [[String]: Int] = [:]
         for subject in subjects {
-            let isNamed = apps.contains(subject.id) || policy.apps[subject.id] != nil
-            let table = Self.table(of: subject, policy, presets, isNamed: isNamed)
-            let same = self.tables.firstIndex { other in
-                other.columns == table.columns && other.rows.map(\.situation) == table.rows.map(\.situation)
-                    && zip(other.rows, table.rows).allSatisfy { $0.cells.map(\.text) == $1.cells.map(\.text) }
+            let isNamed = given.contains(subject.id) || policy.apps[subject.id] != nil
+            // Of an app that nobody names it is not known what it is granted: shown is what each grant would bring.
+            let grants = isNamed ? policy.settings(for: subject.id).grants : .all
+            let alike = Alike(
+                rules: policy.rulesTried(for: subject.id).map { ObjectIdentifier($0) }, grants: grants)
+            if let same = ofAlike[alike] {
+                self.tables[same].apps.append(subject.label)
+                continue
             }
-            if let same { self.tables[same].apps += table.apps } else { self.tables.append(table) }
+            let table = Self.table(of: subject, policy, presets, grants)
+            if let same = ofShape[table.shape] {
+                self.tables[same].apps += table.apps
+                ofAlike[alike] = same
+            } else {
+                ofAlike[alike] = self.tables.count
+                ofShape[table.shape] = self.tables.count
+                self.tables.append(table)
+            }
         }
     }
 
+    /// All by which one app's table can differ from another's.
+    private struct Alike: Hashable {
+        var rules: [ObjectIdentifier]
+        var grants: WordSet<BackgroundMode>
+    }
+
     private static func table(
-        of subject: (label: String, id: AppID), _ policy: Policy, _ presets: [String], isNamed: Bool
+        of subject: (label: String, id: AppID), _ policy: Policy, _ presets: [String], _ grants: WordSet<BackgroundMode>
     ) -> Table {
-        // Of an app that nobody names it is not known what it is granted: shown is what each grant would bring.
-        let grants = isNamed ? policy.settings(for: subject.id).grants : .all
         let names = presets + [""]
         let tried = names.map { policy.rulesTried(for: subject.id, preset: $0) }
         var rows: [(situation: Situation, cells: [Outcome])] = []

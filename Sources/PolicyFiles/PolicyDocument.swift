@@ -69,17 +69,9 @@ struct Assignment: Sendable {
     var value: PlacedText
 }
 
-/// A `[…]` line and the assignments below it.
-struct DocumentSection: Sendable {
-    /// The words between the brackets.
-    var header: [PlacedText]
-    var place: Place
-    var assignments: [Assignment] = []
-}
-
-/// A file's sections, in order.
-struct PolicyDocument: Sendable {
-    var name: String
-    var layer: PolicyLayer
-    var sections: [DocumentSection] = []
+/// What a file is made of, line by line.
+enum PolicyLine: Sendable {
+    /// A `[…]` line: the words between the brackets, and where it stands.
+    case section([PlacedText], Place)
+    case assignment(Assignment)
 }

@@ -4,6 +4,7 @@ import Motion
 extension PolicyLinter {
     mutating func checkDelivery() {
         var keeps: Rule?
+        let modes = Dictionary(self.policy.groups.map { ($0.name, $0.mode) }) { first, _ in first }
         for rule in self.policy.rules {
             self.checkTimes(rule)
             if rule.effect == .deny {
@@ -12,7 +13,7 @@ extension PolicyLinter {
                 continue
             }
             if let name = rule.group {
-                let mode = self.policy.groups.first { $0.name == name }?.mode ?? .broadcast
+                let mode = modes[name] ?? .broadcast
                 if mode != .mixable { self.checkIdle(rule, ["Class"], "whose group is \(mode.name)") }
             } else {
                 self.checkIdle(rule, ["Strength", "Class"], "which names no group")
@@ -56,7 +57,7 @@ extension PolicyLinter {
     private mutating func checkTerms(_ rule: Rule) {
         let conditions = rule.conditions
         let names = conditions.apps.any
-        let isForNamed = !names.isEmpty && names.allSatisfy(\.isLiteral)
+        let isForNamed = !names.isEmpty && names.areLiteral
         let isForGranted = conditions.grants.any != nil || conditions.activities.any != nil
         if rule.terms.kind == .wake, !isForNamed, !isForGranted {
             self.find(
@@ -93,28 +94,29 @@ extension PolicyLinter {
     mutating func checkInstalled() {
         guard let installed = self.installed else { return }
         let ids = Set(installed.map(\.id.name))
-        for rule in self.policy.rules {
+        let sorted = ids.sorted()
+        for rule in self.inForce.rules {
             for pattern in rule.conditions.apps.any where pattern.isLiteral && !ids.contains(pattern.text) {
-                self.missing(pattern.text, at: self.place(of: "WhenApp", at: rule.place), ids)
+                self.missing(pattern.text, at: self.place(of: "WhenApp", at: rule.place), sorted)
             }
         }
         self.checkStarting(Set(installed.filter { !$0.canBeStarted }.map(\.id.name)))
         for section in self.reading.sections where section.kind == "App" {
             guard let id = section.argument, id.text != "*", !ids.contains(id.text) else { continue }
-            self.missing(id.text, at: section.place, ids)
+            self.missing(id.text, at: section.place, sorted)
         }
         for app in installed {
             for detector in app.detectors { self.checkServed(app, detector) }
             self.tellCoverage(app)
         }
-        for group in self.policy.groups where group.mode == .exclusive && group.select.first == .strength {
+        for group in self.inForce.groups where group.mode == .exclusive && group.select.first == .strength {
             if group.aging == nil { self.checkDominated(group, installed) }
         }
     }
 
     /// Whoever is not on the bus is woken by being started.
     private mutating func checkStarting(_ unstartable: Set<String>) {
-        for rule in self.policy.rules
+        for rule in self.inForce.rules
         where rule.effect == .allow && rule.terms.kind == .wake && rule.conditions.states.contains(.dead) {
             for pattern in rule.conditions.apps.any where pattern.isLiteral && unstartable.contains(pattern.text) {
                 self.find(
@@ -125,8 +127,10 @@ extension PolicyLinter {
         }
     }
 
-    private mutating func missing(_ id: String, at place: Place, _ ids: Set<String>) {
-        let near = Suggestion.nearest(to: id, among: ids.sorted())
+    private mutating func missing(_ id: String, at place: Place, _ ids: [String]) {
+        // Whoever misspelt all of them is not helped.
+        let near = self.suggestions > 0 ? Suggestion.nearest(to: id, among: ids) : nil
+        self.suggestions -= 1
         self.find(
             .notInstalled, at: place, "the app '\(printable(id))' is not installed",
             advice: near.map { "did you mean '\($0)'?" } ?? "install it, or remove what is said about it")
@@ -136,10 +140,10 @@ extension PolicyLinter {
     private mutating func tellCoverage(_ app: InstalledApp) {
         guard !app.detectors.isEmpty else { return }
         let place =
-            self.reading.sections.first { $0.kind == "App" && $0.argument?.text == app.id.name }?.place
-            ?? self.policy.rules.first?.place ?? Place(file: "", line: 1)
+            self.appSections[app.id.name].map { self.reading.sections[$0].place }
+            ?? self.inForce.rules.first?.place ?? Place(file: "", line: 1)
         let presets = Set(app.detectors.map(\.preset)).subtracting([""]).sorted()
-        for table in PolicyCoverage(of: self.policy, apps: [app.id], presets: presets).tables {
+        for table in PolicyCoverage(of: self.inForce, apps: [app.id], presets: presets).tables {
             for (column, names) in table.columns.enumerated() {
                 let heard = names.filter { name in
                     name != PolicyCoverage.ownCondition || app.detectors.contains { $0.preset.isEmpty }
@@ -161,9 +165,9 @@ extension PolicyLinter {
     }
 
     private mutating func checkServed(_ app: InstalledApp, _ detector: DetectorFacts) {
-        let rules = self.policy.rulesTried(for: app.id, preset: detector.preset)
-        if self.policy.otherwise == .allow || rules.contains(where: { $0.effect == .allow }) { return }
-        let place = self.policy.rules.last?.place ?? Place(file: "", line: 1)
+        let rules = self.inForce.rulesTried(for: app.id, preset: detector.preset)
+        if self.inForce.otherwise == .allow || rules.contains(where: { $0.effect == .allow }) { return }
+        let place = self.inForce.rules.last?.place ?? Place(file: "", line: 1)
         self.find(
             .neverDelivered, at: place,
             "no rule ever allows '\(printable(detector.name))' of \(app.id), which listens for "
@@ -174,7 +178,7 @@ extension PolicyLinter {
     private func strengths(_ id: AppID, _ detector: DetectorFacts, _ group: String) -> [Int] {
         var strengths: [Int] = []
         let everything = RuleRegion(Conditions())
-        for rule in self.policy.rulesTried(for: id, preset: detector.preset) {
+        for rule in self.inForce.rulesTried(for: id, preset: detector.preset) {
             if rule.effect == .allow, rule.group == group { strengths.append(rule.strength) }
             // What stands behind a rule that always matches is never asked.
             if everything.isCovered(by: RuleRegion(rule.conditions)) { break }

@@ -68,7 +68,7 @@ extension PolicyLinter {
         var isOpen = false
         for rule in rules {
             let any = rule.conditions.apps.any
-            if any.isEmpty || !any.allSatisfy(\.isLiteral) { isOpen = true }
+            if any.isEmpty || !any.areLiteral { isOpen = true }
             for pattern in any where pattern.isLiteral { names.insert(pattern.text) }
         }
         return (names, isOpen)
@@ -97,8 +97,9 @@ extension PolicyLinter {
         guard group.select.allSatisfy({ $0 == .strength }) else { return }
         let byStrength = Dictionary(grouping: rules, by: \.strength)
         for rule in rules {
-            let isOpen = self.apps([rule]).isOpen || self.apps([rule]).names.count > 1
-            guard isOpen || (byStrength[rule.strength]?.count ?? 0) > 1 else { continue }
+            let any = rule.conditions.apps.any
+            let isForMany = any.isEmpty || !any.areLiteral || any.contains { $0.text != any[0].text }
+            guard isForMany || (byStrength[rule.strength]?.count ?? 0) > 1 else { continue }
             self.find(
                 .undecidedRank, at: self.place(of: "Select", at: group.place),
                 "apps of Strength \(rule.strength) in [Group \(group.name)] differ only in who registered first",

@@ -22,38 +22,45 @@ extension PolicyLinter {
     private mutating func check(_ position: Int, _ index: RuleIndex, _ regions: [RuleRegion]) {
         let rule = index.rules[position]
         let conditions = rule.conditions
-        var deciders: [Int] = []
+        var deciders: Set<Int> = []
+        // Told once for each of the others, however many names both have.
+        var compared: Set<Int> = []
         var crossing: Int?
         var isCovered = true
         var isExact = true
         let earlier = self.exceptions(before: position, index)
-        let presets = RuleIndex.witnesses(of: conditions.presets, beside: earlier.map(\.presets))
-        for app in RuleIndex.witnesses(of: conditions.apps, beside: earlier.map(\.apps)) {
+        let presets = RuleIndex.witnesses(of: conditions.presets, beside: earlier.map(\.presets), &self.budget)
+        for app in RuleIndex.witnesses(of: conditions.apps, beside: earlier.map(\.apps), &self.budget) {
             for preset in presets {
+                guard self.budget > 0 else { return }
                 var rest = [regions[position]]
-                var work = 0
+                var work = 1
+                var compare = 0
                 index.visit(app: app, preset: preset, before: position) { other in
-                    work += 1
+                    work += index.cost(of: other)
                     guard index.matches(other, app: app, preset: preset) else { return work < self.budget }
+                    work += regions[other].cost
                     guard regions[other].intersects(regions[position]) else { return work < self.budget }
-                    if crossing == nil, self.contradicts(index.rules[other], rule),
-                        !self.covers(rule, index.rules[other], regions[position], regions[other]),
-                        !self.covers(index.rules[other], rule, regions[other], regions[position])
+                    if crossing == nil, self.contradicts(index.rules[other], rule), compared.insert(other).inserted,
+                        !self.covers(rule, index.rules[other], regions[position], regions[other], &compare),
+                        !self.covers(index.rules[other], rule, regions[other], regions[position], &compare)
                     {
                         crossing = other
                     }
                     guard rest.contains(where: { $0.intersects(regions[other]) }) else { return work < self.budget }
-                    if !deciders.contains(other) { deciders.append(other) }
+                    deciders.insert(other)
                     rest = rest.flatMap { $0.subtracting(regions[other]) }
-                    work += rest.count
+                    work += rest.count * regions[other].cost
                     // A policy that splits a rule into very many parts is too much to follow.
                     if rest.count > 4_096 { isExact = false }
                     return !rest.isEmpty && isExact && work < self.budget
                 }
-                self.budget -= work
+                self.budget -= work + compare
                 if !rest.isEmpty { isCovered = false }
             }
         }
+        // Names may be missing.
+        guard self.budget > 0 else { return }
         if isCovered, !deciders.isEmpty {
             self.report(rule, hiddenBy: deciders.sorted().map { index.rules[$0] })
         } else if !isExact {
@@ -77,13 +84,15 @@ extension PolicyLinter {
         var exceptions: [Int: [Int]] = [:]
         for (position, rule) in index.rules.enumerated() {
             guard self.budget > 0 else { return }
-            guard let app = RuleIndex.witnesses(of: rule.conditions.apps, beside: []).first,
-                let preset = RuleIndex.witnesses(of: rule.conditions.presets, beside: []).first
+            guard let app = RuleIndex.witness(of: rule.conditions.apps),
+                let preset = RuleIndex.witness(of: rule.conditions.presets)
             else { continue }
             let next = index.next(after: position, app: app, preset: preset, &self.budget)
-            guard let next, self.contradicts(rule, index.rules[next]),
-                self.covers(rule, index.rules[next], regions[position], regions[next])
-            else { continue }
+            guard let next, self.contradicts(rule, index.rules[next]) else { continue }
+            var work = 0
+            let isCovered = self.covers(rule, index.rules[next], regions[position], regions[next], &work)
+            self.budget -= work
+            guard isCovered else { continue }
             exceptions[next, default: []].append(position)
         }
         for (wider, narrow) in exceptions {
@@ -113,13 +122,22 @@ extension PolicyLinter {
 
     private func contradicts(_ a: Rule, _ b: Rule) -> Bool { a.priority == b.priority && a.effect != b.effect }
 
-    /// Whether all that `inner` matches, `outer` does.
-    private func covers(_ inner: Rule, _ outer: Rule, _ innerRegion: RuleRegion, _ outerRegion: RuleRegion) -> Bool {
+    /// Whether all that `inner` matches, `outer` does. Adds to `work` what it cost; what is too much is not covered.
+    private func covers(
+        _ inner: Rule, _ outer: Rule, _ innerRegion: RuleRegion, _ outerRegion: RuleRegion, _ work: inout Int
+    ) -> Bool {
+        work += innerRegion.cost + outerRegion.cost
+        // What costs least comes first.
+        guard innerRegion.isCovered(by: outerRegion) else { return false }
         func covers(_ inner: NameList, _ outer: NameList) -> Bool {
-            RuleIndex.witnesses(of: inner, beside: [outer]).allSatisfy { outer.matches($0) }
+            var left = self.budget - work
+            let names = RuleIndex.witnesses(of: inner, beside: [outer], &left)
+            left -= names.count * (outer.any.globCount + outer.except.globCount)
+            work = self.budget - left
+            return left > 0 && names.allSatisfy { outer.matches($0) }
         }
         return covers(inner.conditions.apps, outer.conditions.apps)
-            && covers(inner.conditions.presets, outer.conditions.presets) && innerRegion.isCovered(by: outerRegion)
+            && covers(inner.conditions.presets, outer.conditions.presets)
     }
 
     private mutating func report(_ rule: Rule, hiddenBy others: [Rule]) {

@@ -20,19 +20,40 @@ package struct PolicyLinter {
     }
 
     let policy: Policy
+    /// With the built-in policy behind it, if it is: what apps are held against.
+    let inForce: Policy
     let reading: PolicyReading
     let installed: [InstalledApp]?
-    /// How many comparisons of rules are left.
+    /// How many comparisons of rules and names are left.
     var budget: Int
+    /// How many names that are not there are still compared with all that are.
+    var suggestions = 64
+    /// The section that each rule and group was read from.
+    private let sectionOf: [Place: Int]
+    /// The sections of apps.
+    let appSections: [String: Int]
     var findings: [Finding] = []
     /// The positions of the rules with exceptions in their lists of names, once somebody asked.
     var withExceptions: [Int]?
+
+    private init(policy: Policy, reading: PolicyReading, installed: [InstalledApp]?, budget: Int) {
+        self.policy = policy
+        self.inForce = reading.inForce ?? policy
+        self.reading = reading
+        self.installed = installed
+        self.budget = budget
+        let sections = reading.sections.enumerated()
+        self.sectionOf = Dictionary(sections.map { ($0.element.place, $0.offset) }) { _, last in last }
+        self.appSections = Dictionary(
+            sections.compactMap { $0.element.kind == "App" ? ($0.element.argument?.text ?? "", $0.offset) : nil }
+        ) { first, _ in first }
+    }
 
     /// Checks a policy.
     ///
     /// - Parameters:
     ///   - installed: The apps there are; `nil`: not known, and what depends on it is not checked.
-    ///   - budget: How many rules may be compared with each other. What is left over then is said, not guessed.
+    ///   - budget: How many rules and names may be compared with each other. What is left over then is said, not guessed.
     /// - Returns: What was found, in reading order, together with what reading found. Only that when it found an error.
     package static func check(
         _ reading: PolicyReading, installed: [InstalledApp]? = nil, budget: Int = 3_000_000
@@ -52,7 +73,7 @@ package struct PolicyLinter {
     }
 
     /// The section that a rule or group was read from.
-    func section(at place: Place) -> MergedSection? { self.reading.sectionOf[place].map { self.reading.sections[$0] } }
+    func section(at place: Place) -> MergedSection? { self.sectionOf[place].map { self.reading.sections[$0] } }
 
     /// Where a key of a rule or group stands.
     func place(of key: String, at place: Place) -> Place { self.section(at: place)?.place(of: key) ?? place }

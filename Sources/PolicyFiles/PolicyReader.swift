@@ -5,14 +5,20 @@ import Motion
 package struct PolicyReading: Sendable {
     /// `nil` when there is an error: a broken policy is refused as a whole.
     package var policy: Policy?
+    /// The policy with the built-in one behind it, where nobody but the user said anything.
+    package var standing: Policy?
     /// Whether anybody but the user said anything.
     var hasSystemFiles: Bool
     /// What was found while reading, in reading order.
     package var findings: [Finding]
     /// The sections as all files together make them, in the order of files and lines.
     var sections: [MergedSection]
-    /// The section that each rule and group was read from.
-    var sectionOf: [Place: Int]
+
+    /// Throws a few of the sections away; false when none are left. To be rid of all at once takes a while.
+    package mutating func discard() -> Bool {
+        self.sections.removeLast(min(128, self.sections.count))
+        return !self.sections.isEmpty
+    }
 
     package var errors: [Finding] { self.findings.filter { $0.severity == .error } }
 
@@ -20,20 +26,54 @@ package struct PolicyReading: Sendable {
     package var standsOnBuiltIn: Bool { !self.hasSystemFiles }
 
     /// The policy that a broker goes by: where there are no files but users' own, the built-in policy stands behind them.
-    package var inForce: Policy? {
-        guard self.standsOnBuiltIn, let policy = self.policy else { return self.policy }
-        return Policy(
-            otherwise: Policy.builtIn.otherwise, groups: Policy.builtIn.groups,
-            rules: policy.rules + Policy.builtIn.rules, matrix: Policy.builtIn.matrix, apps: policy.apps,
-            everyApp: policy.everyApp)
-    }
+    package var inForce: Policy? { self.policy == nil ? nil : self.standing ?? self.policy }
 }
 
-/// Makes a policy of the bytes of its files.
+/// Makes a policy of the bytes of its files, a little at a time: nobody has to wait until a large one is done.
 package struct PolicyReader {
-    private var findings: [Finding] = []
+    private var findings = FindingList()
     private var sections: [MergedSection] = []
     private var indices: [Identity: Int] = [:]
+    private var stage = Stage.parsing
+    private let hasSystemFiles: Bool
+
+    // While files are parsed: those that are left, the one at work, and the section that its lines belong to.
+    private var files: ArraySlice<PolicyFile>
+    private var fileNumber = 0
+    private var parser: IniParser?
+    private var layer = PolicyLayer.system
+    private var section: Int?
+    /// The keys that stood in it, and the line of each. So few that looking through is fastest.
+    private var seen: [(key: String, line: Int)] = []
+    private var words = 0
+    private var appSections = 0
+
+    // While sections are made into what they mean: what came of it so far.
+    private var draft = PolicyDraft()
+    private var groups: [GroupConfiguration] = []
+    private var classes: [SessionClass] = []
+    private var interactions: [Interaction] = []
+    private var rules: [Rule] = []
+    private var apps: [AppID: AppSettings] = [:]
+    private var common = AppSettings()
+    private var suggested: [String: [String]] = [:]
+    private var policy: Policy?
+    private var standing: Policy?
+
+    private enum Stage {
+        case parsing
+        /// The number of the next section.
+        case applying(Int)
+        case building(PolicyBuilder)
+        /// The same once more, on top of the built-in policy.
+        case standing(PolicyBuilder)
+        case done
+    }
+
+    /// So many sections are made into what they mean in a step.
+    private static let stepSections = 8
+    /// So many names are looked at for the one that was meant.
+    private static let mostSuggested = 64
 
     /// What makes two sections the same one.
     private struct Identity: Hashable {
@@ -44,90 +84,146 @@ package struct PolicyReader {
 
     /// Reads files in the order in which they count; those of users first.
     package static func read(_ files: [PolicyFile]) -> PolicyReading {
-        var reader = PolicyReader()
-        for layer in [PolicyLayer.user, .system] {
-            for file in files where file.layer == layer {
-                let (document, findings) = IniParser.parse(file)
-                reader.findings += findings
-                reader.merge(document)
-            }
+        var reader = PolicyReader(files)
+        while reader.step() {}
+        return reader.finish()
+    }
+
+    /// Begins to read files, which count in this order; those of users come first.
+    init(_ files: [PolicyFile]) {
+        self.files = (files.filter { $0.layer == .user } + files.filter { $0.layer == .system })[...]
+        self.hasSystemFiles = files.contains { $0.layer == .system }
+        // Room for all that can come, so that nothing is ever moved as a whole.
+        let most = min(PolicyLimits.sections, files.reduce(0) { $0 + $1.bytes.count } / 8)
+        self.sections.reserveCapacity(most)
+        self.indices.reserveCapacity(most)
+    }
+
+    /// Goes on for a moment; false when all is read.
+    mutating func step() -> Bool {
+        switch self.stage {
+        case .parsing: self.parse()
+        case .applying(let index): self.apply(from: index)
+        case .building(var builder):
+            self.stage = .done
+            let isMore = builder.step()
+            self.stage = isMore ? .building(builder) : self.built(Policy(builder))
+        case .standing(var builder):
+            self.stage = .done
+            if builder.step() { self.stage = .standing(builder) } else { self.standing = Policy(builder) }
+        case .done: return false
         }
-        return reader.build(hasSystemFiles: files.contains { $0.layer == .system })
+        return true
+    }
+
+    /// What came of it.
+    consuming func finish() -> PolicyReading {
+        PolicyReading(
+            policy: self.policy, standing: self.standing, hasSystemFiles: self.hasSystemFiles,
+            findings: self.findings.all.inReadingOrder(), sections: self.sections)
     }
 
     // MARK: Merging
 
-    private mutating func merge(_ document: PolicyDocument) {
-        var seen: [Identity: Place] = [:]
-        for section in document.sections {
-            guard let (identity, argument) = self.identify(section, document.layer) else { continue }
-            if let first = seen.updateValue(section.place, forKey: identity) {
-                let name = identity.argument.isEmpty ? identity.kind : "\(identity.kind) \(identity.argument)"
-                self.findings.append(
-                    Finding(
-                        .duplicate, at: section.place,
-                        "[\(printable(name))] stands in this file twice, first in line "
-                            + "\(first.line)", advice: "put the keys into one section"))
-                continue
-            }
-            let index: Int
-            if let known = self.indices[identity] {
-                index = known
-            } else {
-                index = self.sections.count
-                self.indices[identity] = index
-                self.sections.append(
-                    MergedSection(
-                        kind: identity.kind, argument: argument, layer: document.layer, place: section.place))
-            }
-            self.merge(section, into: index)
+    private mutating func parse() {
+        if self.parser == nil {
+            guard let file = self.files.popFirst() else { return self.beginToApply() }
+            self.parser = IniParser(file, atMost: PolicyLimits.fileBytes, "policy-file-bytes")
+            self.layer = file.layer
+            self.section = nil
+            self.fileNumber += 1
         }
+        guard let lines = self.parser?.next() else {
+            for finding in self.parser?.findings.all ?? [] { self.findings.append(finding) }
+            self.parser = nil
+            return
+        }
+        for line in lines {
+            switch line {
+            case .section(let header, let place): self.section = self.open(header, place)
+            case .assignment(let assignment): self.take(assignment)
+            }
+        }
+        // Who has so much to mend need not know of more.
+        if self.findings.isFull { self.stage = .done }
     }
 
-    private mutating func merge(_ section: DocumentSection, into index: Int) {
+    /// The section that a header begins or goes on with; `nil`, with a finding, when its lines are not to be read.
+    private mutating func open(_ header: [PlacedText], _ place: Place) -> Int? {
+        self.seen.removeAll(keepingCapacity: true)
+        guard let (identity, argument) = self.identify(header, place, self.layer) else { return nil }
+        if let known = self.indices[identity] {
+            let latest = self.sections[known].latest
+            self.sections[known].latest = (self.fileNumber, latest.file == self.fileNumber ? latest.line : place.line)
+            guard latest.file == self.fileNumber else { return known }
+            let name = identity.argument.isEmpty ? identity.kind : "\(identity.kind) \(identity.argument)"
+            self.findings.append(
+                Finding(
+                    .duplicate, at: place,
+                    "[\(printable(name))] stands in this file twice, first in line \(latest.line)",
+                    advice: "put the keys into one section"))
+            return nil
+        }
+        guard self.sections.count < PolicyLimits.sections else {
+            self.exceed("there are too many sections", "policy-sections", PolicyLimits.sections, at: place)
+            return nil
+        }
+        if identity.kind == "App" { self.appSections += 1 }
+        self.indices[identity] = self.sections.count
+        self.sections.append(
+            MergedSection(
+                kind: identity.kind, argument: argument, layer: self.layer, place: place, file: self.fileNumber))
+        return self.sections.count - 1
+    }
+
+    private mutating func exceed(_ what: String, _ name: String, _ limit: Int, at place: Place) {
+        self.findings.append(
+            Finding(.tooMuch, at: place, PolicyLimits.excess(what, name, limit), advice: "say it with fewer"))
+    }
+
+    private mutating func take(_ assignment: Assignment) {
+        guard let index = self.section else { return }
         let kind = self.sections[index].kind
         guard let keys = Schema.keyFacts[kind] else { return }
-        // As many as there are keys at most, so that looking through is fastest.
-        var seen: [(key: String, line: Int)] = []
-        for assignment in section.assignments {
-            let name = assignment.key.text
-            guard let key = keys[name] else {
-                self.findings.append(
-                    Values.unknown(assignment.key, "key of [\(kind)]", among: keys.keys.sorted()).finding)
-                continue
-            }
-            let line = assignment.key.place.line
-            if let first = seen.first(where: { $0.key == name }) {
-                if !key.type.isList {
-                    self.findings.append(
-                        Finding(
-                            .duplicate, at: assignment.key.place,
-                            "'\(name)' stands in this section twice, first in "
-                                + "line \(first.line)", advice: "remove one"))
-                    continue
-                }
-            } else {
-                seen.append((name, line))
-            }
-            if self.sections[index].layer == .user, !key.isForUsers {
-                self.findings.append(
-                    Finding(
-                        .notForUsers, at: assignment.key.place, "'\(name)' is not for a user's own files",
-                        advice: "these may deny and make limits smaller; ask the administrator for more"))
-                continue
-            }
-            self.sections[index].assign(name, assignment.value, isList: key.type.isList)
+        let name = assignment.key.text
+        guard let key = keys[name] else {
+            guard !self.findings.isFull else { return }
+            return self.findings.append(
+                Values.unknown(assignment.key, "key of [\(kind)]", among: keys.keys.sorted()).finding)
         }
+        if let first = self.seen.first(where: { $0.key == name }) {
+            if !key.type.isList {
+                return self.findings.append(
+                    Finding(
+                        .duplicate, at: assignment.key.place,
+                        "'\(name)' stands in this section twice, first in line \(first.line)", advice: "remove one"))
+            }
+        } else {
+            self.seen.append((name, assignment.key.place.line))
+        }
+        if self.layer == .user, !key.isForUsers {
+            return self.findings.append(
+                Finding(
+                    .notForUsers, at: assignment.key.place, "'\(name)' is not for a user's own files",
+                    advice: "these may deny and make limits smaller; ask the administrator for more"))
+        }
+        guard self.words < PolicyLimits.wordsInAll else {
+            return self.exceed(
+                "the lists are too long", "policy-words-in-all", PolicyLimits.wordsInAll, at: assignment.value.place)
+        }
+        let count = self.sections[index].assign(
+            name, assignment.value, isList: key.type.isList, areNames: key.areNames)
+        if key.type.isList { self.words += count }
     }
 
     /// What a header names; `nil`, with a finding, when it names nothing.
     private mutating func identify(
-        _ section: DocumentSection, _ layer: PolicyLayer
+        _ header: [PlacedText], _ place: Place, _ layer: PolicyLayer
     ) -> (Identity, PlacedText?)? {
         do throws(ValueProblem) {
-            guard let kind = section.header.first else {
+            guard let kind = header.first else {
                 throw ValueProblem(
-                    check: .syntax, place: section.place, message: "the section has no name", advice: "name it")
+                    check: .syntax, place: place, message: "the section has no name", advice: "name it")
             }
             guard let wantedArgument = Schema.arguments[kind.text] else {
                 throw Values.unknown(kind, "section", among: Schema.sections.map(\.name))
@@ -139,13 +235,13 @@ package struct PolicyReader {
                     advice: "these may deny and make limits smaller; ask the administrator for more")
             }
             let wanted = wantedArgument.isEmpty ? 1 : kind.text == "Interaction" ? 3 : 2
-            guard section.header.count == wanted else {
-                let header = wantedArgument.isEmpty ? kind.text : "\(kind.text) \(wantedArgument)"
+            guard header.count == wanted else {
+                let expected = wantedArgument.isEmpty ? kind.text : "\(kind.text) \(wantedArgument)"
                 throw ValueProblem(
-                    check: .syntax, place: section.header.count > wanted ? section.header[wanted].place : kind.place,
-                    message: "expected [\(header)]", advice: "write it that way")
+                    check: .syntax, place: header.count > wanted ? header[wanted].place : kind.place,
+                    message: "expected [\(expected)]", advice: "write it that way")
             }
-            let words = section.header.dropFirst()
+            let words = header.dropFirst()
             for word in words { try Self.check(word, of: kind.text) }
             let argument = words.first.map {
                 PlacedText(text: words.map(\.text).joined(separator: " "), place: $0.place)
@@ -173,63 +269,137 @@ package struct PolicyReader {
 
     // MARK: Building
 
-    private mutating func build(hasSystemFiles: Bool) -> PolicyReading {
-        var draft = PolicyDraft()
-        var groups: [GroupConfiguration] = []
-        var classes: [SessionClass] = []
-        var interactions: [Interaction] = []
-        var rules: [RuleDraft] = []
-        var sectionOf: [Place: Int] = [:]
-        for (index, section) in self.sections.enumerated() {
-            sectionOf[section.place] = index
-            switch section.kind {
-            case "Policy":
-                self.apply(Schema.policyKeys, section, to: &draft)
-                if section.layer == .user, draft.otherwise == .allow { self.refuse(section, "Default") }
-            case "Group":
-                var group = GroupConfiguration(name: section.argument?.text ?? "", place: section.place)
-                self.apply(Schema.groupKeys, section, to: &group)
-                groups.append(group)
-            case "Class":
-                var one = SessionClass(name: section.argument?.text ?? "", place: section.place)
-                self.apply(Schema.classKeys, section, to: &one)
-                classes.append(one)
-            case "Interaction":
-                let names = section.argument?.words.map(\.text) ?? []
-                guard names.count == 2 else { continue }
-                var interaction = Interaction(holder: names[0], requester: names[1], place: section.place)
-                self.apply(Schema.interactionKeys, section, to: &interaction)
-                interactions.append(interaction)
-            case "Rule":
-                var rule = RuleDraft(name: section.argument?.text ?? "", place: section.place)
-                self.apply(Schema.ruleKeys, section, to: &rule)
-                if section.layer == .user, rule.effect == .allow { self.refuse(section, "Then") }
-                if rule.effect == nil, section["Then"] == nil {
-                    self.findings.append(
-                        Finding(
-                            .incomplete, at: section.place, "[Rule \(rule.name)] says neither allow nor deny",
-                            advice: "add Then=allow or Then=deny"))
-                }
-                self.checkPossible(rule, section)
-                rules.append(rule)
-            default: break
+    private mutating func beginToApply() {
+        self.stage = .applying(0)
+        self.apps.reserveCapacity(self.appSections)
+        guard let index = self.index("App", "*") else { return }
+        var common = AppSettings()
+        self.apply(Schema.appKeys, self.sections[index], to: &common)
+        self.common = common
+    }
+
+    private func index(_ kind: String, _ argument: String, of layer: PolicyLayer = .system) -> Int? {
+        self.indices[Identity(layer: layer, kind: kind, argument: argument)]
+    }
+
+    private mutating func apply(from start: Int) {
+        let end = min(start + Self.stepSections, self.sections.count)
+        for index in start..<end { self.apply(self.sections[index]) }
+        self.stage = .applying(end)
+        if self.findings.isFull { self.stage = .done }
+        if end == self.sections.count { self.applied() }
+    }
+
+    private mutating func apply(_ section: MergedSection) {
+        let name = section.argument?.text ?? ""
+        switch section.kind {
+        case "Policy":
+            var draft = self.draft
+            self.apply(Schema.policyKeys, section, to: &draft)
+            self.draft = draft
+            if section.layer == .user, draft.otherwise == .allow { self.refuse(section, "Default") }
+        case "Group":
+            guard self.groups.count < PolicyLimits.groups else {
+                return self.exceed("there are too many groups", "policy-groups", PolicyLimits.groups, at: section.place)
+            }
+            var group = GroupConfiguration(name: name, place: section.place)
+            self.apply(Schema.groupKeys, section, to: &group)
+            self.groups.append(group)
+        case "Class":
+            guard self.classes.count < PolicyLimits.classes else {
+                return self.exceed(
+                    "there are too many classes", "policy-classes", PolicyLimits.classes, at: section.place)
+            }
+            var one = SessionClass(name: name, place: section.place)
+            self.apply(Schema.classKeys, section, to: &one)
+            self.checkClasses(section["Interrupts"] ?? [])
+            if one.isDefault, self.classes.contains(where: \.isDefault) {
+                self.findings.append(
+                    Finding(
+                        .duplicate, at: section.place(of: "Default"), "two classes are the default",
+                        advice: "leave Default=yes to one"))
+            }
+            self.classes.append(one)
+        case "Interaction":
+            let words = section.argument?.words ?? []
+            self.checkClasses(words)
+            guard words.count == 2 else { return }
+            var interaction = Interaction(holder: words[0].text, requester: words[1].text, place: section.place)
+            self.apply(Schema.interactionKeys, section, to: &interaction)
+            self.interactions.append(interaction)
+        case "Rule": self.applyRule(name, section)
+        case "App": self.applyApp(name, section)
+        default: break
+        }
+    }
+
+    private mutating func applyRule(_ name: String, _ section: MergedSection) {
+        var rule = RuleDraft(name: name, place: section.place)
+        self.apply(Schema.ruleKeys, section, to: &rule)
+        if section.layer == .user, rule.effect == .allow { self.refuse(section, "Then") }
+        if rule.effect == nil, section["Then"] == nil {
+            self.findings.append(
+                Finding(
+                    .incomplete, at: section.place, "[Rule \(rule.name)] says neither allow nor deny",
+                    advice: "add Then=allow or Then=deny"))
+        }
+        self.checkPossible(rule, section)
+        if let group = rule.group, self.index("Group", group) == nil {
+            self.undefined("Group", group, at: section.place(of: "Group"))
+        }
+        self.checkClasses(section["Class"] ?? [])
+        self.rules.append(
+            Rule(
+                name: rule.name, place: rule.place, priority: rule.priority, conditions: rule.conditions,
+                effect: rule.effect ?? .deny, note: rule.note, group: rule.group, strength: rule.strength,
+                sessionClass: rule.sessionClass, terms: rule.terms))
+    }
+
+    /// What an app may do: its own section over that of every app, and then what users made smaller.
+    private mutating func applyApp(_ name: String, _ section: MergedSection) {
+        guard name != "*" else { return }
+        // What the system says of it comes by itself.
+        if section.layer == .user, self.index("App", name) != nil { return }
+        var settings = self.common
+        if section.layer == .system { self.apply(Schema.appKeys, section, to: &settings) }
+        self.apps[AppID(name)] = self.tightened(settings, for: name)
+    }
+
+    private mutating func tightened(_ settings: AppSettings, for name: String) -> AppSettings {
+        var settings = settings
+        var done: Set<String> = []
+        for own in [name, name == "*" ? "" : "*"] {
+            guard let index = self.index("App", own, of: .user) else { continue }
+            var smaller = AppSettings()
+            self.apply(Schema.appKeys, self.sections[index], to: &smaller)
+            for key in self.sections[index].keys where done.insert(key).inserted {
+                Schema.tighten(&settings, to: smaller, key)
             }
         }
-        let (apps, everyApp) = self.settings()
-        self.checkGroups(rules, groups, sectionOf)
-        self.checkClasses(classes)
-        let findings = self.findings.inReadingOrder()
-        let policy = Policy(
-            otherwise: draft.otherwise, groups: groups,
-            rules: rules.map { draft in
-                Rule(
-                    name: draft.name, place: draft.place, priority: draft.priority, conditions: draft.conditions,
-                    effect: draft.effect ?? .deny, note: draft.note, group: draft.group, strength: draft.strength,
-                    sessionClass: draft.sessionClass, terms: draft.terms)
-            }, matrix: InteractionMatrix(classes, interactions), apps: apps, everyApp: everyApp)
-        return PolicyReading(
-            policy: findings.contains { $0.severity == .error } ? nil : policy, hasSystemFiles: hasSystemFiles,
-            findings: findings, sections: self.sections, sectionOf: sectionOf)
+        return settings
+    }
+
+    /// All sections are made into what they mean; what is left is to put that in order.
+    private mutating func applied() {
+        let everyApp = self.tightened(self.common, for: "*")
+        guard !self.findings.all.contains(where: { $0.severity == .error }) else {
+            self.stage = .done
+            return
+        }
+        self.stage = .building(
+            PolicyBuilder(
+                otherwise: self.draft.otherwise, groups: self.groups, rules: self.rules,
+                matrix: InteractionMatrix(self.classes, self.interactions), apps: self.apps, everyApp: everyApp))
+    }
+
+    private mutating func built(_ policy: Policy) -> Stage {
+        self.policy = policy
+        if self.hasSystemFiles { return .done }
+        return .standing(
+            PolicyBuilder(
+                otherwise: Policy.builtIn.otherwise, groups: Policy.builtIn.groups,
+                rules: policy.rules + Policy.builtIn.rules, matrix: Policy.builtIn.matrix, apps: policy.apps,
+                everyApp: policy.everyApp))
     }
 
     private mutating func apply<Target>(
@@ -238,7 +408,8 @@ package struct PolicyReader {
         for name in section.keys {
             guard let key = keys[name], let words = section[name] else { continue }
             do throws(ValueProblem) {
-                try key.set(&target, words)
+                if let problem = section.problem(name) { throw problem }
+                if let setNames = key.setNames { setNames(&target, section.names(name)) } else { try key.set(&target, words) }
             } catch {
                 self.findings.append(error.finding)
             }
@@ -250,8 +421,8 @@ package struct PolicyReader {
         var keys = RuleRegion(rule.conditions).contradiction
         let isAway = rule.conditions.states.elements.allSatisfy { !$0.canReceive }
         if keys.isEmpty, isAway, rule.conditions.activities.any != nil { keys = ["WhenState", "WhenActivity"] }
-        if keys.isEmpty, RuleIndex.witnesses(of: rule.conditions.apps, beside: []).isEmpty { keys = ["WhenApp"] }
-        if keys.isEmpty, RuleIndex.witnesses(of: rule.conditions.presets, beside: []).isEmpty { keys = ["WhenPreset"] }
+        if keys.isEmpty, RuleIndex.witness(of: rule.conditions.apps) == nil { keys = ["WhenApp"] }
+        if keys.isEmpty, RuleIndex.witness(of: rule.conditions.presets) == nil { keys = ["WhenPreset"] }
         keys = keys.filter { section[$0] != nil }
         guard let key = keys.first else { return }
         let together = keys.count == 1 ? "can never hold" : "can never hold together"
@@ -268,18 +439,14 @@ package struct PolicyReader {
                 advice: "these may deny and make limits smaller; ask the administrator for more"))
     }
 
-    private mutating func checkGroups(
-        _ rules: [RuleDraft], _ groups: [GroupConfiguration], _ sectionOf: [Place: Int]
-    ) {
-        let names = Set(groups.map(\.name))
-        for rule in rules {
-            guard let group = rule.group, !names.contains(group), let index = sectionOf[rule.place] else { continue }
-            self.undefined("Group", group, at: self.sections[index].place(of: "Group"), among: groups.map(\.name))
-        }
-    }
-
     /// A name of something that no section makes.
-    private mutating func undefined(_ kind: String, _ name: String, at place: Place, among names: [String]) {
+    private mutating func undefined(_ kind: String, _ name: String, at place: Place) {
+        guard !self.findings.isFull else { return }
+        let names =
+            self.suggested[kind]
+            ?? Array(
+                self.sections.lazy.filter { $0.kind == kind }.compactMap(\.argument?.text).prefix(Self.mostSuggested))
+        self.suggested[kind] = names
         let near = Suggestion.nearest(to: name, among: names)
         self.findings.append(
             Finding(
@@ -287,57 +454,10 @@ package struct PolicyReader {
                 advice: near.map { "did you mean '\($0)'?" } ?? "add [\(kind) \(printable(name))]"))
     }
 
-    /// Names of classes that are not there, and more than one class for those who name none.
-    private mutating func checkClasses(_ classes: [SessionClass]) {
-        let names = classes.map(\.name)
-        for section in self.sections {
-            let words =
-                switch section.kind {
-                case "Class": section["Interrupts"] ?? []
-                case "Interaction": section.argument?.words ?? []
-                case "Rule": section["Class"] ?? []
-                default: [PlacedText]()
-                }
-            for word in words where !names.contains(word.text) {
-                self.undefined("Class", word.text, at: word.place, among: names)
-            }
+    /// Names of classes that are not there.
+    private mutating func checkClasses(_ words: [PlacedText]) {
+        for word in words where self.index("Class", word.text) == nil {
+            self.undefined("Class", word.text, at: word.place)
         }
-        for other in classes.filter(\.isDefault).dropFirst() {
-            let section = self.sections.first { $0.place == other.place }
-            self.findings.append(
-                Finding(
-                    .duplicate, at: section?.place(of: "Default") ?? other.place, "two classes are the default",
-                    advice: "leave Default=yes to one"))
-        }
-    }
-
-    /// What each app may do: its own section over that of every app, and then what users made smaller.
-    private mutating func settings() -> (apps: [AppID: AppSettings], everyApp: AppSettings) {
-        var system: [String: MergedSection] = [:]
-        var user: [String: MergedSection] = [:]
-        for section in self.sections where section.kind == "App" {
-            guard let id = section.argument?.text else { continue }
-            if section.layer == .system { system[id] = section } else { user[id] = section }
-        }
-        var common = AppSettings()
-        if let section = system["*"] { self.apply(Schema.appKeys, section, to: &common) }
-        func tightened(_ settings: AppSettings, for id: String, _ reader: inout PolicyReader) -> AppSettings {
-            var settings = settings
-            var done: Set<String> = []
-            for section in [user[id], id == "*" ? nil : user["*"]] {
-                guard let section else { continue }
-                var own = AppSettings()
-                reader.apply(Schema.appKeys, section, to: &own)
-                for key in section.keys where done.insert(key).inserted { Schema.tighten(&settings, to: own, key) }
-            }
-            return settings
-        }
-        var apps: [AppID: AppSettings] = [:]
-        for id in Set(system.keys).union(user.keys).subtracting(["*"]).sorted() {
-            var settings = common
-            if let section = system[id] { self.apply(Schema.appKeys, section, to: &settings) }
-            apps[AppID(id)] = tightened(settings, for: id, &self)
-        }
-        return (apps, tightened(common, for: "*", &self))
     }
 }

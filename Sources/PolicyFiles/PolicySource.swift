@@ -1,7 +1,14 @@
 /// Where policy files are, and how they become a policy: the same for the broker and for who looks over its shoulder.
 package struct PolicySource: Sendable {
-    private let system: [String]
-    private let user: String?
+    /// Directories that count alike.
+    struct Files: Sendable {
+        var directories: [String]
+        var layer: PolicyLayer
+        /// Whether one that is not there is an error.
+        var mustExist: Bool
+    }
+
+    private let sets: [Files]
     private let single: [PolicyFile]
     private let naming: PolicyDirectories.Naming
 
@@ -16,21 +23,25 @@ package struct PolicySource: Sendable {
         self.single = files
         self.naming = naming
         guard directories.isEmpty, files.isEmpty else {
-            self.system = directories
-            self.user = nil
+            self.sets = [Files(directories: directories, layer: .system, mustExist: true)]
             return
         }
-        self.system = PolicyDirectories.system
-        self.user = PolicyDirectories.user(environment)
+        let own = PolicyDirectories.user(environment).map { [$0] } ?? []
+        self.sets = [
+            Files(directories: PolicyDirectories.system, layer: .system, mustExist: false),
+            Files(directories: own, layer: .user, mustExist: false),
+        ]
     }
 
     /// Reads everything anew: what stands in the files, and the files.
     package func read() -> (reading: PolicyReading, files: [PolicyFile]) {
-        let (found, unread) = PolicyDirectories.load(system: self.system, user: self.user, naming: self.naming)
-        let files = self.single + found
-        var reading = PolicyReader.read(files)
-        reading.findings = (unread + reading.findings).inReadingOrder()
-        if !reading.errors.isEmpty { reading.policy = nil }
-        return (reading, files)
+        let loading = PolicyLoading(self.sets, single: self.single, naming: self.naming, waits: false)
+        while loading.step() != .done {}
+        return loading.finish()
+    }
+
+    /// The same, a little at a time, and not before the files hold still.
+    package func load() -> PolicyLoading {
+        PolicyLoading(self.sets, single: self.single, naming: self.naming, waits: true)
     }
 }

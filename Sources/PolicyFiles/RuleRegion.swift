@@ -65,6 +65,12 @@ struct RuleRegion: Equatable, Sendable {
         return set
     }
 
+    /// What it costs to compare it with another, in comparisons of names.
+    var cost: Int {
+        1 + (self.modes == nil ? 0 : 4) + (self.intensity?.ranges.count ?? 0) / 8 + (self.times?.ranges.count ?? 0) / 8
+            + (self.power?.ranges.count ?? 0) / 8
+    }
+
     var isEmpty: Bool {
         self.situations == 0 || self.modes?.isEmpty == true || self.intensity?.isEmpty == true
             || self.times?.isEmpty == true || self.power?.isEmpty == true

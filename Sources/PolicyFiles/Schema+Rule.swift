@@ -9,15 +9,10 @@ extension Schema {
         ) { (target, words) throws(ValueProblem) in
             target.priority = try Values.number(words, -Limits.priority...Limits.priority)
         },
-        Key("WhenApp", .names, "", "App ids.", isForUsers: true) { (target, words) throws(ValueProblem) in
-            target.conditions.apps = try Values.names(words)
-        },
+        Key(names: "WhenApp", "App ids.") { $0.conditions.apps = $1 },
         Key(
-            "WhenPreset", .names, "", "Presets. A detector with a condition of its own has none, which only * matches.",
-            isForUsers: true
-        ) { (target, words) throws(ValueProblem) in
-            target.conditions.presets = try Values.names(words)
-        },
+            names: "WhenPreset", "Presets. A detector with a condition of its own has none, which only * matches."
+        ) { $0.conditions.presets = $1 },
         Key(
             "WhenState", .words, "", "The app's state: foreground, inactive, background, suspended, dead.",
             isForUsers: true

@@ -9,7 +9,7 @@ enum Schema {
         /// What follows the name in the header.
         var argument: String
         var help: String
-        var keys: [(name: String, type: ValueType, standard: String, help: String, isForUsers: Bool)]
+        var keys: [(name: String, type: ValueType, standard: String, help: String, isForUsers: Bool, areNames: Bool)]
     }
 
     static let sections: [Section] = [
@@ -40,6 +40,7 @@ enum Schema {
     struct KeyFacts: Sendable {
         var type: ValueType
         var isForUsers: Bool
+        var areNames: Bool
     }
 
     /// By section, then by key.
@@ -49,7 +50,7 @@ enum Schema {
                 section.name,
                 Dictionary(
                     uniqueKeysWithValues: section.keys.map {
-                        ($0.name, KeyFacts(type: $0.type, isForUsers: $0.isForUsers))
+                        ($0.name, KeyFacts(type: $0.type, isForUsers: $0.isForUsers, areNames: $0.areNames))
                     })
             )
         })
@@ -68,8 +69,8 @@ enum Schema {
 
     private static func described<Target>(
         _ keys: [Key<Target>]
-    ) -> [(name: String, type: ValueType, standard: String, help: String, isForUsers: Bool)] {
-        keys.map { ($0.name, $0.type, $0.standard, $0.help, $0.isForUsers) }
+    ) -> [(name: String, type: ValueType, standard: String, help: String, isForUsers: Bool, areNames: Bool)] {
+        keys.map { ($0.name, $0.type, $0.standard, $0.help, $0.isForUsers, $0.setNames != nil) }
     }
 
     private static let spans: ClosedRange<TimeSpan> = .zero...Limits.longestSpan

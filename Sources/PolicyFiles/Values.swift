@@ -220,17 +220,12 @@ enum Values {
         return ModeCondition(any: any, except: except)
     }
 
-    static func names(_ words: [PlacedText]) throws(ValueProblem) -> NameList {
-        var list = NameList()
-        for word in words {
-            let isNegated = word.text.hasPrefix("!")
-            let bare = isNegated ? word.from(1) : word
-            guard !bare.text.isEmpty, bare.text.utf8.count <= 255 else {
-                throw self.bad(word, "a name of at most 255 bytes")
-            }
-            if isNegated { list.except.append(NamePattern(bare.text)) } else { list.any.append(NamePattern(bare.text)) }
-        }
-        return list
+    /// A name, with stars or not, and whether a `!` stands before it.
+    static func pattern(_ word: PlacedText) throws(ValueProblem) -> (pattern: NamePattern, isNegated: Bool) {
+        let isNegated = word.text.hasPrefix("!")
+        let bare = isNegated ? word.from(1) : word
+        guard !bare.text.isEmpty, bare.text.utf8.count <= 255 else { throw self.bad(word, "a name of at most 255 bytes") }
+        return (NamePattern(bare.text), isNegated)
     }
 }
 

@@ -4,6 +4,7 @@ import DBus
 import Detection
 import Journal
 import Motion
+import PolicyFiles
 import Protocol
 
 /// `org.jostle.Broker1`: registration, and what there is to see.
@@ -99,6 +100,7 @@ enum BrokerInterface {
             Property("Features", .constant) { (_: BrokerService) in BrokerInterface.features },
             Property("Limits", .constant) { (service: BrokerService) in
                 service.core.limits.table.merging(CallLimits.table) { own, _ in own }
+                    .merging(PolicyLimits.table) { own, _ in own }
             },
             Property("PolicyGeneration", .always) { (service: BrokerService) in service.core.policyGeneration },
             Property("PolicyFiles", .always) { (service: BrokerService) in service.policyFiles },

@@ -135,22 +135,41 @@ extension BrokerService {
 
     // MARK: App files
 
-    /// Reads all app files: each app that has one exists from now on, on the bus or not.
-    func readAppFiles() {
-        self.take(self.appSource.readAll())
-    }
-
     /// Has the apps exist whose files were read, and those that are durable, and no others.
-    func take(_ reading: AppSource.Reading) {
+    ///
+    /// - Returns: what does so, one app at a time; false when all is done.
+    func take(_ reading: AppSource.Reading) -> () -> Bool {
         self.hasAppFiles = true
         self.report(reading.findings)
-        for file in reading.files { self.install(file) }
-        var kept = Set(reading.files.map(\.id))
-        for app in self.durable.values.sorted(by: { $0.id < $1.id }) where !kept.contains(app.id) {
-            if self.installDurable(app) { kept.insert(app.id) }
+        var files = reading.files[...]
+        var broken = reading.broken[...]
+        var restless = reading.restless[...]
+        // Of those whose files do not hold still nothing changes.
+        var kept = Set(reading.restless)
+        var gone: ArraySlice<AppID>?
+        return { [unowned self] in
+            if let file = files.popFirst() {
+                kept.insert(file.id)
+                // What has not changed is as it was.
+                let known = self.apps[file.id]
+                if known?.file != file || known?.appState?.isInstalled != true { self.install(file) }
+            } else if let app = broken.popFirst() {
+                guard let durable = self.durable[app] else { return true }
+                kept.insert(app)
+                if self.apps[app]?.file != AppFile(durable) { self.install(AppFile(durable)) }
+            } else if let app = restless.popFirst() {
+                if self.apps[app]?.file == nil, let durable = self.durable[app] { self.install(AppFile(durable)) }
+            } else if gone == nil {
+                gone = self.apps.keys.filter { !kept.contains($0) && self.apps[$0]?.appState?.isInstalled == true }
+                    .sorted()[...]
+            } else if let app = gone?.popFirst() {
+                self.uninstall(app)
+            } else {
+                self.sensors.startIfNeeded()
+                return false
+            }
+            return true
         }
-        for app in self.apps.keys.sorted() where !kept.contains(app) { self.uninstall(app) }
-        self.sensors.startIfNeeded()
     }
 
     /// Has a durable app exist as it was when it registered, if its file has an error in it by now.

@@ -40,36 +40,27 @@ extension BrokerService {
     /// Reads the policy files and the app files anew for a caller of our own user, or root.
     func reload(_ call: MethodCall) {
         self.ifTrusted(call, .accessDenied("the policy is reloaded for the broker's own user and root")) {
-            defer { self.readAppFiles() }
-            do throws(BusError) {
-                try self.readPolicy()
-                call.reply()
-            } catch {
-                call.fail(error)
-            }
+            self.reloading.want(call)
         }
     }
 
     /// Reads the policy files and the app files anew because a signal said so. What is wrong with them stands in the log.
-    func reload() {
-        try? self.readPolicy()
-        self.readAppFiles()
+    func reload() { self.reloading.want() }
+
+    /// Why what the policy files say now is not put in force; with an error in them, the old policy stays.
+    func refusal(of reading: PolicyReading) -> BusError {
+        self.log.error("the policy files are refused; policy \(self.core.policyGeneration) stays in force")
+        let errors = reading.errors
+        guard let first = errors.first else { return .invalidPolicy("the policy cannot be read") }
+        let more = errors.count == 1 ? "" : " (and \(errors.count - 1) more)"
+        return .invalidPolicy("\(first)\(more)")
     }
 
-    /// Puts what the policy files say now in force, whole; with an error in them, the old policy stays.
-    private func readPolicy() throws(BusError) {
-        let (reading, files) = self.policySource.read()
-        Self.report(reading.findings, self.log)
-        guard let policy = reading.inForce else {
-            self.log.error("the policy files are refused; policy \(self.core.policyGeneration) stays in force")
-            let errors = reading.errors
-            guard let first = errors.first else { throw .invalidPolicy("the policy cannot be read") }
-            let more = errors.count == 1 ? "" : " (and \(errors.count - 1) more)"
-            throw .invalidPolicy("\(first)\(more)")
-        }
+    /// Puts a policy in force, whole.
+    func put(_ succession: PolicySuccession, from files: [PolicyFile]) {
         let recorded = self.core.isRecording ? files.map(\.recorded) : []
         try? self.input { (core, now, actions) throws(Refusal) in
-            core.swap(policy, from: recorded, at: now, &actions)
+            core.swap(succession.policy, prepared: succession, from: recorded, at: now, &actions)
         }
         self.limitPeers()
         self.policyFiles = files.map(\.name)

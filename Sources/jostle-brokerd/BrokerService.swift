@@ -24,6 +24,7 @@ final class BrokerService {
     var lastDurability = StoreHealth.off
     let policySource: PolicySource
     let appSource: AppSource
+    private(set) lazy var reloading = Reloading(self)
     /// The policy files in force; none: the built-in policy is.
     var policyFiles: [String]
     /// Our own object on the bus.
@@ -106,7 +107,8 @@ final class BrokerService {
         self.parked = store == nil ? nil : []
         self.takeDurableApps()
         // What the disk knows besides comes when it answers.
-        self.take(reading)
+        let taking = self.take(reading)
+        while taking() {}
         // Nobody waits for one that does not.
         if self.parked != nil { loop.once(after: Self.diskPatience) { [weak self] in self?.admitParked() } }
     }
@@ -157,6 +159,12 @@ final class BrokerService {
         self.lastInput = arrival
         return try body(&self.core, arrival, &self.actions)
     }
+
+    /// The rules in force.
+    var currentRules: [Rule] { self.core.rules }
+
+    /// Looks up a little of what a policy that is to come says to the detectors there are.
+    func prepare(_ succession: inout PolicySuccession) -> Bool { self.core.prepare(&succession) }
 
     /// The same for what a caller asks for, who is told why it may not be.
     func request<R>(

@@ -45,7 +45,7 @@ struct PolicyCheckCommand {
     func run() throws(CommandFailure) {
         let reading = try PolicySource(self.paths).read().reading
         var installed: [PolicyLinter.InstalledApp]?
-        if let bus = self.bus, let policy = reading.policy {
+        if let bus = self.bus, let policy = reading.inForce {
             installed = try InstalledApps(on: bus, self.loop).find(for: policy)
         }
         let inApps = self.appFiles.isEmpty ? [] : AppSource(self.appFiles).readAll().findings

@@ -102,6 +102,35 @@ extension EndToEnd {
             #expect(try app.terminate() == .exited(0))
         }
 
+        /// As many names as a MiB has room for.
+        private static func large(_ otherwise: String) -> String {
+            var text = "[Policy]\nDefault=\(otherwise)\n[Rule many]\nThen=deny\n"
+            for line in 0..<400 {
+                text += "WhenApp=" + (0..<75).map { "org.example.Nobody\(line * 75 + $0)" }.joined(separator: " ") + "\n"
+            }
+            return text
+        }
+
+        /// While a large policy is read others are answered, and events go on.
+        @Test func aLargePolicyHoldsUpNobody() throws {
+            let (stage, file) = try self.stage("[Policy]\nDefault=allow\n")
+            let app = try stage.watch(
+                "shake.magnitude,threshold=0.5g,rest=0s,every=10ms,name=one", "--app", Self.gentle)
+            _ = try app.waitForLine(where: self.isEvent)
+            try Self.write(Self.large("deny"), to: file)
+            let begin = "app begin" + Self.reload.dropFirst("app call".count)
+            let ping = "other call org.jostle.Broker1 /org/jostle/Broker1 org.freedesktop.DBus.Peer Ping"
+            let delivered = try stage.count("Delivered", at: Stage.Object.app(Self.gentle))
+            let lines = try stage.script(
+                Array(repeating: begin, count: 10) + Array(repeating: ping, count: 20) + [Self.reload])
+            #expect(lines.prefix { $0 != "app ok []" }.count { $0 == "other ok []" } >= 10, "\(lines)")
+            // Each is answered, and all that came while the first was under way are one.
+            #expect(lines.count { $0 == "app ok []" } == 11, "\(lines)")
+            #expect((3...4).contains(try stage.count("PolicyGeneration", at: Stage.Object.broker)))
+            #expect(try stage.count("Delivered", at: Stage.Object.app(Self.gentle)) > delivered)
+            #expect(try app.terminate() == .exited(0))
+        }
+
         @Test func hangupReadsThePolicyAnew() throws {
             let (stage, file) = try self.stage("[Policy]\nDefault=deny\n")
             let app = try stage.watch("\(Stage.always),name=one", "--app", Self.gentle)
@@ -255,6 +284,49 @@ extension EndToEnd {
                     ))
             } while events.last.map { $0.sequence < last } ?? true
             return events
+        }
+
+        /// Nothing that stands in the way of reading a file puts a part of the policy in force.
+        @Test func aFileThatCannotBeReadLeavesTheOldPolicy() throws {
+            let (stage, file) = try self.stage("[Policy]\nDefault=allow\n")
+            let other = "\(stage.bus.directory)/policy/20-other.conf"
+            try Self.write("[Rule gentle]\nWhenApp=\(Self.gentle)\nThen=allow\n", to: other)
+            let app = try stage.watch("shake.planar,threshold=2g,rest=0s,name=one", "--app", Self.gentle)
+            func isRefused(_ message: String) throws {
+                let said = try #require(try stage.script(Self.reload).first)
+                #expect(said.hasPrefix("app error org.jostle.Error.InvalidPolicy: \(file):1:1: error E0"), "\(said)")
+                #expect(said.contains(message), "\(said)")
+                #expect(try stage.count("PolicyGeneration", at: Stage.Object.broker) == 1)
+            }
+            // Root may read whatever it likes.
+            if geteuid() != 0 {
+                try #require(chmod(file, 0) == 0)
+                try isRefused("Permission denied")
+            }
+            unlink(file)
+            try #require(symlink("\(file).gone", file) == 0)
+            try isRefused("No such file or directory")
+            unlink(file)
+            try #require(mkfifo(file, 0o644) == 0)
+            try isRefused("it is not a file")
+            unlink(file)
+            try Self.write("", to: file)
+            try #require(truncate(file, 1 << 30) == 0)
+            try isRefused("policy-file-bytes is 16777216")
+            // The first policy decides on.
+            try self.inject("shake peak=3g for=600ms", stage)
+            _ = try app.waitForLine(where: self.isEvent)
+            #expect(try stage.property("LastEvent", at: Stage.Object.app(Self.gentle)).contains("\"policy-generation\" t 1 "))
+            #expect(try app.terminate() == .exited(0))
+        }
+
+        @Test func aPolicyThatIsNotThereIsSaid() throws {
+            let stage = try Stage(broker: false)
+            let directory = "\(stage.bus.directory)/none"
+            try stage.startBroker("--policy", directory)
+            let said = try #require(stage.broker).errors
+            #expect(said.contains("\(directory):1:1: error E000: the directory cannot be read: No such file"), "\(said)")
+            #expect(said.contains("the built-in policy is in force"), "\(said)")
         }
 
         @Test func aBrokenFileAtTheStartLeavesTheBuiltInPolicy() throws {

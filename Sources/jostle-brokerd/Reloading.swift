@@ -1,0 +1,89 @@
+import Arbitration
+import BrokerCore
+import DBus
+import EventLoop
+import PolicyFiles
+
+/// Reads the policy files and the app files anew, in turns: no event waits for it, however much there is to read.
+///
+/// One at a time. Whoever asks meanwhile is answered by the next one, which sees all that was written until then.
+final class Reloading {
+    private unowned let service: BrokerService
+    /// Whoever waits for the one under way, and for the next.
+    private var calls: [MethodCall] = []
+    private var next: [MethodCall] = []
+    private var isUnderWay = false
+    private var isWanted = false
+
+    init(_ service: BrokerService) { self.service = service }
+
+    /// Begins, now or when what is under way is done. The call is answered when all is in force.
+    func want(_ call: MethodCall? = nil) {
+        if let call { self.next.append(call) }
+        guard !self.isUnderWay else {
+            self.isWanted = true
+            return
+        }
+        self.isUnderWay = true
+        self.begin()
+    }
+
+    private func begin() {
+        self.isWanted = false
+        (self.calls, self.next) = (self.next, [])
+        let loading = self.service.policySource.load()
+        self.run({ loading.step() }) { self.read(loading) }
+    }
+
+    /// Does something in turns, with the pauses that it asks for, and then something else.
+    private func run(_ step: @escaping () -> PolicyLoading.Progress, then done: @escaping () -> Void) {
+        self.service.loop.turns.add { [unowned loop = self.service.loop] in
+            switch step() {
+            case .more: return true
+            case .wait(let pause): loop.once(after: pause) { self.run(step, then: done) }
+            case .done: done()
+            }
+            return false
+        }
+    }
+
+    private func read(_ loading: PolicyLoading) {
+        var (reading, files) = loading.finish()
+        self.service.report(reading.findings)
+        guard let policy = reading.inForce else { return self.readApps(self.service.refusal(of: reading)) }
+        // While the old policy decides: to be done with what was read, and to look up what the new one says.
+        (reading.policy, reading.standing) = (nil, nil)
+        self.run({ reading.discard() ? .more : .done }) {
+            var succession = PolicySuccession(policy)
+            self.run({ self.service.prepare(&succession) ? .more : .done }) {
+                var old = self.service.currentRules
+                self.service.put(succession, from: files)
+                self.readApps(nil)
+                // To be rid of a large one takes a while, too.
+                self.service.loop.turns.add {
+                    old.removeLast(min(128, old.count))
+                    return !old.isEmpty
+                }
+            }
+        }
+    }
+
+    private func readApps(_ refusal: BusError?) {
+        let loading = self.service.appSource.loadAll()
+        self.run({ loading.step() }) {
+            let taking = self.service.take(loading.finish())
+            self.run({ taking() ? .more : .done }) { self.end(refusal) }
+        }
+    }
+
+    private func end(_ refusal: BusError?) {
+        for call in self.calls {
+            if let refusal { call.fail(refusal) } else { call.reply() }
+        }
+        self.calls = []
+        if self.isWanted { self.begin() } else { self.isUnderWay = false }
+    }
+}
+
+@available(*, unavailable)
+extension Reloading: Sendable {}

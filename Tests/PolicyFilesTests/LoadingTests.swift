@@ -1,0 +1,142 @@
+import Arbitration
+import Glibc
+import Motion
+import Testing
+
+@testable import PolicyFiles
+
+/// Files that change while they are read.
+@Suite struct LoadingTests {
+    private func withDirectory(_ body: (String) throws -> Void) throws {
+        var template = Array("/tmp/jostle-loading-XXXXXX".utf8CString)
+        let path = template.withUnsafeMutableBufferPointer { buffer in
+            mkdtemp(buffer.baseAddress).map { String(cString: $0) }
+        }
+        let directory = try #require(path)
+        defer {
+            for name in ["10-a.conf", "20-b.conf", "org.example.App.conf", "org.example.Other.conf"] {
+                unlink("\(directory)/\(name)")
+            }
+            rmdir(directory)
+        }
+        try body(directory)
+    }
+
+    private func write(_ text: String, _ path: String) throws {
+        let file = try #require(fopen(path, "w"))
+        fputs(text, file)
+        fclose(file)
+    }
+
+    private func source(_ directory: String) -> PolicySource { PolicySource([directory]) { _ in nil } }
+
+    /// Two files that are rewritten one after the other are never read as a mixture that nobody wrote.
+    @Test func aFileThatChangesMeanwhileIsReadAgain() throws {
+        try self.withDirectory { directory in
+            let (first, second) = ("\(directory)/10-a.conf", "\(directory)/20-b.conf")
+            try self.write("[Rule old]\nThen=allow\n", first)
+            try self.write("[Rule old-too]\nThen=allow\n", second)
+            let loading = self.source(directory).load()
+            var isChanged = false
+            while loading.isReading {
+                let progress = loading.step()
+                // The first has been read, the second has not.
+                if !isChanged, loading.found.files.count == 1 {
+                    try self.write("[Rule renamed]\nThen=allow\n", first)
+                    try self.write("[Rule renamed-too]\nThen=allow\n", second)
+                    isChanged = true
+                }
+                if case .wait(let pause) = progress { usleep(UInt32(pause)) }
+            }
+            #expect(isChanged)
+            while loading.step() != .done {}
+            #expect(loading.finish().reading.policy?.rules.map(\.name) == ["renamed", "renamed-too"])
+        }
+    }
+
+    /// What was written a moment ago may be half of what is to be written.
+    @Test func aFileThatWasJustWrittenIsWaitedFor() throws {
+        try self.withDirectory { directory in
+            let file = "\(directory)/10-a.conf"
+            try self.write("", file)
+            let loading = self.source(directory).load()
+            var waits = 0
+            while true {
+                let progress = loading.step()
+                if progress == .done { break }
+                guard case .wait(let pause) = progress else { continue }
+                waits += 1
+                if waits == 1 { try self.write("[Policy]\nDefault=allow\n", file) }
+                usleep(UInt32(pause))
+            }
+            #expect(waits > 0)
+            #expect(loading.finish().reading.policy?.otherwise == .allow)
+        }
+    }
+
+    @Test func aFileThatNeverHoldsStillIsNamed() throws {
+        try self.withDirectory { directory in
+            let file = "\(directory)/10-a.conf"
+            try self.write("[Policy]\nDefault=allow\n", file)
+            let loading = self.source(directory).load()
+            var number = 0
+            while true {
+                let progress = loading.step()
+                if progress == .done { break }
+                guard case .wait = progress else { continue }
+                number += 1
+                // In place, and each time as long as before.
+                try self.write("[Policy]\nDefault=allow\n# \(number % 10)\n", file)
+            }
+            let (reading, _) = loading.finish()
+            #expect(reading.inForce == nil)
+            let said = try #require(reading.errors.first)
+            #expect(said.place.file == directory || said.place.file == file)
+            #expect(said.message.contains("does not hold still"), "\(said)")
+        }
+    }
+
+    @Test func anAppFileThatNeverHoldsStillStopsNoOther() throws {
+        try self.withDirectory { directory in
+            try self.write("[App]\nUsage=one\n", "\(directory)/org.example.App.conf")
+            try self.write("[App]\nUsage=two\n", "\(directory)/org.example.Other.conf")
+            let loading = AppSource([directory]).loadAll()
+            while true {
+                let progress = loading.step()
+                if progress == .done { break }
+                guard case .wait(let pause) = progress else { continue }
+                usleep(UInt32(pause))
+                try self.write("[App]\nUsage=one more\n", "\(directory)/org.example.App.conf")
+            }
+            let reading = loading.finish()
+            #expect(reading.files.map(\.id.name) == ["org.example.Other"])
+            #expect(reading.restless.map(\.name) == ["org.example.App"])
+            #expect(reading.findings.map(\.check) == [.unreadable])
+        }
+    }
+
+    @Test func aDirectoryThatWasAskedForHasToBeThere() throws {
+        let reading = self.source("/tmp/jostle-no-such-directory").read().reading
+        #expect(reading.inForce == nil)
+        #expect(reading.errors.map(\.message) == ["the directory cannot be read: No such file or directory"])
+        #expect(AppSource(["/tmp/jostle-no-such-directory"]).readAll().findings.map(\.check) == [.unreadable])
+        // Nobody asked for those of the system.
+        #expect(PolicySource([]) { _ in nil }.read().reading.inForce != nil)
+    }
+
+    @Test func whatIsTooLargeIsRefusedWithTheLimit() throws {
+        try self.withDirectory { directory in
+            let file = "\(directory)/10-a.conf"
+            try self.write("", file)
+            try #require(truncate(file, 1 << 40) == 0)
+            let message = self.source(directory).read().reading.errors.first?.message ?? ""
+            #expect(message == "the file is too long: policy-file-bytes is 16777216")
+            unlink(file)
+            try #require(mkfifo(file, 0o644) == 0)
+            #expect(self.source(directory).read().reading.errors.map(\.message) == ["it is not a file"])
+            unlink(file)
+            try #require(symlink("/dev/zero", file) == 0)
+            #expect(self.source(directory).read().reading.errors.map(\.message) == ["it is not a file"])
+        }
+    }
+}
