@@ -32,7 +32,7 @@ struct MergedSection: Sendable {
     private var values: [Entry] = []
 
     /// A key's words, or its one value.
-    fileprivate struct Entry: Sendable {
+    private struct Entry: Sendable {
         var key: String
         var words: [PlacedText]
         /// What the words mean, of a list of names: it may be very long, so it grows with them.
@@ -88,31 +88,32 @@ struct MergedSection: Sendable {
             guard self.values[index].words.count < limit else {
                 self.values[index].problem = ValueProblem(
                     check: .tooMuch, place: word.place,
-                    message: PolicyLimits.excess("the list is too long", areNames ? "policy-names" : "policy-words", limit),
+                    message: PolicyLimits.excess(
+                        "the list is too long", areNames ? "policy-names" : "policy-words", limit),
                     advice: "make two rules of it, or write names with '*'")
                 break
             }
             self.values[index].words.append(word)
-            if areNames { self.values[index].take(word) }
+            guard areNames else { continue }
+            do throws(ValueProblem) {
+                try self.values[index].names?.add(word)
+            } catch {
+                self.values[index].problem = error
+            }
         }
         return words.count
     }
 }
 
-extension MergedSection.Entry {
-    /// Adds a name to the list.
-    fileprivate mutating func take(_ word: PlacedText) {
-        do throws(ValueProblem) {
-            let (pattern, isNegated) = try Values.pattern(word)
-            if isNegated { self.names?.except.append(pattern) } else { self.names?.any.append(pattern) }
-            guard !pattern.isLiteral, let names = self.names else { return }
-            guard names.any.globCount + names.except.globCount > PolicyLimits.globs else { return }
-            throw ValueProblem(
-                check: .tooMuch, place: word.place,
-                message: PolicyLimits.excess("too many names have a '*'", "policy-globs", PolicyLimits.globs),
-                advice: "make two rules of it")
-        } catch {
-            self.problem = error
-        }
+extension NameList {
+    /// Adds a name, with stars or not, as it stands in a list.
+    mutating func add(_ word: PlacedText) throws(ValueProblem) {
+        let (pattern, isNegated) = try Values.pattern(word)
+        if isNegated { self.except.append(pattern) } else { self.any.append(pattern) }
+        guard !pattern.isLiteral, self.any.globCount + self.except.globCount > PolicyLimits.globs else { return }
+        throw ValueProblem(
+            check: .tooMuch, place: word.place,
+            message: PolicyLimits.excess("too many names have a '*'", "policy-globs", PolicyLimits.globs),
+            advice: "make two rules of it")
     }
 }

@@ -99,7 +99,8 @@ extension Finding {
     /// - Parameter times: How often it was read.
     init(restless name: String, times: Int) {
         self.init(
-            .unreadable, at: Place(file: name, line: 1), "it does not hold still: it was changed each of \(times) times "
+            .unreadable, at: Place(file: name, line: 1),
+            "it does not hold still: it was changed each of \(times) times "
                 + "that it was read", advice: "read it again when it is written")
     }
 }

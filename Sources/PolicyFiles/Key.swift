@@ -23,7 +23,11 @@ struct Key<Target: Sendable>: Sendable {
         self.standard = ""
         self.help = help
         self.isForUsers = true
-        self.set = { _, _ in }
+        self.set = { (target, words) throws(ValueProblem) in
+            var names = NameList()
+            for word in words { try names.add(word) }
+            set(&target, names)
+        }
         self.setNames = set
     }
 

@@ -103,7 +103,8 @@ package final class PolicyLoading {
             return
         }
         let listing = DirectoryListing(
-            self.sets[set].directories, atMost: (PolicyLimits.files, "policy-files"), mustExist: self.sets[set].mustExist)
+            self.sets[set].directories, atMost: (PolicyLimits.files, "policy-files"),
+            mustExist: self.sets[set].mustExist)
         self.stage = .listing(listing, set)
     }
 

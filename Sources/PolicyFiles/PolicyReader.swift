@@ -409,7 +409,11 @@ package struct PolicyReader {
             guard let key = keys[name], let words = section[name] else { continue }
             do throws(ValueProblem) {
                 if let problem = section.problem(name) { throw problem }
-                if let setNames = key.setNames { setNames(&target, section.names(name)) } else { try key.set(&target, words) }
+                if let setNames = key.setNames {
+                    setNames(&target, section.names(name))
+                } else {
+                    try key.set(&target, words)
+                }
             } catch {
                 self.findings.append(error.finding)
             }

@@ -224,7 +224,9 @@ enum Values {
     static func pattern(_ word: PlacedText) throws(ValueProblem) -> (pattern: NamePattern, isNegated: Bool) {
         let isNegated = word.text.hasPrefix("!")
         let bare = isNegated ? word.from(1) : word
-        guard !bare.text.isEmpty, bare.text.utf8.count <= 255 else { throw self.bad(word, "a name of at most 255 bytes") }
+        guard !bare.text.isEmpty, bare.text.utf8.count <= 255 else {
+            throw self.bad(word, "a name of at most 255 bytes")
+        }
         return (NamePattern(bare.text), isNegated)
     }
 }

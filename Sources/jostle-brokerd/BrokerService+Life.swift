@@ -160,7 +160,8 @@ extension BrokerService {
             } else if let app = restless.popFirst() {
                 if self.apps[app]?.file == nil, let durable = self.durable[app] { self.install(AppFile(durable)) }
             } else if gone == nil {
-                gone = self.apps.keys.filter { !kept.contains($0) && self.apps[$0]?.appState?.isInstalled == true }
+                gone =
+                    self.apps.keys.filter { !kept.contains($0) && self.apps[$0]?.appState?.isInstalled == true }
                     .sorted()[...]
             } else if let app = gone?.popFirst() {
                 self.uninstall(app)

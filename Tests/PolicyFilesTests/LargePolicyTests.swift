@@ -52,14 +52,19 @@ import Testing
             ),
             (
                 "exceptions of the rule before",
-                "[Rule a]\nThen=deny\nWhenState=dead\nWhenApp=org.*\n" + Self.list("WhenApp", Array(negated.prefix(count / 2)))
+                "[Rule a]\nThen=deny\nWhenState=dead\nWhenApp=org.*\n"
+                    + Self.list("WhenApp", Array(negated.prefix(count / 2)))
                     + "[Rule b]\nThen=allow\n" + Self.list("WhenApp", half)
             ),
-            ("repeated", "[Rule r]\nThen=allow\n" + Self.list("WhenApp", Array(repeating: "org.example.App", count: count))),
+            (
+                "repeated",
+                "[Rule r]\nThen=allow\n" + Self.list("WhenApp", Array(repeating: "org.example.App", count: count))
+            ),
             ("sections", names.map { "[App \($0)]\nGrants=audio\n" }.joined()),
             ("many rules", rules),
             (
-                "groups", "[Group g]\n"
+                "groups",
+                "[Group g]\n"
                     + (0..<count / 3).map { "[Rule r\($0)]\nThen=allow\nWhenApp=a\($0)\nGroup=g\n" }.joined()
             ),
         ]
@@ -152,7 +157,9 @@ import Testing
             #expect(!before.matches(index % 10 == 0 ? "org.glob\(index).x" : pattern.text))
         }
         #expect(list.globCount == 10 && !list.areLiteral && list.count == 100)
-        for name in ["org.example.App1", "org.example.App99", "org.glob90.x", "org.glob0.", "org.example.App10", "org.glob1.x"] {
+        for name in [
+            "org.example.App1", "org.example.App99", "org.glob90.x", "org.glob0.", "org.example.App10", "org.glob1.x",
+        ] {
             #expect(list.matches(name) == list.contains { $0.matches(name) }, "\(name)")
         }
     }

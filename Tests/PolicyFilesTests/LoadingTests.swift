@@ -9,10 +9,8 @@ import Testing
 @Suite struct LoadingTests {
     private func withDirectory(_ body: (String) throws -> Void) throws {
         var template = Array("/tmp/jostle-loading-XXXXXX".utf8CString)
-        let path = template.withUnsafeMutableBufferPointer { buffer in
-            mkdtemp(buffer.baseAddress).map { String(cString: $0) }
-        }
-        let directory = try #require(path)
+        try #require(mkdtemp(&template) != nil)
+        let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         defer {
             for name in ["10-a.conf", "20-b.conf", "org.example.App.conf", "org.example.Other.conf"] {
                 unlink("\(directory)/\(name)")

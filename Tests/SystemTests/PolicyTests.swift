@@ -106,7 +106,8 @@ extension EndToEnd {
         private static func large(_ otherwise: String) -> String {
             var text = "[Policy]\nDefault=\(otherwise)\n[Rule many]\nThen=deny\n"
             for line in 0..<400 {
-                text += "WhenApp=" + (0..<75).map { "org.example.Nobody\(line * 75 + $0)" }.joined(separator: " ") + "\n"
+                text +=
+                    "WhenApp=" + (0..<75).map { "org.example.Nobody\(line * 75 + $0)" }.joined(separator: " ") + "\n"
             }
             return text
         }
@@ -316,7 +317,9 @@ extension EndToEnd {
             // The first policy decides on.
             try self.inject("shake peak=3g for=600ms", stage)
             _ = try app.waitForLine(where: self.isEvent)
-            #expect(try stage.property("LastEvent", at: Stage.Object.app(Self.gentle)).contains("\"policy-generation\" t 1 "))
+            #expect(
+                try stage.property("LastEvent", at: Stage.Object.app(Self.gentle)).contains(
+                    "\"policy-generation\" t 1 "))
             #expect(try app.terminate() == .exited(0))
         }
 
@@ -325,7 +328,8 @@ extension EndToEnd {
             let directory = "\(stage.bus.directory)/none"
             try stage.startBroker("--policy", directory)
             let said = try #require(stage.broker).errors
-            #expect(said.contains("\(directory):1:1: error E000: the directory cannot be read: No such file"), "\(said)")
+            #expect(
+                said.contains("\(directory):1:1: error E000: the directory cannot be read: No such file"), "\(said)")
             #expect(said.contains("the built-in policy is in force"), "\(said)")
         }
 
