@@ -43,27 +43,28 @@ struct WatchCommand {
             stopOnSignals(self.loop) { client.stop() }
             try client.connect()
             if self.subscribes { try client.subscribe() }
-            self.announce(try client.add(self.detectors))
-            if left != 0 { try client.run() }
+            let isHeard = self.announce(try client.add(self.detectors))
+            if left != 0, isHeard { try client.run() }
         } catch {
             throw CommandFailure(error)
         }
     }
 
     /// Says what is in force, and what the broker thinks of it.
-    private func announce(_ effective: [EffectiveDetector]) {
+    ///
+    /// - Returns: false when nobody reads it.
+    private func announce(_ effective: [EffectiveDetector]) -> Bool {
+        var isHeard = true
         for detector in effective {
-            if self.isJSON {
-                self.terminal.print(detector.json)
-            } else {
-                let settings = detector.settings.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
-                self.terminal.print(self.terminal.styled("watching \(detector.name)  \(settings)", .dim))
-            }
+            let settings = detector.settings.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+            let line = self.terminal.styled("watching \(detector.name)  \(settings)", .dim)
+            isHeard = self.terminal.print(self.isJSON ? detector.json : line)
             for warning in detector.warnings { complain("\(detector.name): \(warning)") }
             if detector.settings.contains(where: { $0.key == "available" && $0.value == "no" }) {
                 complain("\(detector.name): the sensor is not there; waiting for it")
             }
         }
+        return isHeard
     }
 }
 
