@@ -35,7 +35,8 @@ enum AllocationBenchmark {
         return (counts[1] - counts[0]) / Double(many - few)
     }
 
-    private static func count(_ middle: TwoHopRun.Middle, _ plan: Plan) throws(Failure) -> Double {
+    /// Allocations of the program in the middle for an event.
+    static func count(_ middle: TwoHopRun.Middle, _ plan: Plan) throws(Failure) -> Double {
         let stage = try Stage()
         let counter = try AllocationCounter(in: stage.bus.directory)
         let run = try TwoHopRun(through: middle, on: stage, environment: counter.environment)

@@ -4,6 +4,7 @@ import TestSupport
 enum Benchmark: String, CaseIterable {
     case twoHops = "two-hops"
     case allocations
+    case instructions
     case start
     case idle
     case journal
@@ -28,6 +29,7 @@ enum Benchmark: String, CaseIterable {
         switch self {
         case .twoHops: try TwoHopBenchmark.run(plan, report)
         case .allocations: try AllocationBenchmark.run(plan, report)
+        case .instructions: try InstructionBenchmark.run(plan, report)
         case .start: try StartBenchmark.run(plan, report)
         case .idle: try IdleBenchmark.run(plan, report)
         case .journal: try JournalBenchmark.run(plan, report)
@@ -66,10 +68,13 @@ struct Plan {
     let crowds: [Int]
     /// How many detectors look.
     let detectors: [Int]
+    /// Events of the two runs whose instructions are counted.
+    let counted: (few: Int, many: Int)
 
     static let full = Plan(
         rounds: 5, stream: 4, idle: 5, stall: 60, loops: 1, crowds: [10, 50, 200],
-        detectors: [10, 1_000, 100_000, 1_000_000])
+        detectors: [10, 1_000, 100_000, 1_000_000], counted: (200, 600))
     static let quick = Plan(
-        rounds: 1, stream: 1, idle: 1, stall: 5, loops: 1, crowds: [10], detectors: [10, 1_000, 100_000])
+        rounds: 1, stream: 1, idle: 1, stall: 5, loops: 1, crowds: [10], detectors: [10, 1_000, 100_000],
+        counted: (50, 100))
 }

@@ -11,18 +11,24 @@ final class Stage {
     }
 
     /// Starts a program of ours, and returns when it owns its name.
+    ///
+    /// - Parameter tool: a command that runs it, with its arguments.
     func daemon(
-        _ name: String, owning busName: String, _ options: [String] = [], environment: [String: String] = [:]
+        _ name: String, owning busName: String, _ options: [String] = [], environment: [String: String] = [:],
+        under tool: [String] = []
     ) throws(Failure) -> BackgroundProgram {
         let arguments = ["--bus", self.bus.address, "--exit-with-bus"] + options
-        let program = try BackgroundProgram(name, arguments, environment: environment)
-        try self.bus.waitForName(busName)
+        let program = try BackgroundProgram(name, arguments, environment: environment, under: tool)
+        try self.bus.waitForName(busName, timeout: .seconds(60))
         return program
     }
 
-    func broker(_ options: [String] = [], environment: [String: String] = [:]) throws(Failure) -> BackgroundProgram {
+    func broker(
+        _ options: [String] = [], environment: [String: String] = [:], under tool: [String] = []
+    ) throws(Failure) -> BackgroundProgram {
         try self.daemon(
-            "jostle-brokerd", owning: "org.jostle.Broker1", self.brokerOptions + options, environment: environment)
+            "jostle-brokerd", owning: "org.jostle.Broker1", self.brokerOptions + options, environment: environment,
+            under: tool)
     }
 
     /// What the broker keeps goes with the stage.
@@ -35,10 +41,10 @@ final class Stage {
 
     /// Starts a command of `jostle-baseline`.
     func baseline(
-        _ command: String, _ options: [String] = [], environment: [String: String] = [:]
+        _ command: String, _ options: [String] = [], environment: [String: String] = [:], under tool: [String] = []
     ) throws(Failure) -> BackgroundProgram {
         try BackgroundProgram(
-            "jostle-baseline", [command, "--bus", self.bus.address] + options, environment: environment)
+            "jostle-baseline", [command, "--bus", self.bus.address] + options, environment: environment, under: tool)
     }
 
     func end() { self.bus.stop() }

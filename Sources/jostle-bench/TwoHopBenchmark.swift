@@ -1,4 +1,5 @@
 import EventLoop
+import Glibc
 import TestSupport
 
 /// A sample published until its event is received, one event for each sample: through our broker, and through the least
@@ -52,29 +53,33 @@ struct TwoHopRun {
     /// - Parameters:
     ///   - options: for our broker.
     ///   - environment: for the program in the middle.
+    ///   - tool: a command that runs the program in the middle, with its arguments.
+    ///   - count: of the samples; `nil`: until the end.
     init(
-        through middle: Middle, _ options: [String] = [], on stage: Stage? = nil, environment: [String: String] = [:]
+        through middle: Middle, _ options: [String] = [], on stage: Stage? = nil, environment: [String: String] = [:],
+        under tool: [String] = [], rate: Double = Self.rate, count: Int? = nil
     ) throws(Failure) {
         let stage = if let stage { stage } else { try Stage() }
         self.stage = stage
-        self.publisher = try stage.baseline("publish", ["--rate", "\(Int(Self.rate))", "--count", Self.plenty])
+        let count = count.map { "\($0)" } ?? Self.plenty
+        self.publisher = try stage.baseline("publish", ["--rate", "\(Int(rate))", "--count", count])
         try stage.bus.waitForName("org.jostle.Sensors1")
         switch middle {
         case .broker:
-            self.middle = try stage.broker(options, environment: environment)
+            self.middle = try stage.broker(options, environment: environment, under: tool)
             // Without a pace every sample is a look, and without rest every look a hit.
             self.subscriber = try stage.baseline(
                 "subscribe",
                 [
-                    "--broker", "--app", "org.example.App", "--count", Self.plenty, "--when", "hypot(x, y) > 1g",
-                    "--rest", "0",
+                    "--broker", "--app", "org.example.App", "--count", count, "--when", "hypot(x, y) > 1g", "--rest",
+                    "0",
                 ])
             _ = try self.subscriber.connected()
         case .relay:
-            self.subscriber = try stage.baseline("subscribe", ["--count", Self.plenty])
+            self.subscriber = try stage.baseline("subscribe", ["--count", count])
             let name = try self.subscriber.connected()
-            self.middle = try stage.baseline("relay", ["--to", name], environment: environment)
-            try stage.bus.waitForName("org.jostle.Baseline.Relay")
+            self.middle = try stage.baseline("relay", ["--to", name], environment: environment, under: tool)
+            try stage.bus.waitForName("org.jostle.Baseline.Relay", timeout: .seconds(60))
         }
     }
 
@@ -93,6 +98,15 @@ struct TwoHopRun {
         let cost = try self.perSample(for: seconds) { () throws(Failure) in try ProcessAccount.cpuTime(of: pid) }
         let latencies = try self.end()
         return Result(median: try latencies.number("p50_us"), tail: try latencies.number("p99_us"), cost: cost)
+    }
+
+    /// Waits for the last of so many events, and ends the program in the middle as it ends by itself.
+    func complete(_ events: Int) throws(Failure) {
+        guard let received = Figures(try self.subscriber.waitForLine(timeout: .seconds(60)) { $0.hasPrefix("{") }),
+            try received.number("events") == Double(events), try received.number("lost") == 0
+        else { throw Failure("\(events) samples did not make as many events: \(self.subscriber.output)") }
+        try self.middle.signal(SIGTERM)
+        _ = try self.middle.waitForEnd(timeout: .seconds(60))
     }
 
     /// Ends the stream, and makes sure that it was one event for each sample. Tells what the subscriber measured.

@@ -95,9 +95,8 @@ final class Stage {
         under tool: [String] = []
     ) throws {
         let program = try BackgroundProgram(
-            tool: tool + [Programs.path(of: "jostle-brokerd"), "--bus", address ?? self.address]
-                + ["--state-dir", self.state] + arguments,
-            environment: environment)
+            "jostle-brokerd", ["--bus", address ?? self.address, "--state-dir", self.state] + arguments,
+            environment: environment, under: tool)
         try Self.waitUntilServing(program)
         self.broker = program
     }

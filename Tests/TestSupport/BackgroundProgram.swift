@@ -17,9 +17,14 @@ package final class BackgroundProgram {
     private var errorsRead = 0
 
     /// Starts an executable of this build.
-    package init(_ name: String, _ arguments: [String] = [], environment: [String: String] = [:]) throws(Failure) {
+    ///
+    /// - Parameter tool: a command that becomes the program, with its arguments.
+    package init(
+        _ name: String, _ arguments: [String] = [], environment: [String: String] = [:], under tool: [String] = []
+    ) throws(Failure) {
         self.name = name
-        self.process = try TetheredProcess([Programs.path(of: name)] + arguments, environment: environment)
+        self.process = try TetheredProcess(
+            tool + [Programs.path(of: name)] + arguments, environment: environment)
     }
 
     /// Starts a tool that is found in `PATH`, such as `gdbus monitor`.
