@@ -17,7 +17,7 @@ package final class PolicyLoading {
         case listing(DirectoryListing, Int)
         case reading(DirectoryListing, Int, FileReading?, DirectoryListing.File?)
         case verifying(Int)
-        case compiling(PolicyReader)
+        case compiling
         /// Until it is read once more.
         case pausing
         case done
@@ -35,6 +35,8 @@ package final class PolicyLoading {
     private var bytes = 0
     /// What each file and directory was when it was read.
     private var stamps: [(path: String, stamp: FileStamp?)] = []
+    /// At work in its place: a second copy would be made anew with each step.
+    private var reader: PolicyReader?
     private var reading: PolicyReading?
 
     /// How often files are read that do not hold still.
@@ -65,8 +67,12 @@ package final class PolicyLoading {
             self.stage = listing.step() ? stage : .reading(listing, set, nil, nil)
         case .reading(let listing, let set, let file, let what): self.read(listing, set, file, what)
         case .verifying(let index): return self.verify(from: index)
-        case .compiling(var reader):
-            if reader.step() { self.stage = .compiling(reader) } else { self.reading = reader.finish() }
+        case .compiling:
+            if self.reader?.step() == true {
+                self.stage = .compiling
+            } else {
+                self.reading = self.reader.take()?.finish()
+            }
         case .pausing:
             self.began = FileStamp.now()
             self.begin(0)
@@ -157,7 +163,10 @@ package final class PolicyLoading {
             if FileStamp(path: path) != stamp { return self.again(path) }
             if self.waits, let stamp, stamp.isYoung(at: self.began) { return self.again(path) }
         }
-        self.stage = end == self.stamps.count ? .compiling(PolicyReader(self.files)) : .verifying(end)
+        self.stage = .verifying(end)
+        guard end == self.stamps.count else { return .more }
+        self.reader = PolicyReader(self.files)
+        self.stage = .compiling
         return .more
     }
 

@@ -59,14 +59,15 @@ package struct PolicyReader {
     private var suggested: [String: [String]] = [:]
     private var policy: Policy?
     private var standing: Policy?
+    private var builder: PolicyBuilder?
 
     private enum Stage {
         case parsing
         /// The number of the next section.
         case applying(Int)
-        case building(PolicyBuilder)
+        case building
         /// The same once more, on top of the built-in policy.
-        case standing(PolicyBuilder)
+        case standing
         case done
     }
 
@@ -104,13 +105,13 @@ package struct PolicyReader {
         switch self.stage {
         case .parsing: self.parse()
         case .applying(let index): self.apply(from: index)
-        case .building(var builder):
-            self.stage = .done
-            let isMore = builder.step()
-            self.stage = isMore ? .building(builder) : self.built(Policy(builder))
-        case .standing(var builder):
-            self.stage = .done
-            if builder.step() { self.stage = .standing(builder) } else { self.standing = Policy(builder) }
+        case .building:
+            if self.builder?.step() != true, let builder = self.builder.take() { self.built(Policy(builder)) }
+        case .standing:
+            if self.builder?.step() != true, let builder = self.builder.take() {
+                self.standing = Policy(builder)
+                self.stage = .done
+            }
         case .done: return false
         }
         return true
@@ -386,20 +387,21 @@ package struct PolicyReader {
             self.stage = .done
             return
         }
-        self.stage = .building(
-            PolicyBuilder(
-                otherwise: self.draft.otherwise, groups: self.groups, rules: self.rules,
-                matrix: InteractionMatrix(self.classes, self.interactions), apps: self.apps, everyApp: everyApp))
+        self.builder = PolicyBuilder(
+            otherwise: self.draft.otherwise, groups: self.groups, rules: self.rules,
+            matrix: InteractionMatrix(self.classes, self.interactions), apps: self.apps, everyApp: everyApp)
+        self.stage = .building
     }
 
-    private mutating func built(_ policy: Policy) -> Stage {
+    private mutating func built(_ policy: Policy) {
         self.policy = policy
-        if self.hasSystemFiles { return .done }
-        return .standing(
-            PolicyBuilder(
-                otherwise: Policy.builtIn.otherwise, groups: Policy.builtIn.groups,
-                rules: policy.rules + Policy.builtIn.rules, matrix: Policy.builtIn.matrix, apps: policy.apps,
-                everyApp: policy.everyApp))
+        self.stage = .done
+        if self.hasSystemFiles { return }
+        self.builder = PolicyBuilder(
+            otherwise: Policy.builtIn.otherwise, groups: Policy.builtIn.groups,
+            rules: policy.rules + Policy.builtIn.rules, matrix: Policy.builtIn.matrix, apps: policy.apps,
+            everyApp: policy.everyApp)
+        self.stage = .standing
     }
 
     private mutating func apply<Target>(
