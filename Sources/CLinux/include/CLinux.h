@@ -92,4 +92,15 @@ int CLinux_spawn(
     pid_t *process, const char *program, char *const *arguments, char *const *environment, const int *sources,
     int own_group);
 
+/* mapped files that others may cut short */
+
+/* Sees to SIGBUS from now on: what is mapped by the next call and is not there any more becomes empty memory. To be
+ * called once. */
+int CLinux_guard_mappings(void);
+/* How often that has happened. */
+unsigned CLinux_mapping_strikes(void);
+/* mmap and munmap of what is to be guarded. From any thread. */
+void *CLinux_guarded_mmap(void *wanted, size_t length, int protection, int flags, int descriptor, off_t offset);
+int CLinux_guarded_munmap(void *start, size_t length);
+
 #endif
