@@ -90,7 +90,7 @@ let package = Package(
 
         // The shell.
         shell("PolicyFiles", ["Arbitration", "Detection", "Motion", "CInih"]),
-        shell("Journal", ["Arbitration", "Motion", "CSQLite"]),
+        shell("Journal", ["Arbitration", "Motion", "CSQLite", "CLinux"]),
         shell("EventLoop", ["CLinux"]),
         shell("DBus", ["CDBus", "EventLoop"]),
         shell("Protocol", ["Motion", "DBus"]),

@@ -1,7 +1,9 @@
-// What Swift cannot call of SQLite: functions that take SQLITE_TRANSIENT, which is a cast and no constant.
+// What Swift cannot call of SQLite: functions that take SQLITE_TRANSIENT, which is a cast and no constant, and those with
+// any number of arguments or with pointers to functions of any kind.
 #pragma once
 
 #include <sqlite3.h>
+#include <stddef.h>
 
 // Both copy what they are given before they return.
 static inline int CSQLite_bind_text(sqlite3_stmt *statement, int index, const char *text, sqlite3_uint64 count) {
@@ -10,4 +12,18 @@ static inline int CSQLite_bind_text(sqlite3_stmt *statement, int index, const ch
 
 static inline int CSQLite_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, sqlite3_uint64 count) {
     return sqlite3_bind_blob64(statement, index, bytes, count, SQLITE_TRANSIENT);
+}
+
+// Whether closing the file leaves what stands in -wal there.
+static inline int CSQLite_keep_wal_unmerged(sqlite3 *database) {
+    return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
+}
+
+// Has SQLite map and unmap files by other functions, from the next file on that is opened. They are as mmap and munmap.
+static inline int CSQLite_map_with(
+    void *(*map)(void *, size_t, int, int, int, long), int (*unmap)(void *, size_t)) {
+    sqlite3_vfs *vfs = sqlite3_vfs_find((const char *)0);
+    if (vfs == 0 || vfs->iVersion < 3 || vfs->xSetSystemCall == 0) return SQLITE_NOTFOUND;
+    int result = vfs->xSetSystemCall(vfs, "mmap", (sqlite3_syscall_ptr)map);
+    return result != SQLITE_OK ? result : vfs->xSetSystemCall(vfs, "munmap", (sqlite3_syscall_ptr)unmap);
 }

@@ -4,6 +4,8 @@ import CSQLite
 @safe
 struct Database: ~Copyable {
     private let handle: OpaquePointer
+    /// What had struck all files before.
+    private let strikes: UInt32
 
     /// How long to wait for somebody who looks at the file with another program, in ms.
     private static let patience: Int32 = 250
@@ -12,6 +14,8 @@ struct Database: ~Copyable {
     ///
     /// The corresponding C function is `sqlite3_open_v2`.
     init(_ path: String, readOnly: Bool = false) throws(StoreError) {
+        try MappingGuard.turnOn()
+        let strikes = MappingGuard.strikes
         var handle: OpaquePointer?
         let access = readOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
         let flags = access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
@@ -22,6 +26,7 @@ struct Database: ~Copyable {
             unsafe sqlite3_close_v2(handle)
             throw StoreError(result, message, while: "open \(path)")
         }
+        self.strikes = strikes
         unsafe self.handle = handle
         // SAFETY: the handle is open.
         unsafe sqlite3_busy_timeout(handle, Self.patience)
@@ -41,6 +46,17 @@ struct Database: ~Copyable {
         // SAFETY: the handle is open, and the pointer is valid for the call.
         _ = unsafe sqlite3_file_control(self.handle, "main", SQLITE_FCNTL_PERSIST_WAL, &flag)
     }
+
+    /// Has closing the file put nothing in its place, neither in it nor beside it. For a file that is not ours any more.
+    ///
+    /// The corresponding C function is `sqlite3_db_config` with `SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE`.
+    borrowing func leaveAllInPlace() {
+        // SAFETY: the handle is open.
+        _ = unsafe CSQLite_keep_wal_unmerged(self.handle)
+    }
+
+    /// Whether what is shared with others was cut short since the file was opened, this one's or another's.
+    var isStruck: Bool { MappingGuard.strikes != self.strikes }
 
     private static func message(of handle: OpaquePointer) -> String {
         // SAFETY: a NUL-terminated text, copied before anything else is done with the handle.
@@ -87,8 +103,10 @@ struct Database: ~Copyable {
     /// Does something whole or not at all.
     borrowing func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
         try self.execute("BEGIN IMMEDIATE")
-        do {
+        do throws(StoreError) {
             let result = try body()
+            // What was read meanwhile may have been something else than what is there.
+            if self.isStruck { throw StoreError(.unshared, "what is shared with others was cut short") }
             try self.execute("COMMIT")
             return result
         } catch {

@@ -1,32 +1,57 @@
 import Glibc
 
-/// Keeps other brokers with the same directory from looking at a file that is between two states.
-///
-/// Held while a file is opened, and while its mark says that something is missing. The kernel drops it with us.
+/// Keeps a directory for one broker alone, for as long as this lives. The kernel drops it with the program.
 struct FileLock: ~Copyable {
     private let descriptor: Int32
+    private let directory: String
+    private let path: String
+    private let identities: (directory: FileStatus, file: FileStatus)
 
-    /// How often to try, 10 ms apart. Whoever holds it is about to be done, or stands still.
-    private static let attempts = 50
+    /// Between two tries.
+    private static let pause: UInt32 = 10_000
 
-    /// Takes the lock that goes with a file. The corresponding C function is `flock`.
-    init(for path: String) throws(StoreError) {
-        let path = path + ".lock"
+    /// Takes the lock of a directory. The corresponding C function is `flock`.
+    ///
+    /// - Parameters:
+    ///   - deadline: Whoever holds it may be about to end, and is waited for so long.
+    ///   - busy: Called once, before the wait.
+    init(in directory: String, until deadline: Int64, busy: () -> Void) throws(StoreError) {
+        let path = "\(directory)/lock"
         // SAFETY: the path is NUL-terminated for the call.
-        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0o600)
+        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else { throw .system("open \(path)") }
-        var left = Self.attempts
+        var isTold = false
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-            left -= 1
-            guard errno == EINTR || (errno == EWOULDBLOCK && left > 0) else {
+            guard errno == EINTR || errno == EWOULDBLOCK else {
                 let error = StoreError.system("lock \(path)")
                 close(descriptor)
                 throw error
             }
-            usleep(10_000)
+            guard Monitor<StoreQueue>.now() < deadline else {
+                close(descriptor)
+                throw StoreError(.taken, "another broker keeps its state in \(directory) and holds \(path)")
+            }
+            if !isTold { busy() }
+            isTold = true
+            usleep(Self.pause)
+        }
+        // What has the name now may be another file than the one that we hold; then the next look tells.
+        guard let file = FileStatus(of: descriptor), let place = FileStatus(directory) else {
+            let error = StoreError.system("look at \(path)")
+            close(descriptor)
+            throw error
         }
         self.descriptor = descriptor
+        self.directory = directory
+        self.path = path
+        self.identities = (place, file)
     }
 
     deinit { close(self.descriptor) }
+
+    /// Throws `lost` unless the directory and its lock still are what has their names.
+    borrowing func check() throws(StoreError) {
+        try FileStatus.check(self.directory, self.identities.directory)
+        try FileStatus.check(self.path, self.identities.file)
+    }
 }

@@ -25,7 +25,9 @@ package struct JournalReader: ~Copyable {
     /// Fetches the verdicts that are asked for.
     package borrowing func answer(_ query: JournalQuery) throws(JournalFailure) -> JournalAnswer {
         do throws(StoreError) {
-            return try query.answer(from: self.database)
+            let answer = try query.answer(from: self.database)
+            if self.database.isStruck { throw StoreError(.unshared, "the journal was cut short while it was read") }
+            return answer
         } catch {
             throw JournalFailure(description: error.description)
         }

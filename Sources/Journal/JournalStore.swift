@@ -87,7 +87,7 @@ struct JournalStore: ~Copyable {
         if isPersistent { try self.file.database.execute("PRAGMA synchronous = FULL") }
         var added: Set<UInt64> = []
         do {
-            try self.file.database.transaction { () throws(StoreError) in
+            try self.file.transaction { () throws(StoreError) in
                 for row in rows {
                     switch row.entry {
                     case .event(let event): try self.insert(event, row.wall)

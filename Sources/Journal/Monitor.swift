@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// A value that two threads share: one at a time, and each may wait for what the other does to it.
@@ -9,6 +10,10 @@ final class Monitor<Value: Sendable>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var value: Value
+    /// For who also waits for a descriptor; -1 when there can be none.
+    private let bell = CLinux_eventfd()
+    /// Somebody waits for the bell.
+    private var isListening = false
 
     init(_ value: Value) {
         self.value = value
@@ -27,6 +32,7 @@ final class Monitor<Value: Sendable>: @unchecked Sendable {
         unsafe pthread_mutex_destroy(self.mutex)
         unsafe self.condition.deallocate()
         unsafe self.mutex.deallocate()
+        if self.bell >= 0 { close(self.bell) }
     }
 
     /// CLOCK_MONOTONIC in microseconds: what deadlines are counted in.
@@ -43,7 +49,11 @@ final class Monitor<Value: Sendable>: @unchecked Sendable {
         unsafe pthread_mutex_lock(self.mutex)
         defer { unsafe pthread_mutex_unlock(self.mutex) }
         let (result, wakes) = body(&self.value)
-        if wakes { unsafe pthread_cond_broadcast(self.condition) }
+        if wakes {
+            unsafe pthread_cond_broadcast(self.condition)
+            if self.isListening { CLinux_eventfd_ring(self.bell) }
+            self.isListening = false
+        }
         return result
     }
 
@@ -69,6 +79,33 @@ final class Monitor<Value: Sendable>: @unchecked Sendable {
                 var time = timespec(
                     tv_sec: Int(deadline / 1_000_000), tv_nsec: Int(deadline % 1_000_000) * 1_000)
                 unsafe pthread_cond_timedwait(self.condition, self.mutex, &time)
+            }
+        }
+    }
+
+    /// Asks `body` until it is done, and waits in between, for a descriptor that becomes readable as well: `body` is told
+    /// whether it is. For one thread.
+    func wait<R>(for descriptor: Int32?, _ body: (inout Value, _ isReadable: Bool) -> Step<R>) -> R {
+        guard let descriptor, self.bell >= 0 else { return self.wait { body(&$0, false) } }
+        var isReadable = false
+        while true {
+            let step = self.withLock { value in
+                let step = body(&value, isReadable)
+                if case .wait = step { self.isListening = true }
+                return step
+            }
+            switch step {
+            case .done(let result): return result
+            case .wait(let deadline):
+                var files = [
+                    pollfd(fd: self.bell, events: Int16(POLLIN), revents: 0),
+                    pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+                ]
+                let left = deadline.map { min(max(0, ($0 - Self.now() + 999) / 1_000), 60_000) } ?? -1
+                // SAFETY: as many as there are.
+                unsafe poll(&files, nfds_t(files.count), Int32(left))
+                CLinux_eventfd_drain(self.bell)
+                isReadable = files[1].revents != 0
             }
         }
     }

@@ -17,7 +17,7 @@ extension StateStore {
         let delete = try self.file.database.prepare("DELETE FROM app WHERE app = ?")
         let insert = try self.file.database.prepare("INSERT OR REPLACE INTO app VALUES (?, ?, ?, ?, ?)")
         let option = try self.file.database.prepare("INSERT INTO detector_option VALUES (?, ?, ?, ?, ?)")
-        try self.file.database.transaction { () throws(StoreError) in
+        try self.file.transaction { () throws(StoreError) in
             for (id, app) in changes.apps {
                 try clear.bind(1, id.name)
                 try clear.run()

@@ -19,7 +19,7 @@ extension StateStore {
             "INSERT OR REPLACE INTO due VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
         let delete = try self.file.database.prepare(
             "DELETE FROM due WHERE user = ? AND app = ? AND epoch = ? AND time = ? AND detector = ?")
-        try self.file.database.transaction { () throws(StoreError) in
+        try self.file.transaction { () throws(StoreError) in
             for (key, event) in due.events {
                 if let event {
                     try Self.bind(key, to: insert)

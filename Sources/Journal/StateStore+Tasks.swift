@@ -18,7 +18,7 @@ extension StateStore {
         let delete = try self.file.database.prepare("DELETE FROM task WHERE user = ? AND app = ? AND identifier = ?")
         let terminate = try self.file.database.prepare("INSERT OR REPLACE INTO terminated VALUES (?, ?)")
         let open = try self.file.database.prepare("DELETE FROM terminated WHERE user = ? AND app = ?")
-        try self.file.database.transaction { () throws(StoreError) in
+        try self.file.transaction { () throws(StoreError) in
             for (key, record) in changes.tasks {
                 if let record {
                     try Self.bind(key.owner, to: insert)

@@ -41,7 +41,7 @@ struct StateStore: ~Copyable {
 
     /// Reserves so many epochs from `floor` on, or from the end of what is reserved already. On the disk when it returns.
     borrowing func reserveEpochs(_ count: UInt64, from floor: UInt64) throws(StoreError) -> EpochBlock {
-        try self.file.database.transaction { () throws(StoreError) in
+        try self.file.transaction { () throws(StoreError) in
             let first = max(try self.reservedEpochs(), floor)
             let block = EpochBlock(first: first, end: first.addingReportingOverflow(count).partialValue)
             guard block.end > first, let end = Int64(exactly: block.end) else {
@@ -54,7 +54,7 @@ struct StateStore: ~Copyable {
 
     /// Extends what is reserved, and never shortens it.
     borrowing func extendEpochs(to end: UInt64) throws(StoreError) {
-        try self.file.database.transaction { () throws(StoreError) in
+        try self.file.transaction { () throws(StoreError) in
             let end = Int64(clamping: max(try self.reservedEpochs(), end))
             try self.file.database.execute("UPDATE epochs SET reserved = \(end), inverse = \(~end)")
         }

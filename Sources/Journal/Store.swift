@@ -27,7 +27,9 @@ package final class Store {
     ) {
         self.limits = limits
         self.notify = notify
-        self.shared = Monitor(StoreQueue(epochFloor: UInt64(max(0, run.started))))
+        let health = DiskHealth(
+            calm: limits.calm.microseconds, longest: limits.longestCalm.microseconds, at: Monitor<StoreQueue>.now())
+        self.shared = Monitor(StoreQueue(epochFloor: UInt64(max(0, run.started)), health))
         let writer = StoreWriter.Launch(
             directory: directory, run: run, limits: limits, shared: self.shared, notify: notify)
         if !writer.start() {
@@ -43,20 +45,28 @@ package final class Store {
 
     /// The epochs to begin with; `nil` when the disk does not answer in time, and then they come with the news.
     ///
-    /// The one call that waits, for the start of a program.
-    package func firstEpochs(within patience: TimeSpan) -> EpochBlock? {
+    /// The one call that waits, for the start of a program; longer than that for another one that leaves the directory.
+    package func firstEpochs(within patience: TimeSpan) throws(DirectoryInUse) -> EpochBlock? {
         let deadline = Monitor<StoreQueue>.now() + patience.microseconds
-        let block: EpochBlock? = self.shared.wait { queue in
+        let result: Result<EpochBlock?, DirectoryInUse> = self.shared.wait { queue in
             if let block = queue.firstEpochs {
                 queue.firstEpochs = nil
-                return .done(block)
+                return .done(.success(block))
             }
-            if queue.isFailing || queue.isOver || Monitor<StoreQueue>.now() >= deadline { return .done(nil) }
-            return .wait(until: deadline)
+            if case .taken(let what) = queue.hold { return .done(.failure(DirectoryInUse(description: what))) }
+            if queue.isFailing || queue.isOver { return .done(.success(nil)) }
+            // The writer says so by itself when that is over.
+            var deadline = deadline
+            if case .awaited(let until) = queue.hold { deadline = max(deadline, until + Self.answerTime) }
+            return Monitor<StoreQueue>.now() >= deadline ? .done(.success(nil)) : .wait(until: deadline)
         }
+        let block = try result.get()
         if let block { self.expect(block.end) }
         return block
     }
+
+    /// How long the writer may take to say what it waited for, in µs.
+    private static let answerTime: Int64 = 250_000
 
     private func expect(_ end: UInt64) { self.quietUntil = end - min(end, self.limits.epochBlock / 2) }
 
@@ -78,8 +88,7 @@ package final class Store {
         let isBad = self.shared.change { queue in
             guard queue.outstanding < self.limits.waitingRows else {
                 queue.dropped &+= 1
-                let isNews = !queue.hasOverflowed
-                queue.hasOverflowed = true
+                let isNews = queue.health.fail(at: Monitor<StoreQueue>.now())
                 if isNews { queue.news.append(.told(.failed("rows are left out: the disk is too slow for them"))) }
                 return (isNews, false)
             }
@@ -196,6 +205,8 @@ package final class Store {
         case committed(UInt64)
         /// Changes to durable apps are not on the disk, which fails. It is tried again.
         case uncommitted(String)
+        /// What outlives us is not on the disk any more: it is to be kept again.
+        case forgotten
         /// A file is broken, and stands beside as FILE.broken.
         case setAside(String)
         case failed(String)
@@ -218,7 +229,7 @@ package final class Store {
     }
 
     package var health: StoreHealth {
-        self.shared.withLock { $0.isFailing || $0.hasOverflowed || $0.isOver ? .degraded : .ok }
+        self.shared.withLock { $0.health.isWell && !$0.isOver ? .ok : .degraded }
     }
 
     /// Rows that are in the journal, and rows that were left out.
@@ -245,4 +256,11 @@ extension Store: Sendable {}
 /// Why a question has no answer.
 package struct JournalFailure: Swift.Error, Equatable, Sendable, CustomStringConvertible {
     package let description: String
+}
+
+/// Another broker keeps its state where ours was to be.
+package struct DirectoryInUse: Swift.Error, Equatable, Sendable, CustomStringConvertible {
+    package let description: String
+
+    package init(description: String) { self.description = description }
 }

@@ -11,6 +11,11 @@ package struct StoreLimits: Equatable, Sendable {
     package var linger = TimeSpan.milliseconds(10)
     /// How long after a failure to try again.
     package var retry = TimeSpan.seconds(1)
+    /// How long everything must go well again until it is said, at first and at most.
+    package var calm = TimeSpan.seconds(2)
+    package var longestCalm = TimeSpan.seconds(60)
+    /// How long to wait for a broker that is about to leave the directory.
+    package var lockPatience = TimeSpan.milliseconds(2_500)
     /// How many epochs to reserve at a time: as many as the wall clock counts microseconds while a broker starts, so that
     /// it stays ahead of all that were given out.
     package var epochBlock: UInt64 = 65_536

@@ -8,6 +8,18 @@ struct StoreError: Swift.Error, Equatable, Sendable, CustomStringConvertible {
         case broken
         /// It may go well later: the disk is full or fails, or somebody else holds the file.
         case unavailable
+        /// The same, and it is room that is missing: what stands beside the file may be in its way.
+        case full
+        /// Another broker has the directory.
+        case taken
+        /// The name belongs to another file now, or to none: what we have open is no use to anybody.
+        case lost
+        /// What SQLite shares with others beside the file is not what it was, but the file is: to be opened anew.
+        case unshared
+        /// Somebody wrote to the file: to be opened anew, and looked over.
+        case touched
+        /// The same, and `-wal` is empty: what stood there is in the file now, or lost.
+        case emptied
     }
 
     let code: Code
@@ -23,7 +35,8 @@ struct StoreError: Swift.Error, Equatable, Sendable, CustomStringConvertible {
     init(_ result: Int32, _ message: String, while action: String) {
         let primary = result & 0xFF
         let isBroken = primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB
-        self.init(isBroken ? .broken : .unavailable, "\(action): \(message) (\(result))")
+        let code: Code = isBroken ? .broken : primary == SQLITE_FULL ? .full : .unavailable
+        self.init(code, "\(action): \(message) (\(result))")
     }
 
     /// What `errno` tells of a system call on a file. To be made before anything else can change `errno`.

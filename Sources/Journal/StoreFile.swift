@@ -9,7 +9,19 @@ struct StoreFile: ~Copyable {
     let database: Database
     let path: String
     /// At which size of `-wal` to put what stands there in its place.
-    private var nextCheckpoint = StoreFile.checkpointBytes
+    private var nextCheckpoint: Int64
+    /// The file itself, `-wal` and `-shm` as they were when we looked last.
+    private var known: [FileStatus]
+    /// What we wrote to since the last look.
+    private let written = Written()
+
+    private final class Written {
+        var isFile = true
+        var isBeside = true
+    }
+
+    /// What belongs to a file.
+    private static let suffixes = ["", "-wal", "-shm"]
 
     /// What a file of ours is: its tables, and how much is lost when the power fails.
     struct Kind: Sendable {
@@ -23,27 +35,44 @@ struct StoreFile: ~Copyable {
         var check: @Sendable (borrowing Database) throws(StoreError) -> Void = { _ throws(StoreError) in }
     }
 
-    private static let checkpointBytes: Int64 = 4 << 20
+    private static let mostBeside: Int64 = 4 << 20
+    private static let leastBeside: Int64 = 64 << 10
+
+    /// How large `-wal` may become beside a file until what stands there is put in its place: a small disk must not be full
+    /// of it, because there would be no room to do so.
+    private static func roomBeside(_ path: String) -> Int64 {
+        var status = statvfs()
+        // SAFETY: the path is NUL-terminated for the call, and `status` is ours.
+        guard unsafe statvfs(path, &status) == 0 else { return self.mostBeside }
+        let free = status.f_bavail.multipliedReportingOverflow(by: status.f_frsize)
+        guard !free.overflow else { return self.mostBeside }
+        return max(self.leastBeside, Int64(clamping: min(free.partialValue / 4, UInt(self.mostBeside))))
+    }
 
     /// The first step of every kind.
     static let firstMigration = "CREATE TABLE mark (whole INTEGER NOT NULL) STRICT; INSERT INTO mark VALUES (1);"
 
     /// Opens a file. One that is broken is set aside, and a new one made; `setAside` says why.
-    static func open(_ path: String, _ kind: Kind, setAside: inout String?) throws(StoreError) -> StoreFile {
-        let lock = try FileLock(for: path)
-        defer { _ = lock }
-        do {
-            return try StoreFile(path, kind)
+    ///
+    /// - Parameter left: Why we left it the last time, if we did.
+    static func open(
+        _ path: String, _ kind: Kind, left: StoreError.Code?, setAside: inout String?
+    ) throws(StoreError) -> StoreFile {
+        if left == .lost, self.suffixes.contains(where: { FileStatus(path + $0, isFollowed: false) != nil }) {
+            setAside = try self.setAside(path, StoreError(.lost, "\(path) is not what was written"))
+        }
+        do throws(StoreError) {
+            return try StoreFile(path, kind, left)
         } catch {
             guard error.code == .broken else { throw error }
             setAside = try self.setAside(path, error)
-            return try StoreFile(path, kind)
+            return try StoreFile(path, kind, nil)
         }
     }
 
     /// Renames a file and what belongs to it, in place of what was set aside before. Returns what to tell people.
     static func setAside(_ path: String, _ reason: StoreError) throws(StoreError) -> String {
-        for suffix in ["", "-wal", "-shm"] {
+        for suffix in self.suffixes {
             let (from, to) = (path + suffix, path + ".broken" + suffix)
             // SAFETY: the paths are NUL-terminated for the calls; so below.
             guard unsafe unlink(to) == 0 || errno == ENOENT else { throw .system("remove \(to)") }
@@ -52,17 +81,17 @@ struct StoreFile: ~Copyable {
         return "\(reason); it stands as \(path).broken now"
     }
 
-    private init(_ path: String, _ kind: Kind) throws(StoreError) {
+    private init(_ path: String, _ kind: Kind, _ left: StoreError.Code?) throws(StoreError) {
         let before = try Self.prepare(path)
         let database = try Database(path)
         // Whoever looks into a broken one later needs what stands beside it, whatever that is.
         database.keepWAL(true)
         try Self.configure(database, path, kind)
-        let isChanged = try Self.migrate(database, path, kind)
+        try Self.migrate(database, path, kind)
         let mark = try database.number("SELECT whole FROM mark")
         // Behind a checkpoint `-wal` is empty until the mark is in it; a whole one has the mark that came first, and then a
         // checkpoint was broken off.
-        let isEmpty = before.map { $0 < Self.smallestWAL } ?? false
+        let isEmpty = left != .emptied && before.map { $0 < Self.smallestWAL } ?? false
         var isWhole = mark == 1 || (mark == 0 && isEmpty)
         if mark == 0, !isEmpty { isWhole = try Self.isCheckpointBrokenOff(database) }
         guard isWhole else {
@@ -70,9 +99,17 @@ struct StoreFile: ~Copyable {
         }
         try kind.check(database)
         if mark == 0 { try Self.setMark(1, in: database) }
-        // Tables that stood beside alone would be no tables without it, and nobody would know that there were some.
-        if isChanged { try Self.checkpoint(database) }
+        // Tables that stood beside alone would be no tables without it; and from now on the file is to know when what stands
+        // beside it is lost.
+        try Self.checkpoint(database)
         database.keepWAL(false)
+        var known: [FileStatus] = []
+        for suffix in Self.suffixes {
+            guard let status = FileStatus(path + suffix) else { throw StoreError(.lost, "\(path)\(suffix) is gone") }
+            known.append(status)
+        }
+        self.known = known
+        self.nextCheckpoint = Self.roomBeside(path)
         self.path = path
         self.database = database
     }
@@ -97,6 +134,7 @@ struct StoreFile: ~Copyable {
         try database.execute(
             """
             PRAGMA trusted_schema = OFF;
+            PRAGMA mmap_size = 0;
             PRAGMA cell_size_check = ON;
             PRAGMA temp_store = MEMORY;
             PRAGMA cache_size = -512;
@@ -113,6 +151,10 @@ struct StoreFile: ~Copyable {
 
     /// Makes the file, for us alone. Returns how much there is in `-wal`; `nil` without one.
     private static func prepare(_ path: String) throws(StoreError) -> Int64? {
+        for suffix in self.suffixes {
+            guard let status = FileStatus(path + suffix, isFollowed: false), !status.isRegular else { continue }
+            throw StoreError(.broken, "\(path)\(suffix) is no file")
+        }
         // Its companions take after it. One that is there is not opened: closing it would drop all locks of this process.
         // SAFETY: the path is NUL-terminated for the call.
         let descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -125,16 +167,66 @@ struct StoreFile: ~Copyable {
     }
 
     /// The size of a file; `nil` when it is not there.
-    static func size(_ path: String) -> Int64? {
-        var status = stat()
-        // SAFETY: the path is NUL-terminated for the call, and `status` is ours.
-        return unsafe stat(path, &status) == 0 ? Int64(status.st_size) : nil
+    static func size(_ path: String) -> Int64? { FileStatus(path)?.size }
+
+    // MARK: Whether it is there
+
+    /// Does something whole or not at all. When it returns it stands in the file that has our name.
+    borrowing func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+        self.written.isBeside = true
+        let result = try self.database.transaction(body)
+        for index in 0..<2 { try FileStatus.check(self.path + Self.suffixes[index], self.known[index]) }
+        return result
     }
 
-    /// Brings the tables up to date; false when they were.
+    /// Looks whether the file and what stands beside it are as we left them.
+    ///
+    /// - Parameter changed: The files that were written to since the last look, by us or by others.
+    mutating func check(_ changed: Set<String>) throws(StoreError) {
+        let (wroteFile, wroteBeside) = (self.written.isFile, self.written.isBeside)
+        (self.written.isFile, self.written.isBeside) = (false, false)
+        var isEmptied = false
+        var isShorter = false
+        for (index, suffix) in Self.suffixes.enumerated() {
+            let path = self.path + suffix
+            do throws(StoreError) {
+                let now = try FileStatus.check(path, self.known[index])
+                // We cut them short, too, in a checkpoint; but not what is shared.
+                if now.size < self.known[index].size, index == 2 || !wroteFile {
+                    guard index < 2 else { throw StoreError(.unshared, "\(path) was cut short") }
+                    // Others empty it when they put what stands there in its place, and never cut it short.
+                    guard index == 0 || now.size == 0 else { throw StoreError(.lost, "\(path) was cut short") }
+                    isEmptied = isEmptied || index == 1
+                    isShorter = true
+                }
+                self.known[index] = now
+            } catch {
+                // Nobody needs the shared one but for as long as it is open.
+                throw index < 2 ? error : StoreError(.unshared, error.description)
+            }
+        }
+        guard !self.database.isStruck else { throw StoreError(.unshared, "\(self.path)-shm was cut short") }
+        let name = self.path.split(separator: "/").last ?? ""
+        let isOthers = Self.suffixes.enumerated().contains { index, suffix in
+            changed.contains(name + suffix) && !(index == 0 ? wroteFile : wroteBeside)
+        }
+        guard isShorter || isOthers else { return }
+        throw StoreError(isEmptied ? .emptied : .touched, "somebody wrote to \(self.path)")
+    }
+
+    /// What a failure really was: SQLite blames the file for what was missing beside it.
+    borrowing func explain(_ error: StoreError) -> StoreError {
+        guard self.database.isStruck, error.code != .lost else { return error }
+        return StoreError(.unshared, "\(self.path)-shm was cut short")
+    }
+
+    /// Has what is on the disk stay as it is when this goes.
+    borrowing func abandon() { self.database.leaveAllInPlace() }
+
+    /// Brings the tables up to date.
     private static func migrate(
         _ database: borrowing Database, _ path: String, _ kind: Kind
-    ) throws(StoreError) -> Bool {
+    ) throws(StoreError) {
         let version = try database.number("PRAGMA user_version") ?? 0
         let id = try database.number("PRAGMA application_id") ?? 0
         let isEmpty = try database.number("SELECT count(*) FROM sqlite_schema") == 0
@@ -145,13 +237,12 @@ struct StoreFile: ~Copyable {
             throw StoreError(.broken, "\(path) was made by a later version")
         }
         let rest = kind.migrations.dropFirst(Int(version))
-        guard !rest.isEmpty else { return false }
+        guard !rest.isEmpty else { return }
         try database.transaction { () throws(StoreError) in
             for step in rest { try database.execute(step) }
             try database.execute(
                 "PRAGMA application_id = \(kind.applicationID); PRAGMA user_version = \(kind.migrations.count)")
         }
-        return true
     }
 
     // MARK: Checkpoints
@@ -161,14 +252,22 @@ struct StoreFile: ~Copyable {
     }
 
     /// Writes something that changes nothing, to see whether that is possible.
-    borrowing func probe() throws(StoreError) { try Self.setMark(1, in: self.database) }
+    borrowing func probe() throws(StoreError) {
+        try self.transaction { () throws(StoreError) in try Self.setMark(1, in: self.database) }
+    }
 
     /// Puts what stands in `-wal` in its place in the file.
     mutating func checkpoint() throws(StoreError) {
-        let lock = try FileLock(for: self.path)
-        defer { _ = lock }
+        (self.written.isFile, self.written.isBeside) = (true, true)
         try Self.checkpoint(self.database)
-        self.nextCheckpoint = (Self.size(self.path + "-wal") ?? 0) + Self.checkpointBytes
+        self.nextCheckpoint = (Self.size(self.path + "-wal") ?? 0) + Self.roomBeside(self.path)
+    }
+
+    /// Does so on a disk that has no room left, not even for the mark.
+    mutating func makeRoom() throws(StoreError) {
+        self.written.isFile = true
+        try self.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        try self.checkpoint()
     }
 
     private static func checkpoint(_ database: borrowing Database) throws(StoreError) {

@@ -39,12 +39,23 @@ struct StoreQueue: Sendable {
     var firstEpochs: EpochBlock?
     var news: [Item] = []
     var isFailing = false
-    /// Rows were left out since everything was written last.
-    var hasOverflowed = false
+    /// What people are told of the disk.
+    var health: DiskHealth
+    var hold = Hold.free
     var written: UInt64 = 0
     var dropped: UInt64 = 0
     /// The writer has ended.
     var isOver = false
+
+    /// Who has the directory.
+    enum Hold: Sendable {
+        /// Nobody else, as far as is known.
+        case free
+        /// Another broker, which may be about to end.
+        case awaited(until: Int64)
+        /// Another broker, and this says so.
+        case taken(String)
+    }
 
     /// What the writer says.
     enum Item: Sendable {
@@ -55,7 +66,10 @@ struct StoreQueue: Sendable {
         case told(Store.News)
     }
 
-    init(epochFloor: UInt64) { self.epochFloor = epochFloor }
+    init(epochFloor: UInt64, _ health: DiskHealth) {
+        self.epochFloor = epochFloor
+        self.health = health
+    }
 
     mutating func takeNews() -> [Item] {
         if let block = self.firstEpochs {

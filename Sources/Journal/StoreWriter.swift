@@ -13,14 +13,23 @@ final class StoreWriter {
     private let shared: Monitor<StoreQueue>
     private let notify: @Sendable () -> Void
 
+    private var held: HeldDirectory?
     private var state: StateStore?
     private var journal: JournalStore?
+    /// The files that were open, and why they are not any more.
+    private var left: [String: StoreError.Code] = [:]
+    /// When we began to open files anew the last time.
+    private var reopenedAt: Int64 = .min / 2
+    /// What went wrong in this round and is mended already.
+    private var mended: StoreError?
     /// Rows that were taken and are not written yet.
     private var rows: [JournalRow] = []
     private var policies: [UInt64: JournalPolicy] = [:]
     private var questions: [(UInt64, JournalQuery)] = []
     private var epochFloor: UInt64?
     private var wantedEpochs: UInt64?
+    /// Up to where epochs were given out, whatever the disk says.
+    private var reservedEnd: UInt64 = 0
     private var due = DueChanges()
     private var tasks = TaskChanges()
     private var durable = DurableChanges()
@@ -83,17 +92,21 @@ final class StoreWriter {
     private func work() {
         repeat {
             self.takeWork()
+            self.look()
             self.reserveEpochs()
             self.changeDue()
             self.changeTasks()
             self.changeApps()
             self.writeRows()
             self.answerQuestions()
+            // What we did is seen as well, and is not to wake us.
+            self.look()
             self.report()
         } while !self.isStopping
         // Puts all in its place.
         self.journal = nil
         self.state = nil
+        self.held = nil
         self.shared.change { queue in
             queue.isOver = true
             return ((), true)
@@ -107,19 +120,19 @@ final class StoreWriter {
     /// Waits for something to do, and takes it.
     private func takeWork() {
         let isFailing = self.isFailing
-        self.shared.wait { queue -> Monitor<StoreQueue>.Step<Void> in
+        self.shared.wait(for: self.held?.descriptor) { queue, isReadable -> Monitor<StoreQueue>.Step<Void> in
             let now = Monitor<StoreQueue>.now()
-            var next = isFailing ? self.retryAt : nil
-            var isReady = queue.isStopping || !queue.questions.isEmpty || (isFailing && now >= self.retryAt)
+            var next = isFailing ? self.retryAt : queue.health.deadline
+            var isReady = queue.isStopping || !queue.questions.isEmpty || isReadable || next.map { now >= $0 } ?? false
             if !isFailing {
                 isReady = isReady || queue.epochFloor != nil || queue.wantedEpochs != nil || !queue.due.isEmpty
                 isReady = isReady || !queue.tasks.isEmpty || !queue.durable.isEmpty
                 if !queue.rows.isEmpty {
                     isReady = isReady || queue.isUrgent || now >= queue.lingerUntil
-                    next = queue.lingerUntil
+                    next = min(next ?? .max, queue.lingerUntil)
                 }
             }
-            queue.isIdle = !isReady && next == nil
+            queue.isIdle = !isReady && !isFailing && queue.rows.isEmpty
             guard isReady else { return .wait(until: next) }
             self.take(&queue)
             return .done(())
@@ -162,13 +175,15 @@ final class StoreWriter {
     /// Hands out what there is to say.
     private func report() {
         let isFailing = self.isFailing
-        let reason = self.stateFailure ?? self.journalFailure
+        let reason = self.stateFailure ?? self.journalFailure ?? self.mended
+        self.mended = nil
         let isNews = self.shared.change { queue in
-            if isFailing, !queue.isFailing, let reason { queue.news.append(.told(.failed(reason.description))) }
-            let isWell = !isFailing && queue.outstanding < self.limits.waitingRows / 2
-            if isWell, queue.isFailing || queue.hasOverflowed {
+            let now = Monitor<StoreQueue>.now()
+            if let reason {
+                if queue.health.fail(at: now) { queue.news.append(.told(.failed(reason.description))) }
+            }
+            if !isFailing, queue.outstanding < self.limits.waitingRows / 2, queue.health.succeed(at: now) {
                 queue.news.append(.told(.recovered))
-                queue.hasOverflowed = false
             }
             queue.isFailing = isFailing
             queue.news += self.news
@@ -181,9 +196,49 @@ final class StoreWriter {
 
     /// When to try again.
     private func put(off failure: StoreError) -> StoreError {
-        self.retryAt = Monitor<StoreQueue>.now() + self.limits.retry.microseconds
+        let now = Monitor<StoreQueue>.now()
+        let retry = self.limits.retry.microseconds
+        switch failure.code {
+        case .broken, .unavailable, .full, .taken: self.retryAt = now + retry
+        case .lost, .unshared, .touched, .emptied:
+            // At once, unless somebody does it again and again.
+            self.retryAt = max(now, self.reopenedAt + retry)
+            self.reopenedAt = self.retryAt
+        }
         return failure
     }
+
+    // MARK: What others do
+
+    /// Looks whether the files still are what we left; begins anew with those that are not.
+    private func look() {
+        let changed: Set<String>
+        do throws(StoreError) {
+            changed = try self.held?.look() ?? []
+        } catch {
+            self.held = nil
+            if self.state != nil { self.stateFailed(error) }
+            if self.journal != nil { _ = self.journalFailed(error) }
+            // Should nothing have been open there.
+            self.mended = error
+            return
+        }
+        do throws(StoreError) {
+            try self.state?.file.check(changed)
+        } catch {
+            self.stateFailed(error)
+            if self.isTimeToReopen { self.reserveEpochs() }
+        }
+        do throws(StoreError) {
+            try self.journal?.file.check(changed)
+        } catch {
+            _ = self.journalFailed(error)
+            if self.isTimeToReopen { self.writeRows() }
+        }
+    }
+
+    /// Whether a file need not wait to be opened anew.
+    private var isTimeToReopen: Bool { Monitor<StoreQueue>.now() >= self.retryAt }
 
     // MARK: Epochs
 
@@ -194,6 +249,7 @@ final class StoreWriter {
             if let floor = self.epochFloor {
                 let block = try self.state?.reserveEpochs(self.limits.epochBlock, from: floor)
                 self.epochFloor = nil
+                self.reservedEnd = max(self.reservedEnd, block?.end ?? 0)
                 // The broker may be waiting for them, so that they come before what is only good for later.
                 self.shared.change { queue in
                     queue.firstEpochs = block
@@ -205,26 +261,50 @@ final class StoreWriter {
             if let end = self.wantedEpochs {
                 try self.state?.extendEpochs(to: end)
                 self.wantedEpochs = nil
+                self.reservedEnd = max(self.reservedEnd, end)
                 self.news.append(.extended(end))
             }
             try self.state?.checkpoint()
             self.stateFailure = nil
         } catch {
-            self.stateFailure = self.put(off: error)
-            if error.code == .broken { self.state = nil }
+            self.stateFailed(error)
         }
     }
 
+    /// Sees to a failure.
+    private func stateFailed(_ error: StoreError) {
+        let error = self.state?.file.explain(error) ?? error
+        self.stateFailure = self.put(off: error)
+        switch error.code {
+        case .unavailable, .full, .taken: return
+        case .broken: self.mended = self.mended ?? error
+        case .lost, .unshared:
+            self.mended = self.mended ?? error
+            self.state?.file.abandon()
+        case .touched, .emptied: self.state?.file.abandon()
+        }
+        self.left[Self.stateName] = error.code
+        self.state = nil
+    }
+
+    private static let stateName = "state.db"
+    private static let journalName = "journal.db"
+
     private func openState() throws(StoreError) {
-        let store = StateStore(try self.open("state.db", StateStore.kind))
+        let store = StateStore(try self.open(Self.stateName, StateStore.kind))
         let reserved = try store.reservedEpochs()
+        if reserved < self.reservedEnd {
+            // Whatever was there is not there any more.
+            try store.extendEpochs(to: self.reservedEnd)
+            self.news.append(.told(.forgotten))
+        }
         if !self.isRestored {
             self.restore(try store.apps(), try store.due(), try store.tasks(), terminated: try store.terminatedApps())
         }
         self.state = consume store
         guard reserved == 0, let floor = self.epochFloor else { return }
         // It is new, or what was reserved is lost: then the journal has the last ones.
-        guard StoreFile.size("\(self.directory)/journal.db") != nil else { return }
+        guard StoreFile.size("\(self.directory)/\(Self.journalName)") != nil else { return }
         do throws(StoreError) {
             if self.journal == nil { try self.openJournal() }
             if let last = try self.journal?.lastEpoch() { self.epochFloor = max(floor, last &+ 1) }
@@ -260,8 +340,7 @@ final class StoreWriter {
             self.due = DueChanges()
             if !kept.isEmpty { self.news.append(.told(.persisted(kept))) }
         } catch {
-            self.stateFailure = self.put(off: error)
-            if error.code == .broken { self.state = nil }
+            self.stateFailed(error)
         }
         let left = self.due.count
         self.shared.withLock { $0.dueOutstanding = $0.due.count + left }
@@ -278,8 +357,7 @@ final class StoreWriter {
             self.news.append(.told(.tasksKept(upTo: self.tasks.last)))
             self.tasks = TaskChanges()
         } catch {
-            self.stateFailure = self.put(off: error)
-            if error.code == .broken { self.state = nil }
+            self.stateFailed(error)
         }
     }
 
@@ -295,8 +373,7 @@ final class StoreWriter {
                 self.news.append(.told(.committed(self.durable.last)))
                 self.durable = DurableChanges()
             } catch {
-                self.stateFailure = self.put(off: error)
-                if error.code == .broken { self.state = nil }
+                self.stateFailed(error)
             }
         }
         if let failure = self.stateFailure { self.news.append(.told(.uncommitted(failure.description))) }
@@ -305,7 +382,7 @@ final class StoreWriter {
     // MARK: The journal
 
     private func openJournal() throws(StoreError) {
-        self.journal = try JournalStore(try self.open("journal.db", JournalStore.kind), self.limits, self.run)
+        self.journal = try JournalStore(try self.open(Self.journalName, JournalStore.kind), self.limits, self.run)
     }
 
     /// How many rows go into one transaction.
@@ -329,8 +406,20 @@ final class StoreWriter {
             self.journalFailure = nil
         } catch {
             self.drop(written)
+            // A small disk is soon full of what stands beside.
+            if error.code == .full, !isSecondTry, self.makeRoom() { return self.writeRows(isSecondTry: true) }
             // What waits goes to the new one.
             if self.journalFailed(error), !isSecondTry { self.writeRows(isSecondTry: true) }
+        }
+    }
+
+    /// Puts what stands beside the journal in its place; false when there is no room for that either.
+    private func makeRoom() -> Bool {
+        do throws(StoreError) {
+            try self.journal?.file.makeRoom()
+            return true
+        } catch {
+            return false
         }
     }
 
@@ -349,12 +438,23 @@ final class StoreWriter {
 
     /// Sees to a failure; true when a broken journal is out of the way.
     private func journalFailed(_ error: StoreError) -> Bool {
+        let error = self.journal?.file.explain(error) ?? error
         self.journalFailure = self.put(off: error)
-        guard error.code == .broken else { return false }
+        switch error.code {
+        case .unavailable, .full, .taken: return false
+        case .broken: break
+        case .lost, .unshared, .touched, .emptied:
+            if error.code == .lost || error.code == .unshared { self.mended = self.mended ?? error }
+            self.left[Self.journalName] = error.code
+            self.journal?.file.abandon()
+            self.journal = nil
+            return false
+        }
+        if self.journal != nil { self.mended = self.mended ?? error }
         self.journal = nil
         do throws(StoreError) {
             try self.news.append(
-                .told(.setAside(StoreFile.setAside("\(self.directory)/journal.db", error))))
+                .told(.setAside(StoreFile.setAside("\(self.directory)/\(Self.journalName)", error))))
             return true
         } catch {
             self.journalFailure = error
@@ -380,29 +480,31 @@ final class StoreWriter {
 
     /// Opens a file in our directory, or makes it. A broken one is set aside, and said to be.
     private func open(_ name: String, _ kind: StoreFile.Kind) throws(StoreError) -> StoreFile {
-        try self.makeDirectory()
+        if self.held == nil { try self.hold() }
         var setAside: String?
-        let file = try StoreFile.open("\(self.directory)/\(name)", kind, setAside: &setAside)
-        if let setAside { self.news.append(.told(.setAside(setAside))) }
+        let file = try StoreFile.open(
+            "\(self.directory)/\(name)", kind, left: self.left[name], setAside: &setAside)
+        // What was broken before we had it open is no failure of the disk now.
+        let wasOpen = self.left.updateValue(.unavailable, forKey: name) != nil
+        if let setAside {
+            self.news.append(.told(.setAside(setAside)))
+            if wasOpen { self.mended = self.mended ?? StoreError(.broken, setAside) }
+        }
         return file
     }
 
-    /// Makes our directory, for us alone, unless it is there.
-    private func makeDirectory() throws(StoreError) {
-        var made = ""
-        for part in self.directory.split(separator: "/") {
-            made += "/\(part)"
-            // SAFETY: the path is NUL-terminated for the call.
-            guard unsafe mkdir(made, 0o700) == 0 || errno == EEXIST else {
-                // A directory that was there need not let us make what is there.
-                var status = stat()
-                let code = errno
-                guard unsafe stat(made, &status) == 0 else {
-                    errno = code
-                    throw .system("make the directory \(made)")
-                }
-                continue
+    /// Takes our directory. A broker that starts waits for one that ends.
+    private func hold() throws(StoreError) {
+        let patience = self.isRestored ? .zero : self.limits.lockPatience
+        let deadline = Monitor<StoreQueue>.now() + patience.microseconds
+        do throws(StoreError) {
+            self.held = try HeldDirectory(self.directory, until: deadline) {
+                self.shared.withLock { $0.hold = .awaited(until: deadline) }
             }
+            self.shared.withLock { $0.hold = .free }
+        } catch {
+            if error.code == .taken { self.shared.withLock { $0.hold = .taken(error.description) } }
+            throw error
         }
     }
 }

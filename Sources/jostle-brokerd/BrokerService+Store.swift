@@ -39,7 +39,7 @@ extension BrokerService {
             case .tasksKept(let number): self.tasksKept(upTo: number)
             case .setAside(let why):
                 self.log.error("a broken file is set aside: \(why)")
-                self.restoreDisk()
+            case .forgotten: self.restoreDisk()
             case .failed(let why):
                 self.log.error("nothing can be kept on the disk: \(why)")
                 self.tasksNotKept()

@@ -74,7 +74,7 @@ final class BrokerService {
     init(
         on loop: EventLoop, bus: Connection, sensorBus: Connection, loginBus: Connection, policy source: PolicySource,
         apps: AppSource, batchLatency: TimeSpan, streamsFrom: Double, store: StoreLink?, record: BrokerRecord, log: Log
-    ) {
+    ) throws(DirectoryInUse) {
         self.loop = loop
         self.bus = bus
         self.log = log
@@ -89,7 +89,7 @@ final class BrokerService {
         // Read while the disk is busy with what was there before us.
         let reading = apps.readAll()
         // Epochs survive a lost disk because the wall clock is ahead of all that were given out.
-        let epoch = store?.firstEpoch() ?? UInt64(max(0, Clock.wallClock()))
+        let epoch = try store?.firstEpoch() ?? UInt64(max(0, Clock.wallClock()))
         self.core = BrokerCore(policy: policy, epoch: epoch, batchLatency: batchLatency)
         self.core.record(
             inputs: record.wantsInputs, decisions: record.wantsDecisions, files: files.map(\.recorded),

@@ -50,7 +50,7 @@ struct Main {
                 on: daemon.loop, daemon.log)
             // After all that could be wrong with the command line, and as long as can be before it is needed.
             let store = try StoreLink(arguments, on: daemon)
-            let service = BrokerService(
+            let service = try BrokerService(
                 on: daemon.loop, bus: daemon.bus, sensorBus: sensorBus, loginBus: try self.loginBus(arguments, daemon),
                 policy: PolicySource(arguments.values(of: self.policyOption), environment: environmentValue),
                 apps: AppSource(arguments.values(of: self.appsOption)), batchLatency: latency, streamsFrom: streamsFrom,

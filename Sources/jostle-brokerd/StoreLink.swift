@@ -52,7 +52,14 @@ final class StoreLink {
     func onNews(_ tell: @escaping () -> Void) { self.inbox.open = tell }
 
     /// The epoch behind which ours begin, should the disk tell it in time.
-    func firstEpoch() -> UInt64? { self.store.firstEpochs(within: Self.patience)?.first }
+    func firstEpoch() throws(DirectoryInUse) -> UInt64? {
+        do throws(DirectoryInUse) {
+            return try self.store.firstEpochs(within: Self.patience)?.first
+        } catch {
+            throw DirectoryInUse(
+                description: "\(error); say another place with --state-dir, or --no-journal to keep nothing")
+        }
+    }
 
     func close() { self.store.close(within: Self.lastPatience) }
 

@@ -45,16 +45,6 @@ import Testing
         UInt64(try place.sql("state.db", "SELECT reserved FROM epochs").dropLast()) ?? 0
     }
 
-    @Test func twoBrokersMayShareADirectory() throws {
-        let place = try Directory()
-        let (a, b) = (Keeper(place), Keeper(place))
-        let blocks = (try a.epochs(), try b.epochs())
-        #expect(blocks.0.end == blocks.1.first || blocks.1.end == blocks.0.first)
-        try a.keepAndWait(verdicts(5))
-        try b.keepAndWait(verdicts(5, after: 100))
-        #expect(try a.ask(JournalQuery()).verdicts.count == 20)
-    }
-
     @Test func theJournalHasThemWhenTheStateIsLost() throws {
         let place = try Directory()
         do {

@@ -129,7 +129,7 @@ import Testing
         var limits = Keeper.quick
         limits.waitingRows = 16
         let keeper = Keeper(place, limits: limits)
-        #expect(keeper.store.firstEpochs(within: .seconds(20)) == nil)
+        #expect(try keeper.store.firstEpochs(within: .seconds(20)) == nil)
         try keeper.until("trouble") { keeper.store.health == .degraded }
         let given = verdicts(20)
         keeper.keep(given)

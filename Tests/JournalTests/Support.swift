@@ -71,6 +71,7 @@ final class Keeper {
         var limits = StoreLimits()
         limits.linger = .zero
         limits.retry = .milliseconds(20)
+        limits.calm = .milliseconds(20)
         return limits
     }
 
@@ -93,7 +94,7 @@ final class Keeper {
         return try #require(answer).get()
     }
 
-    func epochs() throws -> EpochBlock { try #require(self.store.firstEpochs(within: .seconds(20))) }
+    func epochs() throws -> EpochBlock { try #require(try self.store.firstEpochs(within: .seconds(20))) }
 
     /// Keeps verdicts one second apart.
     func keep(_ verdicts: [Verdict], from wall: Int64 = 2_000_000) {

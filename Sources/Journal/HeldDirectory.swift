@@ -1,0 +1,44 @@
+import Glibc
+
+/// The directory that a broker keeps things in: locked for it alone, and watched.
+struct HeldDirectory: ~Copyable {
+    private let lock: FileLock
+    /// While there is none, what others do shows when something is written next.
+    private var watch: DirectoryWatch
+
+    /// Makes the directory unless it is there, and takes it.
+    init(_ path: String, until deadline: Int64, busy: () -> Void) throws(StoreError) {
+        try Self.make(path)
+        self.lock = try FileLock(in: path, until: deadline, busy: busy)
+        self.watch = DirectoryWatch(path)
+    }
+
+    /// Readable when somebody did something there.
+    var descriptor: Int32? { self.watch.descriptor }
+
+    /// Fetches the names of the files that were written to since the last time; throws `lost` when the directory or its lock
+    /// is another one than it was.
+    mutating func look() throws(StoreError) -> Set<String> {
+        let changed = self.watch.drain()
+        try self.lock.check()
+        return changed
+    }
+
+    /// Makes a directory, for us alone.
+    private static func make(_ path: String) throws(StoreError) {
+        var made = ""
+        for part in path.split(separator: "/") {
+            made += "/\(part)"
+            // SAFETY: the path is NUL-terminated for the call.
+            guard unsafe mkdir(made, 0o700) == 0 || errno == EEXIST else {
+                // A directory that was there need not let us make what is there.
+                let code = errno
+                guard FileStatus(made) != nil else {
+                    errno = code
+                    throw .system("make the directory \(made)")
+                }
+                continue
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import Foundation
+import Journal
+import Motion
+import TestSupport
+import Testing
+
+/// A directory is one broker's, and everybody's to read.
+@Suite struct OneBrokerTests {
+    private static var impatient: StoreLimits {
+        var limits = Keeper.quick
+        limits.lockPatience = .milliseconds(100)
+        return limits
+    }
+
+    @Test func aSecondOneIsRefusedAndDoesNoHarm() throws {
+        let place = try Directory()
+        let first = Keeper(place)
+        let block = try first.epochs()
+        try first.keepAndWait(verdicts(5))
+        let second = Keeper(place, limits: Self.impatient)
+        let refusal = #expect(throws: DirectoryInUse.self) { try second.epochs() }
+        #expect(refusal?.description.contains(place.path) ?? false)
+        second.keep(verdicts(5, after: 100))
+        second.close()
+        #expect(second.store.counts.written == 0)
+        #expect(first.store.health == .ok)
+        try first.keepAndWait(verdicts(5, after: 200))
+        #expect(try first.ask(JournalQuery()).verdicts.count == 20)
+        // Nobody reserved any.
+        #expect(try place.sql("state.db", "SELECT reserved FROM epochs") == "\(block.end)\n")
+    }
+
+    /// Another program that is killed leaves the directory to whoever comes next; one that ends is waited for.
+    @Test func itIsFreeWhenItsBrokerIsGone() throws {
+        let place = try Directory()
+        #expect(try Tool.run(["mkdir", "-p", place.path]).status == 0)
+        let holder = try BackgroundProgram(tool: [
+            "python3", "-uc",
+            "import fcntl,signal,sys;f=open(sys.argv[1],'w');fcntl.flock(f,fcntl.LOCK_EX);print('held');signal.pause()",
+            place.file("lock"),
+        ])
+        _ = try holder.waitForLine { $0 == "held" }
+        let refused = Keeper(place, limits: Self.impatient)
+        #expect(throws: DirectoryInUse.self) { try refused.epochs() }
+        refused.close()
+        var patient = Keeper.quick
+        patient.lockPatience = .seconds(20)
+        let keeper = Keeper(place, limits: patient)
+        try holder.signal(SIGKILL)
+        _ = try keeper.epochs()
+        try keeper.keepAndWait(verdicts(1))
+    }
+
+    /// Programs that read, with SQL or as `jostle` does, see what is there, whoever has the directory.
+    @Test func anybodyMayRead() throws {
+        let place = try Directory()
+        let given = verdicts(20)
+        let keeper = Keeper(place)
+        try keeper.keepAndWait(given)
+        for round in 0..<20 {
+            #expect(try JournalReader(in: place.path).answer(JournalQuery()).verdicts.count == given.count + 2 * round)
+            #expect(try place.sql("journal.db", "SELECT count(*) FROM verdict") == "\(given.count + 2 * round)\n")
+            try keeper.keepAndWait(verdicts(1, after: UInt64(1_000 + round)))
+        }
+        #expect(keeper.store.health == .ok && !keeper.news.contains { $0.hasPrefix("failed") })
+        keeper.close()
+        #expect(try JournalReader(in: place.path).answer(JournalQuery()).verdicts.count == given.count + 40)
+    }
+}

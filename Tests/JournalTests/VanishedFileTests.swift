@@ -1,0 +1,200 @@
+import Arbitration
+import Foundation
+import Journal
+import Motion
+import TestSupport
+import Testing
+
+/// Files that others take away, cut short, overwrite or replace while the store has them open.
+@Suite struct VanishedFileTests {
+    enum Strike: String, CaseIterable, Sendable {
+        case removed, movedAway, emptied, halved, overwritten, replaced
+
+        func strike(_ path: String) throws {
+            let command =
+                switch self {
+                case .removed: "rm '\(path)'"
+                case .movedAway: "mv '\(path)' '\(path).away'"
+                case .emptied: "truncate -s 0 '\(path)'"
+                case .halved: "truncate -s $(($(stat -c%s '\(path)') / 2)) '\(path)'"
+                case .overwritten:
+                    "head -c $(stat -c%s '\(path)') /dev/urandom | dd of='\(path)' conv=notrunc status=none"
+                case .replaced: "head -c 9000 /dev/urandom > '\(path).new' && mv '\(path).new' '\(path)'"
+                }
+            let result = try Tool.run(["sh", "-c", command])
+            try #require(result.status == 0, "\(result.stderr)")
+        }
+
+        /// The name belongs to another file then, or to none.
+        var takesAway: Bool { [.removed, .movedAway, .replaced].contains(self) }
+    }
+
+    private static let app = DurableApp(
+        AppID("org.example.Player"), IdentityBinding(user: 1_000, proof: .unit), usage: "skips", modes: WordSet([]))
+
+    /// A store that was at work for a while, with something at every place, and nothing to do.
+    private func resting(_ place: Directory) throws -> (keeper: Keeper, end: UInt64) {
+        do {
+            let keeper = Keeper(place)
+            _ = try keeper.epochs()
+            try keeper.keepAndWait(verdicts(300))
+            keeper.close()
+        }
+        let keeper = Keeper(place, started: 10_000_000)
+        let end = try keeper.epochs().end
+        _ = keeper.store.set(Self.app.id, to: Self.app)
+        try keeper.keepAndWait(verdicts(5, after: 10_000_000))
+        try keeper.until("it is registered") { keeper.news.contains { $0.hasPrefix("committed") } }
+        return (keeper, end)
+    }
+
+    /// What a broker does that hears that its disk forgot everything.
+    private func until(_ what: String, _ keeper: Keeper, _ isSo: () -> Bool) throws {
+        var seen = 0
+        try keeper.until(what) {
+            for news in keeper.news[seen...] where news == "forgotten" {
+                _ = keeper.store.set(Self.app.id, to: Self.app)
+            }
+            seen = keeper.news.count
+            return isSo()
+        }
+    }
+
+    /// All is kept again in files that others find, and no epoch comes again.
+    private func check(_ place: Directory, _ keeper: Keeper, _ end: UInt64, most: Int = 1) throws {
+        try self.until("all is well", keeper) {
+            let apps = try? place.sql("state.db", "SELECT app FROM app")
+            return keeper.store.health == .ok && apps == "org.example.Player\n"
+        }
+        try keeper.keepAndWait(verdicts(1, after: 20_000_000))
+        #expect(try place.sql("journal.db", "SELECT count(*) FROM verdict WHERE epoch > 20000000") == "2\n")
+        for name in ["state.db", "journal.db"] { #expect(try place.sql(name, "PRAGMA integrity_check") == "ok\n") }
+        #expect(keeper.news.filter { $0.hasPrefix("failed") }.count <= most, "\(keeper.news)")
+        #expect(keeper.store.counts.dropped == 0)
+        keeper.close()
+        // The clock went back, and the journal is not asked.
+        let later = Keeper(place, started: 1)
+        #expect(try later.epochs().first >= end)
+    }
+
+    /// Nobody writes anything: what is gone is noticed all the same.
+    @Test(
+        arguments: ["state.db", "journal.db"].flatMap { name in ["", "-wal", "-shm"].map { name + $0 } },
+        Strike.allCases)
+    func itIsNoticedAtRest(_ name: String, _ strike: Strike) throws {
+        let place = try Directory()
+        let (keeper, end) = try self.resting(place)
+        try strike.strike(place.file(name))
+        if strike.takesAway {
+            try self.until("it is said", keeper) {
+                keeper.news.contains { $0.hasPrefix("failed") && $0.contains(name) }
+            }
+        } else if name.hasSuffix("-shm"), strike != .overwritten {
+            try self.until("it is said", keeper) {
+                keeper.news.contains { $0.hasPrefix("failed") && $0.contains(name) }
+            }
+        } else if !name.hasSuffix("-shm"), strike == .emptied || (name.hasSuffix("-wal") && strike == .overwritten) {
+            // Something is lost for good, of which the file knows.
+            try self.until("it is set aside", keeper) { place.has("\(name.prefix { $0 != "-" }).broken") }
+            try self.until("it is said", keeper) { keeper.news.contains { $0.hasPrefix("failed") } }
+        }
+        try self.check(place, keeper, end)
+    }
+
+    /// Rows go on meanwhile: what counts as written is in the file that has the name, or in the one that had it before.
+    @Test(arguments: ["", "-wal", "-shm"], [Strike.removed, .emptied, .replaced])
+    func itIsNoticedAtWork(_ suffix: String, _ strike: Strike) throws {
+        let place = try Directory()
+        let (keeper, end) = try self.resting(place)
+        for round in UInt64(0)..<40 {
+            keeper.keep(verdicts(5, after: 11_000_000 + round * 100))
+            if round == 20 { try strike.strike(place.file("journal.db\(suffix)")) }
+            try keeper.until("rows") { keeper.store.counts.written >= UInt64(10 + 10 * (round + 1)) }
+        }
+        let first = 11_000_000 + 2_200
+        // What came behind is where everybody looks for it.
+        #expect(
+            try place.sql("journal.db", "SELECT count(DISTINCT epoch || app) FROM verdict WHERE epoch > \(first)")
+                == "180\n")
+        try self.check(place, keeper, end)
+    }
+
+    enum Place: String, CaseIterable, Sendable { case removed, movedAway, parentMovedAway, replaced }
+
+    @Test(arguments: Place.allCases) func theDirectoryIsNoticed(_ fate: Place) throws {
+        let place = try Directory()
+        let (keeper, end) = try self.resting(place)
+        let path = place.path
+        let command =
+            switch fate {
+            case .removed: "rm -r '\(path)'"
+            case .movedAway: "mv '\(path)' '\(path).away'"
+            case .parentMovedAway: "mv \"$(dirname '\(path)')\" \"$(dirname '\(path)').away\""
+            case .replaced: "mv '\(path)' '\(path).away' && cp -r '\(path).away' '\(path)'"
+            }
+        #expect(try Tool.run(["sh", "-c", command]).status == 0)
+        try self.until("it is said", keeper) { keeper.news.contains { $0.hasPrefix("failed") && $0.contains(path) } }
+        try self.check(place, keeper, end)
+        #expect(try Tool.run(["stat", "-c%a", path, place.file("lock")]).stdout == "700\n600\n")
+    }
+
+    /// Whoever moved the directory away and has another broker at its old place keeps both.
+    @Test func anotherBrokerMayTakeThePlace() throws {
+        let place = try Directory()
+        let (keeper, _) = try self.resting(place)
+        #expect(
+            try Tool.run(["sh", "-c", "mv '\(place.path)' '\(place.path).away' && mkdir -p '\(place.path)'"]).status
+                == 0)
+        try keeper.until("it is said") { keeper.news.contains { $0.hasPrefix("failed") } }
+        // Whoever is first.
+        let other = Keeper(place, started: 40_000_000)
+        if let block = try? other.epochs() {
+            try other.keepAndWait(verdicts(1, after: block.first))
+            try keeper.until("the other has it") { keeper.store.health == .degraded }
+            other.close()
+        }
+        try keeper.until("recovery") { keeper.store.health == .ok }
+    }
+
+    /// Somebody does it again and again: that is said once.
+    @Test func itIsNotSaidAgainAndAgain() throws {
+        let place = try Directory()
+        var limits = Keeper.quick
+        limits.calm = .milliseconds(500)
+        let keeper = Keeper(place, limits: limits)
+        _ = try keeper.epochs()
+        for round in UInt64(0)..<20 {
+            try keeper.keepAndWait(verdicts(1, after: 1_000 * round))
+            try place.remove("journal.db")
+        }
+        try keeper.until("recovery") { keeper.store.health == .ok }
+        #expect(keeper.news.filter { $0.hasPrefix("failed") }.count <= 3, "\(keeper.news)")
+    }
+
+    /// A program that reads holds what is shared; cutting it short ends neither it nor us.
+    @Test func whatIsSharedIsCutShortWhileSomebodyReads() throws {
+        let place = try Directory()
+        let (keeper, end) = try self.resting(place)
+        let script = """
+            import sqlite3, sys
+            c = sqlite3.connect('file:%s?mode=ro' % sys.argv[1], uri=True, isolation_level=None)
+            c.execute('BEGIN'); c.execute('SELECT count(*) FROM verdict').fetchall(); print('reading')
+            sys.stdin.read()
+            """
+        let reader = try BackgroundProgram(tool: ["python3", "-uc", script, place.file("journal.db")])
+        _ = try reader.waitForLine { $0 == "reading" }
+        for round in UInt64(0)..<30 {
+            for name in ["journal.db-shm", "state.db-shm"] {
+                if place.has(name) { try Strike.emptied.strike(place.file(name)) }
+            }
+            let written = keeper.store.counts.written
+            keeper.keep(verdicts(5, after: 12_000_000 + round * 100))
+            keeper.store.useEpochs(upTo: end + round * 70_000)
+            try self.until("rows", keeper) { keeper.store.counts.written >= written + 10 }
+        }
+        _ = try? reader.terminate()
+        #expect(try place.sql("journal.db", "SELECT count(*) FROM verdict WHERE epoch > 12000000") == "300\n")
+        // Each time it was over for good, by the short while that tests wait.
+        try self.check(place, keeper, end, most: 30)
+    }
+}
