@@ -38,6 +38,8 @@ struct JournalStore: ~Copyable {
             CREATE INDEX event_epoch ON event (epoch);
             CREATE INDEX event_app ON event (app);
             """,
+            // To count what each has without a look at the rows.
+            "DROP INDEX verdict_app; CREATE INDEX verdict_app ON verdict (app, user);",
         ], isDurable: false)
 
     init(
@@ -214,7 +216,7 @@ struct JournalStore: ~Copyable {
         }
     }
 
-    /// Removes the oldest until the file is as small as it may be, and gives the room back.
+    /// Removes the oldest of whoever has most until the file is as small as it may be, and gives the room back.
     private borrowing func removeExcess() throws(StoreError) {
         try self.removeExcess(from: self.file.database)
     }
@@ -224,16 +226,12 @@ struct JournalStore: ~Copyable {
         while true {
             let pages = try database.number("PRAGMA page_count") ?? 0
             let used = pages - (try database.number("PRAGMA freelist_count") ?? 0)
-            guard used > most - most / 8 else { break }
-            var hasMore = false
-            for table in ["verdict", "event"] {
-                let first = try database.number("SELECT min(id) FROM \(table)")
-                let last = try database.number("SELECT max(id) FROM \(table)")
-                guard let first, let last else { continue }
-                hasMore = true
-                try database.execute("DELETE FROM \(table) WHERE id <= \(first + (last - first) / 16)")
-            }
-            guard hasMore else { break }
+            let wanted = most - most / 8
+            guard used > wanted else { break }
+            // Pages are given back only when all that stands in them is gone, so that it may take several goes.
+            let part = max(Double(used - wanted) / Double(used), 1 / 32)
+            let isMore = try Self.remove(part, of: Self.verdicts, from: database)
+            guard try Self.remove(part, of: Self.events, from: database) || isMore else { break }
         }
         try database.execute(
             """
@@ -241,5 +239,43 @@ struct JournalStore: ~Copyable {
             DELETE FROM run WHERE id < coalesce((SELECT run FROM verdict ORDER BY id LIMIT 1), \(self.run));
             """)
         if try database.number("PRAGMA page_count") ?? 0 > most { try database.execute("PRAGMA incremental_vacuum") }
+    }
+    /// A table, and what tells in it whose a row is: an event does not say of which user its app is.
+    private struct Holders {
+        let table: String
+        let user: String
+    }
+
+    private static let verdicts = Holders(table: "verdict", user: "user")
+    private static let events = Holders(table: "event", user: "0")
+
+    /// Removes a part of a table, the oldest rows of whoever has most; false when there are none.
+    private static func remove(
+        _ part: Double, of holders: Holders, from database: borrowing Database
+    ) throws(StoreError) -> Bool {
+        let (table, user) = (holders.table, holders.user)
+        var rows: [JournalShares.Holder: Int] = [:]
+        var count = 0
+        let counts = try database.prepare("SELECT app, \(user), count(*) FROM \(table) GROUP BY 1, 2")
+        while try counts.step() {
+            rows[JournalShares.Holder(app: counts.text(0), user: counts.number(1))] = Int(counts.number(2))
+            count += Int(counts.number(2))
+        }
+        guard count > 0 else { return false }
+        let own = "app = ?1 AND \(user) = ?2"
+        let delete = try database.prepare(
+            """
+            DELETE FROM \(table) WHERE \(own) AND id <= (SELECT id FROM \(table) WHERE \(own) ORDER BY id LIMIT 1 OFFSET ?3)
+            """)
+        let cuts = JournalShares.cuts(rows, excess: max(1, Int(Double(count) * part)))
+        try database.transaction { () throws(StoreError) in
+            for (holder, cut) in cuts {
+                try delete.bind(1, holder.app)
+                try delete.bind(2, holder.user)
+                try delete.bind(3, Int64(cut - 1))
+                try delete.run()
+            }
+        }
+        return true
     }
 }

@@ -1,0 +1,41 @@
+/// Who gives up how much when the journal is full: whoever has most.
+///
+/// Each user may have as much as any other, and each app as much as any other of its user; what somebody does not need is
+/// there for the others. So whoever has little keeps all of it.
+package enum JournalShares {
+    package struct Holder: Hashable, Sendable {
+        package let app: String
+        package let user: Int64
+
+        package init(app: String, user: Int64) {
+            self.app = app
+            self.user = user
+        }
+    }
+
+    /// How many rows each gives up so that `excess` of all are gone, or a few more. Who gives up none is not named.
+    package static func cuts(_ rows: [Holder: Int], excess: Int) -> [Holder: Int] {
+        let users = Dictionary(grouping: rows.keys, by: \.user)
+        let totals = users.mapValues { holders in holders.reduce(0) { $0 + (rows[$1] ?? 0) } }
+        let share = self.share(totals.values, keeping: totals.values.reduce(0, +) - excess)
+        var cuts: [Holder: Int] = [:]
+        for (user, holders) in users where totals[user] ?? 0 > share {
+            let counts = holders.map { rows[$0] ?? 0 }
+            let most = self.share(counts, keeping: share)
+            for (holder, count) in zip(holders, counts) where count > most { cuts[holder] = count - most }
+        }
+        return cuts
+    }
+
+    /// The most that each may have so that all together have no more than `most`.
+    private static func share(_ counts: some Collection<Int>, keeping most: Int) -> Int {
+        var left = max(0, most)
+        var others = counts.count
+        for count in counts.sorted() {
+            guard count <= left / others else { return left / others }
+            left -= count
+            others -= 1
+        }
+        return .max
+    }
+}
