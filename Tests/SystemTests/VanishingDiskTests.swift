@@ -1,0 +1,252 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// A disk that others take away from a broker, cut short or hand to two of them.
+    @Suite(.serialized) struct VanishingDisks {
+        private static let busy = "\(Stage.always),every=20ms"
+        private static let app = "org.example.App"
+
+        private func durability(_ stage: Stage) throws -> String {
+            try stage.property("Durability", at: Stage.Object.broker)
+        }
+
+        private func written(_ stage: Stage) throws -> UInt64 {
+            try stage.count("JournalWritten", at: Stage.Object.broker)
+        }
+
+        private func shell(_ command: String) throws {
+            let result = try Tool.run(["sh", "-c", command])
+            try #require(result.status == 0, "\(command): \(result.stderr)")
+        }
+
+        /// What another program reads while the broker has it open.
+        private func sql(_ stage: Stage, _ name: String, _ query: String) throws -> String {
+            let script = """
+                import sqlite3, sys
+                for row in sqlite3.connect('file:%s?mode=ro' % sys.argv[1], uri=True).execute(sys.argv[2]): print(*row)
+                """
+            let result = try Tool.run(["python3", "-c", script, "\(stage.state)/\(name)", query])
+            try #require(result.status == 0, "\(result.stderr)")
+            return result.stdout
+        }
+
+        private func eventsGoOn(_ app: BackgroundProgram, _ count: Int = 20) throws {
+            var last = try #require(number("sequence", of: try app.nextEvent()))
+            for _ in 0..<count {
+                let next = try #require(number("sequence", of: try app.nextEvent()))
+                #expect(next == last + 1)
+                last = next
+            }
+        }
+
+        private func log(_ stage: Stage, _ text: String) throws -> Int {
+            try #require(stage.broker).errors.split(separator: "\n").filter { $0.contains(text) }.count
+        }
+
+        // MARK: One broker
+
+        @Test func aSecondBrokerOfADirectoryIsRefused() throws {
+            let stage = try Stage()
+            let app = try stage.watch(Self.busy, "--app", Self.app)
+            try self.eventsGoOn(app, 5)
+            try stage.until("rows") { try self.written(stage) > 0 }
+            let other = try Stage(source: nil, broker: false)
+            func second() throws -> BackgroundProgram {
+                try BackgroundProgram("jostle-brokerd", ["--bus", other.address, "--state-dir", stage.state])
+            }
+            let refused = try second()
+            #expect(try refused.waitForEnd() == .exited(1))
+            #expect(refused.errors.contains("another broker keeps its state in \(stage.state)"), "\(refused.errors)")
+            try self.eventsGoOn(app, 5)
+            #expect(try self.durability(stage) == "s \"ok\"")
+            #expect(try self.sql(stage, "journal.db", "PRAGMA integrity_check") == "ok\n")
+            // Whoever is killed holds nothing.
+            try stage.kill(stage.broker)
+            let next = try second()
+            try Stage.waitUntilServing(next)
+            #expect(try next.terminate() == .exited(0))
+            #expect(access("\(stage.state)/state.db.broken", F_OK) != 0)
+        }
+
+        // MARK: Taken away
+
+        private static let root = "org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1"
+
+        /// With nobody at work, and an app that registered for good.
+        @Test(arguments: [
+            "rm -r .", "mv . away", "rm journal.db", "truncate -s 0 state.db", "rm state.db-wal",
+            "truncate -s 0 journal.db-shm",
+        ])
+        func whatIsTakenAwayIsBegunAnew(_ fate: String) throws {
+            let stage = try Stage(source: nil, broker: false)
+            try stage.startBroker(
+                policy: "[Policy]\nDefault=allow\n", apps: [Self.app: "[App]\nUsage=Skips\n"], "--state-dir",
+                stage.state)
+            _ = try stage.script(
+                "app own \(Self.app)",
+                "app call \(Self.root) Register sa{sv} ['\(Self.app)',{'durable':V('b',True)}]")
+            try stage.until("the journal is there") { access("\(stage.state)/state.db-wal", F_OK) == 0 }
+            if fate.contains("journal") {
+                #expect(try stage.jostle("explain", "7").status == 1)
+                try stage.until("the journal is there") { access("\(stage.state)/journal.db-shm", F_OK) == 0 }
+            }
+            let changes = try BackgroundProgram(tool: [
+                "busctl", "--address=\(stage.address)", "monitor", "--match=member='PropertiesChanged'",
+            ])
+            _ = try changes.waitForLine(on: .errors) { $0.hasPrefix("Monitoring bus message stream") }
+            let command =
+                switch fate {
+                case "rm -r .": "rm -r '\(stage.state)'"
+                case "mv . away": "mv '\(stage.state)' '\(stage.state).away'"
+                default: "cd '\(stage.state)' && \(fate)"
+                }
+            try self.shell(command)
+            let start = ContinuousClock.now
+            _ = try changes.waitForLine { $0.contains("STRING \"degraded\"") }
+            let took = ContinuousClock.now - start
+            print("\(fate): noticed after \(took)")
+            #expect(took < .seconds(1))
+            _ = try changes.waitForLine { $0.contains("STRING \"ok\"") }
+            let broker = try #require(stage.broker)
+            _ = try broker.waitForLine(on: .errors) { $0.contains("the disk is well again") }
+            #expect(try self.log(stage, "nothing can be kept on the disk") == 1, "\(broker.errors)")
+            #expect(try self.log(stage, "well again") == 1)
+            #expect(try self.sql(stage, "state.db", "SELECT app FROM app") == "\(Self.app)\n")
+            // A broker that starts anew has it from there.
+            try stage.kill(broker)
+            try stage.startBroker(
+                policy: "[Policy]\nDefault=allow\n", apps: [Self.app: "[App]\nUsage=Skips\n"], "--state-dir",
+                stage.state)
+            #expect(try stage.property("Durable", at: Stage.Object.app(Self.app)) == "b true")
+        }
+
+        /// What counts as written is where everybody looks for it, and no epoch comes again.
+        @Test func whatIsTakenAwayAtWorkIsBegunAnew() throws {
+            let stage = try Stage()
+            let app = try stage.watch(Self.busy, "--app", Self.app)
+            try self.eventsGoOn(app, 5)
+            try stage.until("rows") { try self.written(stage) > 0 }
+            try self.shell("rm -r '\(stage.state)'")
+            try self.eventsGoOn(app)
+            _ = try #require(stage.broker).waitForLine(on: .errors) { $0.contains("the disk is well again") }
+            #expect(try self.durability(stage) == "s \"ok\"")
+            #expect(try self.log(stage, "nothing can be kept on the disk") == 1)
+            let before = try self.written(stage)
+            try stage.until("more rows") { try self.written(stage) >= before + 20 }
+            let written = try self.written(stage)
+            let epoch = try #require(number("epoch", of: try app.nextEvent()))
+            #expect(try stage.count("JournalDropped", at: Stage.Object.broker) == 0)
+            try stage.kill(stage.broker)
+            let rows = try self.sql(
+                stage, "journal.db", "SELECT (SELECT count(*) FROM verdict) + (SELECT count(*) FROM event)")
+            #expect(try #require(UInt64(rows.dropLast())) >= written - before)
+            try stage.startBroker()
+            _ = try app.nextEvent { number("sequence", of: $0) == 1 }
+            #expect(try #require(number("epoch", of: try app.nextEvent())) > epoch)
+        }
+
+        /// Others map it as well; SIGBUS would be the end.
+        @Test func whatIsSharedMayBeCutShort() throws {
+            let stage = try Stage()
+            let app = try stage.watch(Self.busy, "--app", Self.app)
+            try self.eventsGoOn(app, 5)
+            try stage.until("rows") { try self.written(stage) > 0 }
+            let script = """
+                import sqlite3, sys
+                c = sqlite3.connect('file:%s?mode=ro' % sys.argv[1], uri=True, isolation_level=None)
+                c.execute('BEGIN'); c.execute('SELECT count(*) FROM verdict').fetchall(); print('reading')
+                sys.stdin.read()
+                """
+            let reader = try BackgroundProgram(tool: ["python3", "-uc", script, "\(stage.state)/journal.db"])
+            _ = try reader.waitForLine { $0 == "reading" }
+            for _ in 0..<10 {
+                try self.shell("truncate -s 0 '\(stage.state)'/*-shm")
+                try self.eventsGoOn(app, 10)
+            }
+            _ = try? reader.terminate()
+            try stage.until("recovery", timeout: .seconds(90)) { try self.durability(stage) == "s \"ok\"" }
+            #expect(try self.sql(stage, "journal.db", "PRAGMA integrity_check") == "ok\n")
+            #expect(try self.log(stage, "nothing can be kept on the disk") <= 3)
+            #expect(try stage.broker?.terminate() == .exited(0))
+        }
+
+        // MARK: Damage and want
+
+        /// What a crash and a bad disk leave: a broker starts within three seconds, and no epoch comes again.
+        @Test(arguments: [
+            "flip state.db", "flip journal.db", "flip state.db-wal", "flip journal.db-wal", "truncate state.db",
+            "truncate journal.db", "rm state.db-wal", "rm journal.db-wal", "rm state.db", "rm journal.db", "rm *",
+        ])
+        func aDamagedStoreIsNoHindrance(_ damage: String) throws {
+            let stage = try Stage()
+            let app = try stage.watch(Self.busy, "--app", Self.app)
+            try self.eventsGoOn(app, 30)
+            try stage.until("rows") { try self.written(stage) > 20 }
+            try stage.kill(stage.broker)
+            let epochs = app.output.split(separator: "\n").compactMap { number("epoch", of: String($0)) }
+            let last = try #require(epochs.max())
+            let parts = damage.split(separator: " ")
+            let flip = """
+                import random, sys
+                d = bytearray(open(sys.argv[1], 'rb').read())
+                for _ in range(200): d[random.randrange(len(d))] ^= 1 << random.randrange(8)
+                open(sys.argv[1], 'r+b').write(d)
+                """
+            switch parts[0] {
+            case "flip": #expect(try Tool.run(["python3", "-c", flip, "\(stage.state)/\(parts[1])"]).status == 0)
+            case "truncate":
+                try self.shell("cd '\(stage.state)' && truncate -s $(($(stat -c%s \(parts[1])) / 2)) \(parts[1])")
+            default: try self.shell("cd '\(stage.state)' && rm \(parts[1])")
+            }
+            let start = ContinuousClock.now
+            try stage.startBroker()
+            let took = ContinuousClock.now - start
+            #expect(took < .seconds(3), "\(took)")
+            _ = try app.nextEvent { number("sequence", of: $0) == 1 }
+            #expect(try #require(number("epoch", of: try app.nextEvent())) > last)
+            try stage.until("rows") { try self.written(stage) > 0 && self.durability(stage) == "s \"ok\"" }
+            for name in ["state.db", "journal.db"] {
+                #expect(try self.sql(stage, name, "PRAGMA integrity_check") == "ok\n")
+            }
+            #expect(try stage.broker?.terminate() == .exited(0))
+        }
+
+        /// With few descriptors everything works; with none to be had nothing new can be opened, and that is all.
+        @Test func aBrokerWithoutDescriptorsKeepsWorking() throws {
+            let stage = try Stage(broker: false)
+            let broker = try BackgroundProgram(tool: [
+                "prlimit", "--nofile=32", Programs.path(of: "jostle-brokerd"), "--bus", stage.address, "--state-dir",
+                stage.state,
+            ])
+            try Stage.waitUntilServing(broker)
+            let app = try stage.watch(Self.busy, "--app", Self.app)
+            try self.eventsGoOn(app, 5)
+            try stage.until("rows") { try self.written(stage) > 0 }
+            #expect(try self.durability(stage) == "s \"ok\"")
+            func limit(_ count: Int) throws {
+                #expect(try Tool.run(["prlimit", "--pid", "\(broker.pid)", "--nofile=\(count):"]).status == 0)
+            }
+            try limit(3)
+            // What is open stays open.
+            try self.eventsGoOn(app, 5)
+            #expect(try self.durability(stage) == "s \"ok\"")
+            try self.shell("rm -r '\(stage.state)'")
+            try stage.until("trouble") { try self.durability(stage) == "s \"degraded\"" }
+            try self.eventsGoOn(app)
+            let before = try self.written(stage)
+            try self.eventsGoOn(app, 60)
+            #expect(try self.written(stage) == before && self.durability(stage) == "s \"degraded\"")
+            try limit(32)
+            try stage.until("recovery", timeout: .seconds(10)) { try self.durability(stage) == "s \"ok\"" }
+            try stage.until("rows") { try self.written(stage) > before }
+            #expect(try stage.count("JournalDropped", at: Stage.Object.broker) == 0)
+            #expect(try self.sql(stage, "journal.db", "PRAGMA integrity_check") == "ok\n")
+            _ = try broker.waitForLine(on: .errors) { $0.contains("the disk is well again") }
+            #expect(broker.errors.split(separator: "\n").filter { $0.contains("nothing can be kept") }.count == 1)
+            #expect(try broker.terminate() == .exited(0))
+        }
+    }
+}
