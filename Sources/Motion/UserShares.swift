@@ -1,0 +1,56 @@
+/// Divides one limit among users, so that none of them can take it all.
+///
+/// A user may take more only while what it then has is at most half of what the others leave: the first may have a half,
+/// the next a quarter at least, and whoever comes later still finds something. Root is no such user: it may take whatever is
+/// free, a reserve included that nobody else touches.
+package struct UserShares: Equatable, Sendable {
+    /// The user who may take whatever is free.
+    package static let root: UInt32 = 0
+
+    /// The most that all users have together.
+    package let limit: Int
+    /// The part of the limit that only root may use.
+    package let reserve: Int
+    /// What all users have together.
+    package private(set) var taken = 0
+    /// What each user has who has something, root too.
+    private var holdings: [UInt32: Int] = [:]
+
+    package init(limit: Int, reserve: Int) {
+        precondition(reserve >= 0 && reserve <= limit)
+        self.limit = limit
+        self.reserve = reserve
+    }
+
+    /// The most that one user other than root may have, while no other has anything.
+    package var share: Int { (self.limit - self.reserve) / 2 }
+
+    /// What a user has.
+    package func held(by user: UInt32) -> Int { self.holdings[user] ?? 0 }
+
+    /// How much more a user may take now.
+    package func room(for user: UInt32) -> Int {
+        if user == Self.root { return self.limit - self.taken }
+        let held = self.held(by: user)
+        let left = self.limit - self.reserve - (self.taken - held)
+        return max(0, left / 2 - held)
+    }
+
+    /// Takes an amount for a user, all of it or nothing. Returns false when that is more than the user may take.
+    package mutating func take(_ amount: Int, for user: UInt32) -> Bool {
+        guard amount >= 0, amount <= self.room(for: user) else { return false }
+        if amount > 0 {
+            self.taken += amount
+            self.holdings[user, default: 0] += amount
+        }
+        return true
+    }
+
+    /// Gives back what a user took.
+    package mutating func giveBack(_ amount: Int, for user: UInt32) {
+        let held = self.held(by: user)
+        precondition(amount >= 0 && amount <= held, "a user gives back what it took")
+        self.taken -= amount
+        self.holdings[user] = held == amount ? nil : held - amount
+    }
+}

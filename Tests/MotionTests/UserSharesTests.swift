@@ -1,0 +1,62 @@
+import Motion
+import Testing
+
+@Suite struct UserSharesTests {
+    @Test func `the first user may have a half, the next half of the rest`() {
+        var shares = UserShares(limit: 72, reserve: 8)
+        #expect(shares.share == 32)
+        #expect(shares.take(32, for: 1000) && !shares.take(1, for: 1000))
+        #expect(shares.take(16, for: 1001) && !shares.take(1, for: 1001))
+        #expect(shares.take(8, for: 1002) && !shares.take(1, for: 1002))
+        #expect(shares.room(for: 1003) == 4)
+        #expect(shares.taken == 56)
+    }
+
+    @Test func `an amount is taken as a whole or not at all`() {
+        var shares = UserShares(limit: 20, reserve: 0)
+        #expect(!shares.take(11, for: 1000))
+        #expect(shares.held(by: 1000) == 0 && shares.taken == 0)
+        #expect(shares.take(10, for: 1000))
+        #expect(shares.take(0, for: 1000))
+        #expect(!shares.take(.max, for: 1001) && !shares.take(-1, for: 1001))
+    }
+
+    @Test func `root may take what is free, and the reserve is its own`() {
+        var shares = UserShares(limit: 10, reserve: 4)
+        for user in 1000..<1100 { while shares.take(1, for: UInt32(user)) {} }
+        // Half of what is left rounds down: one is always left.
+        #expect(shares.taken == 5)
+        #expect(shares.take(5, for: UserShares.root) && !shares.take(1, for: UserShares.root))
+        #expect(shares.taken == shares.limit)
+        // Root has more than the reserve: the others have less, not a negative amount.
+        shares.giveBack(3, for: 1000)
+        #expect(shares.room(for: 1000) == 0)
+    }
+
+    @Test func `what is given back is free for whoever comes`() {
+        var shares = UserShares(limit: 16, reserve: 0)
+        #expect(shares.take(8, for: 1000) && shares.take(4, for: 1001))
+        #expect(shares.room(for: 1001) == 0)
+        shares.giveBack(8, for: 1000)
+        #expect(shares.held(by: 1000) == 0 && shares.room(for: 1001) == 4 && shares.room(for: 1000) == 6)
+        shares.giveBack(4, for: 1001)
+        #expect(shares == UserShares(limit: 16, reserve: 0))
+    }
+
+    @Test func `one who has more than its share keeps it and takes no more`() {
+        var shares = UserShares(limit: 16, reserve: 0)
+        #expect(shares.take(8, for: 1000) && shares.take(4, for: 1001))
+        #expect(shares.room(for: 1000) == 0)
+        shares.giveBack(1, for: 1000)
+        #expect(!shares.take(1, for: 1000), "half of the twelve that the other leaves is six")
+        shares.giveBack(2, for: 1000)
+        #expect(shares.take(1, for: 1000))
+    }
+
+    @Test func `giving back what was not taken is our own mistake`() async {
+        await #expect(processExitsWith: .failure) {
+            var shares = UserShares(limit: 16, reserve: 0)
+            shares.giveBack(1, for: 1000)
+        }
+    }
+}
