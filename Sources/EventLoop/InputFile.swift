@@ -6,14 +6,25 @@ package struct InputFile: ~Copyable {
 
     /// Opens a file; `-` is standard input.
     ///
-    /// The corresponding C function is `open`.
+    /// No pipe: what somebody would have to write first could keep us waiting for ever. The corresponding C function is `open`.
     package init(_ path: String) throws(SystemError) {
         if path == "-" {
             self.descriptor = OwnedDescriptor(
                 adopting: try systemCall("fcntl") { fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) })
-        } else {
-            self.descriptor = try OwnedDescriptor(opening: path, O_RDONLY)
+            return
         }
+        let descriptor = try OwnedDescriptor(opening: path, O_RDONLY | O_NONBLOCK)
+        let raw = descriptor.raw
+        var status = stat()
+        // SAFETY: the structure is ours for the time of the call.
+        try systemCall("fstat") { unsafe fstat(raw, &status) }
+        switch status.st_mode & S_IFMT {
+        // A device has something or says that it has not: /dev/null is an empty file to everybody.
+        case S_IFREG, S_IFCHR: break
+        case S_IFDIR: throw SystemError(code: EISDIR, function: "open")
+        default: throw SystemError(code: EINVAL, function: "open of what is no regular file")
+        }
+        self.descriptor = descriptor
     }
 
     /// Fills the front of `buffer`; returns how many bytes, 0 at the end.
