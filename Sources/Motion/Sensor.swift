@@ -21,6 +21,10 @@ package struct SensorDescription: Hashable, Sendable {
     package var isSimulated: Bool
     /// False while there is no device behind the name, or a broken one. Claims are kept meanwhile.
     package var isAvailable: Bool
+    /// Its samples come at the rate that is in force for as long as it runs, so that their silence says that something is wrong.
+    package var isSteady = false
+    /// Its samples' times are of a clock that goes faster or slower than time: how old one is cannot be told from its time.
+    package var hasOwnClock = false
 
     package init(
         name: String, channels: [String], unit: String, range: Double? = nil, rates: [Double],
@@ -137,6 +141,10 @@ package enum SensorLimits {
     package static let ahead = TimeSpan.seconds(1)
     /// Most claimants of one sensor at a time.
     package static let claimants = 1_024
+    /// Those among them that only root may be.
+    package static let claimantsOfRoot = 64
     /// Most streams of one sensor that one connection has at a time.
     package static let streams = 16
+    /// Most streams of all sensors and connections, as far as there are descriptors.
+    package static let allStreams = 1_024
 }

@@ -5,11 +5,16 @@ package struct SensorRequest: Hashable, Sendable {
     package var isPassive: Bool
     /// What it gets of the samples that the device reads for faster claimants.
     package var decimation: Decimation
+    /// Where it may not have the rate, it takes the fastest that it may have.
+    package var orSlower: Bool
 
-    package init(_ pace: SensorPace, isPassive: Bool = false, decimation: Decimation = .last) {
+    package init(
+        _ pace: SensorPace, isPassive: Bool = false, decimation: Decimation = .last, orSlower: Bool = false
+    ) {
         self.pace = pace
         self.isPassive = isPassive
         self.decimation = decimation
+        self.orSlower = orSlower
     }
 }
 

@@ -79,6 +79,9 @@ extension SensorPace {
         package static let batchLatency = "batch-latency"
         package static let passive = "passive"
         package static let decimation = "decimation"
+        package static let orSlower = "or-slower"
+        /// In answers only: the fastest rate that the claimant may have, where that is less than it asked for.
+        package static let allowed = "allowed"
         /// In answers only: where samples wait for each other, how long in the device, and whether that runs.
         package static let gathering = "gathering"
         package static let deviceLatency = "device-latency"
@@ -109,7 +112,7 @@ extension SensorRequest {
     /// A claim's options. The rate must be given.
     package init(claim options: [String: Value]) throws(BusError) {
         let reader = try OptionReader(
-            options, of: "claim", known: [Key.rate, Key.batchLatency, Key.passive, Key.decimation])
+            options, of: "claim", known: [Key.rate, Key.batchLatency, Key.passive, Key.decimation, Key.orSlower])
         guard let rate = try reader.number(Key.rate) else {
             throw .invalidConfiguration("claim: 'rate' (d, in Hz) is missing")
         }
@@ -122,13 +125,16 @@ extension SensorRequest {
                 "claim: decimation is one of \(words.joined(separator: ", ")), not '\(printable(word))'"
                     + (near.map { "; did you mean '\($0)'?" } ?? ""))
         }
-        self.init(pace, isPassive: try reader.flag(Key.passive) ?? false, decimation: decimation)
+        self.init(
+            pace, isPassive: try reader.flag(Key.passive) ?? false, decimation: decimation,
+            orSlower: try reader.flag(Key.orSlower) ?? false)
     }
 
     package var options: [String: Value] {
         var options = self.pace.options
         if self.isPassive { options[Key.passive] = .boolean(true) }
         if self.decimation != .last { options[Key.decimation] = .string(self.decimation.rawValue) }
+        if self.orSlower { options[Key.orSlower] = .boolean(true) }
         return options
     }
 }
@@ -146,6 +152,8 @@ extension SensorDescription {
             "available": .boolean(self.isAvailable),
         ]
         if let range = self.range { options["range"] = .double(range) }
+        if self.isSteady { options["steady"] = .boolean(true) }
+        if self.hasOwnClock { options["own-clock"] = .boolean(true) }
         return options
     }
 
@@ -169,5 +177,7 @@ extension SensorDescription {
             placement: text("placement"), source: text("source"), isSimulated: options["simulated"] == .boolean(true),
             // A reader that does not say so has nothing that comes and goes.
             isAvailable: options["available"] != .boolean(false))
+        self.isSteady = options["steady"] == .boolean(true)
+        self.hasOwnClock = options["own-clock"] == .boolean(true)
     }
 }

@@ -6,6 +6,8 @@ import Motion
 /// block costs no copy, and its memory is used again.
 struct SensorClaim: Sendable {
     let client: ClientID
+    /// Whose it is; `nil`: our own or the broker's.
+    let user: UInt32?
     /// Takes what there is whenever the device has been read, and lets nothing wait for company.
     let isPrompt: Bool
     private(set) var request: SensorRequest
@@ -43,8 +45,9 @@ struct SensorClaim: Sendable {
 
     var requested: SensorPace { self.request.pace }
 
-    init(client: ClientID, channels: Int, _ request: SensorRequest, isPrompt: Bool) {
+    init(client: ClientID, of user: UInt32?, channels: Int, _ request: SensorRequest, isPrompt: Bool) {
         self.client = client
+        self.user = user
         self.isPrompt = isPrompt
         self.channels = channels
         self.request = request

@@ -12,11 +12,17 @@ package struct SensorHub: Sendable {
     /// Indices of clients beyond this are no small numbers any more.
     private static let clientIndices: UInt32 = 1 << 20
 
+    /// What strangers share of a sensor while nobody claims it.
+    package static let strangers = UserShares(
+        limit: SensorLimits.claimants, reserve: SensorLimits.claimantsOfRoot)
+
     package private(set) var sensor: SensorDescription
     /// The pace the device runs at, `nil` while nobody claims the sensor.
     package private(set) var running: SensorPace?
     package internal(set) var counters = SensorCounters()
 
+    /// How many claimants strangers may be.
+    private var shares = Self.strangers
     /// In the order in which the clients came.
     var claims: [SensorClaim] = []
     /// The time of the last sample accepted.
@@ -35,10 +41,13 @@ package struct SensorHub: Sendable {
     /// Claims the sensor, replacing what the client claimed before; returns what is in force for it.
     ///
     /// The sequence begins at 0. Samples that waited under the client's old claim are due at once. A prompt claim lets the
-    /// device gather samples as another does, and takes them at each `tick`: for claimants to whom messages cost nothing. They
-    /// are our own and few, so that strangers' number is no limit to them.
+    /// device gather samples as another does, and takes them at each `tick`: for claimants to whom messages cost nothing.
+    ///
+    /// - Parameter user: whose claim it is; `nil` for our own and the broker's, which are few, so that strangers' number is no
+    ///   limit to them.
     package mutating func claim(
-        _ client: ClientID, _ request: SensorRequest, isPrompt: Bool = false, into actions: inout [SensorAction]
+        _ client: ClientID, _ request: SensorRequest, of user: UInt32?, isPrompt: Bool = false,
+        into actions: inout [SensorAction]
     ) throws(ClaimProblem) -> SensorPace {
         try Self.check(request.pace)
         let position: Int
@@ -46,14 +55,11 @@ package struct SensorHub: Sendable {
             position = known
             if self.claims[position].replace(request) { actions.append(.send(client)) }
         } else {
-            guard isPrompt || self.claims.count < SensorLimits.claimants else {
-                throw ClaimProblem(
-                    kind: .limit, key: "claimants", value: "\(self.claims.count + 1)",
-                    range: "\(SensorLimits.claimants)")
-            }
+            if let user { try self.takePlace(for: user) }
             position = self.claims.count
             self.claims.append(
-                SensorClaim(client: client, channels: self.sensor.channels.count, request, isPrompt: isPrompt))
+                SensorClaim(
+                    client: client, of: user, channels: self.sensor.channels.count, request, isPrompt: isPrompt))
             self.setPosition(of: client, to: position)
         }
         self.steer(causedBy: client, into: &actions)
@@ -63,7 +69,7 @@ package struct SensorHub: Sendable {
     /// Ends a client's claim; samples that wait for it are given up. Returns false when it had none.
     package mutating func release(_ client: ClientID, into actions: inout [SensorAction]) -> Bool {
         guard let position = self.position(of: client) else { return false }
-        self.claims.remove(at: position)
+        if let user = self.claims.remove(at: position).user { self.shares.giveBack(1, for: user) }
         self.positions[Int(client.index)] = -1
         for index in position..<self.claims.count { self.setPosition(of: self.claims[index].client, to: index) }
         self.steer(causedBy: nil, into: &actions)
@@ -143,6 +149,13 @@ package struct SensorHub: Sendable {
             let claim = self.claims[index]
             if claim.client != client { actions.append(.tell(claim.client, claim.inForce)) }
         }
+    }
+
+    private mutating func takePlace(for user: UInt32) throws(ClaimProblem) {
+        if self.shares.take(1, for: user) { return }
+        let (held, limit) = (self.shares.held(by: user), self.shares.limit)
+        let range = self.shares.taken == limit ? "\(limit)" : "\(held) for one user, as much as the others leave"
+        throw ClaimProblem(kind: .limit, key: "claimants", value: "\(held + 1)", range: range)
     }
 
     private static func check(_ pace: SensorPace) throws(ClaimProblem) {

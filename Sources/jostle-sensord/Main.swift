@@ -37,8 +37,8 @@ struct Main {
             let names = NameWatch(on: daemon.bus)
             let sender = PacedSender(on: daemon.bus)
             let isMotionGiven = wanted.fixed.contains { $0.sensor.name == SensorDescription.motion }
-            let reader = ReaderService(on: daemon.bus, names)
-            let rights = FastRights(on: daemon.bus, self.policy(arguments, daemon), log: daemon.log)
+            let rights = ClaimRights(on: daemon.bus, names, self.policy(arguments, daemon), log: daemon.log)
+            let reader = ReaderService(on: daemon.bus, names, rights)
             var proxy: SensorProxy?
             if arguments.has(self.proxyOption) {
                 daemon.bus.own(SensorProxy.busName)

@@ -67,12 +67,14 @@ final class ReaderService {
 
     private let bus: Connection
     private let names: NameWatch
+    private let rights: ClaimRights
     /// Told of each sensor that came or whose description changed.
     var onSensor: (SensorService) -> Void = { _ in }
 
-    init(on bus: Connection, _ names: NameWatch) {
+    init(on bus: Connection, _ names: NameWatch, _ rights: ClaimRights) {
         self.bus = bus
         self.names = names
+        self.rights = rights
         bus.export(ExportedObject(Path.sensors, [(Self.table, self)]))
     }
 
@@ -89,11 +91,19 @@ final class ReaderService {
     private func tell(_ sensor: SensorService) {
         self.onSensor(sensor)
         guard self.bus.isReady else { return }
-        let description = sensor.description
-        self.bus.signal(from: Path.sensors, InterfaceName.sensors, "SensorChanged") {
-            Path.sensor(description.name).write(to: &$0)
-            description.options.write(to: &$0)
-        }
+        sensor.announce(to: nil)
+    }
+
+    private var limits: [String: UInt64] {
+        let (claimants, streams) = (SensorHub.strangers, self.rights.streams)
+        return [
+            "claimants": UInt64(claimants.limit), "claimants-of-root": UInt64(claimants.reserve),
+            "claimants-per-user": UInt64(claimants.share), "motions": UInt64(SyntheticMotion.Limits.injected),
+            "motion-bytes": UInt64(SyntheticMotion.Limits.script), "streams": UInt64(SensorLimits.streams),
+            "all-streams": UInt64(streams.limit), "all-streams-of-root": UInt64(streams.reserve),
+            "all-streams-per-user": UInt64(streams.share), "stream-bytes": UInt64(SampleStream.room),
+            "signal-bytes": UInt64(SignalLine.room + SignalLine.kept),
+        ].merging(CallLimits.table) { own, _ in own }
     }
 
     private static let table = Interface<ReaderService>(
@@ -106,13 +116,7 @@ final class ReaderService {
         ],
         properties: [
             Property("Version", .constant) { (_: ReaderService) in Version.text },
-            Property("Limits", .constant) { (_: ReaderService) -> [String: UInt64] in
-                [
-                    "claimants": UInt64(SensorLimits.claimants), "motions": UInt64(SyntheticMotion.Limits.injected),
-                    "motion-bytes": UInt64(SyntheticMotion.Limits.script), "streams": UInt64(SensorLimits.streams),
-                    "stream-bytes": UInt64(SampleStream.room),
-                ].merging(CallLimits.table) { own, _ in own }
-            },
+            Property("Limits", .constant) { (service: ReaderService) -> [String: UInt64] in service.limits },
             Property("RefusedMessages", .never) { (service: ReaderService) in service.forgeries },
         ],
         signals: [

@@ -14,10 +14,10 @@ import Testing
 
     @Test func `an amount is taken as a whole or not at all`() {
         var shares = UserShares(limit: 20, reserve: 0)
-        #expect(!shares.take(11, for: 1000))
+        #expect(shares.take(11, for: 1000) == false)
         #expect(shares.held(by: 1000) == 0 && shares.taken == 0)
-        #expect(shares.take(10, for: 1000))
-        #expect(shares.take(0, for: 1000))
+        #expect(shares.take(10, for: 1000) == true)
+        #expect(shares.take(0, for: 1000) == true)
         #expect(!shares.take(.max, for: 1001) && !shares.take(-1, for: 1001))
     }
 
@@ -48,9 +48,9 @@ import Testing
         #expect(shares.take(8, for: 1000) && shares.take(4, for: 1001))
         #expect(shares.room(for: 1000) == 0)
         shares.giveBack(1, for: 1000)
-        #expect(!shares.take(1, for: 1000), "half of the twelve that the other leaves is six")
+        #expect(shares.take(1, for: 1000) == false, "half of the twelve that the other leaves is six")
         shares.giveBack(2, for: 1000)
-        #expect(shares.take(1, for: 1000))
+        #expect(shares.take(1, for: 1000) == true)
     }
 
     @Test func `giving back what was not taken is our own mistake`() async {

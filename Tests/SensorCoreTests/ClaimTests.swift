@@ -134,24 +134,49 @@ private let deviceRates: [([Double], Double, Double)] = [
         #expect(shell.hub.claimant(a)?.requested == SensorPace(rate: 50))
     }
 
+    /// Claims as often as it goes, from an index on; returns how often.
+    private func fill(_ shell: Shell, of user: UInt32, from index: Int) -> Int {
+        var count = 0
+        while (try? shell.claim(ClientID(UInt32(index + count)), 10, of: user)) != nil { count += 1 }
+        return count
+    }
+
     @Test func thereIsALimitToClaimants() throws {
         let shell = Shell(rates: [50])
-        for index in 0..<SensorLimits.claimants { _ = try shell.claim(ClientID(UInt32(index)), 10) }
+        #expect(self.fill(shell, of: UserShares.root, from: 0) == SensorLimits.claimants)
         let next = ClientID(UInt32(SensorLimits.claimants))
         #expect {
-            try shell.claim(next, 10)
+            try shell.claim(next, 10, of: UserShares.root)
         } throws: {
             ($0 as? ClaimProblem)?.description == "claimants is at its limit of 1024"
         }
-        // Nobody keeps our own from it.
+        // Nobody keeps our own from it, nor the broker.
         let own = ClientID(UInt32(SensorLimits.claimants + 1))
-        #expect(try shell.claim(own, 10, isPrompt: true).rate == 10)
-        #expect(shell.release(own))
+        for isPrompt in [true, false] {
+            #expect(try shell.claim(own, 10, isPrompt: isPrompt).rate == 10)
+            #expect(shell.release(own))
+        }
         // Who has a claim may still change it, and a place that becomes free can be taken.
-        #expect(try shell.claim(a, 20).rate == 20)
+        #expect(try shell.claim(a, 20, of: UserShares.root).rate == 20)
         #expect(shell.release(b))
-        #expect(try shell.claim(next, 10).rate == 10)
+        #expect(throws: ClaimProblem.self) { try shell.claim(next, 10, of: 1000) }
+        #expect(try shell.claim(next, 10, of: UserShares.root).rate == 10)
         #expect(shell.hub.claimants.count == SensorLimits.claimants)
+    }
+
+    @Test func noUserTakesAllPlaces() throws {
+        let shell = Shell(rates: [50])
+        #expect(self.fill(shell, of: 1000, from: 0) == 480)
+        #expect {
+            try shell.claim(ClientID(480), 10, of: 1000)
+        } throws: {
+            ($0 as? ClaimProblem)?.range == "480 for one user, as much as the others leave"
+        }
+        #expect(self.fill(shell, of: 1001, from: 480) == 240)
+        #expect(self.fill(shell, of: UserShares.root, from: 720) == SensorLimits.claimants - 720)
+        #expect(shell.release(a))
+        #expect(throws: ClaimProblem.self) { try shell.claim(a, 10, of: 1000) }
+        #expect(try shell.claim(a, 10, of: UserShares.root).rate == 10)
     }
 
     @Test func claimantsAreListedInTheOrderTheyCame() throws {

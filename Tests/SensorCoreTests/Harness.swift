@@ -25,12 +25,12 @@ final class Shell {
 
     func claim(
         _ client: ClientID, _ rate: Double, _ latency: TimeSpan = .zero, isPrompt: Bool = false,
-        isPassive: Bool = false, _ decimation: Decimation = .last
+        isPassive: Bool = false, _ decimation: Decimation = .last, of user: UInt32? = nil
     ) throws -> SensorPace {
         var actions: [SensorAction] = []
         let request = SensorRequest(
             SensorPace(rate: rate, batchLatency: latency), isPassive: isPassive, decimation: decimation)
-        let inForce = try self.hub.claim(client, request, isPrompt: isPrompt, into: &actions)
+        let inForce = try self.hub.claim(client, request, of: user, isPrompt: isPrompt, into: &actions)
         self.perform(actions)
         return inForce
     }

@@ -1,0 +1,175 @@
+import Arbitration
+import DBus
+import DaemonSupport
+import EventLoop
+import Motion
+import PolicyFiles
+import Protocol
+
+/// Who may claim what: whose a claim is, how fast it may be, and how many streams there may be.
+///
+/// Faster than anybody may read the broker, and the apps that policy names. Policy is read when somebody asks for such a
+/// rate, which is seldom: so it is never stale, and nothing is kept of it. What one connection asks is answered in the order
+/// in which it asked.
+final class ClaimRights {
+    /// Somebody who claims something.
+    struct Caller {
+        /// Its unique name.
+        let name: String
+        /// The user in whose share it counts; `nil` for the broker, whose place is kept.
+        let user: UInt32?
+        /// The fastest rate it may have, as far as that was asked; `nil`: the one it asked for.
+        var fastest: Double?
+    }
+
+    private let bus: Connection
+    /// `nil`: the bus itself says who may claim anything.
+    private let policy: PolicySource?
+    private let log: Log
+    /// The connection that owns the broker's name.
+    private var broker: String?
+    /// What waits behind the first question of a connection.
+    private var waiting: [String: [Question]] = [:]
+    /// Connections that hold something: their user, and how much it is.
+    private var holders: [String: (user: UInt32, count: Int)] = [:]
+    private(set) var streams: UserShares
+
+    private enum Question {
+        case claim(rate: Double, orSlower: Bool, (Result<Caller, BusError>) -> Void)
+        /// Only what was asked before must be answered.
+        case turn(() -> Void)
+    }
+
+    init(on bus: Connection, _ names: NameWatch, _ policy: PolicySource?, log: Log) {
+        self.bus = bus
+        self.policy = policy
+        self.log = log
+        // Each is a descriptor, and others need some.
+        let streams = min(SensorLimits.allStreams, descriptorLimit() / 2)
+        self.streams = UserShares(limit: streams, reserve: streams / 16)
+        _ = names.follow(BusName.broker, ownRule: true) { [unowned self] in self.broker = $0 }
+    }
+
+    // MARK: Questions
+
+    /// Asks who a connection is and whether it may read at a rate.
+    ///
+    /// - Parameter orSlower: It takes less, too: then it is told how much it may have.
+    func ask(
+        _ rate: Double, orSlower: Bool, of sender: String, _ answer: @escaping (Result<Caller, BusError>) -> Void
+    ) {
+        if self.waiting[sender] != nil {
+            self.waiting[sender]?.append(.claim(rate: rate, orSlower: orSlower, answer))
+        } else if let caller = self.known(sender), caller.user == nil || self.isForAll(rate) {
+            answer(.success(caller))
+        } else {
+            self.waiting[sender] = []
+            self.identify(sender) { [weak self] caller in
+                guard let self else { return }
+                guard let caller else {
+                    return self.finish(sender) { answer(.failure(.accessDenied("the bus does not know your user"))) }
+                }
+                self.look(rate, orSlower: orSlower, caller) { result in self.finish(sender) { answer(result) } }
+            }
+        }
+    }
+
+    /// Does something once all that a connection asked is answered.
+    func afterAnswers(to sender: String, _ body: @escaping () -> Void) {
+        if self.waiting[sender] == nil { body() } else { self.waiting[sender]?.append(.turn(body)) }
+    }
+
+    /// Answers the first question of a connection, and takes up what waited behind it.
+    private func finish(_ sender: String, _ answer: () -> Void) {
+        guard let questions = self.waiting.removeValue(forKey: sender) else { return }
+        answer()
+        for question in questions {
+            switch question {
+            case .claim(let rate, let orSlower, let answer): self.ask(rate, orSlower: orSlower, of: sender, answer)
+            case .turn(let body): self.afterAnswers(to: sender, body)
+            }
+        }
+    }
+
+    private func known(_ sender: String) -> Caller? {
+        if sender == self.broker { return Caller(name: sender, user: nil) }
+        return self.holders[sender].map { Caller(name: sender, user: $0.user) }
+    }
+
+    private func identify(_ sender: String, _ then: @escaping (Caller?) -> Void) {
+        if let caller = self.known(sender) { return then(caller) }
+        self.bus.callBus("GetConnectionUnixUser", sender) { result in
+            let user = try? result.take().read(reply: UInt32.self)
+            then(user.map { Caller(name: sender, user: $0) })
+        }
+    }
+
+    // MARK: Rates
+
+    private func isForAll(_ rate: Double) -> Bool { self.policy == nil || rate <= AppSettings.rateForAll }
+
+    /// Finds the fastest rate that a caller may have by its names, as far as that is needed.
+    private func look(
+        _ rate: Double, orSlower: Bool, _ caller: Caller, _ then: @escaping (Result<Caller, BusError>) -> Void
+    ) {
+        if caller.user == nil || self.isForAll(rate) { return then(.success(caller)) }
+        let policy = self.inForce()
+        let rateForAll = policy?.everyApp.fastestRate ?? AppSettings.rateForAll
+        let apps = (policy?.apps ?? [:]).filter { $0.value.fastestRate > rateForAll }
+        var fastest = rateForAll
+        var left = apps.count + 1
+        func answered() {
+            left -= 1
+            guard left == 0 else { return }
+            var caller = caller
+            if fastest >= rate { return then(.success(caller)) }
+            guard orSlower else { return then(.failure(Self.refusal(of: rate, fastest))) }
+            caller.fastest = fastest
+            then(.success(caller))
+        }
+        for (app, settings) in apps.sorted(by: { $0.key < $1.key }) {
+            self.bus.callBus("GetNameOwner", app.name) { result in
+                let owner = try? result.take().read(reply: String.self)
+                if owner == caller.name { fastest = max(fastest, settings.fastestRate) }
+                answered()
+            }
+        }
+        answered()
+    }
+
+    private func inForce() -> Policy? {
+        guard let (reading, _) = self.policy?.read() else { return nil }
+        if let error = reading.errors.first { self.log.warning("policy is refused: \(error)") }
+        return reading.inForce
+    }
+
+    private static func refusal(of rate: Double, _ fastest: Double) -> BusError {
+        .accessDenied(
+            "claim: rate \(rate) Hz needs FastestRate in an [App] section of policy; you may have \(fastest) Hz")
+    }
+
+    // MARK: What is held
+
+    /// A connection holds one thing more.
+    func hold(_ caller: Caller) {
+        guard let user = caller.user else { return }
+        self.holders[caller.name, default: (user, 0)].count += 1
+    }
+
+    /// It holds one thing less.
+    func letGo(_ caller: Caller) {
+        guard caller.user != nil, let holder = self.holders[caller.name] else { return }
+        self.holders[caller.name] = holder.count > 1 ? (holder.user, holder.count - 1) : nil
+    }
+
+    /// Takes a stream's place in the share of its user.
+    func takeStream(for caller: Caller) throws(BusError) {
+        guard let user = caller.user, !self.streams.take(1, for: user) else { return }
+        let (held, limit) = (self.streams.held(by: user), self.streams.limit)
+        throw .limitsExceeded("all-streams: your user has \(held) of \(limit), as much as the others leave")
+    }
+
+    func giveBackStream(of caller: Caller) {
+        if let user = caller.user { self.streams.giveBack(1, for: user) }
+    }
+}
