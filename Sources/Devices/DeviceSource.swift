@@ -134,6 +134,7 @@ package final class DeviceSource: SampleSource {
             self.sensor = SensorDescription(
                 name: self.sensor.name, channels: self.sensor.channels, unit: self.sensor.unit, range: facts.range,
                 rates: facts.rates, placement: self.sensor.placement, source: self.sensor.source, isSimulated: false)
+            self.sensor.isSteady = facts.isSteady
             self.check = ReadingCheck(self.kind, range: facts.range)
             for remark in facts.remarks { self.remark("\(self.sensor.name): \(remark)") }
         } catch {

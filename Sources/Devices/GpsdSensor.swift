@@ -50,7 +50,11 @@ final class GpsdSensor: SensorReader {
     var method: String { "told" }
 
     /// Nothing is asked of gpsd as long as nobody wants to know.
-    func probe() throws(DeviceProblem) -> SensorFacts { SensorFacts() }
+    func probe() throws(DeviceProblem) -> SensorFacts {
+        var facts = SensorFacts()
+        facts.isSteady = false
+        return facts
+    }
 
     func start(at pace: SensorPace) throws(DeviceProblem) -> SensorPace {
         // Fixes come as the receiver gives them.

@@ -71,6 +71,7 @@ final class IIOSensor: SensorReader {
         if self.kind == .proximity { self.gate = ProximityGate(level: try self.nearLevel()) }
         facts.rates = try self.device.rates(of: self)
         self.device.raiseRate(of: self)
+        facts.isSteady = !self.device.isBuffered || (self.kind.isNoisy && self.tellsAlways(names))
         if self.matrix?.keepsAxes ?? true, self.gravity == nil { facts.range = self.range() }
         return facts
     }
@@ -80,6 +81,14 @@ final class IIOSensor: SensorReader {
         let directory = self.device.directory
         return self.kind != .accelerometer || directory.has("in_\(self.kind.attributeType)_scale")
             || names.contains { directory.has("in_\($0)_scale") || directory.has("in_\($0)_input") }
+    }
+
+    /// False for a device that tells a reading only when it differs enough from the one before.
+    private func tellsAlways(_ names: [String]) -> Bool {
+        ([self.kind.attributeType] + names).allSatisfy { name in
+            let attribute = "in_\(name)_hysteresis"
+            return !self.device.directory.has(attribute) || (try? self.device.directory.number(attribute)) == 0
+        }
     }
 
     private func channel(_ name: String) throws(DeviceProblem) -> Channel {

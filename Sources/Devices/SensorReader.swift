@@ -39,6 +39,8 @@ struct SensorFacts {
     var range: Double?
     /// The rates the device can run at; empty when it takes any.
     var rates: [Double] = []
+    /// Readings come at the rate it runs at, also when nothing changes.
+    var isSteady = true
     /// Something odd that does not keep the sensor from working.
     var remarks: [String] = []
 }

@@ -34,12 +34,15 @@ final class MotionSource: SampleSource {
 
     var sensor: SensorDescription {
         let base = self.accelerometer.description
-        return SensorDescription(
+        var sensor = SensorDescription(
             name: SensorDescription.motion, channels: SensorDescription.channels(of: SensorDescription.motion),
             unit: "",
             rates: base.rates, placement: base.placement,
             source: self.isFollowed ? "\(base.name) and \(SensorDescription.gyroscope)" : base.name,
             isSimulated: base.isSimulated, isAvailable: base.isAvailable)
+        sensor.isSteady = base.isSteady
+        sensor.hasOwnClock = base.hasOwnClock
+        return sensor
     }
 
     var trouble: SensorState? { self.accelerometer.trouble }

@@ -6,29 +6,40 @@ import SensorCore
 
 /// Our end of a stream of samples: packets out, as many as fit, and requests for all that waits in.
 ///
-/// What the socket cannot take is lost, and told as a gap when there is room again. The other side never makes us wait.
+/// What the socket cannot take waits here, the newest of it; what gives way is told as a gap. The other side never makes us
+/// wait.
 final class SampleStream {
-    /// How many bytes may wait to be read, the kernel's own counted with them.
-    static let room = 256 << 10
+    /// How many bytes may wait in the socket to be read, the kernel's own counted with them: two packets at least.
+    private static let socket = 128 << 10
+    /// How many wait here besides.
+    private static let kept = 128 << 10
+    /// How many may wait to be read.
+    static let room = socket + kept
 
     /// The stream's number, by which its claim is told from others of the same connection.
     let number: UInt64
     /// The reader wants all that waits: send it, then call `caughtUp`.
     var onRequest: () -> Void = {}
+    /// Some of what waited went out.
+    var onSent: (_ samples: Int) -> Void = { _ in }
     /// Nobody reads any more.
     var onEnd: () -> Void = {}
 
     private let loop: EventLoop
     private let end: OwnedDescriptor
     private var watch: EventLoop.Registration?
+    private let channels: Int
     private var ledger = StreamLedger()
+    private var backlog: SampleBacklog
     private var words: [UInt64] = []
     private var request = [UInt64](repeating: 0, count: 2)
     private var hasEnded = false
 
-    private init(_ number: UInt64, _ end: consuming OwnedDescriptor, on loop: EventLoop) {
+    private init(_ number: UInt64, _ end: consuming OwnedDescriptor, channels: Int, on loop: EventLoop) {
         self.number = number
         self.end = end
+        self.channels = channels
+        self.backlog = SampleBacklog(channels: channels, bytes: Self.kept)
         self.loop = loop
     }
 
@@ -40,34 +51,48 @@ final class SampleStream {
     ///
     /// - Throws: also when hardly a descriptor would be left for anything else.
     static func make(
-        _ number: UInt64, on loop: EventLoop
+        _ number: UInt64, channels: Int, on loop: EventLoop
     ) throws(SystemError) -> (own: SampleStream, given: WireDescriptor) {
-        let (own, given) = try PacketPair(room: self.room).split { (own, given) throws(SystemError) in
-            (SampleStream(number, own, on: loop), WireDescriptor(given))
+        let (own, given) = try PacketPair(room: self.socket).split { (own, given) throws(SystemError) in
+            (SampleStream(number, own, channels: channels, on: loop), WireDescriptor(given))
         }
         try own.end.checkSpare(WireDescriptor.spare)
         own.watch = try loop.watch(own.end.raw, for: .read) { [weak own] in own?.ready($0) }
         return (own, given)
     }
 
-    /// Sends a block. Returns how many of its samples went out; `nil` when nobody reads any more, who could miss any.
-    func send(first: UInt64, times: Span<Int64>, values: Span<Double>, channels: Int) -> Int? {
-        let most = StreamCodec.rows(channels: channels)
+    /// Sends a block, or lets it wait. Returns how many samples went out, and how many of the oldest that waited are lost;
+    /// `nil` when nobody reads any more, who could miss any.
+    func send(first: UInt64, times: Span<Int64>, values: Span<Double>) -> (sent: Int, lost: Int)? {
+        let most = StreamCodec.rows(channels: self.channels)
         var sent = 0
-        while sent < times.count, self.tellGap(before: first + UInt64(sent)) {
+        while self.backlog.isEmpty, sent < times.count {
             let rows = sent..<min(times.count, sent + most)
-            let number = first + UInt64(rows.lowerBound)
-            StreamCodec.write(
-                first: number, times: times.extracting(rows),
-                values: values.extracting(rows.lowerBound * channels..<rows.upperBound * channels), into: &self.words)
-            guard self.sendWords() else { break }
+            guard self.send(rows, first: first, times, values) else { break }
             sent = rows.upperBound
-            self.ledger.told(before: first + UInt64(sent))
         }
         if self.hasEnded { return nil }
-        if sent < times.count { self.ledger.lost(before: first + UInt64(times.count)) }
+        var lost = 0
+        if sent < times.count {
+            let rest = sent..<times.count
+            lost = self.backlog.append(
+                first: first + UInt64(sent), times: times.extracting(rest),
+                values: values.extracting(sent * self.channels..<values.count))
+        }
         self.setInterest()
-        return sent
+        return (sent, lost)
+    }
+
+    /// Sends rows of a block in one packet, and before it what is missing. False when there is no room.
+    private func send(_ rows: Range<Int>, first: UInt64, _ times: Span<Int64>, _ values: Span<Double>) -> Bool {
+        let number = first + UInt64(rows.lowerBound)
+        guard self.tellGap(before: number) else { return false }
+        let columns = rows.lowerBound * self.channels..<rows.upperBound * self.channels
+        StreamCodec.write(
+            first: number, times: times.extracting(rows), values: values.extracting(columns), into: &self.words)
+        guard self.sendWords() else { return false }
+        self.ledger.told(before: first + UInt64(rows.upperBound))
+        return true
     }
 
     /// Tells the reader that all that waited has come.
@@ -76,23 +101,30 @@ final class SampleStream {
         self.settle()
     }
 
-    /// Tells what is owed, as far as there is room.
+    /// Sends what waits and tells what is owed, as far as there is room.
     private func settle() {
-        if let gap = self.ledger.gap { _ = self.tell(gap) }
-        if self.ledger.gap == nil, self.ledger.owesWord {
+        let most = StreamCodec.rows(channels: self.channels)
+        var sent = 0
+        while let went = self.backlog.withFirst(
+            most,
+            { first, times, values in
+                self.send(0..<times.count, first: first, times, values) ? times.count : 0
+            }), went > 0
+        {
+            self.backlog.removeFirst(went)
+            sent += went
+        }
+        if self.backlog.isEmpty, self.ledger.owesWord {
             StreamCodec.write(StreamCodec.Header(.caughtUp, sequence: self.ledger.next), into: &self.words)
             if self.sendWords() { self.ledger.gaveWord() }
         }
         self.setInterest()
+        if sent > 0 { self.onSent(sent) }
     }
 
     /// Tells what is missing before a number. False when there is no room for that.
     private func tellGap(before number: UInt64) -> Bool {
         guard let gap = self.ledger.gap(before: number) else { return true }
-        return self.tell(gap)
-    }
-
-    private func tell(_ gap: StreamLedger.Gap) -> Bool {
         StreamCodec.write(
             StreamCodec.Header(.gap, count: UInt32(clamping: gap.count), sequence: gap.first), into: &self.words)
         guard self.sendWords() else { return false }
@@ -114,7 +146,8 @@ final class SampleStream {
     /// Waits for room only while something is owed.
     private func setInterest() {
         guard let watch, !self.hasEnded else { return }
-        try? self.loop.update(watch, for: self.ledger.isBehind ? [.read, .write] : .read)
+        let isBehind = !self.backlog.isEmpty || self.ledger.owesWord
+        try? self.loop.update(watch, for: isBehind ? [.read, .write] : .read)
     }
 
     private func ready(_ readiness: EventLoop.Readiness) {

@@ -15,7 +15,7 @@ final class SensorService: SampleSink {
     private let loop: EventLoop
     private let names: NameWatch
     private let sender: PacedSender
-    private let rights: FastRights
+    private let rights: ClaimRights
     private let log: Log
     private let source: any SampleSource
     private(set) var hub: SensorHub
@@ -25,6 +25,9 @@ final class SensorService: SampleSink {
     private var lastStream: UInt64 = 0
     private var clientsByID: [Client?] = []
     private var freeIDs: [UInt32] = []
+    /// Connections that found no place, to be told when there is one.
+    private var refused: [String] = []
+    private static let mostRefused = 16
     private var actions: [SensorAction] = []
     private var timer: EventLoop.TimerID?
     private var isPerforming = false
@@ -36,15 +39,17 @@ final class SensorService: SampleSink {
     /// Somebody who claims the sensor.
     private final class Client {
         enum Receiver {
-            /// A connection, by its unique name.
-            case peer(PacedSender.Peer)
+            /// A connection.
+            case peer(ClaimRights.Caller, SignalLine)
             /// A descriptor that a connection asked for.
-            case stream(SampleStream, PacedSender.Peer)
+            case stream(ClaimRights.Caller, SampleStream, PacedSender.Peer)
             case taker(any SampleTaker)
         }
 
         let id: ClientID
         let receiver: Receiver
+        /// The fastest rate it may have, if it asked for more.
+        var allowed: Double?
         var watch: NameWatch.Token?
 
         init(_ id: ClientID, _ receiver: Receiver) {
@@ -53,20 +58,29 @@ final class SensorService: SampleSink {
         }
 
         var stream: SampleStream? {
-            if case .stream(let stream, _) = self.receiver { stream } else { nil }
+            if case .stream(_, let stream, _) = self.receiver { stream } else { nil }
+        }
+
+        /// Whose it is; `nil` for our own.
+        var caller: ClaimRights.Caller? {
+            switch self.receiver {
+            case .peer(let caller, _), .stream(let caller, _, _): caller
+            case .taker: nil
+            }
         }
 
         /// Who it is, as `Claimants` shows it.
         var names: [String] {
             switch self.receiver {
-            case .peer(let peer), .stream(_, let peer): [peer.name]
+            case .peer(let caller, _), .stream(let caller, _, _): [caller.name]
             case .taker(let taker): taker.names
             }
         }
     }
 
     init(
-        _ source: any SampleSource, on bus: Connection, _ names: NameWatch, _ sender: PacedSender, _ rights: FastRights,
+        _ source: any SampleSource, on bus: Connection, _ names: NameWatch, _ sender: PacedSender,
+        _ rights: ClaimRights,
         log: Log
     ) {
         self.bus = bus
@@ -99,30 +113,43 @@ final class SensorService: SampleSink {
 
     func claim(_ options: [String: Value], _ call: MethodCall) throws(BusError) {
         let request = try SensorRequest(claim: options)
-        self.whenAllowed(request, call) { (service) throws(BusError) in call.reply(try service.claim(request, call)) }
+        self.whenAllowed(request, call) { (service, request, caller) throws(BusError) in
+            call.reply(try service.claim(request, caller))
+        }
     }
 
-    /// Goes on when the caller is known to be allowed such a rate.
+    /// Goes on when it is known who the caller is, with the rate that it may have.
     private func whenAllowed(
-        _ request: SensorRequest, _ call: MethodCall, _ body: @escaping (SensorService) throws(BusError) -> Void
+        _ request: SensorRequest, _ call: MethodCall,
+        _ body: @escaping (SensorService, SensorRequest, ClaimRights.Caller) throws(BusError) -> Void
     ) {
         let rate = request.pace.rate
-        self.rights.ask(SensorLimits.rates.contains(rate) ? rate : 0, of: call.sender) {
-            [weak self] refusal in
+        self.rights.ask(SensorLimits.rates.contains(rate) ? rate : 0, orSlower: request.orSlower, of: call.sender) {
+            [weak self] result in
             do throws(BusError) {
-                if let refusal { throw refusal }
-                if let self { try body(self) }
+                let caller = try result.get()
+                var request = request
+                if let fastest = caller.fastest { request.pace.rate = fastest }
+                if let self { try body(self, request, caller) }
             } catch {
                 call.fail(error)
             }
         }
     }
 
-    private func claim(_ request: SensorRequest, _ call: MethodCall) throws(BusError) -> [String: Value] {
-        let known = self.clients[call.sender]
-        let client = known ?? self.makeClient(call.sender)
+    private func claim(
+        _ request: SensorRequest, _ caller: ClaimRights.Caller
+    ) throws(BusError) -> [String: Value] {
+        let known = self.clients[caller.name]
+        let client = known ?? self.makeClient(caller)
         do throws(BusError) {
-            return try self.claim(request, for: client)
+            let answer = try self.claim(request, for: client)
+            // It hears nothing any more of what it claimed before.
+            if case .peer(_, let line) = client.receiver, known != nil {
+                let lost = line.forget()
+                if lost > 0 { self.hub.dropped(client.id, samples: lost) }
+            }
+            return answer
         } catch {
             if known == nil { self.forget(client) }
             throw error
@@ -133,15 +160,43 @@ final class SensorService: SampleSink {
         // What the source holds was read for those who claimed the sensor until now, at its pace until now.
         self.source.catchUp()
         do throws(ClaimProblem) {
-            let inForce = try self.hub.claim(client.id, request, into: &self.actions)
+            let caller = client.caller
+            let inForce = try self.hub.claim(client.id, request, of: caller?.user, into: &self.actions)
+            client.allowed = caller?.fastest
             // What was left of the old claim goes out ahead of the answer.
             self.perform()
             return self.terms(of: client, inForce)
         } catch {
             switch error.kind {
             case .value: throw .invalidConfiguration("claim: \(error)")
-            case .limit: throw .limitsExceeded("\(error)")
+            case .limit:
+                for name in client.names { self.remember(refused: name) }
+                throw .limitsExceeded("\(error)")
             }
+        }
+    }
+
+    /// Remembers somebody who found no place, of many the latest.
+    private func remember(refused name: String) {
+        self.refused.removeAll { $0 == name }
+        if self.refused.count == Self.mostRefused { self.refused.removeFirst() }
+        self.refused.append(name)
+    }
+
+    /// Tells those who found no place that there may be one.
+    private func tellRefused() {
+        guard !self.refused.isEmpty else { return }
+        let names = self.refused
+        self.refused = []
+        for name in names { self.announce(to: name) }
+    }
+
+    /// Tells one connection, or everybody, of the sensor as it is now.
+    func announce(to name: String?) {
+        let description = self.description
+        self.bus.signal(from: Path.sensors, InterfaceName.sensors, "SensorChanged", to: name) {
+            Path.sensor(description.name).write(to: &$0)
+            description.options.write(to: &$0)
         }
     }
 
@@ -158,12 +213,13 @@ final class SensorService: SampleSink {
             options[SensorPace.Key.decimation] = .string(decimation.rawValue)
         }
         if let stream = client.stream { options[SensorPace.Key.stream] = .uint64(stream.number) }
+        if let allowed = client.allowed { options[SensorPace.Key.allowed] = .double(allowed) }
         return options
     }
 
     /// Sends all that there is for the caller's claim and streams. The answer follows it.
     func flush(_ call: MethodCall) {
-        self.rights.ask(0, of: call.sender) { [weak self] _ in
+        self.rights.afterAnswers(to: call.sender) { [weak self] in
             if let self {
                 for client in self.clientsByID {
                     if let client, client.names == [call.sender] { self.flush(client) }
@@ -176,21 +232,24 @@ final class SensorService: SampleSink {
     /// Claims the sensor for a descriptor of the caller's, beside whatever else it claims.
     func openStream(_ options: [String: Value], _ call: MethodCall) throws(BusError) {
         let request = try SensorRequest(claim: options)
-        self.whenAllowed(request, call) { (service) throws(BusError) in
-            let (stream, inForce) = try service.openStream(request, call)
+        self.whenAllowed(request, call) { (service, request, caller) throws(BusError) in
+            let (stream, inForce) = try service.openStream(request, caller)
             call.reply(stream, inForce)
         }
     }
 
     private func openStream(
-        _ request: SensorRequest, _ call: MethodCall
+        _ request: SensorRequest, _ caller: ClaimRights.Caller
     ) throws(BusError) -> (WireDescriptor, [String: Value]) {
-        let open = self.clientsByID.count { $0?.stream != nil && $0?.names == [call.sender] }
+        let open = self.clientsByID.count { $0?.stream != nil && $0?.names == [caller.name] }
         guard open < SensorLimits.streams else {
             throw .limitsExceeded("streams: one connection has \(SensorLimits.streams) of a sensor at most")
         }
-        let (stream, given) = try self.makeStream()
-        let client = self.makeClient(call.sender, stream)
+        let (stream, given) = try self.makeStream(for: caller)
+        let client = self.makeClient(caller, stream)
+        stream.onSent = { [weak self, weak client] in
+            if let self, let client { self.hub.delivered(client.id, samples: $0) }
+        }
         stream.onEnd = { [weak self, weak client] in
             if let self, let client { self.forget(client) }
         }
@@ -205,11 +264,15 @@ final class SensorService: SampleSink {
         }
     }
 
-    private func makeStream() throws(BusError) -> (own: SampleStream, given: WireDescriptor) {
+    private func makeStream(
+        for caller: ClaimRights.Caller
+    ) throws(BusError) -> (own: SampleStream, given: WireDescriptor) {
+        try self.rights.takeStream(for: caller)
         self.lastStream += 1
         do throws(SystemError) {
-            return try SampleStream.make(self.lastStream, on: self.loop)
+            return try SampleStream.make(self.lastStream, channels: self.description.channels.count, on: self.loop)
         } catch {
+            self.rights.giveBackStream(of: caller)
             throw .limitsExceeded("no descriptor is left: \(error)")
         }
     }
@@ -224,7 +287,7 @@ final class SensorService: SampleSink {
 
     /// Releasing what is not held is fine: the caller has what it wanted.
     func release(_ call: MethodCall) {
-        self.rights.ask(0, of: call.sender) { [weak self] _ in
+        self.rights.afterAnswers(to: call.sender) { [weak self] in
             if let self, let client = self.clients[call.sender] { self.forget(client) }
             call.reply()
         }
@@ -270,7 +333,8 @@ final class SensorService: SampleSink {
         self.takers[ObjectIdentifier(taker)] = client
         self.clientsByID[Int(client.id.index)] = client
         do throws(ClaimProblem) {
-            let inForce = try self.hub.claim(client.id, SensorRequest(pace), isPrompt: true, into: &self.actions)
+            let inForce = try self.hub.claim(
+                client.id, SensorRequest(pace), of: nil, isPrompt: true, into: &self.actions)
             self.perform()
             return self.hub.claimant(client.id)?.inForce ?? inForce
         } catch {
@@ -292,13 +356,23 @@ final class SensorService: SampleSink {
         return ClientID(UInt32(self.clientsByID.count - 1))
     }
 
-    private func makeClient(_ uniqueName: String, _ stream: SampleStream? = nil) -> Client {
-        let peer = self.sender.peer(uniqueName)
-        let receiver: Client.Receiver = if let stream { .stream(stream, peer) } else { .peer(peer) }
-        let client = Client(self.makeID(), receiver)
-        if stream == nil { self.clients[uniqueName] = client }
+    private func makeClient(_ caller: ClaimRights.Caller, _ stream: SampleStream? = nil) -> Client {
+        let peer = self.sender.peer(caller.name)
+        let client: Client
+        if let stream {
+            client = Client(self.makeID(), .stream(caller, stream, peer))
+        } else {
+            let path = Path.sensor(self.description.name)
+            let line = SignalLine(to: peer, from: path, channels: self.description.channels.count, self.sender)
+            client = Client(self.makeID(), .peer(caller, line))
+            line.onSent = { [weak self, weak client] in
+                if let self, let client { self.hub.delivered(client.id, samples: $0) }
+            }
+            self.clients[caller.name] = client
+        }
+        self.rights.hold(caller)
         self.clientsByID[Int(client.id.index)] = client
-        client.watch = self.names.follow(uniqueName) { [weak self, weak client] owner in
+        client.watch = self.names.follow(caller.name) { [weak self, weak client] owner in
             if let self, let client, owner == nil { self.forget(client) }
         }
         return client
@@ -307,8 +381,12 @@ final class SensorService: SampleSink {
     private func forget(_ client: Client) {
         guard self.clientsByID[Int(client.id.index)] === client else { return }
         switch client.receiver {
-        case .peer(let peer): self.clients[peer.name] = nil
-        case .stream: break
+        case .peer(let caller, _):
+            self.clients[caller.name] = nil
+            self.rights.letGo(caller)
+        case .stream(let caller, _, _):
+            self.rights.giveBackStream(of: caller)
+            self.rights.letGo(caller)
         case .taker: return
         }
         if let watch = client.watch { self.names.unfollow(watch) }
@@ -322,6 +400,7 @@ final class SensorService: SampleSink {
         self.perform()
         self.clientsByID[Int(client.id.index)] = nil
         self.freeIDs.append(client.id.index)
+        self.tellRefused()
     }
 
     // MARK: Samples
@@ -436,38 +515,33 @@ final class SensorService: SampleSink {
     private func tell(_ id: ClientID, _ pace: SensorPace) {
         guard let client = self.clientsByID[Int(id.index)], let object else { return }
         switch client.receiver {
-        case .peer(let peer), .stream(_, let peer):
-            _ = self.sender.signal(from: object.path, InterfaceName.sensor, "ClaimChanged", to: peer, size: 300) {
-                self.terms(of: client, pace).write(to: &$0)
-            }
+        case .peer(_, let line): self.tell(client, pace, line.peer, from: object.path)
+        case .stream(_, _, let peer): self.tell(client, pace, peer, from: object.path)
         case .taker(let taker): taker.changed(self)
         }
     }
 
+    private func tell(_ client: Client, _ pace: SensorPace, _ peer: PacedSender.Peer, from path: ObjectPath) {
+        _ = self.sender.signal(from: path, InterfaceName.sensor, "ClaimChanged", to: peer, size: 300) {
+            self.terms(of: client, pace).write(to: &$0)
+        }
+    }
+
     private func send(_ id: ClientID) {
-        guard let client = self.clientsByID[Int(id.index)], let object else { return }
-        var count = 0
-        var sent = 0
-        let channels = self.description.channels.count
+        guard let client = self.clientsByID[Int(id.index)] else { return }
+        var (sent, lost) = (0, 0)
         self.hub.withBlock(of: id) { first, times, values in
-            count = times.count
             switch client.receiver {
-            case .peer(let peer):
-                let size = SampleCodec.size(samples: count, channels: channels)
-                let isSent = self.sender.signal(
-                    from: object.path, InterfaceName.sensor, "Samples", to: peer, size: size
-                ) { SampleCodec.write(first: first, times: times, values: values, to: &$0) }
-                if isSent { sent = count }
-            case .stream(let stream, _):
-                let went = stream.send(first: first, times: times, values: values, channels: channels)
-                (sent, count) = (went ?? 0, went == nil ? 0 : count)
+            case .peer(_, let line): (sent, lost) = line.send(first: first, times: times, values: values)
+            case .stream(_, let stream, _):
+                (sent, lost) = stream.send(first: first, times: times, values: values) ?? (0, 0)
             case .taker(let taker):
                 taker.take(times, values, from: self)
-                sent = count
+                sent = times.count
             }
         }
         if sent > 0 { self.hub.delivered(id, samples: sent) }
-        if sent < count { self.hub.dropped(id, samples: count - sent) }
+        if lost > 0 { self.hub.dropped(id, samples: lost) }
     }
 }
 

@@ -26,7 +26,9 @@ final class SynthSource: SampleSource {
 
     init(_ motion: SyntheticMotion, on loop: EventLoop) {
         self.motion = motion
-        self.sensor = motion.sensor
+        var sensor = motion.sensor
+        sensor.isSteady = true
+        self.sensor = sensor
         self.loop = loop
     }
 

@@ -22,6 +22,8 @@ final class TraceSource: SampleSource {
 
     init(_ path: String, sensor: SensorDescription, speed: Double, loops: Bool, on loop: EventLoop) {
         self.path = path
+        var sensor = sensor
+        sensor.hasOwnClock = speed != 1
         self.sensor = sensor
         self.speed = speed
         self.loops = loops
