@@ -73,9 +73,11 @@ package struct App {
 
     /// Makes the app's next event. Returns it if it is to be sent at once and then is done with.
     mutating func take(
-        _ delivery: Delivery, _ isSimulated: Bool, at now: Timestamp, _ actions: inout [QueueAction]
+        _ delivery: Delivery, _ isSimulated: Bool, since start: Timestamp, at now: Timestamp,
+        _ actions: inout [QueueAction]
     ) -> Event? {
-        let (event, goesAtOnce) = self.queue.add(delivery, isSimulated: isSimulated, at: now, &actions)
+        let (event, goesAtOnce) = self.queue.add(
+            delivery, isSimulated: isSimulated, since: start, at: now, &actions)
         self.lastEvent = event
         return goesAtOnce ? event : nil
     }
@@ -155,4 +157,16 @@ package struct EffectiveDetector {
     package let isAvailable: Bool
     /// The rate the sensor runs at for all of us, in Hz; `nil` while it is not there.
     package let rate: Double?
+    /// The fastest rate that the reader allows us, where that is too slow for the detector.
+    package let allowed: Double?
+
+    /// What the owner should know of it.
+    package var warnings: [String] {
+        let own = self.detector.warnings.map(\.message)
+        guard let allowed else { return own }
+        return own + [
+            "the reader lets the broker have \(self.detector.sensor) at \(allowed) Hz at most (FastestRate): it looks less "
+                + "often than it asked for"
+        ]
+    }
 }

@@ -48,6 +48,7 @@ extension BrokerCore {
     ) {
         guard let index = self.index(of: sensor) else { return }
         self.streams[index].begin(first: first, count: times.count)
+        if self.streams[index].hear(times, at: arrival) { self.tellOutlook(of: index, at: arrival, &actions) }
         if self.arbiter.policy.groups.isEmpty {
             self.streams[index].process(times: times, values: values, at: arrival)
             self.decide(index, at: arrival)
@@ -95,6 +96,10 @@ extension BrokerCore {
             let tick = hit.time + self.held
             earliest = min(earliest ?? tick, tick)
         }
+        for index in self.streams.indices {
+            guard let retry = self.streams[index].nextTry else { continue }
+            earliest = min(earliest ?? retry, retry)
+        }
         if let deadline = self.taskDeadline { earliest = min(earliest ?? deadline, deadline) }
         if let deadline = self.queueDeadline { earliest = min(earliest ?? deadline, deadline) }
         for index in self.streams.indices {
@@ -113,6 +118,7 @@ extension BrokerCore {
         self.release(upTo: arrival - self.held, at: arrival)
         self.tell(.motion(arrival - self.held), at: arrival)
         self.perform(&actions)
+        self.retryClaims(at: arrival, &actions)
         self.passTasks(at: arrival, &actions)
     }
 
@@ -225,8 +231,10 @@ extension BrokerCore {
         guard let owner = self.owners[Int(delivery.hit.detector.index)] else { return }
         let stream = self.index(of: owner.sensor)
         let isSimulated = stream.flatMap { self.streams[$0].description?.isSimulated } ?? false
+        let now = self.arbiter.arrivalTime
+        let start = stream.map { self.streams[$0].happened(delivery.hit.time, heardAt: now) } ?? now
         // Whether it goes or waits is the queue's to know, whatever the route.
-        self.enqueue(delivery, isSimulated, &actions)
+        self.enqueue(delivery, isSimulated, since: start, &actions)
     }
 
     /// Who lost an event that it had been offered must not act on it later.

@@ -79,7 +79,8 @@ extension BrokerCore {
             DetectorOutlook(
                 name: installed.request.name, preset: installed.effective.preset ?? "",
                 threshold: installed.effective.threshold, dimension: installed.effective.dimension,
-                isAvailable: self.stream(named: installed.sensor)?.description != nil, sensor: installed.sensor,
+                obstacle: (self.stream(named: installed.sensor)?.standing ?? .absent).obstacle(installed.sensor),
+                sensor: installed.sensor,
                 prospect: self.prospect(installed, app, peak, viewer, at: now))
         }
         return WhyNot(

@@ -33,8 +33,14 @@ extension BrokerCore {
                 self.sensorAppeared(sensor, at: arrival, &actions)
             case .sensorsLost:
                 self.sensorsLost(at: arrival, &actions)
-            case .claimAnswered(let sensor, let pace):
-                self.claimAnswered(sensor, pace, at: arrival)
+            case .claimAnswered(let sensor, let pace, let allowed):
+                self.claimAnswered(sensor, pace, allowed: allowed, at: arrival, &actions)
+            case .claimFailed(let sensor, let reason):
+                self.claimFailed(sensor, reason, at: arrival, &actions)
+            case .claimEnded(let sensor):
+                self.claimEnded(sensor, at: arrival, &actions)
+            case .silence:
+                self.checkSilence(at: arrival, &actions)
             case .paceChanged(let sensor, let pace):
                 self.paceChanged(sensor, pace, at: arrival)
             case .samples(let sensor, let first, let block):
@@ -56,6 +62,8 @@ extension BrokerCore {
                 try self.tell(client, state, at: arrival, &actions)
             case .locked(let isLocked):
                 self.lock(isLocked, at: arrival, &actions)
+            case .clock(let minute):
+                self.clock(minute, at: arrival, &actions)
             case .sleep(let begins):
                 self.sleep(begins, at: arrival, &actions)
             case .beginAssertion(let client, let request):

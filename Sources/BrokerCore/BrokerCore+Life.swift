@@ -26,6 +26,18 @@ extension BrokerCore {
         self.perform(&actions)
     }
 
+    /// The local time is in another minute of the week, whichever way it got there.
+    package mutating func clock(_ minute: Int, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
+        var device = self.arbiter.device
+        guard device.minuteOfWeek != minute else { return }
+        device.minuteOfWeek = minute
+        self.tell(.device(device), at: arrival)
+        self.perform(&actions)
+    }
+
+    /// Whether a rule goes by the local time, so that somebody must tell it.
+    package var followsClock: Bool { self.arbiter.policy.rules.contains { $0.conditions.times != nil } }
+
     package mutating func sleep(_ begins: Bool, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         self.tell(.sleep(begins), at: arrival)
         self.perform(&actions)

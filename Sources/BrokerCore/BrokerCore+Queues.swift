@@ -214,10 +214,12 @@ extension BrokerCore {
     // MARK: Queues at work
 
     /// Takes in an event for an app, and sends it if it can go.
-    mutating func enqueue(_ delivery: Delivery, _ isSimulated: Bool, _ actions: inout [BrokerAction]) {
+    mutating func enqueue(
+        _ delivery: Delivery, _ isSimulated: Bool, since start: Timestamp, _ actions: inout [BrokerAction]
+    ) {
         let index = Int(delivery.app.index)
         let now = self.arbiter.arrivalTime
-        let event = self.apps[index]?.take(delivery, isSimulated, at: now, &self.queueActions)
+        let event = self.apps[index]?.take(delivery, isSimulated, since: start, at: now, &self.queueActions)
         if let app = self.apps[index], let last = app.lastEvent { self.recent.keep(last, of: app) }
         if let event { return actions.append(.deliver(ClientID(delivery.app.index), event)) }
         // It waits: for room, or for an app that is suspended or not on the bus. Each event comes by here once, when it is due.

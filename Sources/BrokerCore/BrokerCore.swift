@@ -341,8 +341,13 @@ package struct BrokerCore {
     /// What is in force for a detector, as its owner is told.
     package func effective(_ detector: CompiledDetector) -> EffectiveDetector {
         let stream = self.stream(named: detector.sensor)
-        let rate = stream?.description.flatMap { description in stream?.wanted.map { description.rate(for: $0.rate) } }
-        return EffectiveDetector(detector: detector, isAvailable: stream?.isAvailable ?? false, rate: rate)
+        let rate = stream?.description.flatMap { description in
+            stream?.wanted.map { min(description.rate(for: $0.rate), stream?.allowed ?? .infinity) }
+        }
+        let needed = detector.every.map { 1 / $0.seconds } ?? 0
+        let allowed = stream?.allowed.flatMap { needed > $0 * (1 + SensorDescription.rateTolerance) ? $0 : nil }
+        return EffectiveDetector(
+            detector: detector, isAvailable: stream?.isAvailable ?? false, rate: rate, allowed: allowed)
     }
 
     // MARK: Sensors
@@ -352,15 +357,20 @@ package struct BrokerCore {
         _ sensor: SensorDescription, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
         let index = self.makeStream(for: sensor.name)
+        // Told once more: what was refused may be had now.
+        guard self.streams[index].description != sensor || self.streams[index].isAhead(at: arrival) else {
+            return self.retryClaims(at: arrival, of: index, &actions)
+        }
         // A trace that was played ahead of the clock is over; what an engine saw of it is still to come.
         let wasAhead = self.streams[index].isAhead(at: arrival)
         let isRebuilt = self.streams[index].channels != sensor.channels || wasAhead
         self.streams[index].appear(sensor)
+        self.streams[index].told = self.streams[index].outlook
         if isRebuilt {
             self.release(upTo: nil, at: arrival)
             self.reinstall(sensor.name, at: arrival)
         } else {
-            self.setAvailable(sensor.isAvailable, at: arrival) { $0 == sensor.name }
+            self.setAvailable(self.streams[index].isAvailable, at: arrival) { $0 == sensor.name }
         }
         if wasAhead, !self.streams.contains(where: { $0.isAhead(at: arrival) }) {
             self.tell(.rewind(arrival), at: arrival)
@@ -370,25 +380,23 @@ package struct BrokerCore {
     }
 
     package mutating func sensorsLost(at arrival: Timestamp, _ actions: inout [BrokerAction]) {
-        for index in self.streams.indices { self.streams[index].disappear() }
+        for index in self.streams.indices {
+            self.streams[index].disappear()
+            self.streams[index].told = self.streams[index].outlook
+        }
         self.release(upTo: nil, at: arrival)
         self.setAvailable(false, at: arrival) { _ in true }
         self.perform(&actions)
     }
 
     /// Nobody waits for detectors whose sensor is not there.
-    private mutating func setAvailable(
+    mutating func setAvailable(
         _ isAvailable: Bool, at arrival: Timestamp, where isMeant: (_ sensor: String) -> Bool
     ) {
         for (index, owner) in self.owners.enumerated() {
             guard let owner, isMeant(owner.sensor) else { continue }
             self.tell(.available(DetectorID(UInt32(truncatingIfNeeded: index)), isAvailable), at: arrival)
         }
-    }
-
-    package mutating func claimAnswered(_ sensor: String, _ pace: SensorPace, at arrival: Timestamp) {
-        guard let index = self.index(of: sensor) else { return }
-        self.streams[index].claimAnswered(pace)
     }
 
     package mutating func paceChanged(_ sensor: String, _ pace: SensorPace, at arrival: Timestamp) {
@@ -431,6 +439,8 @@ package struct BrokerCore {
     mutating func steer(_ actions: inout [BrokerAction]) {
         for index in self.streams.indices {
             guard let change = self.streams[index].steer(self.batchLatency, isPaused: self.isPaused) else { continue }
+            // What was refused and is not wanted any more is no obstacle.
+            self.tellOutlook(of: index, at: self.arbiter.arrivalTime, &actions)
             switch change {
             case .claim(let pace): actions.append(.claim(sensor: self.streams[index].name, pace))
             case .release: actions.append(.release(sensor: self.streams[index].name))

@@ -29,7 +29,13 @@ package enum BrokerInput: Sendable {
     /// The reader is gone, and with it every sensor and claim.
     case sensorsLost
     /// A claim of ours was answered: this is in force, and sample numbers begin again.
-    case claimAnswered(sensor: String, SensorPace)
+    case claimAnswered(sensor: String, SensorPace, allowed: Double? = nil)
+    /// A claim of ours was refused, or came to nothing, for this reason.
+    case claimFailed(sensor: String, String)
+    /// What is in force for our claim ended, through no wish of ours.
+    case claimEnded(sensor: String)
+    /// Time to look whether a sensor that should speak has fallen silent.
+    case silence
     /// What is in force for our claim changed because of others.
     case paceChanged(sensor: String, SensorPace)
     case samples(sensor: String, first: UInt64, SampleBlock)
@@ -48,6 +54,8 @@ package enum BrokerInput: Sendable {
     /// What state a single app is said to be in, whatever else is the case; `nil`: no more.
     case tell(ClientID, AppState?)
     case locked(Bool)
+    /// The local time, as a minute of the week.
+    case clock(minuteOfWeek: Int)
     /// The system goes to sleep, or is back.
     case sleep(Bool)
     case beginAssertion(ClientID, AssertionRequest)
@@ -82,6 +90,8 @@ package enum BrokerAction: Equatable, Sendable {
     /// Claim the sensor at this pace, or change the claim.
     case claim(sensor: String, SensorPace)
     case release(sensor: String)
+    /// The detectors of a sensor can fire again, or cannot any more.
+    case availability(sensor: String)
     case deliver(ClientID, Event)
     /// Tell an app, and take back what it holds.
     case life(ClientID, LifeEffect)

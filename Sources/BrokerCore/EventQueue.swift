@@ -93,11 +93,15 @@ package struct EventQueue: Sendable {
     // MARK: Coming in
 
     /// Takes in an event that is due from now on. If it can go at once and then is done with, that is all.
+    ///
+    /// - Parameter start: when what it tells of happened, which is when its lifespan begins. One that is too old when it comes
+    ///   ends here.
     package mutating func add(
-        _ delivery: Delivery, isSimulated: Bool, at now: Timestamp, _ actions: inout [QueueAction]
+        _ delivery: Delivery, isSimulated: Bool, since start: Timestamp, at now: Timestamp,
+        _ actions: inout [QueueAction]
     ) -> (event: Event, goesAtOnce: Bool) {
         self.lastSequence &+= 1
-        var ends = now + delivery.terms.lifespan
+        var ends = start + delivery.terms.lifespan
         // Whose turn is over must not act any more.
         if let answerBy = delivery.answerBy { ends = min(ends, answerBy) }
         let content = EventContent(
@@ -106,6 +110,11 @@ package struct EventQueue: Sendable {
             isClipped: delivery.hit.isClipped, note: delivery.hit.note)
         let event = Event(
             content, delivery.terms, ends: ends, strength: delivery.strength, answerBy: delivery.answerBy)
+        if ends <= now {
+            self.finish(KeptEvent(event), .expired, &actions)
+            self.pump(at: now, &actions)
+            return (event, false)
+        }
         if self.isOpen, !event.wantsAck, self.waiting.isEmpty, self.lost.isEmpty, self.catchingUp == nil {
             return (event, true)
         }

@@ -19,6 +19,14 @@ package struct SensorStream {
     private var claimed: SensorPace?
     /// What the reader says is in force for us.
     package private(set) var inForce: SensorPace?
+    /// The fastest rate that the reader allows us, where that is less than we claimed.
+    package private(set) var allowed: Double?
+    /// Why the last claim came to nothing, until one does not.
+    package private(set) var refusal: String?
+    private var patience = ClaimPatience()
+    private var silence = SilenceWatch()
+    /// What everybody knows of it.
+    var told = Outlook(standing: .absent)
 
     /// The sequence number that comes next; `nil` before the first sample of a claim.
     private var expected: UInt64?
@@ -39,8 +47,25 @@ package struct SensorStream {
         self.engine = DetectionEngine(channels: channels, gap: SensorLimits.gap(of: name))
     }
 
-    /// True while a device is behind the sensor and works.
-    package var isAvailable: Bool { self.description?.isAvailable ?? false }
+    /// What those who wait for its detectors have to know.
+    struct Outlook: Equatable {
+        var standing: SensorStanding
+        var allowed: Double?
+    }
+
+    var outlook: Outlook { Outlook(standing: self.standing, allowed: self.allowed) }
+
+    /// True while detectors can fire: a device is behind the sensor and works, and we are not kept from its samples.
+    package var isAvailable: Bool { self.standing == .ready }
+
+    /// How it stands with the sensor, as far as our detectors go.
+    package var standing: SensorStanding {
+        guard let description else { return .absent }
+        if !description.isAvailable { return .absent }
+        // A claim that was to replace another leaves that one in force.
+        if let refusal, self.inForce == nil { return .refused(refusal) }
+        return self.silence.isSilent ? .stalled : .ready
+    }
 
     package var counters: DetectionEngine.Counters { self.engine.counters }
 
@@ -48,6 +73,9 @@ package struct SensorStream {
         // A claim outlives the device behind the sensor, but not the reader.
         if self.description == nil { self.claimed = nil }
         self.description = sensor
+        self.silence.rest()
+        if self.inForce != nil { self.silence.begin() }
+        self.tryAgain()
         self.channels = sensor.channels
         self.engine.setRange(sensor.range)
         self.breakOff()
@@ -57,8 +85,16 @@ package struct SensorStream {
     mutating func disappear() {
         self.description = nil
         self.claimed = nil
-        self.inForce = nil
+        self.forgetTerms()
         self.breakOff()
+    }
+
+    private mutating func forgetTerms() {
+        self.inForce = nil
+        self.allowed = nil
+        self.refusal = nil
+        self.patience = ClaimPatience()
+        self.silence.rest()
     }
 
     /// Nothing is detected across what did not come.
@@ -74,19 +110,73 @@ package struct SensorStream {
         guard self.description != nil, self.wanted != self.claimed else { return nil }
         self.claimed = self.wanted
         guard let wanted = self.wanted else {
-            self.inForce = nil
+            self.forgetTerms()
             return .release
         }
         return .claim(wanted)
     }
 
     /// The reader answered a claim. Numbers begin again with each claim; nothing is lost in between.
-    mutating func claimAnswered(_ pace: SensorPace) {
+    mutating func claimAnswered(_ pace: SensorPace, allowed: Double?) {
         self.inForce = pace
+        self.allowed = allowed
+        self.refusal = nil
+        self.patience = ClaimPatience()
+        self.silence.begin()
         self.expected = nil
     }
 
+    /// A claim came to nothing: it is tried again after a while.
+    mutating func claimFailed(_ reason: String, at now: Timestamp) {
+        // What was released meanwhile is not missed.
+        guard self.claimed != nil else { return }
+        self.refusal = reason
+        self.patience.failed(at: now)
+    }
+
+    /// What was in force is not any more, and nobody said why.
+    mutating func claimEnded() {
+        self.inForce = nil
+        self.silence.rest()
+    }
+
+    /// When a claim that came to nothing is tried again.
+    var nextTry: Timestamp? { self.patience.nextTry }
+
+    /// Lets `steer` claim once more what was refused.
+    mutating func tryAgain() {
+        guard self.patience.nextTry != nil else { return }
+        self.patience.tried()
+        self.claimed = nil
+    }
+
     mutating func paceChanged(_ pace: SensorPace) { self.inForce = pace }
+
+    /// When it looks as if the sensor had stalled, should nothing come until then; `nil` while it may be silent.
+    func silenceDeadline(at now: Timestamp) -> Timestamp? {
+        guard let inForce, let description, description.isSteady, description.isAvailable else { return nil }
+        return self.silence.deadline(for: inForce, at: now)
+    }
+
+    /// Nothing has come for so long that something is wrong. Returns whether that is news.
+    mutating func fallSilent(at now: Timestamp) -> Bool {
+        guard let deadline = self.silenceDeadline(at: now), deadline <= now else { return false }
+        return self.silence.fallSilent()
+    }
+
+    /// Takes note that samples have come. Returns whether that ends a silence: only what is no older than it must be does.
+    mutating func hear(_ times: Span<Int64>, at arrival: Timestamp) -> Bool {
+        guard !times.isEmpty else { return false }
+        let time = Timestamp(microseconds: times[times.count - 1])
+        guard arrival - time <= self.held + SilenceWatch.patience else { return false }
+        return self.silence.hear(at: arrival)
+    }
+
+    /// When a hit of this time happened, by the clock of arrivals. What our claim lets a sample wait does not make it old.
+    func happened(_ time: Timestamp, heardAt arrival: Timestamp) -> Timestamp {
+        if self.description?.hasOwnClock ?? false { return arrival }
+        return min(arrival, time + (self.inForce?.batchLatency ?? .zero))
+    }
 
     /// Takes note of the numbers of samples that are about to be processed.
     mutating func begin(first: UInt64, count: Int) {

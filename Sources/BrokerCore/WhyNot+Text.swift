@@ -39,9 +39,7 @@ extension DetectorOutlook {
         var title = self.name
         if !self.preset.isEmpty, self.preset != self.name { title += " (\(self.preset))" }
         if let threshold = self.threshold { title += " above \(Explanation.value(threshold, self.dimension))" }
-        guard self.isAvailable else {
-            return ["\(title): it cannot fire, there is no \(self.sensor)"]
-        }
+        if let obstacle { return ["\(title): it cannot fire, \(obstacle)"] }
         switch self.prospect {
         case .verdict(let verdict):
             let explanation = Explanation(verdict).withoutDelivery

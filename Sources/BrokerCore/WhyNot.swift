@@ -40,9 +40,12 @@ package struct DetectorOutlook {
     package let preset: String
     package let threshold: Double?
     package let dimension: Dimension
-    package let isAvailable: Bool
+    /// Why it cannot fire at all; `nil` when it can.
+    package let obstacle: String?
     package let sensor: String
     package let prospect: Prospect
+
+    package var isAvailable: Bool { self.obstacle == nil }
 
     /// Whether its app would get an event.
     package var isHeard: Bool {

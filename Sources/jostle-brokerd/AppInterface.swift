@@ -194,9 +194,8 @@ extension EffectiveDetector {
         for (key, value) in self.detector.effective { options[key] = value.wire }
         options["available"] = .boolean(self.isAvailable)
         if let rate = self.rate { options["effective-rate"] = .double(rate) }
-        if !self.detector.warnings.isEmpty {
-            options["warnings"] = .array(of: "s", self.detector.warnings.map { .string($0.message) })
-        }
+        let warnings = self.warnings
+        if !warnings.isEmpty { options["warnings"] = .array(of: "s", warnings.map { .string($0) }) }
         return options
     }
 }

@@ -129,6 +129,8 @@ extension SensorStream {
         [
             "name": .string(self.name),
             "available": .boolean(self.isAvailable),
+            "state": .string(self.standing.name),
+            "detail": .string(self.standing.obstacle(self.name) ?? ""),
             "rate": .double(self.inForce?.rate ?? 0),
             "received": .uint64(self.received),
             "lost": .uint64(self.lost),

@@ -19,6 +19,9 @@ final class SensorLink {
     private var requests: [String: UInt64] = [:]
     private let streamsFrom: Double
     private var startTimer: EventLoop.TimerID?
+    private var silenceTimer: EventLoop.TimerID?
+    /// When that timer runs, while it does.
+    private var silenceSet: Int64?
     private var isStarting = false
 
     /// How long to wait after the reader could not be started.
@@ -53,6 +56,7 @@ final class SensorLink {
         if self.reader != nil {
             self.service.log.notice("the sensor reader is gone")
             self.service.inputSensorsLost()
+            self.watchSilence()
         }
         self.reader = owner
         self.sensors = []
@@ -80,6 +84,7 @@ final class SensorLink {
             core.sensorAppeared(sensor, at: now, &actions)
         }
         self.service.availabilityChanged()
+        self.watchSilence()
     }
 
     /// A sensor came, or its device came back, went or broke.
@@ -134,24 +139,33 @@ final class SensorLink {
     /// Has samples come as signals.
     private func claim(_ sensor: String, _ pace: SensorPace, _ target: CallTarget, _ request: UInt64) {
         let reader = self.reader
-        self.bus.call(target, "Claim", pace.options, autoStart: false) { [weak self] result in
+        self.bus.call(target, "Claim", Self.options(pace), autoStart: false) { [weak self] result in
             guard let self, self.reader == reader else { return }
             do throws(BusError) {
-                let inForce = try self.answer(try result.take().read(reply: [String: Value].self))
+                let options = try result.take().read(reply: [String: Value].self)
+                let inForce = try self.answer(options)
                 // What it was sent until now belongs before what comes next.
                 self.streams[sensor]?.read()
                 self.streams.removeValue(forKey: sensor)?.close()
-                self.claimed(sensor, inForce)
+                self.claimed(sensor, inForce, options)
             } catch {
-                self.service.log.error("cannot claim the \(sensor): \(error)")
+                guard self.requests[sensor] == request else { return }
+                try? self.service.input { (core, now, actions) throws(Refusal) in
+                    core.claimFailed(sensor, error.message, at: now, &actions)
+                }
             }
         }
+    }
+
+    /// One detector's wish for more than we may have must not take from the others what we may.
+    private static func options(_ pace: SensorPace) -> [String: Value] {
+        SensorRequest(pace, orSlower: true).options
     }
 
     /// Has samples come over a descriptor; as signals, should the reader have none for us.
     private func openStream(_ sensor: String, _ pace: SensorPace, _ target: CallTarget, _ request: UInt64) {
         let reader = self.reader
-        self.bus.call(target, "OpenStream", pace.options, autoStart: false) { [weak self] result in
+        self.bus.call(target, "OpenStream", Self.options(pace), autoStart: false) { [weak self] result in
             guard let self, self.reader == reader, self.requests[sensor] == request else { return }
             do throws(BusError) {
                 let (descriptor, options) = try result.take().read(reply: WireDescriptor.self, [String: Value].self)
@@ -159,9 +173,9 @@ final class SensorLink {
                 self.streams[sensor] = try self.stream(of: sensor, descriptor, options, pace)
                 // It may have come as signals until now. Release ends that claim, and not the stream.
                 self.bus.tell(target, "Release")
-                self.claimed(sensor, inForce)
+                self.claimed(sensor, inForce, options)
             } catch {
-                self.service.log.notice("the \(sensor) has no stream for us: \(error)")
+                self.service.log.info("the \(sensor) has no stream for us: \(error)")
                 self.claim(sensor, pace, target, request)
             }
         }
@@ -172,9 +186,49 @@ final class SensorLink {
         return inForce
     }
 
-    private func claimed(_ sensor: String, _ inForce: SensorPace) {
-        try? self.service.input { (core, now, _) throws(Refusal) in core.claimAnswered(sensor, inForce, at: now) }
+    private func claimed(_ sensor: String, _ inForce: SensorPace, _ options: [String: Value]) {
+        var allowed: Double?
+        if case .double(let rate) = options[SensorPace.Key.allowed], rate.isFinite, rate > 0 { allowed = rate }
+        try? self.service.input { (core, now, actions) throws(Refusal) in
+            core.claimAnswered(sensor, inForce, allowed: allowed, at: now, &actions)
+        }
+        self.watchSilence()
     }
+
+    // MARK: Silence
+
+    /// A timer while a sensor has to speak. It is let run and set anew, so that nothing has to be done for a sample.
+    func watchSilence() {
+        guard let next = self.service.now({ core, now in core.nextSilence(at: now) })?.microseconds else {
+            if let silenceTimer { self.service.loop.cancel(silenceTimer) }
+            (self.silenceTimer, self.silenceSet) = (nil, nil)
+            return
+        }
+        if let silenceSet, silenceSet <= next { return }
+        self.setSilenceTimer(next)
+    }
+
+    private func setSilenceTimer(_ time: Int64) {
+        self.silenceSet = time
+        if let timer = self.silenceTimer { return self.service.loop.reschedule(timer, at: time) }
+        self.silenceTimer = self.service.loop.schedule(at: time, on: .boottime) { [unowned self] in
+            let late = Clock.boottime.now() - (self.silenceSet ?? 0)
+            self.silenceSet = nil
+            self.checkSilence(late)
+        }
+    }
+
+    private func checkSilence(_ late: Int64) {
+        // We ourselves were held up: what has come meanwhile is heard first.
+        if late > Self.lateness { return self.setSilenceTimer(Clock.boottime.now() + Self.grace) }
+        try? self.service.input { (core, now, actions) throws(Refusal) in core.checkSilence(at: now, &actions) }
+        self.watchSilence()
+    }
+
+    /// A timer of ours that comes later than this says that we are late, and not somebody else.
+    private static let lateness: Int64 = 20_000
+    /// How long we then give what has come meanwhile.
+    private static let grace: Int64 = 100_000
 
     private func stream(
         of sensor: String, _ descriptor: WireDescriptor, _ options: [String: Value], _ pace: SensorPace
@@ -196,6 +250,9 @@ final class SensorLink {
         stream.onEnd = { [unowned self, unowned stream] in
             guard self.streams[sensor] === stream, let target = self.target(sensor) else { return }
             self.service.log.warning("the reader ended the stream of the \(sensor)")
+            try? self.service.input { (core, now, actions) throws(Refusal) in
+                core.claimEnded(sensor, at: now, &actions)
+            }
             self.claim(sensor, pace, target, self.nextRequest(sensor))
         }
         return stream
@@ -206,6 +263,7 @@ final class SensorLink {
         _ = self.nextRequest(sensor)
         self.streams.removeValue(forKey: sensor)?.close()
         self.bus.call(target, "Release", autoStart: false) { _ in }
+        self.watchSilence()
     }
 
     private func target(_ sensor: String) -> CallTarget? {

@@ -108,6 +108,7 @@ extension DetectorOutlook {
         if let threshold = self.threshold { options["threshold"] = .double(threshold) }
         options["unit"] = .string(self.dimension.canonicalUnit)
         options["available"] = .boolean(self.isAvailable)
+        if let obstacle { options["obstacle"] = .string(obstacle) }
         options["delivered"] = .boolean(self.isHeard)
         return options
     }

@@ -15,6 +15,11 @@ struct CommandFailure: Swift.Error {
 
     static func usage(_ message: String) -> CommandFailure { CommandFailure(.usage, message) }
 
+    /// A service that is there and says nothing.
+    init(silent service: String) {
+        self.init(.noService, "\(service) does not answer: it is stopped, busy or just gone")
+    }
+
     init(_ error: BusError, service: String) {
         switch error.name {
         case _ where error.isServiceMissing:

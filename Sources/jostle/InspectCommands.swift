@@ -92,6 +92,7 @@ struct Inspection {
                 var line = JSONLine()
                 line.add("sensor", sensor.text("name"))
                 line.add("available", sensor.flag("available"))
+                line.add("state", sensor.text("state"))
                 line.add("rate", sensor.number("rate"))
                 for key in ["received", "lost", "gaps", "refused"] { line.add(key, sensor.count(key)) }
                 self.terminal.print(line.text)
@@ -112,7 +113,7 @@ struct Inspection {
             let rate = sensor.number("rate")
             table.add([
                 sensor.text("name"),
-                !sensor.flag("available") ? "absent" : rate > 0 ? "\(rounded(rate, 0)) Hz" : "off",
+                !sensor.flag("available") ? sensor.text("state") : rate > 0 ? "\(rounded(rate, 0)) Hz" : "off",
                 "\(sensor.count("received"))", "\(sensor.count("lost"))", "\(sensor.count("gaps"))",
                 "\(sensor.count("refused"))",
             ])
@@ -121,6 +122,10 @@ struct Inspection {
             table.isEmpty
             ? ["no sensor: the reader (\(BusName.sensors)) is not running"] : table.lines(self.terminal)
         lines.forEach { self.terminal.print($0) }
+        for sensor in sensors where !["", "absent"].contains(sensor.text("state")) {
+            let detail = sensor.text("detail")
+            if !detail.isEmpty { self.terminal.print(detail) }
+        }
         self.terminal.print()
         let appLines = apps.isEmpty ? ["no app is registered"] : self.table(of: apps).lines(self.terminal)
         appLines.forEach { self.terminal.print($0) }

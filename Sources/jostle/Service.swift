@@ -8,6 +8,10 @@ struct Service {
     let connection: Connection
     let name: String
     let title: String
+    /// How long an answer may take, in ms.
+    private var patience: Int32 = Connection.callTimeout
+    /// The same of the reader, which has nothing to do that takes longer.
+    private static let readerPatience: Int32 = 2_500
 
     /// - Parameter name: a bus name of our own, under which we ask.
     static func broker(
@@ -17,7 +21,9 @@ struct Service {
     }
 
     static func sensors(on address: BusAddress, _ loop: EventLoop) throws(CommandFailure) -> Service {
-        try Service(BusName.sensors, "the sensor reader (\(BusName.sensors))", on: address, loop)
+        var service = try Service(BusName.sensors, "the sensor reader (\(BusName.sensors))", on: address, loop)
+        service.patience = Self.readerPatience
+        return service
     }
 
     private init(
@@ -35,12 +41,14 @@ struct Service {
 
     func call<each T: WireValue>(
         _ path: ObjectPath, _ interface: StaticString, _ member: String, _ arguments: repeat each T,
-        timeout: Int32 = Connection.callTimeout
+        timeout: Int32? = nil
     ) throws(CommandFailure) -> Message {
         do throws(BusError) {
             let target = CallTarget(self.name, path, interface.description)
-            return try self.connection.callAndWait(target, member, repeat each arguments, timeout: timeout)
+            return try self.connection.callAndWait(
+                target, member, repeat each arguments, timeout: timeout ?? self.patience)
         } catch {
+            if error.name == BusError.noReply("").name { throw CommandFailure(silent: self.title) }
             throw CommandFailure(error, service: self.title)
         }
     }

@@ -51,7 +51,7 @@ import Testing
             _ = try self.bench.add(self.slow, MotionTimeTests.slowDetector)
             self.bench.answerClaim()
             self.bench.core.claimAnswered(
-                "gyroscope", SensorPace(rate: 10, batchLatency: latency), at: self.bench.now)
+                "gyroscope", SensorPace(rate: 10, batchLatency: latency), at: self.bench.now, &self.bench.actions)
             _ = self.bench.take()
         }
 
@@ -115,7 +115,8 @@ import Testing
                     "sensor": .text("gyroscope"), "when": .text("x > 2rad/s"), "every": .text("100ms"),
                 ]))
         bench.answerClaim()
-        bench.core.claimAnswered("gyroscope", SensorPace(rate: 10, batchLatency: .seconds(5)), at: bench.now)
+        bench.core.claimAnswered(
+            "gyroscope", SensorPace(rate: 10, batchLatency: .seconds(5)), at: bench.now, &bench.actions)
         _ = bench.take()
         bench.feed([3])
         #expect(bench.events.count == 1)
@@ -135,7 +136,8 @@ import Testing
         _ = try bench.add(quick, Bench.planar("quick", 2, rest: "0s"))
         _ = try bench.add(other, Self.slowDetector)
         bench.answerClaim()
-        bench.core.claimAnswered("gyroscope", SensorPace(rate: 10, batchLatency: .seconds(5)), at: bench.now)
+        bench.core.claimAnswered(
+            "gyroscope", SensorPace(rate: 10, batchLatency: .seconds(5)), at: bench.now, &bench.actions)
         _ = bench.take()
         bench.feed([3, 0, 0])
         #expect(bench.events.map(\.0) == [])

@@ -34,7 +34,8 @@ struct QueueBench {
 
     mutating func add(
         _ reliability: Reliability = .bestEffort, lifespan: Int64 = 3_000, kind: DeliveryKind = .live,
-        _ durability: Durability = .volatile, detector: String = "d", answerBy: Int64? = nil, epoch: UInt64? = nil
+        _ durability: Durability = .volatile, detector: String = "d", answerBy: Int64? = nil, epoch: UInt64? = nil,
+        since start: Int64? = nil
     ) {
         var terms = DeliveryTerms()
         terms.reliability = reliability
@@ -47,7 +48,8 @@ struct QueueBench {
             hit: Hit(detector: DetectorID(0), time: self.time, peak: 1), detector: detector, route: .live,
             terms: terms, strength: 0, answerBy: answerBy.map { Timestamp.zero + .milliseconds($0) })
         self.perform { queue, now, actions in
-            let (event, goesAtOnce) = queue.add(delivery, isSimulated: false, at: now, &actions)
+            let start = start.map { Timestamp.zero + .milliseconds($0) } ?? now
+            let (event, goesAtOnce) = queue.add(delivery, isSimulated: false, since: start, at: now, &actions)
             if goesAtOnce { actions.append(.send(event)) }
         }
     }

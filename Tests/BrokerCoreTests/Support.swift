@@ -86,6 +86,6 @@ struct Bench {
     /// The reader answers a claim: numbers begin again.
     mutating func answerClaim(rate: Double = 10) {
         self.next = 0
-        self.core.claimAnswered("accelerometer", SensorPace(rate: rate), at: self.now)
+        self.core.claimAnswered("accelerometer", SensorPace(rate: rate), at: self.now, &self.actions)
     }
 }

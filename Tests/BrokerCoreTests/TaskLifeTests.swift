@@ -56,7 +56,8 @@ import Testing
                     said.append("launch \(launch.app) with \(events.count)")
                     self.calls.append(launch)
                 case .deliver(let client, _): said.append("event \(bench.core.app(client)?.id ?? AppID("?"))")
-                case .task, .claim, .release, .life, .session, .mark, .persist, .forget, .ended, .keep, .launchEnded,
+                case .task, .claim, .release, .availability, .life, .session, .mark, .persist, .forget, .ended, .keep,
+                    .launchEnded,
                     .launchGivenUp:
                     break
                 }
