@@ -66,6 +66,7 @@ let package = Package(
         .library(name: "malloc-count", type: .dynamic, targets: ["malloc-count"]),
         // Only to be preloaded by tests.
         .library(name: "disk-faults", type: .dynamic, targets: ["disk-faults"]),
+        .library(name: "clock-jump", type: .dynamic, targets: ["clock-jump"]),
     ] + fuzzProducts,
     targets: [
         // C at the edge.
@@ -158,6 +159,12 @@ let package = Package(
             linkerSettings: [withoutRuntime]),
         .target(
             name: "disk-faults", path: "Tests/DiskFaults",
+            cSettings: [
+                .define("_GNU_SOURCE"), .enableWarning("all"), .enableWarning("extra"), .treatAllWarnings(as: .error),
+            ],
+            linkerSettings: [withoutRuntime]),
+        .target(
+            name: "clock-jump", path: "Tests/ClockJump",
             cSettings: [
                 .define("_GNU_SOURCE"), .enableWarning("all"), .enableWarning("extra"), .treatAllWarnings(as: .error),
             ],

@@ -44,6 +44,7 @@ extension BrokerService {
 
     /// Answers what would happen to an app's detectors now.
     func whyNot(_ word: String, _ options: [String: Value], _ call: MethodCall) throws(BusError) {
+        self.refreshClock()
         let reader = try OptionReader(options, of: "WhyNot", known: ["detector", "peak"])
         let detector = try reader.text("detector")
         let peak = try reader.number("peak")

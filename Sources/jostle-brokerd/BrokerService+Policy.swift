@@ -62,6 +62,7 @@ extension BrokerService {
         try? self.input { (core, now, actions) throws(Refusal) in
             core.swap(succession.policy, prepared: succession, from: recorded, at: now, &actions)
         }
+        self.followClock()
         self.limitPeers()
         self.policyFiles = files.map(\.name)
         self.keepPolicy()

@@ -59,6 +59,9 @@ final class BrokerService {
     /// When the core was told something last.
     private var lastInput = Timestamp.zero
     private var sleepWatch = SleepWatch()
+    private var localMinute = LocalMinute()
+    /// A rule goes by the local time.
+    private var followsClock = false
     private var login: LoginLink?
     private var power: PowerLink?
     private var timer: EventLoop.TimerID?
@@ -95,6 +98,7 @@ final class BrokerService {
             inputs: record.wantsInputs, decisions: record.wantsDecisions, files: files.map(\.recorded),
             at: self.arrival())
         self.link = SensorLink(self, on: sensorBus, streamsFrom: streamsFrom)
+        self.followClock()
         let login = LoginLink(self, on: loginBus)
         self.login = login
         self.power = PowerLink(self, on: loginBus, login.names)
@@ -156,6 +160,7 @@ final class BrokerService {
         let arrival = self.arrival()
         self.tellSleep(until: arrival)
         if let wall { self.tellClock(wall, at: arrival) }
+        if self.followsClock { self.tellMinute(at: arrival) }
         self.lastInput = arrival
         return try body(&self.core, arrival, &self.actions)
     }
@@ -187,6 +192,25 @@ final class BrokerService {
     /// Tells the core what tasks go by until they begin.
     private func tellClock(_ wall: Int64, at arrival: Timestamp) {
         try? self.core.task(.clock(Timestamp(microseconds: wall) - arrival), at: arrival, &self.actions)
+    }
+
+    /// Tells the core the local time, if that is news: rules are asked only when something happens, so that nothing need wake
+    /// us for it.
+    private func tellMinute(at arrival: Timestamp) {
+        guard let minute = self.localMinute.news(at: Clock.wallClock()) else { return }
+        self.core.clock(minute, at: arrival, &self.actions)
+    }
+
+    /// Another policy may go by the local time, which is to be right before anybody asks.
+    func followClock() {
+        self.followsClock = self.core.followsClock
+        self.localMinute.forget()
+        self.refreshClock()
+    }
+
+    /// Has what is only asked, and not told, know the local time.
+    func refreshClock() {
+        if self.followsClock { try? self.input { (_, _, _) throws(Refusal) in } }
     }
 
     /// Tells the core that nothing stands in the way of what was to be on the disk first. What follows is performed after
@@ -225,6 +249,10 @@ final class BrokerService {
             switch self.actions[index] {
             case .claim(let sensor, let pace): self.sensors.claim(sensor, pace)
             case .release(let sensor): self.sensors.release(sensor)
+            case .availability(let sensor):
+                self.report(sensor)
+                self.availabilityChanged()
+                self.sensors.watchSilence()
             case .deliver(let client, let event): self.deliver(event, to: client)
             case .life(let client, let effect): self.clientsByID[Int(client.index)]?.perform(effect)
             case .session(let client, let effect): self.clientsByID[Int(client.index)]?.perform(effect)
@@ -302,6 +330,14 @@ final class BrokerService {
         for client in self.clients.values where client.appState?.detectors.isEmpty == false {
             client.detectorsChanged()
         }
+    }
+
+    /// Says how it stands with a sensor now.
+    private func report(_ sensor: String) {
+        guard let stream = self.core.stream(named: sensor) else { return }
+        if let obstacle = stream.standing.obstacle(sensor) { return self.log.warning(obstacle) }
+        let limit = stream.allowed.map { ", at \($0) Hz at most, as FastestRate of the reader's policy has it" } ?? ""
+        self.log.notice("the \(sensor) is to be had\(limit)")
     }
 
     /// Signals that pretended to be samples of ours, or were none.

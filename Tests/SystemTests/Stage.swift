@@ -118,7 +118,7 @@ final class Stage {
     }
 
     /// A directory of the stage's with these files of policy, or of apps.
-    private func directory(_ name: String, _ files: [String: String]) throws -> String {
+    func directory(_ name: String, _ files: [String: String]) throws -> String {
         let directory = "\(self.bus.directory)/\(name)"
         try #require(mkdir(directory, 0o755) == 0 || errno == EEXIST)
         for (name, text) in files {

@@ -1,0 +1,135 @@
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// The wall clock is set, by a year forward and back: nothing but what people read goes by it.
+    @Suite(.serialized) struct Clocks {
+        private static let day = 86_400
+        /// A year is 52 weeks and a day.
+        private static let year = 365 * day
+
+        /// A reader and a broker whose wall clock is ours to set. It says noon of the day it is, in UTC.
+        private final class Setting {
+            let stage: Stage
+            let reader: BackgroundProgram
+            private let control: String
+            private let noon: Int
+            let day: String
+
+            init(_ rules: (_ day: String) -> String) throws {
+                self.stage = try Stage(source: nil, broker: false)
+                self.control = "\(self.stage.bus.directory)/offset"
+                let now = time(nil)
+                self.noon = now - now % Clocks.day + Clocks.day / 2 - now
+                // The first of January 1970 was a Thursday.
+                self.day = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][now / Clocks.day % 7]
+                let environment = [
+                    "LD_PRELOAD": "\(Programs.directory)/libclock-jump.so", "CLOCK_JUMP": self.control, "TZ": "UTC",
+                ]
+                self.reader = try Self.make(self.stage, environment, self.control, self.noon)
+                let policy = try self.stage.directory("policy", ["10-test": rules(self.day)])
+                try self.stage.startBroker("--policy", policy, environment: environment)
+            }
+
+            private static func make(
+                _ stage: Stage, _ environment: [String: String], _ control: String, _ noon: Int
+            ) throws -> BackgroundProgram {
+                try self.write(noon, to: control)
+                let reader = try BackgroundProgram(
+                    "jostle-sensord", ["--bus", stage.address, "--source", Stage.rest], environment: environment)
+                try Stage.waitUntilServing(reader)
+                return reader
+            }
+
+            /// In place, because it is mapped.
+            private static func write(_ offset: Int, to control: String) throws {
+                var offset = Int64(offset)
+                let file = try #require(open(control, O_WRONLY | O_CREAT, 0o600) as Int32?)
+                #expect(Glibc.write(file, &offset, 8) == 8)
+                close(file)
+            }
+
+            func jump(_ seconds: Int) throws { try Self.write(self.noon + seconds, to: self.control) }
+
+            deinit { _ = try? self.reader.terminate() }
+        }
+
+        @Test func nothingButTheTimeOfDayGoesByTheWallClock() throws {
+            let setting = try Setting { day in
+                """
+                [Rule free]
+                WhenApp=org.example.Free
+                Then=allow
+                Reliability=ack
+                Lifespan=1min
+                [Rule timed]
+                WhenApp=org.example.Timed
+                WhenTime=\(day)/00:00-24:00
+                Then=allow
+                """
+            }
+            let stage = setting.stage
+            let free = try stage.watch(Stage.always, "--app", "org.example.Free")
+            let timed = try stage.watch(Stage.always, "--app", "org.example.Timed")
+            let object = Stage.Object.app("org.example.Free")
+            func denied() throws -> UInt64 { try stage.count("Denied", at: Stage.Object.app("org.example.Timed")) }
+            func delivered() throws -> UInt64 {
+                try stage.count("Delivered", at: Stage.Object.app("org.example.Timed"))
+            }
+            _ = try timed.nextEvent()
+            #expect(try denied() == 0)
+            let first = try free.nextEvent()
+            var last = try #require(number("t_us", of: first))
+            var sequence = try #require(number("sequence", of: first))
+            for (jump, isAllowed) in [(Self.year, false), (0, true), (-Self.year, false), (0, true)] {
+                try setting.jump(jump)
+                // The rule is asked anew with the next event, and the answer to a question is as new.
+                let (before, had) = (try denied(), try delivered())
+                try stage.until("the rule for \(setting.day) and \(jump) s") {
+                    try isAllowed ? delivered() > had + 3 : denied() > before + 3
+                }
+                let answer = try stage.jostle("why-not", "org.example.Timed").stdout
+                #expect(answer.contains(isAllowed ? "it would get the event" : "it would get no event"), "\(answer)")
+                // The other one hears a tenth of a second after a tenth of a second, and none is missing.
+                for _ in 0..<5 {
+                    let event = try free.nextEvent()
+                    let time = try #require(number("t_us", of: event))
+                    sequence += 1
+                    #expect(number("sequence", of: event) == sequence)
+                    #expect((99_000...101_000).contains(time - last), "\(event)")
+                    last = time
+                }
+            }
+            #expect(try stage.count("Expired", at: object) == 0 && stage.count("Dropped", at: object) == 0)
+            let sensors = try stage.property("Sensors", at: Stage.Object.broker)
+            #expect(sensors.contains("\"gaps\" t 0") && sensors.contains("\"lost\" t 0"), "\(sensors)")
+        }
+    }
+
+    /// What no hand does is no gesture.
+    @Suite(.serialized) struct Glitches {
+        /// A sample now and then is far beyond all others, as from a bad contact.
+        @Test func aSpikeOfOneSampleIsNoGesture() throws {
+            let spikes = (0..<3_000).map { row in
+                let value = row % 50 == 25 ? (row % 100 == 25 ? 8.0 : -8.0) : 0.01
+                return "\(row * 10_000),\(value),0,1\n"
+            }
+            let trace = "# jostle trace 1\n# sensor: accelerometer\n# unit: g\nt,x,y,z\n" + spikes.joined()
+            let stage = try Stage(source: nil, broker: false, files: ["spikes.csv": trace])
+            func hits(_ detector: String...) throws -> Int {
+                let result = try stage.jostle(["replay", "\(stage.bus.directory)/spikes.csv", "--json"] + detector)
+                try #require(result.status == 0, "\(result.stderr)")
+                let line = try #require(result.stdout.split(separator: "\n").last { $0.contains("\"hits\":") })
+                return try #require(number("hits", of: String(line)).map { Int($0) })
+            }
+            // Each of the sixty is seen by whoever asks for no duration.
+            #expect(try hits("--when", "norm(x, y, z) > 2g", "--rest", "0s") == 60)
+            for condition in [
+                "held(norm(x, y, z) > 2g, 30ms)", "fraction(norm(x, y, z) > 1.33g, 500ms) >= 75%",
+            ] { #expect(try hits("--when", condition, "--rest", "0s") == 0, "\(condition)") }
+            #expect(try hits("--detector", "shake") == 0)
+            #expect(try hits("--detector", "shake,sensitivity=pocket") == 0)
+        }
+    }
+}
