@@ -226,6 +226,7 @@ package struct Explanation: Equatable, Sendable {
         case .removed: return "given up because what it was for is gone"
         case .acknowledged: return "sent, and acknowledged"
         case .launchFailed: return "given up because the app could not be started or resumed for it"
+        case .unkept: return "given up because the app was away and its user's share of what is kept was used up"
         default: return ""
         }
     }
@@ -247,6 +248,7 @@ package struct Explanation: Equatable, Sendable {
         case .expired: return ["it had read or acknowledged it sooner"]
         case .removed: return ["its detector had stayed"]
         case .launchFailed: return ["it had come up and answered in time"]
+        case .unkept: return ["it had acknowledged it before it left", "other apps of its user had left less behind"]
         case .interrupted, .delayed:
             return ["\(verdict.mixing?.meeting.map { Self.shown($0.other) } ?? "the other") had ended its session"]
         case .rejected:

@@ -62,6 +62,8 @@ package enum Reason: UInt8, Word {
     case acknowledged
     /// The app could not be started or resumed for it.
     case launchFailed
+    /// It was away, and its user had no room for more of what is kept for apps that are.
+    case unkept
 
     package enum Stage: UInt8, Comparable, Sendable, CaseIterable {
         case identity, alive, rule, limits, group, delivery
@@ -89,7 +91,7 @@ package enum Reason: UInt8, Word {
         case .outranked, .late, .consumed, .budget, .gone, .interrupted, .ducked, .delayed, .rejected, .silenced:
             .group
         case .sent, .woken, .stored, .taken, .passed, .silent, .left, .queueFull, .expired, .removed, .acknowledged,
-            .launchFailed:
+            .launchFailed, .unkept:
             .delivery
         }
     }
@@ -128,13 +130,14 @@ package enum Reason: UInt8, Word {
         case .removed: "S5.removed"
         case .acknowledged: "S5.acknowledged"
         case .launchFailed: "S5.launch-failed"
+        case .unkept: "S5.unkept"
         }
     }
 
     /// Whether it is the word on an event that was kept, after the verdict.
     package var isEnd: Bool {
         switch self {
-        case .queueFull, .expired, .removed, .acknowledged, .launchFailed: true
+        case .queueFull, .expired, .removed, .acknowledged, .launchFailed, .unkept: true
         case .mismatch, .suspended, .dead, .denied, .noRule, .quota, .wakeQuota, .appCooldown, .groupCooldown,
             .outranked, .late, .consumed, .budget, .gone, .interrupted, .ducked, .delayed, .rejected, .silenced, .sent,
             .woken, .stored, .taken, .passed, .silent, .left:
@@ -147,6 +150,9 @@ package enum Reason: UInt8, Word {
 
     /// Whether an event went out to the app or is kept for it.
     package var isDelivered: Bool {
-        self.stage == .delivery && self != .queueFull && self != .expired && self != .removed && self != .launchFailed
+        switch self {
+        case .queueFull, .expired, .removed, .launchFailed, .unkept: false
+        default: self.stage == .delivery
+        }
     }
 }

@@ -30,6 +30,8 @@ package struct App {
     package private(set) var lastEvent: Event?
     /// The user behind the connection; of an app that was never on the bus, whose it is taken to be.
     package internal(set) var user: UInt32
+    /// Of whose share it is.
+    let payer: UInt32
     /// Which registration this is, counted from 1; no two are the same.
     package internal(set) var registration: UInt64
     package internal(set) var registered: Timestamp
@@ -58,7 +60,7 @@ package struct App {
     }
 
     init(
-        id: AppID, _ entrance: AppEntrance, user: UInt32, registration: UInt64, queue: EventQueue,
+        id: AppID, _ entrance: AppEntrance, user: UInt32, payer: UInt32, registration: UInt64, queue: EventQueue,
         at arrival: Timestamp
     ) {
         self.id = id
@@ -66,6 +68,7 @@ package struct App {
         self.isConnected = entrance.isConnected
         self.wasSeen = entrance.isConnected
         self.user = user
+        self.payer = payer
         self.registration = registration
         self.registered = arrival
         self.queue = queue
@@ -112,10 +115,13 @@ package final class InstalledDetector: Sendable {
     let isOwn: Bool
     package let request: DetectorRequest
     package let effective: CompiledDetector
+    /// Of whose share it is.
+    let payer: UInt32
     package var sensor: String { self.effective.sensor }
 
-    init(id: DetectorID, request: DetectorRequest, effective: CompiledDetector, isOwn: Bool) {
+    init(id: DetectorID, request: DetectorRequest, effective: CompiledDetector, isOwn: Bool, payer: UInt32) {
         self.id = id
+        self.payer = payer
         self.isOwn = isOwn
         self.request = request
         self.effective = effective
@@ -123,17 +129,27 @@ package final class InstalledDetector: Sendable {
 
     /// The same detector, compiled anew.
     func compiled(to effective: CompiledDetector) -> InstalledDetector {
-        InstalledDetector(id: self.id, request: self.request, effective: effective, isOwn: self.isOwn)
+        InstalledDetector(
+            id: self.id, request: self.request, effective: effective, isOwn: self.isOwn, payer: self.payer)
     }
 
     /// The same detector, asked for by the app itself or not.
     func owned(_ isOwn: Bool) -> InstalledDetector {
-        InstalledDetector(id: self.id, request: self.request, effective: self.effective, isOwn: isOwn)
+        InstalledDetector(
+            id: self.id, request: self.request, effective: self.effective, isOwn: isOwn, payer: self.payer)
     }
 
     /// Whether a request asks for what is at work already. One that stays the same goes on as it is.
     func isUnchanged(by detector: CompiledDetector, _ request: DetectorRequest) -> Bool {
         self.request == request || self.effective.isSame(as: detector)
+    }
+}
+
+extension DetectorRequest {
+    /// Bytes of the condition of one without a preset.
+    var conditionBytes: Int {
+        guard case .text(let condition) = self.options["when"] else { return 0 }
+        return condition.utf8.count
     }
 }
 

@@ -5,35 +5,48 @@ import Motion
 extension BrokerCore {
     /// Counts what detectors that are about to be installed cost, and takes out those that they replace. All or none.
     mutating func count(
-        _ detectors: [CompiledDetector], _ requests: [DetectorRequest], of client: ClientID
+        _ detectors: [CompiledDetector], _ requests: [DetectorRequest], of client: ClientID, _ payer: UInt32
     ) throws(Refusal) {
         var added: [CompiledDetector] = []
-        var replaced: [CompiledDetector] = []
+        var replaced: [InstalledDetector] = []
         for (detector, request) in zip(detectors, requests) {
             let old = self.app(client)?.detectors[request.name]
             // The same request again changes nothing.
             if let old, old.isUnchanged(by: detector, request) { continue }
             added.append(detector)
-            if let old { replaced.append(old.effective) }
+            if let old { replaced.append(old) }
         }
-        for detector in replaced { self.count(detector, of: client, isGone: true) }
-        for detector in added { self.count(detector, of: client, isGone: false) }
+        for old in replaced { self.change(old.effective, of: client, old.payer, isGone: true) }
+        for detector in added { self.change(detector, of: client, payer, isGone: false) }
         self.countExactly(added, of: client)
-        guard let refusal = self.crossedLimit(of: client, by: added) else { return }
-        for detector in added { self.count(detector, of: client, isGone: true) }
-        for detector in replaced { self.count(detector, of: client, isGone: false) }
+        guard let refusal = self.crossedLimit(of: client, payer, by: added) else {
+            for old in replaced { self.book(old.sensor, old.payer) }
+            for sensor in Set(added.map(\.sensor)) { self.book(sensor, payer) }
+            return
+        }
+        for detector in added { self.change(detector, of: client, payer, isGone: true) }
+        for old in replaced { self.change(old.effective, of: client, old.payer, isGone: false) }
         self.forgetUnknownSensors()
         throw refusal
     }
 
-    /// Counts one detector in or out.
-    mutating func count(_ detector: CompiledDetector, of client: ClientID, isGone: Bool) {
+    /// Counts one detector in or out, whatever its user's share is.
+    mutating func count(_ detector: CompiledDetector, of client: ClientID, _ payer: UInt32, isGone: Bool) {
+        self.change(detector, of: client, payer, isGone: isGone)
+        self.book(detector.sensor, payer)
+    }
+
+    private mutating func book(_ sensor: String, _ payer: UInt32) {
+        if let stream = self.index(of: sensor) { self.streams[stream].costs.book(payer) }
+    }
+
+    private mutating func change(_ detector: CompiledDetector, of client: ClientID, _ payer: UInt32, isGone: Bool) {
         let stream = self.makeStream(for: detector.sensor)
         if isGone {
-            self.streams[stream].census.remove(detector)
+            self.streams[stream].costs.remove(detector, for: payer)
             self.apps[Int(client.index)]?.census.remove(detector)
         } else {
-            self.streams[stream].census.add(detector)
+            self.streams[stream].costs.add(detector, for: payer)
             self.apps[Int(client.index)]?.census.add(detector)
         }
     }
@@ -55,36 +68,30 @@ extension BrokerCore {
         self.apps[index]?.census.exact = exact
     }
 
-    private func crossedLimit(of client: ClientID, by detectors: [CompiledDetector]) -> Refusal? {
-        if let census = self.app(client)?.census.exact {
-            let refusal = Self.crossedLimit(
-                census, ("operations-per-app", self.limits.operationsPerApp),
-                ("stateful-per-app", self.limits.statefulPerApp), "one app")
-            if let refusal { return refusal }
-        }
+    private func crossedLimit(
+        of client: ClientID, _ payer: UInt32, by detectors: [CompiledDetector]
+    ) -> Refusal? {
+        if let census = self.app(client)?.census.exact, let refusal = self.crossedLimit(census) { return refusal }
         for sensor in Set(detectors.map(\.sensor)).sorted() {
-            guard let stream = self.index(of: sensor) else { continue }
-            let refusal = Self.crossedLimit(
-                self.streams[stream].census, ("operations-per-sensor", self.limits.operationsPerSensor),
-                ("stateful-per-sensor", self.limits.statefulPerSensor), "all apps on the \(printable(sensor))")
-            if let refusal { return refusal }
+            guard let stream = self.index(of: sensor), let overrun = self.streams[stream].costs.overrun(of: payer)
+            else { continue }
+            return Refusal(
+                overrun.name, overrun.shares, payer,
+                "the conditions on the \(printable(sensor)) have \(overrun.amount) \(overrun.what)")
         }
         return nil
     }
 
-    private static func crossedLimit(
-        _ census: borrowing FeatureCensus, _ operations: (name: String, value: Int),
-        _ stateful: (name: String, value: Int), _ whose: String
-    ) -> Refusal? {
-        if census.stateful > stateful.value {
+    private func crossedLimit(_ census: borrowing FeatureCensus) -> Refusal? {
+        if census.stateful > self.limits.statefulPerApp {
             return .limit(
-                name: stateful.name, value: UInt64(stateful.value),
-                message: "the conditions of \(whose) have \(census.stateful) different filters and windows")
+                name: "stateful-per-app", value: UInt64(self.limits.statefulPerApp),
+                message: "the conditions of one app have \(census.stateful) different filters and windows")
         }
-        if census.operations > operations.value {
+        if census.operations > self.limits.operationsPerApp {
             return .limit(
-                name: operations.name, value: UInt64(operations.value),
-                message: "the conditions of \(whose) have \(census.operations) different operations")
+                name: "operations-per-app", value: UInt64(self.limits.operationsPerApp),
+                message: "the conditions of one app have \(census.operations) different operations")
         }
         return nil
     }

@@ -18,7 +18,8 @@ extension BrokerCore {
         if isNew {
             var entrance = entrance
             entrance.isConnected = false
-            try self.makeApp(client, app, entrance, user, at: arrival)
+            // What is installed is nobody's in particular: whoever looks after the system put it there.
+            try self.makeApp(client, app, entrance, user, payer: UserShares.root, at: arrival)
         }
         do throws(Refusal) {
             try self.setInstalled(requests, of: client, at: arrival, &actions)

@@ -58,7 +58,8 @@ extension BrokerCore {
 
     /// The same for all, the strongest first: they begin as they are told.
     mutating func launchForAll(at arrival: Timestamp) {
-        let wishes = self.apps.indices.compactMap { self.wish(of: $0) } + self.absent.compactMap { self.wish(of: $0) }
+        let wishes =
+            self.apps.indices.compactMap { self.wish(of: $0) } + self.absent.all.compactMap { self.wish(of: $0) }
         for wish in wishes.enumerated().sorted(by: {
             ($1.element.strength, $0.offset) < ($0.element.strength, $1.offset)
         }) {
@@ -150,15 +151,16 @@ extension BrokerCore {
         _ body: (inout EventQueue, inout [QueueAction]) -> Result
     ) -> Result? {
         let known = self.launchedIndex(of: app)
-        if let known, self.apps[known]?.queue.isLaunching == true || !self.absent.contains(where: { $0.id == app }) {
+        if let known, self.apps[known]?.queue.isLaunching == true || !self.absent.all.contains(where: { $0.id == app })
+        {
             guard var queue = self.apps[known]?.queue else { return nil }
             let result = body(&queue, &self.queueActions)
             self.apps[known]?.queue = queue
             self.settleQueue(known, &actions)
             return result
         }
-        let fitting = self.absent.firstIndex { $0.id == app && $0.queue.isLaunching }
-        guard let index = fitting ?? self.absent.firstIndex(where: { $0.id == app }) else { return nil }
+        let fitting = self.absent.all.firstIndex { $0.id == app && $0.queue.isLaunching }
+        guard let index = fitting ?? self.absent.all.firstIndex(where: { $0.id == app }) else { return nil }
         let result = body(&self.absent[index].queue, &self.queueActions)
         self.tellAbsent(index, &actions)
         return result

@@ -63,8 +63,19 @@ extension BrokerCore {
         _ activity: ActivityID, _ mode: BackgroundMode, _ session: SessionRequest? = nil, of client: ClientID,
         at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) {
-        guard self.app(client) != nil else { throw .unknownClient }
+        guard let app = self.app(client) else { throw .unknownClient }
+        if session != nil || mode == .audio { try self.checkSessions(of: app.user) }
         try self.ask(.beginActivity(client.handle, activity, mode, session), at: arrival, &actions)
+    }
+
+    /// Each session is weighed against each, so that there are few for all.
+    private func checkSessions(of user: UInt32) throws(Refusal) {
+        var shares = Sessions.shares
+        for handle in self.arbiter.sessions.apps {
+            guard let app = self.app(ClientID(handle.index)) else { continue }
+            shares.set(shares.held(by: app.user) + 1, for: app.user)
+        }
+        guard shares.room(for: user) > 0 else { throw Refusal("sessions", shares, user, "too many sessions") }
     }
 
     package mutating func end(

@@ -1,14 +1,6 @@
 package import Arbitration
 package import Motion
 
-/// What is kept for an app that left the bus, until it is back or all of it has expired.
-struct AbsentApp {
-    let id: AppID
-    /// Another user's app of the same name gets nothing of it.
-    let user: UInt32
-    var queue: EventQueue
-}
-
 /// An event on the disk, and whose it is.
 package struct StoredEvent: Equatable, Sendable {
     package var app: AppID
@@ -115,7 +107,7 @@ extension BrokerCore {
     package mutating func persisted(_ event: StoredEvent) {
         if let index = self.index(of: event.app, event.user) {
             self.apps[index]?.queue.persisted(event.event.sequence)
-        } else if let index = self.absentIndex(of: event.app, event.user) {
+        } else if let index = self.absent.index(of: event.app, event.user) {
             self.absent[index].queue.persisted(event.event.sequence)
         }
     }
@@ -130,11 +122,12 @@ extension BrokerCore {
                 self.apps[index]?.queue.pump(at: arrival, &self.queueActions)
                 self.settleQueue(index, &actions)
             } else {
-                let index = self.absentIndex(of: stored.app, stored.user) ?? self.makeAbsent(stored, &actions)
+                let index = self.absent.index(of: stored.app, stored.user) ?? self.makeAbsent(stored)
                 self.absent[index].queue.restore(stored.event, at: arrival, &self.queueActions)
                 self.tellAbsent(index, &actions)
             }
         }
+        for user in Set(events.map(\.user)) { self.absent.book(user) }
         self.launchForAll(at: arrival)
         self.perform(&actions)
         self.pumpQueues(at: arrival, &actions)
@@ -142,10 +135,6 @@ extension BrokerCore {
 
     private func index(of app: AppID, _ user: UInt32) -> Int? {
         self.apps.firstIndex { $0?.id == app && $0?.user == user }
-    }
-
-    private func absentIndex(of app: AppID, _ user: UInt32) -> Int? {
-        self.absent.firstIndex { $0.id == app && $0.user == user }
     }
 
     // MARK: Coming and going
@@ -169,37 +158,27 @@ extension BrokerCore {
 
     /// The queue of an app that comes: its own, if something was kept for it.
     mutating func takeQueue(of app: AppID, _ user: UInt32) -> EventQueue {
-        if !app.isAnonymous, let index = self.absentIndex(of: app, user) { return self.absent.remove(at: index).queue }
+        if !app.isAnonymous, let index = self.absent.index(of: app, user) { return self.absent.take(index).queue }
         return EventQueue(keeping: self.arbiter.policy.settings(for: app).queueBytes, isSubscribed: false)
     }
 
-    /// Keeps what is left for an app that goes, if there is anything.
+    /// Keeps what is left for an app that goes, if there is anything and its user has room for it.
     mutating func keepQueue(of app: App, _ actions: inout [BrokerAction]) {
         var queue = app.queue
         var ends: [QueueAction] = []
         queue.detach(&ends)
         if app.id.isAnonymous { queue.end(.removed, &ends) { _ in true } }
+        if queue.isKeeping { queue.cut(to: self.absent.room(for: app.user), &ends) }
         for end in ends { self.tell(end, of: app.id, app.user, &actions) }
         guard queue.isKeeping else { return }
-        self.makeRoomForAbsent(&actions)
         self.absent.append(AbsentApp(id: app.id, user: app.user, queue: queue))
         if let deadline = queue.deadline { self.expect(deadline) }
     }
 
-    private mutating func makeAbsent(_ stored: StoredEvent, _ actions: inout [BrokerAction]) -> Int {
-        self.makeRoomForAbsent(&actions)
+    private mutating func makeAbsent(_ stored: StoredEvent) -> Int {
         let bytes = self.arbiter.policy.settings(for: stored.app).queueBytes
-        self.absent.append(
+        return self.absent.append(
             AbsentApp(id: stored.app, user: stored.user, queue: EventQueue(keeping: bytes, isSubscribed: false)))
-        return self.absent.count - 1
-    }
-
-    /// Whoever left first makes room for others.
-    private mutating func makeRoomForAbsent(_ actions: inout [BrokerAction]) {
-        guard self.absent.count >= self.limits.absentApps, !self.absent.isEmpty else { return }
-        self.absent[0].queue.end(.dropped, &self.queueActions) { _ in true }
-        self.tellAbsent(0, &actions)
-        self.absent.removeFirst()
     }
 
     /// An app that cannot receive keeps what is due to it; one that can again gets it.
@@ -282,7 +261,6 @@ extension BrokerCore {
             case .mark(let mark): actions.append(.mark(client, mark))
             case .ended(let event, let end):
                 self.apps[index]?.count(end.reason, epoch: event.epoch, at: event.time)
-                self.recent.end(event, of: id, user, end.reason)
                 self.tell(action, of: id, user, &actions)
             case .persist, .forget: self.tell(action, of: id, user, &actions)
             }
@@ -290,19 +268,24 @@ extension BrokerCore {
     }
 
     mutating func tellAbsent(_ index: Int, _ actions: inout [BrokerAction]) {
-        let app = self.absent[index]
-        for action in self.queueActions { self.tell(action, of: app.id, app.user, &actions) }
-        self.queueActions.removeAll(keepingCapacity: true)
-        if let deadline = app.queue.deadline { self.expect(deadline) }
+        let (id, user) = (self.absent[index].id, self.absent[index].user)
+        if !self.queueActions.isEmpty {
+            for action in self.queueActions { self.tell(action, of: id, user, &actions) }
+            self.queueActions.removeAll(keepingCapacity: true)
+            self.absent.book(user)
+        }
+        if let deadline = self.absent[index].queue.deadline { self.expect(deadline) }
     }
 
-    private func tell(
+    private mutating func tell(
         _ action: QueueAction, of app: AppID, _ user: UInt32, _ actions: inout [BrokerAction]
     ) {
         switch action {
         case .persist(let event): actions.append(.persist(StoredEvent(app: app, user: user, event: event)))
         case .forget(let event): actions.append(.forget(StoredEvent(app: app, user: user, event: event)))
-        case .ended(let event, let end): actions.append(.ended(app, event, end))
+        case .ended(let event, let end):
+            self.recent.end(event, of: app, user, end.reason)
+            actions.append(.ended(app, event, end))
         case .send, .mark: break
         }
     }
@@ -323,6 +306,6 @@ extension BrokerCore {
             self.absent[index].queue.pump(at: now, &self.queueActions)
             self.tellAbsent(index, &actions)
         }
-        self.absent.removeAll { !$0.queue.isKeeping }
+        self.absent.tidy()
     }
 }

@@ -24,11 +24,13 @@ package struct BrokerCore {
     /// What each detector handle stands for.
     private(set) var owners: [DetectorOwner?] = []
     private var freeDetectors: [UInt32] = []
-    private var appCount = 0
+    /// How many apps and detectors there are, whose they are, and the bytes of the detectors' conditions.
+    private var appShares: UserShares
+    private var detectorShares: UserShares
+    private var textShares: UserShares
     private var registrations: UInt64 = 0
     /// What was decided lately.
     var recent: RecentVerdicts
-    private var detectorCount = 0
     /// Counts the clients without a name, which have no other name in logs.
     private var anonymous: UInt32 = 0
     /// What is written down while somebody asked for it.
@@ -37,7 +39,7 @@ package struct BrokerCore {
     var queueActions: [QueueAction] = []
     /// Apps whose queues are not idle, and some whose were not a moment ago.
     var busy: [Int] = []
-    var absent: [AbsentApp] = []
+    var absent: AbsentApps
     /// Not later than the first time at which a queue has something to do.
     var queueDeadline: Timestamp?
     /// Background work, whether its apps are here or not.
@@ -66,6 +68,10 @@ package struct BrokerCore {
     ) {
         self.limits = limits
         self.recent = RecentVerdicts(limits)
+        self.appShares = limits.shares(of: limits.apps)
+        self.detectorShares = limits.detectorShares
+        self.textShares = limits.shares(of: limits.conditionBytes)
+        self.absent = AbsentApps(limits)
         self.batchLatency = batchLatency
         self.arbiter = Arbiter(policy: policy, epoch: epoch)
     }
@@ -81,16 +87,18 @@ package struct BrokerCore {
             if known.id == app, !known.isConnected { self.connect(client, entrance, user, at: arrival, &actions) }
             return
         }
-        try self.makeApp(client, app, entrance, user, at: arrival)
+        try self.makeApp(client, app, entrance, user, payer: user, at: arrival)
         self.perform(&actions)
     }
 
     /// Makes an app under a number that is free.
+    ///
+    /// - Parameter payer: Of whose share it is.
     mutating func makeApp(
-        _ client: ClientID, _ app: AppID, _ entrance: AppEntrance, _ user: UInt32, at arrival: Timestamp
+        _ client: ClientID, _ app: AppID, _ entrance: AppEntrance, _ user: UInt32, payer: UInt32, at arrival: Timestamp
     ) throws(Refusal) {
-        guard self.appCount < self.limits.apps else {
-            throw .limit(name: "apps", value: UInt64(self.limits.apps), message: "too many apps")
+        guard self.appShares.take(1, for: payer) else {
+            throw Refusal("apps", self.appShares, payer, "too many apps")
         }
         let index = Int(client.index)
         while self.apps.count <= index { self.apps.append(nil) }
@@ -100,10 +108,9 @@ package struct BrokerCore {
             app = .anonymous(self.anonymous)
         }
         self.apps[index] = App(
-            id: app, entrance, user: user, registration: self.nextRegistration(), queue: self.takeQueue(of: app, user),
-            at: arrival)
+            id: app, entrance, user: user, payer: payer, registration: self.nextRegistration(),
+            queue: self.takeQueue(of: app, user), at: arrival)
         self.tell(.app(client.handle, app, entrance), at: arrival)
-        self.appCount += 1
     }
 
     mutating func nextRegistration() -> UInt64 {
@@ -129,16 +136,16 @@ package struct BrokerCore {
         self.perform(&actions)
         // In one order, because handles that become free are given out again.
         for detector in app.detectors.values.sorted(by: { $0.id < $1.id }) {
-            self.count(detector.effective, of: client, isGone: true)
+            self.count(detector.effective, of: client, detector.payer, isGone: true)
             self.drop(detector)
         }
         // Who has it now is settled: what is left is its own.
         if let left = self.app(client) { self.keepQueue(of: left, &actions) }
         self.busy.removeAll { $0 == Int(client.index) }
         self.apps[Int(client.index)] = nil
-        self.appCount -= 1
-        if let kept = self.absent.last(where: { $0.id == app.id && $0.user == app.user }) {
-            self.launchForAbsent(kept, at: arrival)
+        self.appShares.giveBack(1, for: app.payer)
+        if let kept = self.absent.index(of: app.id, app.user) {
+            self.launchForAbsent(self.absent[kept], at: arrival)
             self.perform(&actions)
         }
         self.steer(&actions)
@@ -171,7 +178,9 @@ package struct BrokerCore {
         _ actions: inout [BrokerAction]
     ) throws(Refusal) -> [CompiledDetector] {
         guard let app = self.app(client) else { throw .unknownClient }
-        try self.checkLimits(requests, of: app)
+        // What is installed is nobody's in particular: whoever looks after the system put it there.
+        let payer = isOwn ? app.user : UserShares.root
+        try self.checkLimits(requests, of: app, payer)
         var compiled: [CompiledDetector] = []
         compiled.reserveCapacity(requests.count)
         for request in requests {
@@ -183,10 +192,9 @@ package struct BrokerCore {
                 throw .limit(name: name, value: self.limits.table[name] ?? 0, message: "\(error)")
             }
         }
-        try self.checkPaces(compiled)
-        try self.count(compiled, requests, of: client)
+        try self.count(compiled, requests, of: client, payer)
         for (request, detector) in zip(requests, compiled) {
-            self.install(detector, request, for: client, isOwn: isOwn, at: arrival, &actions)
+            self.install(detector, request, for: client, payer, isOwn: isOwn, at: arrival, &actions)
         }
         return compiled
     }
@@ -206,36 +214,9 @@ package struct BrokerCore {
     ) {
         guard let detector = self.apps[Int(client.index)]?.detectors.removeValue(forKey: name) else { return }
         self.tell(.removeDetector(detector.id), at: arrival)
-        self.count(detector.effective, of: client, isGone: true)
+        self.count(detector.effective, of: client, detector.payer, isGone: true)
         self.drop(detector)
         self.discard(client, name, at: arrival, &actions)
-    }
-
-    /// Every pace of a sensor costs a little with each sample, whoever asked for it.
-    private func checkPaces(_ detectors: [CompiledDetector]) throws(Refusal) {
-        var added: [String: Set<Pace>] = [:]
-        for detector in detectors {
-            let stream = self.stream(named: detector.sensor)
-            guard stream?.engine.hasPace(of: detector) != true else { continue }
-            added[detector.sensor, default: []].insert(Pace(detector))
-            let count = (stream?.engine.paces ?? 0) + (added[detector.sensor]?.count ?? 0)
-            guard count <= DetectionLimits.paces else {
-                throw .limit(
-                    name: "paces", value: UInt64(DetectionLimits.paces),
-                    message: "the detectors of the \(printable(detector.sensor)) look at too many paces")
-            }
-        }
-    }
-
-    /// What makes two detectors look at the same samples.
-    private struct Pace: Hashable {
-        let every: TimeSpan?
-        let decimation: Decimation
-
-        init(_ detector: CompiledDetector) {
-            self.every = detector.every
-            self.decimation = detector.decimation
-        }
     }
 
     /// The sensor a request is about, as far as that can be told before it is compiled.
@@ -247,7 +228,7 @@ package struct BrokerCore {
         return SensorDescription.accelerometer
     }
 
-    private func checkLimits(_ requests: [DetectorRequest], of app: App) throws(Refusal) {
+    private func checkLimits(_ requests: [DetectorRequest], of app: App, _ payer: UInt32) throws(Refusal) {
         func limit(_ name: String, _ value: Int, _ message: String) -> Refusal {
             .limit(name: name, value: UInt64(value), message: message)
         }
@@ -256,6 +237,8 @@ package struct BrokerCore {
         }
         var names: Set<String> = []
         var added = 0
+        // What the payer needs besides what detectors of his have that are replaced.
+        var (places, bytes, moreBytes) = (0, 0, 0)
         for request in requests {
             guard !request.name.isEmpty else { throw .badDetector("a detector needs a name") }
             guard request.name.utf8.count <= self.limits.detectorNameBytes else {
@@ -275,39 +258,71 @@ package struct BrokerCore {
                     "option-bytes", self.limits.optionBytes,
                     "'\(printable(key))' of detector '\(printable(request.name))' is too long")
             }
-            if app.detectors[request.name] == nil { added += 1 }
+            let old = app.detectors[request.name]
+            if old == nil { added += 1 }
+            let oldBytes = old.flatMap { $0.payer == payer ? $0.request.conditionBytes : nil }
+            if oldBytes == nil { places += 1 }
+            bytes += request.conditionBytes
+            moreBytes += max(0, request.conditionBytes - (oldBytes ?? 0))
+        }
+        guard bytes <= self.limits.conditionBytesPerCall else {
+            throw limit(
+                "condition-bytes-per-call", self.limits.conditionBytesPerCall,
+                "\(bytes) bytes of conditions in one call")
         }
         guard app.detectors.count + added <= self.limits.detectorsPerApp else {
             throw limit("detectors-per-app", self.limits.detectorsPerApp, "too many detectors of one app")
         }
-        guard self.detectorCount + added <= self.limits.detectors else {
-            throw limit("detectors", self.limits.detectors, "too many detectors")
+        guard places == 0 || places <= self.detectorShares.room(for: payer) else {
+            throw Refusal("detectors", self.detectorShares, payer, "too many detectors")
+        }
+        guard moreBytes == 0 || moreBytes <= self.textShares.room(for: payer) else {
+            throw Refusal("condition-bytes", self.textShares, payer, "too long conditions")
         }
     }
 
     private mutating func install(
-        _ detector: CompiledDetector, _ request: DetectorRequest, for client: ClientID, isOwn: Bool,
+        _ detector: CompiledDetector, _ request: DetectorRequest, for client: ClientID, _ payer: UInt32, isOwn: Bool,
         at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
-        if let old = self.app(client)?.detectors[request.name] {
+        let old = self.app(client)?.detectors[request.name]
+        if let old {
             if isOwn { self.apps[Int(client.index)]?.detectors[request.name] = old.owned(true) }
             // What is the same goes on: the event for which an app was started must not end with its registration.
             if old.isUnchanged(by: detector, request) { return }
             self.tell(.removeDetector(old.id), at: arrival)
-            self.drop(old)
+            self.takeOut(old)
             if old.isOwn { self.discard(client, request.name, at: arrival, &actions) }
         }
         let id = self.makeDetectorID(DetectorOwner(client: client, sensor: detector.sensor))
         let stream = self.makeStream(for: detector.sensor)
-        // A million of them may come, most of them equal but for a threshold.
-        let detector = self.streams[stream].census.compact(detector)
+        // Very many may come, most of them equal but for a threshold.
+        let detector = self.streams[stream].costs.compact(detector, for: payer)
         let isAvailable = self.streams[stream].isAvailable
         self.tell(.detector(id, client.handle, detector.facts(isAvailable: isAvailable)), at: arrival)
         self.streams[stream].engine.add(detector, as: id, at: arrival)
         self.streams[stream].detectors += 1
         self.apps[Int(client.index)]?.detectors[request.name] = InstalledDetector(
-            id: id, request: request, effective: detector, isOwn: isOwn)
-        self.detectorCount += 1
+            id: id, request: request, effective: detector, isOwn: isOwn, payer: payer)
+        self.charge(request.conditionBytes, to: payer, insteadOf: old)
+    }
+
+    /// Books a detector in place of another. Whoever replaces one keeps its place, however little room is left.
+    private mutating func charge(_ bytes: Int, to payer: UInt32, insteadOf old: InstalledDetector?) {
+        var more = bytes
+        if let old, old.payer == payer {
+            more -= old.request.conditionBytes
+        } else {
+            if let old { self.discharge(old) }
+            self.detectorShares.set(self.detectorShares.held(by: payer) + 1, for: payer)
+        }
+        self.textShares.set(self.textShares.held(by: payer) + more, for: payer)
+    }
+
+    private mutating func discharge(_ detector: InstalledDetector) {
+        let (user, bytes) = (detector.payer, detector.request.conditionBytes)
+        self.detectorShares.set(self.detectorShares.held(by: user) - 1, for: user)
+        self.textShares.set(self.textShares.held(by: user) - bytes, for: user)
     }
 
     private mutating func makeDetectorID(_ owner: DetectorOwner) -> DetectorID {
@@ -320,6 +335,12 @@ package struct BrokerCore {
     }
 
     private mutating func drop(_ detector: InstalledDetector) {
+        self.takeOut(detector)
+        self.discharge(detector)
+    }
+
+    /// Takes a detector from the engine of its sensor. Its place in its user's share stays.
+    private mutating func takeOut(_ detector: InstalledDetector) {
         if let stream = self.index(of: detector.sensor) {
             self.streams[stream].engine.remove(detector.id)
             self.streams[stream].detectors -= 1
@@ -328,7 +349,6 @@ package struct BrokerCore {
         self.forgetUnknownSensors()
         self.owners[Int(detector.id.index)] = nil
         self.freeDetectors.append(detector.id.index)
-        self.detectorCount -= 1
     }
 
     /// A sensor that never was and that nobody waits for is forgotten.
@@ -423,8 +443,9 @@ package struct BrokerCore {
                 self.streams[stream].engine.add(compiled, as: installed.id, at: arrival)
                 let client = ClientID(UInt32(truncatingIfNeeded: index))
                 // It stays whatever it costs now: its app was told that it is registered.
-                self.count(installed.effective, of: client, isGone: true)
-                self.count(compiled, of: client, isGone: false)
+                self.count(installed.effective, of: client, installed.payer, isGone: true)
+                self.count(compiled, of: client, installed.payer, isGone: false)
+                self.streams[stream].costs.book(installed.payer)
                 self.tell(.removeDetector(installed.id), at: arrival)
                 self.tell(
                     .detector(
@@ -463,7 +484,8 @@ package struct BrokerCore {
 
     mutating func makeStream(for sensor: String) -> Int {
         if let index = self.index(of: sensor) { return index }
-        self.streams.append(SensorStream(name: sensor, channels: SensorDescription.channels(of: sensor)))
+        self.streams.append(
+            SensorStream(name: sensor, channels: SensorDescription.channels(of: sensor), self.limits))
         self.streams[self.streams.count - 1].engine.mute(until: self.mutedUntil)
         return self.streams.count - 1
     }

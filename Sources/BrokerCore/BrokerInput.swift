@@ -136,3 +136,16 @@ package enum Refusal: Swift.Error, Equatable, Sendable {
     /// The app was started and resumed as often as policy allows; `wait`: until it may be again.
     case wakeQuota(AppID, wait: TimeSpan)
 }
+
+extension Refusal {
+    /// A limit for all: root crosses the limit itself, everybody else his share of it.
+    init(_ name: String, _ shares: UserShares, _ user: UInt32, _ message: String) {
+        if user == UserShares.root {
+            self = .limit(name: name, value: UInt64(shares.limit), message: message)
+        } else {
+            self = .limit(
+                name: "\(name)-per-user", value: UInt64(shares.share),
+                message: "\(message); your user's share of \(name) is used up")
+        }
+    }
+}

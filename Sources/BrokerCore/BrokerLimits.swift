@@ -3,25 +3,32 @@ import Detection
 package import Motion
 
 /// How much the broker holds for its clients. What `Limits` shows, and what `LimitsExceeded` names.
+///
+/// Of a limit for all, each user has a share; a part is left for root, and for what is installed, which counts as root's.
 package struct BrokerLimits: Equatable, Sendable {
     package var apps: Int = 16_384
-    package var detectors: Int = 1_000_000
-    package var detectorsPerApp: Int = 20_000
-    package var detectorsPerCall: Int = 10_000
+    package var detectors: Int = 32_768
+    package var detectorsPerApp: Int = 2_048
+    package var detectorsPerCall: Int = 1_000
+    /// Bytes of the conditions of all detectors, and of those in one call.
+    package var conditionBytes: Int = 8_388_608
+    package var conditionBytesPerCall: Int = 65_536
     /// Detectors of one app that outlive it.
     package var durableDetectors: Int = 256
     package var detectorNameBytes: Int = 128
     package var optionsPerDetector: Int = 32
     package var optionBytes: Int = 16_384
     /// Distinct operations of the conditions, which each look executes: of one app, and of all on one sensor.
-    package var operationsPerApp: Int = 4_096
+    package var operationsPerApp: Int = 2_048
     package var operationsPerSensor: Int = 32_768
     /// Distinct filters, windows and other memories of the conditions.
-    package var statefulPerApp: Int = 1_024
+    package var statefulPerApp: Int = 512
     package var statefulPerSensor: Int = 8_192
 
     /// Apps that left the bus and for which events are kept.
-    package var absentApps: Int = 64
+    package var absentApps: Int = 256
+    /// Bytes that are kept for them, as their queues count.
+    package var keptBytes: Int = 16_777_216
 
     /// Longest time for which motion is silenced at once, in µs.
     package var mute: Int64 = 10_000_000
@@ -45,12 +52,31 @@ package struct BrokerLimits: Equatable, Sendable {
 
     package init() {}
 
+    /// Divides a limit for all among users: one half is root's, and of the rest each has a share.
+    package func shares(of limit: Int) -> UserShares { UserShares(limit: limit, reserve: limit / 2) }
+
+    /// The same for detectors, of which most are installed as a rule.
+    package var detectorShares: UserShares {
+        UserShares(limit: self.detectors, reserve: self.detectors - self.detectors / 4)
+    }
+
     /// Names as the bus shows them.
     package var table: [String: UInt64] {
         let own: [String: UInt64] = [
             "absent-apps": UInt64(self.absentApps),
+            "absent-apps-per-user": UInt64(self.shares(of: self.absentApps).share),
+            "kept-bytes": UInt64(self.keptBytes),
+            "kept-bytes-per-user": UInt64(self.shares(of: self.keptBytes).share),
             "apps": UInt64(self.apps),
+            "apps-per-user": UInt64(self.shares(of: self.apps).share),
             "detectors": UInt64(self.detectors),
+            "detectors-per-user": UInt64(self.detectorShares.share),
+            "condition-bytes": UInt64(self.conditionBytes),
+            "condition-bytes-per-user": UInt64(self.shares(of: self.conditionBytes).share),
+            "condition-bytes-per-call": UInt64(self.conditionBytesPerCall),
+            "operations-per-sensor-per-user": UInt64(self.shares(of: self.operationsPerSensor).share),
+            "stateful-per-sensor-per-user": UInt64(self.shares(of: self.statefulPerSensor).share),
+            "paces-per-user": UInt64(self.shares(of: DetectionLimits.paces).share),
             "detectors-per-app": UInt64(self.detectorsPerApp),
             "detectors-per-call": UInt64(self.detectorsPerCall),
             "detector-name-bytes": UInt64(self.detectorNameBytes),
@@ -71,6 +97,9 @@ package struct BrokerLimits: Equatable, Sendable {
             "pushes-per-app": UInt64(self.pushesPerApp),
             "warning": UInt64(self.warning.microseconds),
             "tasks": UInt64(Tasks.mostPending),
+            "tasks-per-user": UInt64(Tasks.shares.share),
+            "sessions": UInt64(Sessions.most),
+            "sessions-per-user": UInt64(Sessions.shares.share),
             "refresh-tasks": UInt64(TaskKind.refresh.mostPending),
             "processing-tasks": UInt64(TaskKind.processing.mostPending),
         ]

@@ -101,7 +101,7 @@ package struct Losses: Equatable, Sendable {
 
     mutating func count(_ end: EventEnd) {
         switch end {
-        case .dropped: self.dropped &+= 1
+        case .dropped, .unkept: self.dropped &+= 1
         case .expired, .launchFailed: self.expired &+= 1
         case .removed: self.removed &+= 1
         case .acknowledged: break

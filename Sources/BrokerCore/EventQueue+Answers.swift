@@ -147,6 +147,18 @@ extension EventQueue {
         self.end(.removed, &actions) { !$0.event.outlivesClient }
     }
 
+    /// Gives up what is too much to be kept for an app that left: the newest, until the rest fits; all of it without room.
+    package mutating func cut(to room: Int?, _ actions: inout [QueueAction]) {
+        var bytes = 0
+        var last: UInt64 = 0
+        for kept in self.waiting.all {
+            bytes += kept.event.bytes
+            guard let room, bytes <= room else { break }
+            last = kept.event.sequence
+        }
+        self.end(.unkept, &actions) { !$0.isCalled && $0.event.sequence > last }
+    }
+
     /// What was sent and not acknowledged is to be sent again, before everything else.
     private mutating func requeue() {
         for kept in self.unacknowledged where !kept.isCalled { self.waiting.insert(kept) }

@@ -271,7 +271,7 @@ package struct EventQueue: Sendable {
     private mutating func finish(_ kept: KeptEvent, _ end: EventEnd, _ actions: inout [QueueAction]) {
         switch end {
         case .acknowledged, .removed: break
-        case .dropped: self.dropped &+= 1
+        case .dropped, .unkept: self.dropped &+= 1
         case .expired, .launchFailed: self.expired &+= 1
         }
         if kept.attempts > 0 {

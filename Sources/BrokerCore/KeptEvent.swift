@@ -13,6 +13,8 @@ package enum EventEnd: Equatable, Sendable, CaseIterable {
     case removed
     /// The app could not be launched for it.
     case launchFailed
+    /// Its app left, and its user had no room for more of what apps leave.
+    case unkept
 
     package var reason: Reason {
         switch self {
@@ -21,6 +23,7 @@ package enum EventEnd: Equatable, Sendable, CaseIterable {
         case .expired: .expired
         case .removed: .removed
         case .launchFailed: .launchFailed
+        case .unkept: .unkept
         }
     }
 }

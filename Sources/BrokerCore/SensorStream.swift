@@ -9,8 +9,8 @@ package struct SensorStream {
     package private(set) var channels: [String]
     var engine: DetectionEngine
     var detectors = 0
-    /// What the detectors of all apps cost here.
-    var census = FeatureCensus()
+    /// What the detectors of each user cost here.
+    var costs: SensorCosts
     /// Hits of the last samples, until they are decided.
     var hits: [Hit] = []
 
@@ -41,8 +41,9 @@ package struct SensorStream {
         case release
     }
 
-    init(name: String, channels: [String]) {
+    init(name: String, channels: [String], _ limits: BrokerLimits) {
         self.name = name
+        self.costs = SensorCosts(limits)
         self.channels = channels
         self.engine = DetectionEngine(channels: channels, gap: SensorLimits.gap(of: name))
     }

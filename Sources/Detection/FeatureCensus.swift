@@ -39,6 +39,9 @@ package struct FeatureCensus: Sendable {
 
     package init() {}
 
+    /// Different paces at which something is looked at.
+    package var paceCount: Int { self.paces.count }
+
     package mutating func add(_ detector: CompiledDetector) {
         self.change(by: 1, detector)
     }
@@ -62,10 +65,11 @@ package struct FeatureCensus: Sendable {
     package func compact(_ detector: CompiledDetector) -> CompiledDetector {
         var compact = detector
         if detector.condition.code == Condition.single { compact.condition.code = Condition.single }
-        if let formulas = self.paces[Pace(detector)]?.formulas,
-            let place = formulas.index(forKey: detector.condition.formula)
-        {
-            compact.condition.formula = formulas[place].key
+        guard let features = self.paces[Pace(detector)] else { return compact }
+        if let place = features.joints.index(forKey: detector.condition) {
+            compact.condition = features.joints[place].key
+        } else if let place = features.formulas.index(forKey: detector.condition.formula) {
+            compact.condition.formula = features.formulas[place].key
         }
         return compact
     }

@@ -114,7 +114,7 @@ extension Scenario {
                 case .launchFailed: deeds.append(Step(one.made, .launched(id, .failed(.notStarted), number: nil)))
                 case .mismatch, .suspended, .dead, .denied, .noRule, .quota, .wakeQuota, .appCooldown, .groupCooldown,
                     .outranked, .late, .consumed, .budget, .interrupted, .ducked, .delayed, .rejected, .silenced, .sent,
-                    .woken, .stored, .silent, .queueFull, .expired, .removed, .acknowledged:
+                    .woken, .stored, .silent, .queueFull, .expired, .removed, .acknowledged, .unkept:
                     break
                 }
                 // The event of an owner that died, or could not be launched, went to others.

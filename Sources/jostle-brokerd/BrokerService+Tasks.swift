@@ -234,6 +234,9 @@ extension BusError {
         case .tooMany(let kind):
             self = .limitsExceeded("too many \(kind.name) tasks wait: \(kind.name)-tasks is \(kind.mostPending)")
         case .full(let limit): self = .limitsExceeded("too many tasks wait: tasks is \(limit)")
+        case .shareUsed(let limit):
+            self = .limitsExceeded(
+                "too many tasks wait; your user's share of tasks is used up: tasks-per-user is \(limit)")
         case .unknown(let identifier): self = .notFound("no task '\(printable(identifier))' waits")
         case .nothingRuns: self = .notFound("no task is under way")
         case .terminated:

@@ -263,6 +263,11 @@ final class BrokerService {
             case .forget(let event): self.forget(event)
             case .ended(let app, let event, let end):
                 self.log.debug("event \(event.sequence) of \(app): \(end.reason.name)")
+                if end == .unkept {
+                    self.log.warning(
+                        "event \(event.sequence) of \(app) is given up: its user's share of absent-apps or kept-bytes is used up"
+                    )
+                }
                 if end != .acknowledged { self.keep(event, of: app, isSent: false) }
             case .keep(let record): self.keep(record)
             case .launch(let launch, let events, let missing): self.launch(launch, events, missing: missing)

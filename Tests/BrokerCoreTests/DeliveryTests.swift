@@ -117,7 +117,8 @@ import Testing
         #expect(bench.events.map(\.1.sequence) == [1] && bench.events.first?.0 == again)
     }
 
-    @Test func onlySoManyAbsentAppsAreRemembered() throws {
+    /// What was promised to an app is not given up for others that leave later: those are told that there is no room.
+    @Test func whoLeavesLaterPushesNobodyOut() throws {
         var limits = BrokerLimits()
         limits.absentApps = 2
         var bench = Bench(policy: Self.policy { $0.reliability = .ack }, limits: limits)
@@ -130,8 +131,10 @@ import Testing
         let ended = bench.actions.compactMap { action -> String? in
             if case .ended(let app, _, let end) = action { "\(app) \(end.reason.name)" } else { nil }
         }
-        #expect(ended == ["org.example.A0 S5.queue-full"])
-        for (index, count) in [0, 1, 1].enumerated() {
+        #expect(ended == ["org.example.A2 S5.unkept"])
+        let query = VerdictQuery(.last, of: AppReference(AppID("org.example.A2")), for: .user(0))
+        #expect(bench.core.find(query).map(\.verdict.reason) == [.unkept])
+        for (index, count) in [1, 1, 0].enumerated() {
             let client = try bench.register(UInt32(index), "org.example.A\(index)")
             #expect(try bench.core.subscribe(client, since: nil, at: bench.now, &bench.actions) == count)
         }

@@ -40,9 +40,9 @@ struct Bench {
         return DetectorRequest(name: name, options: options)
     }
 
-    mutating func register(_ index: UInt32, _ app: String) throws -> ClientID {
+    mutating func register(_ index: UInt32, _ app: String, user: UInt32 = 0) throws -> ClientID {
         let client = ClientID(index)
-        try self.core.register(client, AppID(app), AppEntrance(), at: self.now, &self.actions)
+        try self.core.register(client, AppID(app), AppEntrance(), user: user, at: self.now, &self.actions)
         return client
     }
 

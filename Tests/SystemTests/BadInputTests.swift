@@ -428,10 +428,14 @@ extension EndToEnd {
                 ("detector-name-bytes", broker, ["\(add) [[['n'*129,{}]]]"]),
                 ("options-per-detector", broker, ["\(add) [[['a',{str(i):V('d',0.0)for i in range(33)}]]]"]),
                 ("option-bytes", broker, ["\(add) [[['a',{'preset':V('s','x'*2**20)}]]]"]),
-                ("detectors-per-call", broker, ["\(add) [\(many)(10001)]]"]),
+                ("detectors-per-call", broker, ["\(add) [\(many)(1001)]]"]),
                 (
                     "detectors-per-app", broker,
-                    ["\(add) [\(many)(10000)]]", "\(add) [\(many)(10000,20000)]]", "\(add) [\(many)(20000,20001)]]"]
+                    ["\(add) [\(many)(1000)]]", "\(add) [\(many)(1000,2000)]]", "\(add) [\(many)(2000,2049)]]"]
+                ),
+                (
+                    "condition-bytes-per-call", broker,
+                    ["\(add) [[('d%d'%i,{'when':V('s','x > 1g'+' '*4000)}) for i in range(17)]]"]
                 ),
                 ("condition-length", broker, [condition("'x > 1g' + ' ' * 4096")]),
                 ("condition-nesting", broker, [condition("'(' * 33 + 'x' + ')' * 33 + ' > 1g'")]),

@@ -61,7 +61,7 @@ extension EndToEnd {
             #expect(try stage.property("Running", at: Stage.Object.accelerometer) == "b true")
             #expect(try stage.property("Rate", at: Stage.Object.accelerometer) == "d 10")
             #expect(try stage.property("Version", at: Stage.Object.sensors).hasPrefix("s \"0."))
-            #expect(try stage.property("Limits", at: Stage.Object.broker).contains("\"detectors-per-app\" 20000"))
+            #expect(try stage.property("Limits", at: Stage.Object.broker).contains("\"detectors-per-app\" 2048"))
             #expect(try program.terminate() == .exited(0))
         }
 

@@ -74,10 +74,14 @@ package struct Sessions: Sendable {
 
     /// Each is weighed against each.
     package static let most = 128
+    /// What of them each user may have.
+    package static let shares = UserShares(limit: most, reserve: most / 4)
 
     package init() {}
 
     package var count: Int { self.begun.count + self.waiting.count }
+    /// Whose they are, one for each.
+    package var apps: [AppHandle] { (self.begun + self.waiting).map(\.key.app) }
     package var isEmpty: Bool { self.begun.isEmpty && self.waiting.isEmpty }
 
     // MARK: Inputs

@@ -100,6 +100,8 @@ package enum TaskRefusal: Equatable, Sendable {
     case tooMany(TaskKind)
     /// As many wait for all apps as may.
     case full(limit: Int)
+    /// The app's user has his share of them.
+    case shareUsed(limit: Int)
     /// No such task waits.
     case unknown(String)
     /// None is under way.
@@ -116,6 +118,7 @@ package enum TaskRefusal: Equatable, Sendable {
         case .ungranted: "ungranted"
         case .tooMany: "too-many"
         case .full: "full"
+        case .shareUsed: "share-used"
         case .unknown: "unknown"
         case .nothingRuns: "nothing-runs"
         case .terminated: "terminated"

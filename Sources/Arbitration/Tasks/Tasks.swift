@@ -16,13 +16,17 @@ package struct Tasks: Sendable {
     private var lastRevision: UInt64 = 0
     /// What tasks can wait for that is the case.
     package private(set) var met = WordSet<TaskNeed>.all
-    package private(set) var pendingCount = 0
+    /// What waits, and whose it is.
+    private var pending = Tasks.shares
+    package var pendingCount: Int { self.pending.taken }
 
     /// What policy gives an app.
     package typealias Settings = (AppID) -> AppSettings
 
     /// So many wait at most, of all apps.
     package static let mostPending = 100_000
+    /// What of them each user may have.
+    package static let shares = UserShares(limit: mostPending, reserve: mostPending / 2)
     /// Apps that are remembered for nothing but what came of their last tasks.
     private static let mostSpent = 4_096
 
@@ -42,7 +46,10 @@ package struct Tasks: Sendable {
         _ settings: Settings, into effects: inout [TaskEffect]
     ) -> TaskRefusal? {
         guard !owner.app.isAnonymous else { return .anonymous }
-        guard self.pendingCount < Self.mostPending else { return .full(limit: Self.mostPending) }
+        guard self.pending.room(for: owner.user) > 0 else {
+            return owner.user == UserShares.root
+                ? .full(limit: Self.mostPending) : .shareUsed(limit: Self.shares.share)
+        }
         let revision = self.nextRevision()
         return self.change(owner, settings, makes: true) { tasks, settings in
             tasks.submit(request, declared: declared, revision: revision, at: now, settings, into: &effects)
@@ -225,9 +232,9 @@ package struct Tasks: Sendable {
         guard var tasks = self.apps[index] else { return nil }
         // Taken out while it changes, so that it is not copied.
         self.apps[index] = nil
-        self.pendingCount -= tasks.pending.count
+        let before = tasks.pending.count
         let result = body(&tasks, settings(owner.app))
-        self.pendingCount += tasks.pending.count
+        self.pending.set(self.pending.held(by: owner.user) + tasks.pending.count - before, for: owner.user)
         self.apps[index] = tasks
         self.schedule(handle, settings)
         return result

@@ -1,0 +1,155 @@
+import Arbitration
+import BrokerCore
+import Motion
+import Testing
+
+/// Of what there is for all, no user can take so much that others find nothing.
+@Suite struct ShareTests {
+    private static let hog: UInt32 = 1_000
+    private static let guest: UInt32 = 1_001
+
+    private static func detector(_ name: String, _ condition: String, every: Int? = nil) -> DetectorRequest {
+        var options: [String: OptionValue] = ["when": .text(condition)]
+        if let every { options["every"] = .text("\(every)ms") }
+        return DetectorRequest(name: name, options: options)
+    }
+
+    /// Takes until it is refused; what refused it, and how often it was not.
+    private func exhaust(_ take: (Int) throws -> Void) throws -> (
+        limit: String, value: UInt64, message: String, count: Int
+    ) {
+        for count in 0..<100_000 {
+            do {
+                try take(count)
+            } catch let refusal as Refusal {
+                guard case .limit(let name, let value, let message) = refusal else { throw refusal }
+                return (name, value, message, count)
+            }
+        }
+        Issue.record("nothing was refused")
+        return ("", 0, "", 0)
+    }
+
+    @Test(
+        arguments: [
+            ("detectors", "x > 1g", nil), ("condition-bytes", "x > 1g", nil),
+            ("stateful-per-sensor", "mean(x, #ms) > 1g", nil), ("operations-per-sensor", "x + # > 1g", nil),
+            ("paces", "x > 1g", 10),
+        ] as [(String, String, Int?)])
+    func whatOneUserTakesLeavesOthersTheirs(_ name: String, _ condition: String, _ every: Int?) throws {
+        var limits = BrokerLimits()
+        limits.operationsPerSensor = 64
+        limits.statefulPerSensor = 32
+        limits.detectors = name == "detectors" ? 64 : 10_000
+        if name == "condition-bytes" { limits.conditionBytes = 480 }
+        var bench = Bench(limits: limits)
+        let apps = try (0..<8).map { try bench.register($0, "org.example.Hog\($0)", user: Self.hog) }
+        func add(_ client: ClientID, _ index: Int) throws {
+            let text = condition.split(separator: "#", omittingEmptySubsequences: false).joined(
+                separator: "\(index + 1)")
+            _ = try bench.add(client, Self.detector("d\(index)", text, every: every.map { $0 * (index + 1) }))
+        }
+        let hog = try self.exhaust { try add(apps[$0 % 8], $0) }
+        #expect(hog.limit == "\(name)-per-user" && hog.value == limits.table["\(name)-per-user"])
+        #expect(hog.message.contains("your user's share of \(name)"))
+        #expect(hog.count > 0)
+        let guest = try bench.register(8, "org.example.Guest", user: Self.guest)
+        let others = try self.exhaust { try add(guest, 100 + $0) }
+        #expect(others.count >= max(1, hog.count / 4) && others.count < hog.count)
+        // Root has what is left, and its own reserve.
+        let root = try bench.register(9, "org.example.Root", user: 0)
+        let rest = try self.exhaust { try add(root, 200 + $0) }
+        #expect(rest.limit == name && rest.count > hog.count)
+        // Nothing of it is kept from others when it is given back.
+        for app in apps { bench.core.leave(app, at: bench.now, &bench.actions) }
+        try add(guest, 900)
+    }
+
+    @Test func appsHaveSharesToo() throws {
+        var limits = BrokerLimits()
+        limits.apps = 64
+        var bench = Bench(limits: limits)
+        var next: UInt32 = 0
+        func register(_ user: UInt32) throws {
+            _ = try bench.register(next, "org.example.App\(next)", user: user)
+            next += 1
+        }
+        let hog = try self.exhaust { _ in try register(Self.hog) }
+        #expect(hog.limit == "apps-per-user" && hog.count == 16)
+        #expect(try self.exhaust { _ in try register(Self.guest) }.count == 8)
+        let root = try self.exhaust { _ in try register(0) }
+        #expect(root.limit == "apps" && root.count == 40)
+        bench.core.leave(ClientID(0), at: bench.now, &bench.actions)
+        try register(0)
+    }
+
+    /// Who has its share can still change what it has.
+    @Test func replacingTakesNoPlace() throws {
+        var limits = BrokerLimits()
+        limits.detectors = 64
+        limits.conditionBytes = 400
+        var bench = Bench(limits: limits)
+        let app = try bench.register(0, "org.example.Hog", user: Self.hog)
+        let taken = try self.exhaust { _ = try bench.add(app, Self.detector("d\($0)", "x > 1g")) }
+        #expect(taken.count == 8)
+        // Another comes, and so the share of the first is smaller than what it has.
+        let other = try bench.register(1, "org.example.Guest", user: Self.guest)
+        _ = try self.exhaust { _ = try bench.add(other, Self.detector("d\($0)", "x > 1g")) }
+        for index in 0..<8 { _ = try bench.add(app, Self.detector("d\(index)", "y > 2g")) }
+        #expect(throws: Refusal.self) { try bench.add(app, Self.detector("d0", "norm(x, y, z) > 2g")) }
+        try bench.core.removeDetectors(app, (0..<8).map { "d\($0)" }, at: bench.now, &bench.actions)
+        _ = try bench.add(app, Self.detector("d0", "norm(x, y, z) > 2g"))
+    }
+
+    /// What is kept for the apps of one user that left leaves room for those of others.
+    @Test func keptEventsHaveShares() throws {
+        var limits = BrokerLimits()
+        limits.absentApps = 32
+        var terms = DeliveryTerms()
+        terms.reliability = .ack
+        terms.lifespan = .seconds(60)
+        let rule = Rule(name: "all", place: Place(file: "t", line: 1), effect: .allow, group: nil, terms: terms)
+        var bench = Bench(policy: Policy(otherwise: .deny, groups: [], rules: [rule]), limits: limits)
+        let users = [UInt32](repeating: Self.hog, count: 12) + [Self.guest, 0]
+        for (index, user) in users.enumerated() {
+            let client = try bench.register(UInt32(index), "org.example.A\(index)", user: user)
+            _ = try bench.add(client, Bench.planar("d", 2))
+        }
+        bench.feed([2.5])
+        _ = bench.take()
+        for index in users.indices { bench.core.leave(ClientID(UInt32(index)), at: bench.now, &bench.actions) }
+        let ended = bench.take().compactMap { action -> String? in
+            if case .ended(let app, _, .unkept) = action { app.name } else { nil }
+        }
+        #expect(ended == (8..<12).map { "org.example.A\($0)" })
+        for (index, user) in users.enumerated() where !(8..<12).contains(index) {
+            let client = try bench.register(UInt32(index), "org.example.A\(index)", user: user)
+            #expect(try bench.core.subscribe(client, since: nil, at: bench.now, &bench.actions) == 1)
+        }
+        // Their places are free again.
+        for index in 0..<8 { bench.core.leave(ClientID(UInt32(index)), at: bench.now, &bench.actions) }
+        #expect(!bench.actions.contains { if case .ended(_, _, .unkept) = $0 { true } else { false } })
+    }
+
+    /// Of what one app leaves, the oldest is kept as far as there is room.
+    @Test func theOldestAreKept() throws {
+        var limits = BrokerLimits()
+        limits.keptBytes = 4_000
+        var terms = DeliveryTerms()
+        terms.reliability = .ack
+        terms.lifespan = .seconds(60)
+        let rule = Rule(name: "all", place: Place(file: "t", line: 1), effect: .allow, group: nil, terms: terms)
+        var bench = Bench(policy: Policy(otherwise: .deny, groups: [], rules: [rule]), limits: limits)
+        let client = try bench.register(0, "org.example.A", user: Self.hog)
+        _ = try bench.add(client, Bench.planar("d", 2, rest: "0ms"))
+        bench.feed([2.5, 0, 2.5, 0, 2.5, 0, 2.5, 0, 2.5])
+        _ = bench.take()
+        bench.core.leave(client, at: bench.now, &bench.actions)
+        let ended = bench.take().compactMap { action -> UInt64? in
+            if case .ended(_, let event, .unkept) = action { event.sequence } else { nil }
+        }
+        #expect(ended == [3, 4, 5])
+        let again = try bench.register(0, "org.example.A", user: Self.hog)
+        #expect(try bench.core.subscribe(again, since: nil, at: bench.now, &bench.actions) == 2)
+    }
+}
