@@ -63,8 +63,8 @@ extension Arbiter {
         self.noteForLaunches(entry.id, from: entry.facts.state, to: .dead)
         self.apps[Int(app.index)]?.facts.state = .dead
         self.withdraw(app, isGone: true, into: &actions)
-        for index in self.detectors.indices where self.detectors[index]?.app == app {
-            self.detach(DetectorID(UInt32(truncatingIfNeeded: index)))
+        while let first = self.apps[Int(app.index)]?.firstDetector, first >= 0 {
+            self.detach(DetectorID(UInt32(truncatingIfNeeded: first)))
         }
         for index in self.groups.indices { self.groups[index].forget(app, entry) }
         self.apps[Int(app.index)] = nil
@@ -104,6 +104,7 @@ extension Arbiter {
         self.lastOrder &+= 1
         self.detectors[Int(detector.index)] = DetectorEntry(
             app: app, order: self.lastOrder, facts: facts, rules: rules, groups: groups, registered: time)
+        self.link(detector, to: app)
         for group in groups {
             self.groups[Int(group)].members.append(detector)
             if self.groups[Int(group)].order == .sorted { self.groups[Int(group)].order = .unsorted }
@@ -131,7 +132,39 @@ extension Arbiter {
     private mutating func detach(_ detector: DetectorID) {
         guard let entry = self.entry(detector) else { return }
         for group in entry.groups { self.groups[Int(group)].order = .stale }
+        self.unlink(entry)
         self.detectors[Int(detector.index)] = nil
+    }
+
+    private mutating func link(_ detector: DetectorID, to app: AppHandle) {
+        let own = Int32(truncatingIfNeeded: detector.index)
+        let next = self.apps[Int(app.index)]?.firstDetector ?? -1
+        self.detectors[Int(own)]?.next = next
+        if next >= 0 { self.detectors[Int(next)]?.previous = own }
+        self.apps[Int(app.index)]?.firstDetector = own
+    }
+
+    private mutating func unlink(_ entry: DetectorEntry) {
+        if entry.next >= 0 { self.detectors[Int(entry.next)]?.previous = entry.previous }
+        if entry.previous >= 0 {
+            self.detectors[Int(entry.previous)]?.next = entry.next
+        } else {
+            self.apps[Int(entry.app.index)]?.firstDetector = entry.next
+        }
+    }
+
+    // MARK: Memory
+
+    /// Gives back memory that was needed for apps and detectors that are gone.
+    package mutating func shrink() {
+        while let last = self.apps.last, last == nil { self.apps.removeLast() }
+        self.apps.shrink()
+        while let last = self.detectors.last, last == nil { self.detectors.removeLast() }
+        self.detectors.shrink()
+        self.lives.shrink()
+        for index in self.groups.indices { self.groups[index].shrink(apps: self.apps.count) }
+        self.retired.shrink()
+        self.launches.shrink()
     }
 
     // MARK: Leaving

@@ -13,6 +13,8 @@ struct AppEntry: Sendable {
     /// What policy gives it, as far as it asks for it.
     var settings: AppSettings
     var ledger = Ledger()
+    /// The first of its detectors; -1 without any.
+    var firstDetector: Int32 = -1
 }
 
 /// What an app has used up. Outlives its registration, so that leaving and coming back gains nothing.
@@ -50,6 +52,9 @@ struct DetectorEntry: Sendable {
     let registered: Timestamp
     var lastHit: Timestamp?
     var lastRefusal: Refused?
+    /// The neighbours among the detectors of its app; -1 at the ends.
+    var next: Int32 = -1
+    var previous: Int32 = -1
 
     /// The last hit that did not come as far as a group. Further ones like it are counted, not told.
     struct Refused: Sendable {
@@ -132,6 +137,14 @@ struct GroupState: Sendable {
         }
         self.episode = nil
         self.contest = nil
+    }
+
+    /// Gives back memory that is not needed any more.
+    mutating func shrink(apps: Int) {
+        if self.standings.count > apps { self.standings.removeLast(self.standings.count - apps) }
+        self.standings.shrink()
+        if self.order == .stale { self.members = [] }
+        self.members.shrink()
     }
 
     /// Forgets an app, whose handle may be used again.

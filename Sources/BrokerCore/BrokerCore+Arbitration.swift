@@ -134,8 +134,12 @@ extension BrokerCore {
     /// Hands the hits of a stream to the arbiter.
     private mutating func decide(_ stream: Int, at arrival: Timestamp) {
         guard !self.streams[stream].hits.isEmpty else { return }
+        if !self.leftovers.isEmpty {
+            let owners = self.owners
+            self.streams[stream].hits.removeAll { owners[Int($0.detector.index)] == nil }
+        }
         for hit in self.streams[stream].hits {
-            guard let owner = self.owners[Int(hit.detector.index)] else { continue }
+            guard let owner = self.owner(of: hit.detector) else { continue }
             self.apps[Int(owner.client.index)]?.hits &+= 1
         }
         self.pass(self.streams[stream].hits, of: stream, at: arrival)
@@ -178,6 +182,10 @@ extension BrokerCore {
         }
     }
 
+    func owner(of detector: DetectorID) -> DetectorOwner? {
+        detector.index < self.owners.count ? self.owners[Int(detector.index)] : nil
+    }
+
     static func lastTrue(
         _ detector: DetectorID, _ streams: [SensorStream], _ owners: [DetectorOwner?]
     ) -> Timestamp? {
@@ -196,6 +204,7 @@ extension BrokerCore {
             case .deliver(let delivery): self.deliver(delivery, &actions)
             case .verdict(let verdict): self.keep(verdict, &actions)
             case .repeated(let app, let hit, let epoch, let reason):
+                guard app.index < self.apps.count else { continue }
                 self.apps[Int(app.index)]?.count(reason, epoch: epoch, at: hit.time)
             case .life(let app, let effect):
                 actions.append(.life(ClientID(app.index), effect))
@@ -208,14 +217,15 @@ extension BrokerCore {
             case .assertion, .activity: break
             }
         }
-        self.decisions.removeAll(keepingCapacity: true)
+        // A flood of them leaves no more room behind than ordinary ones need.
+        self.decisions.removeAll(keepingCapacity: self.decisions.capacity <= Self.spareActions)
         self.performed = 0
         self.pumpQueues(at: self.arbiter.arrivalTime, &actions)
     }
 
     private mutating func keep(_ verdict: Verdict, _ actions: inout [BrokerAction]) {
         let index = Int(verdict.app.index)
-        guard let app = self.apps[index] else { return }
+        guard let app = self.app(ClientID(verdict.app.index)) else { return }
         // An event that it was to be launched for comes to its end below, and is counted with that.
         if verdict.reason != .launchFailed || !app.queue.keeps(epoch: verdict.epoch) {
             self.apps[index]?.count(verdict.reason, epoch: verdict.epoch, at: verdict.time)
@@ -228,7 +238,9 @@ extension BrokerCore {
 
     private mutating func deliver(_ delivery: Delivery, _ actions: inout [BrokerAction]) {
         // A detector that was removed in the meantime makes no events.
-        guard let owner = self.owners[Int(delivery.hit.detector.index)] else { return }
+        guard let owner = self.owner(of: delivery.hit.detector), self.app(ClientID(delivery.app.index)) != nil else {
+            return
+        }
         let stream = self.index(of: owner.sensor)
         let isSimulated = stream.flatMap { self.streams[$0].description?.isSimulated } ?? false
         let now = self.arbiter.arrivalTime

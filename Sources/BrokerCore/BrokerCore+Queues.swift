@@ -184,6 +184,7 @@ extension BrokerCore {
     /// An app that cannot receive keeps what is due to it; one that can again gets it.
     mutating func stateChanged(of app: AppHandle, _ change: StateChange, _ actions: inout [BrokerAction]) {
         let index = Int(app.index)
+        guard index < self.apps.count else { return }
         let now = self.arbiter.arrivalTime
         self.apps[index]?.queue.setReachable(change.to.canReceive, at: now, &self.queueActions)
         self.settleQueue(index, &actions)

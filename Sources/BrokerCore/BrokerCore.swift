@@ -22,8 +22,8 @@ package struct BrokerCore {
     /// Of each group of the policy: the indices of the streams that its apps listen to. `nil`: to be found out anew.
     var audiences: [Set<Int>]?
     /// What each detector handle stands for.
-    private(set) var owners: [DetectorOwner?] = []
-    private var freeDetectors: [UInt32] = []
+    var owners: [DetectorOwner?] = []
+    var freeDetectors: [UInt32] = []
     /// How many apps and detectors there are, whose they are, and the bytes of the detectors' conditions.
     private var appShares: UserShares
     private var detectorShares: UserShares
@@ -33,6 +33,10 @@ package struct BrokerCore {
     var recent: RecentVerdicts
     /// Counts the clients without a name, which have no other name in logs.
     private var anonymous: UInt32 = 0
+    /// Detectors of apps that left, which are still to be taken from their engines.
+    var leftovers: [Leftovers] = []
+    /// Apps and detectors that went since memory was given back.
+    var gone = 0
     /// What is written down while somebody asked for it.
     var recording: Recording?
     /// What a queue wants, until it is passed on.
@@ -101,6 +105,8 @@ package struct BrokerCore {
             throw Refusal("apps", self.appShares, payer, "too many apps")
         }
         let index = Int(client.index)
+        // Who comes back finds its house in order.
+        if !self.leftovers.isEmpty { self.clean(app, user) }
         while self.apps.count <= index { self.apps.append(nil) }
         var app = app
         if app.isAnonymous {
@@ -135,15 +141,18 @@ package struct BrokerCore {
         self.tell(.leave(client.handle), at: arrival)
         self.perform(&actions)
         // In one order, because handles that become free are given out again.
-        for detector in app.detectors.values.sorted(by: { $0.id < $1.id }) {
-            self.count(detector.effective, of: client, detector.payer, isGone: true)
-            self.drop(detector)
+        let detectors = app.detectors.values.sorted { $0.id < $1.id }
+        self.forget(detectors.prefix(Self.cleanedAtOnce))
+        if detectors.count > Self.cleanedAtOnce {
+            self.leaveBehind(Array(detectors.dropFirst(Self.cleanedAtOnce)), app)
         }
         // Who has it now is settled: what is left is its own.
-        if let left = self.app(client) { self.keepQueue(of: left, &actions) }
-        self.busy.removeAll { $0 == Int(client.index) }
+        let left = self.app(client)
+        if let left { self.keepQueue(of: left, &actions) }
+        if app.isBusy || left?.isBusy == true { self.busy.removeAll { $0 == Int(client.index) } }
         self.apps[Int(client.index)] = nil
         self.appShares.giveBack(1, for: app.payer)
+        self.gone += 1
         if let kept = self.absent.index(of: app.id, app.user) {
             self.launchForAbsent(self.absent[kept], at: arrival)
             self.perform(&actions)
@@ -334,7 +343,7 @@ package struct BrokerCore {
         return DetectorID(UInt32(self.owners.count - 1))
     }
 
-    private mutating func drop(_ detector: InstalledDetector) {
+    mutating func drop(_ detector: InstalledDetector) {
         self.takeOut(detector)
         self.discharge(detector)
     }
@@ -345,8 +354,9 @@ package struct BrokerCore {
             self.streams[stream].engine.remove(detector.id)
             self.streams[stream].detectors -= 1
         }
-        self.waiting.removeAll { $0.detector == detector.id }
+        if !self.waiting.isEmpty { self.waiting.removeAll { $0.detector == detector.id } }
         self.forgetUnknownSensors()
+        self.gone += 1
         self.owners[Int(detector.id.index)] = nil
         self.freeDetectors.append(detector.id.index)
     }
@@ -355,7 +365,11 @@ package struct BrokerCore {
     mutating func forgetUnknownSensors() {
         // They are known by their indices.
         self.audiences = nil
-        self.streams.removeAll { $0.detectors == 0 && $0.description == nil }
+        // By index: handing each stream to a closure would copy it.
+        for index in self.streams.indices.reversed()
+        where self.streams[index].detectors == 0 && self.streams[index].description == nil {
+            self.streams.remove(at: index)
+        }
     }
 
     /// What is in force for a detector, as its owner is told.

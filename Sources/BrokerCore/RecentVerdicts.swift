@@ -6,18 +6,11 @@ import Motion
 /// Bounded by number and by bytes; the oldest go first.
 struct RecentVerdicts {
     private var records = Ring<VerdictRecord>()
-    /// The keys of the records, in step with them: looked through for each event that an app did not get.
-    private var keys = Ring<Key>()
+    /// The epochs of the records, in step with them: plain numbers, looked through for each event that an app did not get.
+    private var epochs = Ring<UInt64>()
     private var events = Ring<Sent>()
     private var bytes = 0
     private let limits: BrokerLimits
-
-    /// Not by registration: an app that is started for an event registers before it is done with it.
-    private struct Key: Equatable {
-        var epoch: UInt64
-        var app: AppID
-        var user: UInt32
-    }
 
     /// An event that went out, by the app's own number.
     private struct Sent {
@@ -34,21 +27,27 @@ struct RecentVerdicts {
 
     mutating func keep(_ record: VerdictRecord) {
         self.records.append(record)
-        self.keys.append(Key(epoch: record.verdict.epoch, app: record.verdict.id, user: record.user))
+        self.epochs.append(record.verdict.epoch)
         self.bytes += record.bytes
         while self.records.count > self.limits.verdicts || self.bytes > self.limits.verdictBytes {
             guard let oldest = self.records.removeFirst() else { break }
-            self.keys.removeFirst()
+            self.epochs.removeFirst()
             self.bytes -= oldest.bytes
         }
     }
 
     /// An event that was kept for an app came to its end. Of several in one decision the last says it.
     mutating func end(_ event: Event, of app: AppID, _ user: UInt32, _ reason: Reason) {
-        let key = Key(epoch: event.epoch, app: app, user: user)
-        guard let index = self.keys.newestIndex(where: { $0 == key }) else { return }
+        // Not by registration: an app that is started for an event registers before it is done with it.
+        guard let index = self.newestIndex(event.epoch, of: app, user) else { return }
         self.records.update(index) { record in
             if record.verdict.reason.isOpen { record.verdict.reason = reason }
+        }
+    }
+
+    private func newestIndex(_ epoch: UInt64, of app: AppID, _ user: UInt32) -> Int? {
+        self.epochs.newestIndex { index, other in
+            other == epoch && self.records.has(index) { $0.verdict.id == app && $0.user == user }
         }
     }
 

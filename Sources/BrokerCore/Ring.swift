@@ -21,12 +21,15 @@ struct Ring<Element> {
     }
 
     /// Where the newest that fits stands, counted from the oldest.
-    func newestIndex(where fits: (Element) -> Bool) -> Int? {
+    func newestIndex(where fits: (Int, Element) -> Bool) -> Int? {
         for index in (0..<self.count).reversed() {
-            if let element = self[index], fits(element) { return index }
+            if let element = self[index], fits(index, element) { return index }
         }
         return nil
     }
+
+    /// Whether an element stands there that fits.
+    func has(_ index: Int, where fits: (Element) -> Bool) -> Bool { self[index].map(fits) ?? false }
 
     /// Changes an element where it stands.
     mutating func update(_ index: Int, _ body: (inout Element) -> Void) {

@@ -63,6 +63,12 @@ struct SensorCosts {
         if now.paces == 0 { self.censuses[user] = nil }
     }
 
+    /// Gives back memory that was needed for detectors that are gone.
+    mutating func shrink() {
+        for user in self.censuses.keys.sorted() { self.censuses[user]?.shrink() }
+        self.censuses.shrink()
+    }
+
     private func counts(of user: UInt32) -> (operations: Int, stateful: Int, paces: Int) {
         guard let index = self.censuses.index(forKey: user) else { return (0, 0, 0) }
         let census = self.censuses.values[index]

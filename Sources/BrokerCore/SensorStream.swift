@@ -195,6 +195,13 @@ package struct SensorStream {
         self.engine.process(times: times, values: values, arrival: self.latest(arrival), hits: &self.hits)
     }
 
+    /// Gives back memory that was needed for detectors that are gone.
+    mutating func shrink() {
+        self.hits.shrink()
+        self.engine.shrink()
+        self.costs.shrink()
+    }
+
     /// Whether a sample of this time would be looked at, or passed over in silence.
     func isNext(_ time: Timestamp, at arrival: Timestamp) -> Bool {
         self.engine.isNext(time, arrival: self.latest(arrival))

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/input.h>
+#include <malloc.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/epoll.h>
@@ -248,4 +249,10 @@ int CLinux_spawn(
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return code;
+}
+
+/* memory */
+
+int CLinux_malloc_trim(size_t pad) {
+    return malloc_trim(pad);
 }

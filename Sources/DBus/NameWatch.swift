@@ -75,6 +75,14 @@ package final class NameWatch {
         self.connection?.removeMatch(self.rule(for: token.name, follower.ownRule))
     }
 
+    /// Gives back memory that was needed for names that nobody follows any more.
+    package func shrink() {
+        guard self.followers.capacity / 4 > self.followers.count + 64 else { return }
+        var fresh: [String: [UInt64: Follower]] = [:]
+        for (name, followers) in self.followers { fresh[name] = followers }
+        self.followers = fresh
+    }
+
     /// Asks for all owners again; to be called when the connection has come back.
     package func refresh() {
         for (name, followers) in self.followers {

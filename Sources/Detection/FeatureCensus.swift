@@ -74,6 +74,15 @@ package struct FeatureCensus: Sendable {
         return compact
     }
 
+    /// Gives back memory that was needed for detectors that are gone.
+    package mutating func shrink() {
+        for pace in Array(self.paces.keys) {
+            self.paces[pace]?.formulas.shrink()
+            self.paces[pace]?.joints.shrink()
+            self.paces[pace]?.nodes.shrink()
+        }
+    }
+
     private mutating func change(by step: Int, _ detector: CompiledDetector) {
         let pace = Pace(detector)
         let change = self.paces[pace, default: Features()].change(by: step, detector.condition)

@@ -53,6 +53,9 @@ final class BrokerService {
     private var actions: [BrokerAction] = []
     /// What follows from what could not be sent: it is performed after what was being performed.
     private var returned: [BrokerAction] = []
+    /// Turns of cleaning are under way, or memory is about to be given back.
+    var isCleaning = false
+    var isShrinking = false
     /// Changes of tasks that are on their way to the disk.
     var keptTasks = KeptTasks()
     private var lastArrival = Timestamp.zero
@@ -153,6 +156,7 @@ final class BrokerService {
             self.performActions()
             self.noteEpochs()
             self.setTimer()
+            self.cleanLater()
             if self.core.isRecording { self.record.write(&self.core) }
         }
         // Read first, so that nothing is begun before its time.
@@ -254,8 +258,8 @@ final class BrokerService {
                 self.availabilityChanged()
                 self.sensors.watchSilence()
             case .deliver(let client, let event): self.deliver(event, to: client)
-            case .life(let client, let effect): self.clientsByID[Int(client.index)]?.perform(effect)
-            case .session(let client, let effect): self.clientsByID[Int(client.index)]?.perform(effect)
+            case .life(let client, let effect): self.client(client)?.perform(effect)
+            case .session(let client, let effect): self.client(client)?.perform(effect)
             case .task(let effect): self.perform(effect)
             case .start(let launch): self.start(launch)
             case .mark(let client, let mark): self.deliver(mark, to: client)
@@ -275,14 +279,14 @@ final class BrokerService {
             case .launchGivenUp(let request, let failure): self.gaveUp(request, failure)
             }
         }
-        self.actions.removeAll(keepingCapacity: true)
+        self.actions.removeAll(keepingCapacity: self.actions.capacity <= Self.spareActions)
         guard !self.returned.isEmpty else { return }
         swap(&self.actions, &self.returned)
         self.performActions()
     }
 
     private func deliver(_ event: Event, to id: ClientID) {
-        guard let client = self.clientsByID[Int(id.index)], let object = client.object, let peer = client.peer else {
+        guard let client = self.client(id), let object = client.object, let peer = client.peer else {
             return
         }
         // Once something came back, all that follows must, or the order were lost.
@@ -300,7 +304,7 @@ final class BrokerService {
     }
 
     private func deliver(_ mark: Mark, to id: ClientID) {
-        guard let client = self.clientsByID[Int(id.index)], let object = client.object, let peer = client.peer else {
+        guard let client = self.client(id), let object = client.object, let peer = client.peer else {
             return
         }
         if !self.core.isHeld(id), self.send(mark, from: object.path, to: peer) {
@@ -541,6 +545,27 @@ final class BrokerService {
             self.free(client.id)
         }
         client.object = nil
+    }
+
+    /// `nil` when it is gone.
+    private func client(_ id: ClientID) -> Client? {
+        id.index < self.clientsByID.count ? self.clientsByID[Int(id.index)] : nil
+    }
+
+    /// Actions for which room is kept from one input to the next.
+    private static let spareActions = 1_024
+
+    /// Gives back memory that was needed for clients that are gone.
+    func shrinkTables() {
+        self.core.shrink()
+        self.clients.shrink()
+        self.apps.shrink()
+        while let last = self.clientsByID.last, last == nil { self.clientsByID.removeLast() }
+        self.clientsByID.shrink()
+        let count = UInt32(clamping: self.clientsByID.count)
+        self.freeIDs.removeAll { $0 >= count }
+        self.freeIDs.shrink()
+        self.names.shrink()
     }
 
     func free(_ id: ClientID) {

@@ -61,7 +61,7 @@ import Testing
         let rest = try self.exhaust { try add(root, 200 + $0) }
         #expect(rest.limit == name && rest.count > hog.count)
         // Nothing of it is kept from others when it is given back.
-        for app in apps { bench.core.leave(app, at: bench.now, &bench.actions) }
+        for app in apps { bench.leave(app) }
         try add(guest, 900)
     }
 
@@ -79,7 +79,7 @@ import Testing
         #expect(try self.exhaust { _ in try register(Self.guest) }.count == 8)
         let root = try self.exhaust { _ in try register(0) }
         #expect(root.limit == "apps" && root.count == 40)
-        bench.core.leave(ClientID(0), at: bench.now, &bench.actions)
+        bench.leave(ClientID(0))
         try register(0)
     }
 
@@ -97,7 +97,7 @@ import Testing
         _ = try self.exhaust { _ = try bench.add(other, Self.detector("d\($0)", "x > 1g")) }
         for index in 0..<8 { _ = try bench.add(app, Self.detector("d\(index)", "y > 2g")) }
         #expect(throws: Refusal.self) { try bench.add(app, Self.detector("d0", "norm(x, y, z) > 2g")) }
-        try bench.core.removeDetectors(app, (0..<8).map { "d\($0)" }, at: bench.now, &bench.actions)
+        try bench.remove(app, (0..<8).map { "d\($0)" })
         _ = try bench.add(app, Self.detector("d0", "norm(x, y, z) > 2g"))
     }
 
@@ -117,17 +117,17 @@ import Testing
         }
         bench.feed([2.5])
         _ = bench.take()
-        for index in users.indices { bench.core.leave(ClientID(UInt32(index)), at: bench.now, &bench.actions) }
+        for index in users.indices { bench.leave(ClientID(UInt32(index))) }
         let ended = bench.take().compactMap { action -> String? in
             if case .ended(let app, _, .unkept) = action { app.name } else { nil }
         }
         #expect(ended == (8..<12).map { "org.example.A\($0)" })
         for (index, user) in users.enumerated() where !(8..<12).contains(index) {
             let client = try bench.register(UInt32(index), "org.example.A\(index)", user: user)
-            #expect(try bench.core.subscribe(client, since: nil, at: bench.now, &bench.actions) == 1)
+            #expect(try bench.subscribe(client) == 1)
         }
         // Their places are free again.
-        for index in 0..<8 { bench.core.leave(ClientID(UInt32(index)), at: bench.now, &bench.actions) }
+        for index in 0..<8 { bench.leave(ClientID(UInt32(index))) }
         #expect(!bench.actions.contains { if case .ended(_, _, .unkept) = $0 { true } else { false } })
     }
 
@@ -144,12 +144,12 @@ import Testing
         _ = try bench.add(client, Bench.planar("d", 2, rest: "0ms"))
         bench.feed([2.5, 0, 2.5, 0, 2.5, 0, 2.5, 0, 2.5])
         _ = bench.take()
-        bench.core.leave(client, at: bench.now, &bench.actions)
+        bench.leave(client)
         let ended = bench.take().compactMap { action -> UInt64? in
             if case .ended(_, let event, .unkept) = action { event.sequence } else { nil }
         }
         #expect(ended == [3, 4, 5])
         let again = try bench.register(0, "org.example.A", user: Self.hog)
-        #expect(try bench.core.subscribe(again, since: nil, at: bench.now, &bench.actions) == 2)
+        #expect(try bench.subscribe(again) == 2)
     }
 }

@@ -50,6 +50,18 @@ struct Bench {
         try self.core.addDetectors(client, requests, at: self.now, &self.actions)
     }
 
+    mutating func remove(_ client: ClientID, _ names: [String]) throws {
+        try self.core.removeDetectors(client, names, at: self.now, &self.actions)
+    }
+
+    mutating func leave(_ client: ClientID) { self.core.leave(client, at: self.now, &self.actions) }
+
+    mutating func clean() { self.core.clean(&self.actions) }
+
+    mutating func subscribe(_ client: ClientID) throws -> Int {
+        try self.core.subscribe(client, since: nil, at: self.now, &self.actions)
+    }
+
     /// What was asked for since the last time.
     mutating func take() -> [BrokerAction] {
         defer { self.actions = [] }

@@ -454,7 +454,7 @@ extension EndToEnd {
                 ),
                 (
                     "operations-per-app", broker,
-                    ["\(add) [[('d%d'%i,{'when':V('s','x*%d+y>1g'%(i+2))}) for i in range(2049)]]"]
+                    ["\(add) [[('d%d'%i,{'when':V('s','x*%d+y*%d>1g'%(i+2,i+2))}) for i in range(1000)]]"]
                 ),
                 (
                     "mute", broker,

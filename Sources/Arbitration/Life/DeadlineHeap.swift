@@ -38,6 +38,12 @@ struct DeadlineHeap: Sendable {
         self.restore(self.heap.count - 1)
     }
 
+    mutating func shrink() {
+        while self.positions.last == -1 { self.positions.removeLast() }
+        self.positions.shrink()
+        self.heap.shrink()
+    }
+
     private mutating func remove(at position: Int) {
         let last = self.heap.count - 1
         self.swap(position, last)

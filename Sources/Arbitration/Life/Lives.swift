@@ -80,6 +80,16 @@ struct Lives: Sendable {
         self.deadlines.set(app, entry.order, to: earliest.map { max($0, now) })
     }
 
+    mutating func shrink() {
+        while let last = self.lives.last, last == nil, self.told[self.lives.count - 1] == nil {
+            self.lives.removeLast()
+            self.told.removeLast()
+        }
+        self.lives.shrink()
+        self.told.shrink()
+        self.deadlines.shrink()
+    }
+
     /// Forgets an app, whose number may be used again.
     mutating func forget(_ app: AppHandle) {
         self[app] = nil

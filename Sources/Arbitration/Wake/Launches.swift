@@ -71,6 +71,11 @@ package struct Launches: Sendable {
     /// Apps for which a launch waits.
     package var waiting: Int { self.entries.values.count { !$0.wishes.isEmpty } }
 
+    mutating func shrink() {
+        self.running.shrink()
+        self.entries.shrink()
+    }
+
     // MARK: Inputs
 
     /// Somebody wishes that an app be launched. Wishes that one launch serves become one: as strong as the strongest, and of

@@ -57,6 +57,9 @@ int CLinux_block_signals(uint64_t signals);
 
 /* descriptors */
 
+/* Gives memory that is free back to the system. */
+int CLinux_malloc_trim(size_t pad);
+
 int CLinux_pipe2(int descriptors[2], int flags);
 int CLinux_accept4(int descriptor, struct sockaddr *address, uint32_t *length, int flags);
 int CLinux_memfd_create(const char *name, unsigned int flags);

@@ -147,6 +147,20 @@ package struct DetectionEngine {
         }
     }
 
+    /// Gives back memory that was needed for detectors that are gone.
+    package mutating func shrink() {
+        var count = self.around.records.count
+        while count > 0, self.around.records[count - 1].lane < 0 { count -= 1 }
+        if count < self.around.records.count / 2, self.around.hits.shrink(to: count) {
+            self.around.records.removeLast(self.around.records.count - count)
+            self.around.records.shrink()
+            self.around.seats.removeLast(self.around.seats.count - count)
+            self.around.seats.shrink()
+        }
+        self.rates.shrink()
+        for lane in self.lanes.indices { self.lanes[lane].shrink() }
+    }
+
     /// How a detector stands, or `nil` for an unknown one.
     package func status(of id: DetectorID) -> Status? {
         let index = Int(id.index)

@@ -1,3 +1,5 @@
+import Motion
+
 /// The numbers that a lane's detectors compute, each once: slots, and the instructions that fill them.
 struct FeatureGraph {
     private struct Node {
@@ -134,6 +136,29 @@ struct FeatureGraph {
         Evaluation.run(
             program.span, &columns, stride: stride, &state, times: block.times.span.extracting(first: block.count),
             before: block.before)
+    }
+
+    /// Gives back memory that was needed for nodes that are gone.
+    mutating func shrink() {
+        self.bury()
+        let fixed = self.fixed
+        var free = self.freeSlots.map { $0 - Int32(fixed) }
+        let gone = Lane.cut(self.nodes.count, &free)
+        self.nodes.removeLast(gone)
+        self.freeSlots = free.map { $0 + Int32(fixed) }
+        self.nodes.shrink()
+        self.known.shrink()
+        self.program.shrink()
+        self.compiled.shrink()
+        if self.stateful == 0 {
+            (self.state, self.freeState) = ([.nan], [:])
+        }
+        guard gone > 0 else { return }
+        // What remains stands where it stood, in columns that may be longer now.
+        self.slots = self.nodes.count + fixed
+        let size = self.slots * self.stride + Evaluation.Looks.scalarCount
+        self.columns.removeLast(max(0, self.columns.count - size))
+        self.columns.shrink()
     }
 
     /// At how many of a block's looks a slot has no value.

@@ -18,6 +18,14 @@ struct HitCollector {
         self.summary.append(contentsOf: repeatElement(0, count: size / 4_096 - self.summary.count))
     }
 
+    /// Gives back the room for ids that are gone; false while there are hits.
+    mutating func shrink(to limit: Int) -> Bool {
+        guard self.count == 0 else { return false }
+        self = HitCollector()
+        self.reserve(limit)
+        return true
+    }
+
     mutating func add(_ id: UInt32, peak: Double) {
         let index = Int(id)
         self.bits[index >> 6] |= 1 << UInt64(index & 63)

@@ -127,6 +127,52 @@ extension Lane {
         return self.graph.value(use.slots[Int(use.formula.quantity)])
     }
 
+    // MARK: Memory
+
+    /// Gives back memory that was needed for detectors that are gone.
+    mutating func shrink() {
+        if self.pending.isEmpty { self.pending.shrink() }
+        self.formulas.removeLast(Self.cut(self.formulas.count, &self.freeFormulas))
+        self.formulas.shrink()
+        self.knownFormulas.shrink()
+        let tables = Self.cut(self.tables.count, &self.freeTables)
+        self.tables.removeLast(tables)
+        self.tables.shrink()
+        self.owners.removeLast(tables)
+        self.owners.shrink()
+        self.knownTables.shrink()
+        self.gates.shrink()
+        let compounds = Self.cut(self.compounds.count, &self.freeCompounds)
+        self.compounds.removeLast(compounds)
+        self.compounds.shrink()
+        self.compoundKeys.removeLast(compounds)
+        self.compoundKeys.shrink()
+        self.knownCompounds.shrink()
+        if self.compounds.isEmpty { (self.code, self.freeCode) = ([], [:]) }
+        let atoms = Self.cut(self.atoms.count, &self.freeAtoms)
+        self.atoms.removeLast(atoms)
+        self.atoms.shrink()
+        self.atomSeats.removeLast(atoms)
+        self.atomSeats.shrink()
+        self.knownAtoms.shrink()
+        self.edges.removeLast(Self.cut(self.edges.count, &self.freeEdges))
+        self.edges.shrink()
+        self.partial.shrink()
+        self.graph.shrink()
+    }
+
+    /// How many of the last ones of a table are free; they are not offered any more.
+    static func cut(_ count: Int, _ free: inout [Int32]) -> Int {
+        guard !free.isEmpty else { return 0 }
+        let known = Set(free)
+        var left = count
+        while left > 0, known.contains(Int32(left - 1)) { left -= 1 }
+        guard left < count else { return 0 }
+        free.removeAll { $0 >= Int32(left) }
+        free.shrink()
+        return count - left
+    }
+
     // MARK: Formulas
 
     private mutating func use(_ formula: Formula, channels: [Int32]) -> Int32 {

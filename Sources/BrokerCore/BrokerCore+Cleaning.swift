@@ -1,0 +1,82 @@
+import Arbitration
+import Detection
+import Motion
+
+/// Detectors of an app that left: they make no hits any more, and are still in the engines of their sensors.
+struct Leftovers {
+    let app: AppID
+    let user: UInt32
+    /// Last come, first gone.
+    var detectors: [InstalledDetector]
+}
+
+/// What is left to do when many have gone: it may wait, and is done a little at a time.
+extension BrokerCore {
+    /// So many detectors of an app go with it. More are left behind.
+    static let cleanedAtOnce = 64
+    /// Memory is given back when so many apps and detectors have gone.
+    private static let manyGone = 256
+    /// Lists of what follows keep no more room than this for the next time.
+    static let spareActions = 1_024
+
+    /// Whether `clean` has something to do.
+    package var isCleaningDue: Bool { !self.leftovers.isEmpty }
+
+    /// Whether so much has gone that memory should be given back.
+    package var isShrinkingDue: Bool { self.gone >= Self.manyGone && self.leftovers.isEmpty }
+
+    /// Takes some detectors of apps that left from their engines.
+    package mutating func clean(_ actions: inout [BrokerAction]) {
+        guard !self.leftovers.isEmpty else { return }
+        let some = Array(self.leftovers[0].detectors.suffix(Self.cleanedAtOnce).reversed())
+        self.leftovers[0].detectors.removeLast(some.count)
+        if self.leftovers[0].detectors.isEmpty { self.leftovers.removeFirst() }
+        self.forget(some[...])
+        if self.leftovers.isEmpty { self.steer(&actions) }
+    }
+
+    /// Takes all that an app left behind from the engines.
+    mutating func clean(_ app: AppID, _ user: UInt32) {
+        for index in self.leftovers.indices.reversed()
+        where self.leftovers[index].app == app && self.leftovers[index].user == user {
+            self.forget(self.leftovers.remove(at: index).detectors[...])
+        }
+    }
+
+    /// Forgets detectors of an app that goes: what they cost counts no more.
+    mutating func forget(_ detectors: ArraySlice<InstalledDetector>) {
+        for detector in detectors {
+            let stream = self.makeStream(for: detector.sensor)
+            self.streams[stream].costs.remove(detector.effective, for: detector.payer)
+            self.streams[stream].costs.book(detector.payer)
+            self.drop(detector)
+        }
+    }
+
+    /// Leaves the rest of an app's detectors for later. Nothing that they see is of use to anybody from now on.
+    mutating func leaveBehind(_ detectors: [InstalledDetector], _ app: App) {
+        for detector in detectors { self.owners[Int(detector.id.index)] = nil }
+        self.leftovers.append(Leftovers(app: app.id, user: app.user, detectors: detectors.reversed()))
+    }
+
+    /// Gives back memory that was needed for those who have gone.
+    package mutating func shrink() {
+        self.gone = 0
+        while let last = self.apps.last, last == nil { self.apps.removeLast() }
+        self.apps.shrink()
+        var count = self.owners.count
+        let free = Set(self.freeDetectors)
+        while count > 0, free.contains(UInt32(count - 1)) { count -= 1 }
+        if count < self.owners.count {
+            self.owners.removeLast(self.owners.count - count)
+            self.freeDetectors.removeAll { $0 >= UInt32(count) }
+        }
+        self.owners.shrink()
+        self.freeDetectors.shrink()
+        self.busy.shrink()
+        self.waiting.shrink()
+        self.queueActions.shrink()
+        for index in self.streams.indices { self.streams[index].shrink() }
+        self.arbiter.shrink()
+    }
+}
