@@ -90,7 +90,7 @@ import Testing
             let flood = try bench.register(1, "org.example.Flood")
             for (index, text) in conditions.enumerated() {
                 for step in 0..<120 {
-                    let own = text.split(separator: "g").joined(separator: "g") + " or y > \(step + 1)mg"
+                    let own = text + " or y > \(step + 1)mg"
                     let options: [String: OptionValue] = ["when": .text(own), "rest": .text("1h")]
                     _ = try bench.add(flood, DetectorRequest(name: "f\(index).\(step)", options: options))
                 }
