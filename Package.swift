@@ -189,7 +189,7 @@ let package = Package(
         tests("DetectionTests", ["Detection", "DetectionModel", "Motion", "Randomness"]),
         tests("ReplayTests", ["Replay", "Traces", "Detection", "Motion"]),
         tests("ArbitrationTests", ["Arbitration", "Motion", "Randomness"]),
-        tests("JournalTests", ["Journal", "Arbitration", "Motion", "TestSupport"]),
+        tests("JournalTests", ["Journal", "Arbitration", "Motion", "Randomness", "TestSupport"]),
         tests("PolicyFilesTests", ["PolicyFiles", "Arbitration", "Motion", "Randomness"]),
         tests("ScenariosTests", ["Scenarios", "PolicyFiles", "Arbitration", "Motion", "Randomness"]),
         tests("SensorCoreTests", ["SensorCore", "Traces", "Motion", "Randomness"]),

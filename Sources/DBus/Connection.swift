@@ -319,6 +319,8 @@ package final class Connection {
         var serial: UInt32 = 0
         // SAFETY: libdbus takes a reference of its own. It fails only when memory is out.
         invariant(unsafe dbus_connection_send(raw, message.raw, &serial) != 0, "out of memory")
+        // libdbus writes at once what it can, this and what waited before it.
+        self.incoming.written()
         return serial
     }
 
@@ -379,6 +381,7 @@ package final class Connection {
             guard let raw = unsafe self.raw else { return }
             // SAFETY: the connection is open. It reads what is there and does not wait.
             _ = unsafe dbus_connection_read_write(raw, 0)
+            self.incoming.written()
             _ = self.dispatchBatch()
             guard Clock.monotonic.now() < end else { return }
         }

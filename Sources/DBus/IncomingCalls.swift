@@ -16,6 +16,8 @@ final class IncomingCalls {
     private var callers: [String: Caller] = [:]
     /// A job serves what waits.
     private var isServing = false
+    /// Calls wait for the bus to take what was answered before.
+    private var isParked = false
     /// The round of the loop in which calls were last served as they arrived, and how long that took.
     private var round: (number: UInt64, spent: Int64) = (0, 0)
 
@@ -90,7 +92,7 @@ final class IncomingCalls {
     // MARK: Turns
 
     private func serveInTurns() {
-        guard !self.isServing, !self.queue.isIdle else { return }
+        guard !self.isServing, !self.isParked, !self.queue.isIdle else { return }
         self.isServing = true
         self.connection.loop.turns.add { [weak self] in self?.serveNext() ?? false }
     }
@@ -98,8 +100,9 @@ final class IncomingCalls {
     /// Takes in what has come meanwhile, and serves one call.
     private func serveNext() -> Bool {
         self.connection.readOn(for: Self.readingShare)
-        guard self.connection.backlog < Self.backlog, var call = self.queue.next() else {
-            // Goes on when the bus has taken something, or somebody reads.
+        self.isParked = self.connection.backlog >= Self.backlog
+        guard !self.isParked, var call = self.queue.next() else {
+            // Goes on when the bus has taken enough, or somebody reads.
             self.isServing = false
             return false
         }
@@ -109,8 +112,12 @@ final class IncomingCalls {
         return self.isServing
     }
 
-    /// The bus has taken some of what we sent.
-    func written() { self.serveInTurns() }
+    /// The bus may have taken some of what we sent.
+    func written() {
+        guard self.isParked, self.connection.backlog < Self.backlog else { return }
+        self.isParked = false
+        self.serveInTurns()
+    }
 
     // MARK: Answers
 
@@ -173,6 +180,7 @@ final class IncomingCalls {
 
     /// The connection ended, and nobody is there to be answered.
     func endAll() {
+        self.isParked = false
         for call in self.queue.dropAll() { call.abandon() }
         for caller in self.callers.values {
             if let token = caller.watch { self.watch.unfollow(token) }

@@ -2,6 +2,7 @@ import Arbitration
 import Foundation
 import Journal
 import Motion
+import Randomness
 import TestSupport
 import Testing
 
@@ -30,8 +31,9 @@ import Testing
     }
 
     /// Enough goes, nobody gives up more than there is, and who gives up has no less left than who does not.
-    @Test func sharesAreFair() {
-        var generator = SystemRandomNumberGenerator()
+    @Test(arguments: [1, 2, 3] as [UInt64]) func sharesAreFair(seed: UInt64) {
+        print("seed \(seed)")
+        var generator = SeededRandom(seed: seed)
         for _ in 0..<500 {
             var rows: [Holder: Int] = [:]
             for app in 0..<Int.random(in: 1...20, using: &generator) {
