@@ -223,14 +223,18 @@ extension BrokerCore {
         self.pumpQueues(at: self.arbiter.arrivalTime, &actions)
     }
 
+    private func has(_ app: AppHandle) -> Bool { app.index < self.apps.count && self.apps[Int(app.index)] != nil }
+
     private mutating func keep(_ verdict: Verdict, _ actions: inout [BrokerAction]) {
         let index = Int(verdict.app.index)
-        guard let app = self.app(ClientID(verdict.app.index)) else { return }
+        // Not a copy of the app, which would have to be made anew when it counts.
+        guard self.has(verdict.app), let user = self.apps[index]?.user, let registration = self.apps[index]?.registration
+        else { return }
         // An event that it was to be launched for comes to its end below, and is counted with that.
-        if verdict.reason != .launchFailed || !app.queue.keeps(epoch: verdict.epoch) {
+        if verdict.reason != .launchFailed || self.apps[index]?.queue.keeps(epoch: verdict.epoch) != true {
             self.apps[index]?.count(verdict.reason, epoch: verdict.epoch, at: verdict.time)
         }
-        let record = VerdictRecord(verdict: verdict, user: app.user, registration: app.registration)
+        let record = VerdictRecord(verdict: verdict, user: user, registration: registration)
         self.recent.keep(record)
         actions.append(.keep(record))
         self.revoke(after: verdict, &actions)
@@ -238,9 +242,7 @@ extension BrokerCore {
 
     private mutating func deliver(_ delivery: Delivery, _ actions: inout [BrokerAction]) {
         // A detector that was removed in the meantime makes no events.
-        guard let owner = self.owner(of: delivery.hit.detector), self.app(ClientID(delivery.app.index)) != nil else {
-            return
-        }
+        guard let owner = self.owner(of: delivery.hit.detector), self.has(delivery.app) else { return }
         let stream = self.index(of: owner.sensor)
         let isSimulated = stream.flatMap { self.streams[$0].description?.isSimulated } ?? false
         let now = self.arbiter.arrivalTime

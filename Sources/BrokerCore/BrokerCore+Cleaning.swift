@@ -1,6 +1,6 @@
 import Arbitration
 import Detection
-import Motion
+package import Motion
 
 /// Detectors of an app that left: they make no hits any more, and are still in the engines of their sensors.
 struct Leftovers {
@@ -19,11 +19,28 @@ extension BrokerCore {
     /// Lists of what follows keep no more room than this for the next time.
     static let spareActions = 1_024
 
-    /// Whether `clean` has something to do.
-    package var isCleaningDue: Bool { !self.leftovers.isEmpty }
+    /// What is to be seen to after an input.
+    package struct Due {
+        /// When `tick` must be called, should no other input come before.
+        package let tick: Timestamp?
+        /// `clean` has something to do.
+        package let isCleaning: Bool
+        /// So much has gone that memory should be given back.
+        package let isShrinking: Bool
+        /// There may be something to write down.
+        package let isRecording: Bool
+    }
 
-    /// Whether so much has gone that memory should be given back.
-    package var isShrinkingDue: Bool { self.gone >= Self.manyGone && self.leftovers.isEmpty }
+    /// Asked after every input. Mutating so that the core is looked at where it is: to ask it otherwise, another module would
+    /// copy it whole.
+    package mutating func due() -> Due {
+        Due(
+            tick: self.nextTick, isCleaning: self.isCleaningDue, isShrinking: self.isShrinkingDue,
+            isRecording: self.isRecording)
+    }
+
+    var isCleaningDue: Bool { !self.leftovers.isEmpty }
+    var isShrinkingDue: Bool { self.gone >= Self.manyGone && self.leftovers.isEmpty }
 
     /// Takes some detectors of apps that left from their engines.
     package mutating func clean(_ actions: inout [BrokerAction]) {

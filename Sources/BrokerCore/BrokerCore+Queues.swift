@@ -91,8 +91,8 @@ extension BrokerCore {
         self.settleQueue(Int(client.index), &actions)
     }
 
-    /// Whether what would be sent to the client now would only come back.
-    package func isHeld(_ client: ClientID) -> Bool {
+    /// Whether what would be sent to the client now would only come back. Mutating so that the core is looked at where it is.
+    package mutating func isHeld(_ client: ClientID) -> Bool {
         client.index < self.apps.count ? self.apps[Int(client.index)]?.queue.isHeld ?? true : true
     }
 

@@ -93,4 +93,11 @@ package struct FlowWindow: Equatable, Sendable {
         self.unconfirmed = 0
         self.isFull = false
     }
+
+    /// Takes what is out for read although the peer was asked and has not answered.
+    package mutating func trust() {
+        self.unconfirmed = 0
+        self.sincePing = 0
+        self.isFull = false
+    }
 }

@@ -13,6 +13,9 @@ final class IncomingCalls {
     private let watch: NameWatch
     private let answers: PacedSender
     private var queue = CallQueue<MethodCall>()
+    /// Calls that are refused, until their callers are told; the first of them were.
+    private var refusals: [Refusal] = []
+    private var toldRefusals = 0
     private var callers: [String: Caller] = [:]
     /// A job serves what waits.
     private var isServing = false
@@ -21,12 +24,22 @@ final class IncomingCalls {
     /// The round of the loop in which calls were last served as they arrived, and how long that took.
     private var round: (number: UInt64, spent: Int64) = (0, 0)
 
+    /// A call that is not served: telling so must not keep us from reading what comes behind it.
+    private struct Refusal {
+        let sender: String
+        let serial: UInt32
+    }
+
     /// What is known of somebody who calls.
     private final class Caller {
         let peer: PacedSender.Peer
         var user: UInt32?
         /// Tells when he leaves; followed only while much of his waits.
         var watch: NameWatch.Token?
+        /// How long he is held when he gives no sign of reading, in µs.
+        var patience = IncomingCalls.patience.lowerBound
+        /// How often he was held.
+        var holds: UInt64 = 0
 
         init(_ peer: PacedSender.Peer) { self.peer = peer }
     }
@@ -39,13 +52,18 @@ final class IncomingCalls {
     private static let readingShare: Int64 = 500
     /// Whoever has so many calls waiting is watched, to forget them when he leaves.
     private static let watchedFrom = 4
+    /// How long a caller is held who gives no sign of reading: programs that only ever wait for their own answers hear no
+    /// Ping. It grows while there is none.
+    private static let patience: ClosedRange<Int64> = 500_000...8_000_000
+    /// Callers that may be asked at a time whether they read.
+    private static let pings = 32
     /// Callers that are remembered; beyond it the idle ones are forgotten.
     private static let callerLimit = 1_024
 
     init(on connection: Connection, _ watch: NameWatch) {
         self.connection = connection
         self.watch = watch
-        self.answers = PacedSender(on: connection)
+        self.answers = PacedSender(on: connection, pings: Self.pings)
     }
 
     // MARK: Calls
@@ -82,33 +100,59 @@ final class IncomingCalls {
 
     private func refuse(_ call: MethodCall) {
         // Nor would he read that he is refused.
-        if self.queue.isHeld(call.sender) { return call.abandon() }
-        call.fail(
-            .limitsExceeded(
-                "calls-per-caller: at most \(CallLimits.outstanding) may have no answer yet, "
-                    + "and \(CallLimits.waitingBytes) bytes of all callers wait"))
+        if !self.queue.isHeld(call.sender), call.message.wantsReply, self.refusals.count < Self.refusalLimit {
+            self.refusals.append(Refusal(sender: call.sender, serial: call.message.serial))
+        }
+        call.abandon()
+        self.serveInTurns()
     }
+
+    private func tellRefusals() {
+        for _ in 0..<Self.refusalsAtOnce {
+            guard self.toldRefusals < self.refusals.count else { break }
+            let refusal = self.refusals[self.toldRefusals]
+            self.toldRefusals += 1
+            guard !self.queue.isHeld(refusal.sender) else { continue }
+            let message = Message(error: Self.refusal, to: refusal.sender, answering: refusal.serial)
+            let bytes = message.size
+            self.connection.send(message)
+            self.answered(refusal.sender, bytes: bytes)
+        }
+        guard self.toldRefusals == self.refusals.count else { return }
+        self.refusals.removeAll(keepingCapacity: self.refusals.capacity <= Self.refusalsAtOnce)
+        self.toldRefusals = 0
+    }
+
+    private static let refusal = BusError.limitsExceeded(
+        "calls-per-caller: at most \(CallLimits.outstanding) may have no answer yet, "
+            + "and \(CallLimits.waitingBytes) bytes of all callers wait")
+    /// Refusals that wait to be told; with more, callers are told nothing.
+    private static let refusalLimit = 16_384
+    private static let refusalsAtOnce = 16
 
     // MARK: Turns
 
     private func serveInTurns() {
-        guard !self.isServing, !self.isParked, !self.queue.isIdle else { return }
+        guard !self.isServing, !self.isParked, self.hasWork else { return }
         self.isServing = true
         self.connection.loop.turns.add { [weak self] in self?.serveNext() ?? false }
     }
 
+    private var hasWork: Bool { !self.queue.isIdle || !self.refusals.isEmpty }
+
     /// Takes in what has come meanwhile, and serves one call.
     private func serveNext() -> Bool {
         self.connection.readOn(for: Self.readingShare)
+        // Goes on when the bus has taken enough, or somebody reads.
         self.isParked = self.connection.backlog >= Self.backlog
-        guard !self.isParked, var call = self.queue.next() else {
-            // Goes on when the bus has taken enough, or somebody reads.
-            self.isServing = false
-            return false
+        if !self.isParked {
+            if var call = self.queue.next() {
+                call.isCounted = true
+                self.serve(&call)
+            }
+            self.tellRefusals()
         }
-        call.isCounted = true
-        self.serve(&call)
-        self.isServing = !self.queue.isIdle
+        self.isServing = !self.isParked && self.hasWork
         return self.isServing
     }
 
@@ -125,9 +169,25 @@ final class IncomingCalls {
     func answered(_ sender: String, bytes: Int) {
         let caller = self.caller(sender)
         self.answers.count(bytes, to: caller.peer)
-        guard !self.answers.hasRoom(for: caller.peer) else { return }
+        if !self.queue.isHeld(sender), !self.answers.hasRoom(for: caller.peer) { self.hold(sender, caller) }
+    }
+
+    private func hold(_ sender: String, _ caller: Caller) {
         self.queue.hold(sender)
         self.follow(sender)
+        caller.holds += 1
+        let hold = caller.holds
+        self.connection.loop.once(after: caller.patience) { [weak self, weak caller] in
+            guard let self, let caller, caller.holds == hold, self.queue.isHeld(sender) else { return }
+            self.answers.trust(caller.peer)
+            self.release(sender)
+        }
+        caller.patience = min(2 * caller.patience, Self.patience.upperBound)
+    }
+
+    private func release(_ sender: String) {
+        self.queue.release(sender)
+        self.serveInTurns()
     }
 
     /// A call that was served has its answer, or needs none.
@@ -137,9 +197,9 @@ final class IncomingCalls {
         if let known = self.callers[sender] { return known }
         if self.callers.count >= Self.callerLimit { self.forgetIdle() }
         let caller = Caller(self.answers.peer(sender))
-        caller.peer.onRoom = { [weak self] _ in
-            self?.queue.release(sender)
-            self?.serveInTurns()
+        caller.peer.onRoom = { [weak self, weak caller] _ in
+            caller?.patience = Self.patience.lowerBound
+            self?.release(sender)
         }
         self.callers[sender] = caller
         return caller
@@ -181,6 +241,8 @@ final class IncomingCalls {
     /// The connection ended, and nobody is there to be answered.
     func endAll() {
         self.isParked = false
+        self.refusals = []
+        self.toldRefusals = 0
         for call in self.queue.dropAll() { call.abandon() }
         for caller in self.callers.values {
             if let token = caller.watch { self.watch.unfollow(token) }

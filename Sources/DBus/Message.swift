@@ -23,6 +23,19 @@ package struct Message: ~Copyable {
         unsafe self.raw = dbus_message_ref(raw)
     }
 
+    /// An error that answers a call which is not kept.
+    init(error: BusError, to caller: String, answering serial: UInt32) {
+        // SAFETY: the names are a caller's that libdbus has read, and an error's of our own.
+        guard let raw = unsafe dbus_message_new(DBUS_MESSAGE_TYPE_ERROR),
+            unsafe dbus_message_set_destination(raw, caller) != 0,
+            unsafe dbus_message_set_reply_serial(raw, serial) != 0,
+            unsafe dbus_message_set_error_name(raw, error.name) != 0
+        else { invariantFailure("out of memory") }
+        unsafe dbus_message_set_no_reply(raw, 1)
+        unsafe self.raw = raw
+        self.write(error.message)
+    }
+
     deinit {
         // SAFETY: the one reference we own.
         unsafe dbus_message_unref(self.raw)

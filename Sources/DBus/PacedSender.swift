@@ -41,6 +41,8 @@ package final class PacedSender {
     private var timer: EventLoop.TimerID?
     private let loop: EventLoop
     private let patience: Int64
+    /// How many pings may be open.
+    private let pingLimit: Int
 
     /// What a bus needs to keep a message, besides its bytes: of small ones it keeps more than is in them.
     package static let overhead = 256
@@ -49,9 +51,12 @@ package final class PacedSender {
     /// Peers that wait for a ping; beyond it the dead are swept out.
     private static let sweepAfter = 256
 
-    /// - Parameter patience: microseconds after which a peer that cannot be asked is believed to read.
-    package init(on connection: Connection, patience: Int64 = 1_000_000) {
+    /// - Parameters:
+    ///   - patience: microseconds after which a peer that cannot be asked is believed to read.
+    ///   - pings: how many may be open at a time.
+    package init(on connection: Connection, patience: Int64 = 1_000_000, pings: Int = PacedSender.pingLimit) {
         self.connection = connection
+        self.pingLimit = pings
         self.loop = connection.loop
         self.patience = patience
     }
@@ -77,7 +82,7 @@ package final class PacedSender {
             // Counted as sent, what cannot be sent would wait for an answer for ever.
             if peer.header == nil { return false }
         }
-        let mayPing = self.openPings < Self.pingLimit && peer.waitingSince == nil
+        let mayPing = self.openPings < self.pingLimit && peer.waitingSince == nil
         let verdict = peer.window.offer(size + Self.overhead, mayPing: mayPing)
         if verdict != .drop {
             guard let message = peer.header?.copy(body) else { return false }
@@ -91,7 +96,7 @@ package final class PacedSender {
     /// Counts bytes that went to a peer by another way, which asks `hasRoom` before it takes more.
     package func count(_ bytes: Int, to peer: Peer) {
         if let since = peer.waitingSince { self.trust(peer, since) }
-        let mayPing = self.openPings < Self.pingLimit && peer.waitingSince == nil
+        let mayPing = self.openPings < self.pingLimit && peer.waitingSince == nil
         self.follow(peer, peer.window.add(bytes + Self.overhead, mayPing: mayPing))
     }
 
@@ -100,6 +105,12 @@ package final class PacedSender {
         guard peer.window.room == 0 else { return true }
         self.refuse(peer)
         return false
+    }
+
+    /// Believes for now that a peer reads which has been silent for long.
+    package func trust(_ peer: Peer) {
+        peer.window.trust()
+        peer.isRefused = false
     }
 
     private func follow(_ peer: Peer, _ verdict: FlowWindow.Verdict) {
@@ -157,7 +168,7 @@ package final class PacedSender {
 
     /// Pings now if there is a place, and otherwise as soon as there is.
     private func request(_ peer: Peer) {
-        guard self.openPings >= Self.pingLimit else {
+        guard self.openPings >= self.pingLimit else {
             peer.window.pingSent()
             return self.ping(peer)
         }
@@ -186,7 +197,7 @@ package final class PacedSender {
             }
             self.look(at: peer)
         }
-        while self.openPings < Self.pingLimit, !self.waiting.isEmpty {
+        while self.openPings < self.pingLimit, !self.waiting.isEmpty {
             guard let next = self.waiting.removeFirst().peer else { continue }
             next.waitingSince = nil
             next.isQueued = false

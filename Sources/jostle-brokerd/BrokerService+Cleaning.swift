@@ -8,12 +8,12 @@ extension BrokerService {
     private static let shrinkingPause: Int64 = 1_000_000
 
     /// Begins what has become due with the last input.
-    func cleanLater() {
-        if self.core.isCleaningDue, !self.isCleaning {
+    func cleanLater(_ due: BrokerCore.Due) {
+        if due.isCleaning, !self.isCleaning {
             self.isCleaning = true
             self.loop.turns.add { [weak self] in self?.clean() ?? false }
         }
-        if self.core.isShrinkingDue, !self.isShrinking {
+        if due.isShrinking, !self.isShrinking {
             self.isShrinking = true
             self.loop.once(after: Self.shrinkingPause) { [weak self] in
                 self?.loop.turns.add { [weak self] in self?.shrink() ?? false }
@@ -22,8 +22,11 @@ extension BrokerService {
     }
 
     private func clean() -> Bool {
-        try? self.input { (core, _, actions) throws(Refusal) in core.clean(&actions) }
-        self.isCleaning = self.core.isCleaningDue
+        let isMore = try? self.input { (core, _, actions) throws(Refusal) in
+            core.clean(&actions)
+            return core.due().isCleaning
+        }
+        self.isCleaning = isMore ?? false
         return self.isCleaning
     }
 

@@ -155,9 +155,10 @@ final class BrokerService {
         defer {
             self.performActions()
             self.noteEpochs()
-            self.setTimer()
-            self.cleanLater()
-            if self.core.isRecording { self.record.write(&self.core) }
+            let due = self.core.due()
+            self.setTimer(due.tick)
+            self.cleanLater(due)
+            if due.isRecording { self.record.write(&self.core) }
         }
         // Read first, so that nothing is begun before its time.
         let wall = self.core.tasks.pendingCount > 0 ? Clock.wallClock() : nil
@@ -237,8 +238,8 @@ final class BrokerService {
 
     /// A timer only while something waits for time alone; it is let run and set anew rather than moved with every sample,
     /// unless something falls due before it.
-    private func setTimer() {
-        guard let tick = self.core.nextTick else { return }
+    private func setTimer(_ tick: Timestamp?) {
+        guard let tick else { return }
         if let timerSet, timerSet <= tick { return }
         self.timerSet = tick
         if let timer = self.timer { return self.loop.reschedule(timer, at: tick.microseconds) }

@@ -206,11 +206,15 @@ DBusMessage *peer_answer(struct peer *peer, uint32_t serial, uint64_t timeout_us
         if (!peer_write(peer) || !peer_fill(peer)) die("the bus closed the connection");
         size_t at = 0;
         for (struct head head; answer == NULL && peer_head(peer, at, &head); at += head.size) {
-            if (head.type != DBUS_MESSAGE_TYPE_METHOD_RETURN && head.type != DBUS_MESSAGE_TYPE_ERROR) continue;
+            if (head.type == DBUS_MESSAGE_TYPE_SIGNAL) continue;
             DBusMessage *message = dbus_message_demarshal((char *)peer->in.start + at, (int)head.size, NULL);
             /* One with a descriptor cannot be read so, and is no answer that anybody here asks for. */
             if (message == NULL) continue;
-            if (dbus_message_get_reply_serial(message) == serial) {
+            if (head.type == DBUS_MESSAGE_TYPE_METHOD_CALL) {
+                /* Whoever is asked for a sign of life gives one. */
+                peer_queue(peer, dbus_message_new_method_return(message));
+                dbus_message_unref(message);
+            } else if (dbus_message_get_reply_serial(message) == serial) {
                 answer = message;
             } else {
                 dbus_message_unref(message);

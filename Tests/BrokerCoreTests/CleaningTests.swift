@@ -1,5 +1,5 @@
 import Arbitration
-import BrokerCore
+@testable import BrokerCore
 import Motion
 import Testing
 
