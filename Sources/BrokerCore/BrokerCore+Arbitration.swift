@@ -228,7 +228,8 @@ extension BrokerCore {
     private mutating func keep(_ verdict: Verdict, _ actions: inout [BrokerAction]) {
         let index = Int(verdict.app.index)
         // Not a copy of the app, which would have to be made anew when it counts.
-        guard self.has(verdict.app), let user = self.apps[index]?.user, let registration = self.apps[index]?.registration
+        guard self.has(verdict.app), let user = self.apps[index]?.user,
+            let registration = self.apps[index]?.registration
         else { return }
         // An event that it was to be launched for comes to its end below, and is counted with that.
         if verdict.reason != .launchFailed || self.apps[index]?.queue.keeps(epoch: verdict.epoch) != true {
