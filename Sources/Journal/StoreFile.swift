@@ -20,6 +20,10 @@ struct StoreFile: ~Copyable {
         var isBeside = true
     }
 
+    /// The paths of these three, and the names they have in their directory.
+    private let paths: [String]
+    private let names: [String]
+
     /// What belongs to a file.
     private static let suffixes = ["", "-wal", "-shm"]
 
@@ -104,11 +108,15 @@ struct StoreFile: ~Copyable {
         try Self.checkpoint(database)
         database.keepWAL(false)
         var known: [FileStatus] = []
-        for suffix in Self.suffixes {
-            guard let status = FileStatus(path + suffix) else { throw StoreError(.lost, "\(path)\(suffix) is gone") }
+        let name = String(path.split(separator: "/").last ?? "")
+        let paths = Self.suffixes.map { path + $0 }
+        for path in paths {
+            guard let status = FileStatus(path) else { throw StoreError(.lost, "\(path) is gone") }
             known.append(status)
         }
         self.known = known
+        self.paths = paths
+        self.names = Self.suffixes.map { name + $0 }
         self.nextCheckpoint = Self.roomBeside(path)
         self.path = path
         self.database = database
@@ -175,7 +183,7 @@ struct StoreFile: ~Copyable {
     borrowing func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
         self.written.isBeside = true
         let result = try self.database.transaction(body)
-        for index in 0..<2 { try FileStatus.check(self.path + Self.suffixes[index], self.known[index]) }
+        for index in 0..<2 { try FileStatus.check(self.paths[index], self.known[index]) }
         return result
     }
 
@@ -187,8 +195,8 @@ struct StoreFile: ~Copyable {
         (self.written.isFile, self.written.isBeside) = (false, false)
         var isEmptied = false
         var isShorter = false
-        for (index, suffix) in Self.suffixes.enumerated() {
-            let path = self.path + suffix
+        for index in self.paths.indices {
+            let path = self.paths[index]
             do throws(StoreError) {
                 let now = try FileStatus.check(path, self.known[index])
                 // We cut them short, too, in a checkpoint; but not what is shared.
@@ -206,10 +214,11 @@ struct StoreFile: ~Copyable {
             }
         }
         guard !self.database.isStruck else { throw StoreError(.unshared, "\(self.path)-shm was cut short") }
-        let name = self.path.split(separator: "/").last ?? ""
-        let isOthers = Self.suffixes.enumerated().contains { index, suffix in
-            changed.contains(name + suffix) && !(index == 0 ? wroteFile : wroteBeside)
-        }
+        let isOthers =
+            !changed.isEmpty
+            && self.names.indices.contains { index in
+                changed.contains(self.names[index]) && !(index == 0 ? wroteFile : wroteBeside)
+            }
         guard isShorter || isOthers else { return }
         throw StoreError(isEmptied ? .emptied : .touched, "somebody wrote to \(self.path)")
     }
@@ -291,7 +300,7 @@ struct StoreFile: ~Copyable {
     /// - Parameter limit: When somebody who reads has kept it from being done for so long that more stands there, nothing more
     ///   is to be written.
     mutating func checkpointIfDue(limit: Int64) throws(StoreError) {
-        guard let beside = Self.size(self.path + "-wal"), beside >= self.nextCheckpoint else { return }
+        guard let beside = Self.size(self.paths[1]), beside >= self.nextCheckpoint else { return }
         try self.checkpoint()
         guard Self.size(self.path + "-wal") ?? 0 <= limit else {
             throw StoreError(.unavailable, "\(self.path): another program has been reading for too long")
