@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/input.h>
+#include <linux/sockios.h>
 #include <malloc.h>
 #include <signal.h>
 #include <spawn.h>
@@ -252,6 +253,11 @@ int CLinux_spawn(
 }
 
 /* memory */
+
+int CLinux_unread_by_peer(int descriptor) {
+    int bytes = 0;
+    return ioctl(descriptor, SIOCOUTQ, &bytes) == 0 ? bytes : -1;
+}
 
 int CLinux_malloc_trim(size_t pad) {
     return malloc_trim(pad);

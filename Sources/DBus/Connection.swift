@@ -157,7 +157,7 @@ package final class Connection {
         unsafe dbus_connection_set_exit_on_disconnect(raw, 0)
         unsafe dbus_connection_set_max_received_size(raw, Self.receiveLimit)
         unsafe dbus_connection_set_max_received_unix_fds(raw, 64)
-        unsafe installWatches(on: raw, self.loop) { [weak self] in self?.incoming.written() }
+        unsafe installWatches(on: raw, self.loop)
         invariant(unsafe dbus_connection_add_filter(raw, connectionFilter, context, nil) != 0, "out of memory")
         unsafe dbus_connection_set_dispatch_status_function(
             raw,
@@ -319,8 +319,6 @@ package final class Connection {
         var serial: UInt32 = 0
         // SAFETY: libdbus takes a reference of its own. It fails only when memory is out.
         invariant(unsafe dbus_connection_send(raw, message.raw, &serial) != 0, "out of memory")
-        // libdbus writes at once what it can, this and what waited before it.
-        self.incoming.written()
         return serial
     }
 
@@ -381,16 +379,23 @@ package final class Connection {
             guard let raw = unsafe self.raw else { return }
             // SAFETY: the connection is open. It reads what is there and does not wait.
             _ = unsafe dbus_connection_read_write(raw, 0)
-            self.incoming.written()
             _ = self.dispatchBatch()
             guard Clock.monotonic.now() < end else { return }
         }
     }
 
-    private var hasInput: Bool {
+    /// Bytes that the bus has not read, wherever they wait.
+    var underWay: Int { self.backlog + (self.descriptor.map(SocketQueue.unread) ?? 0) }
+
+    private var descriptor: Int32? {
         var descriptor: Int32 = -1
         // SAFETY: the connection is open, and the descriptor stays its own.
-        guard let raw = unsafe self.raw, unsafe dbus_connection_get_unix_fd(raw, &descriptor) != 0 else { return false }
+        guard let raw = unsafe self.raw, unsafe dbus_connection_get_unix_fd(raw, &descriptor) != 0 else { return nil }
+        return descriptor
+    }
+
+    private var hasInput: Bool {
+        guard let descriptor else { return false }
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         // SAFETY: one entry, for the time of the call.
         return unsafe poll(&entry, 1, 0) > 0 && entry.revents & Int16(POLLIN) != 0

@@ -19,7 +19,7 @@ final class IncomingCalls {
     private var callers: [String: Caller] = [:]
     /// A job serves what waits.
     private var isServing = false
-    /// Calls wait for the bus to take what was answered before.
+    /// Calls wait for the bus to read what was answered before.
     private var isParked = false
     /// The round of the loop in which calls were last served as they arrived, and how long that took.
     private var round: (number: UInt64, spent: Int64) = (0, 0)
@@ -46,10 +46,13 @@ final class IncomingCalls {
 
     /// How long calls of one round are served as they arrive, in µs.
     private static let share: Int64 = 1_000
-    /// Calls that wait only for the bus to take what was answered before: from so many bytes on that it has not taken.
-    private static let backlog = 256 << 10
-    /// How long one step may read what has come in, in µs.
-    private static let readingShare: Int64 = 500
+    /// Answers wait while the bus has so many bytes of ours to read, and we look again after so many µs. A bus reads a little of
+    /// everybody in turn: what is urgent is behind all that we have answered.
+    private static let room = 16 << 10
+    private static let parkingTime: Int64 = 1_000
+    /// How long one step may read what has come in, in µs. While more comes than can be read, next to nothing is served: what is
+    /// urgent must not fall behind in the bus.
+    private static let readingShare: Int64 = 4_000
     /// Whoever has so many calls waiting is watched, to forget them when he leaves.
     private static let watchedFrom = 4
     /// How long a caller is held who gives no sign of reading: programs that only ever wait for their own answers hear no
@@ -80,6 +83,8 @@ final class IncomingCalls {
             return
         }
         let sender = call.sender
+        // Known before it is measured, which costs more.
+        guard self.queue.outstanding(of: sender) < CallLimits.outstanding else { return self.refuse(call) }
         for refused in self.queue.offer(call, from: sender, bytes: call.message.size) { self.refuse(refused) }
         if self.queue.waiting(of: sender) >= Self.watchedFrom { self.follow(sender) }
         self.serveInTurns()
@@ -87,7 +92,9 @@ final class IncomingCalls {
 
     /// Whether nobody waits, and this round has time left.
     private var isFree: Bool {
-        guard self.queue.isIdle, self.connection.backlog < Self.backlog else { return false }
+        guard self.queue.isIdle, self.refusals.isEmpty, !self.isParked, self.connection.underWay < Self.room else {
+            return false
+        }
         let number = self.connection.loop.rounds
         if self.round.number != number { self.round = (number, 0) }
         return self.round.spent < Self.share
@@ -143,24 +150,26 @@ final class IncomingCalls {
     /// Takes in what has come meanwhile, and serves one call.
     private func serveNext() -> Bool {
         self.connection.readOn(for: Self.readingShare)
-        // Goes on when the bus has taken enough, or somebody reads.
-        self.isParked = self.connection.backlog >= Self.backlog
-        if !self.isParked {
-            if var call = self.queue.next() {
-                call.isCounted = true
-                self.serve(&call)
-            }
-            self.tellRefusals()
+        guard self.connection.underWay < Self.room else {
+            self.park()
+            return false
         }
-        self.isServing = !self.isParked && self.hasWork
+        if var call = self.queue.next() {
+            call.isCounted = true
+            self.serve(&call)
+        }
+        self.tellRefusals()
+        self.isServing = self.hasWork
         return self.isServing
     }
 
-    /// The bus may have taken some of what we sent.
-    func written() {
-        guard self.isParked, self.connection.backlog < Self.backlog else { return }
-        self.isParked = false
-        self.serveInTurns()
+    private func park() {
+        self.isServing = false
+        self.isParked = true
+        self.connection.loop.once(after: Self.parkingTime) { [weak self] in
+            self?.isParked = false
+            self?.serveInTurns()
+        }
     }
 
     // MARK: Answers
@@ -240,7 +249,6 @@ final class IncomingCalls {
 
     /// The connection ended, and nobody is there to be answered.
     func endAll() {
-        self.isParked = false
         self.refusals = []
         self.toldRefusals = 0
         for call in self.queue.dropAll() { call.abandon() }

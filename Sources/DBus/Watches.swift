@@ -1,65 +1,53 @@
 import CDBus
 import EventLoop
 
-/// Puts the descriptors and timeouts of a libdbus connection on the loop; `onWritten` is told when the peer takes bytes.
+/// Puts the descriptors and timeouts of a libdbus connection on the loop.
 ///
 /// libdbus holds the connection's lock while it calls these functions, so they touch nothing but the loop.
-func installWatches(on raw: OpaquePointer, _ loop: EventLoop, onWritten: @escaping () -> Void) {
-    // SAFETY: libdbus owns a retained reference to the place per function set and gives it back through `release`.
+func installWatches(on raw: OpaquePointer, _ loop: EventLoop) {
+    // SAFETY: libdbus owns a retained reference to the loop per function set and gives it back through `release`.
     let release: DBusFreeFunction = { context in
-        if let context = unsafe context { unsafe Unmanaged<WatchPlace>.fromOpaque(context).release() }
+        if let context = unsafe context { unsafe Unmanaged<EventLoop>.fromOpaque(context).release() }
     }
-    let place = WatchPlace(loop, onWritten)
     invariant(
         unsafe dbus_connection_set_watch_functions(
             raw,
             { watch, context in
-                guard let watch = unsafe watch, let place = unsafe borrow(context) else { return 0 }
-                return unsafe addWatch(watch, to: place) ? 1 : 0
+                guard let watch = unsafe watch, let loop = unsafe borrow(context) else { return 0 }
+                return unsafe addWatch(watch, to: loop) ? 1 : 0
             },
             { watch, context in
-                guard let watch = unsafe watch, let loop = unsafe borrow(context)?.loop else { return }
+                guard let watch = unsafe watch, let loop = unsafe borrow(context) else { return }
                 if let slot = unsafe slot(dbus_watch_get_data(watch)) { loop.cancel(slot.registration) }
             },
             { watch, context in
-                guard let watch = unsafe watch, let loop = unsafe borrow(context)?.loop else { return }
+                guard let watch = unsafe watch, let loop = unsafe borrow(context) else { return }
                 guard let slot = unsafe slot(dbus_watch_get_data(watch)) else { return }
                 // The descriptor is registered, so the kernel has no reason to refuse.
                 try? unsafe loop.update(slot.registration, for: interest(of: watch))
-            }, Unmanaged.passRetained(place).toOpaque(), release) != 0, "out of memory")
+            }, Unmanaged.passRetained(loop).toOpaque(), release) != 0, "out of memory")
     invariant(
         unsafe dbus_connection_set_timeout_functions(
             raw,
             { timeout, context in
-                guard let timeout = unsafe timeout, let loop = unsafe borrow(context)?.loop else { return 0 }
+                guard let timeout = unsafe timeout, let loop = unsafe borrow(context) else { return 0 }
                 unsafe addTimeout(timeout, to: loop)
                 return 1
             },
             { timeout, context in
-                guard let timeout = unsafe timeout, let loop = unsafe borrow(context)?.loop else { return }
+                guard let timeout = unsafe timeout, let loop = unsafe borrow(context) else { return }
                 if let slot = unsafe timerSlot(dbus_timeout_get_data(timeout)) { loop.cancel(slot.timer) }
             },
             { timeout, context in
-                guard let timeout = unsafe timeout, let loop = unsafe borrow(context)?.loop else { return }
+                guard let timeout = unsafe timeout, let loop = unsafe borrow(context) else { return }
                 if let slot = unsafe timerSlot(dbus_timeout_get_data(timeout)) { loop.cancel(slot.timer) }
                 unsafe addTimeout(timeout, to: loop)
-            }, Unmanaged.passRetained(place).toOpaque(), release) != 0, "out of memory")
+            }, Unmanaged.passRetained(loop).toOpaque(), release) != 0, "out of memory")
 }
 
-/// Where a connection's watches are.
-private final class WatchPlace {
-    let loop: EventLoop
-    let onWritten: () -> Void
-
-    init(_ loop: EventLoop, _ onWritten: @escaping () -> Void) {
-        self.loop = loop
-        self.onWritten = onWritten
-    }
-}
-
-private func borrow(_ context: UnsafeMutableRawPointer?) -> WatchPlace? {
+private func borrow(_ context: UnsafeMutableRawPointer?) -> EventLoop? {
     // SAFETY: libdbus passes back what `installWatches` gave it.
-    unsafe context.map { unsafe Unmanaged<WatchPlace>.fromOpaque($0).takeUnretainedValue() }
+    unsafe context.map { unsafe Unmanaged<EventLoop>.fromOpaque($0).takeUnretainedValue() }
 }
 
 /// What a libdbus watch remembers: its place on the loop.
@@ -93,8 +81,7 @@ private func interest(of watch: OpaquePointer) -> EventLoop.Interest {
     return interest
 }
 
-private func addWatch(_ watch: OpaquePointer, to place: WatchPlace) -> Bool {
-    let onWritten = place.onWritten
+private func addWatch(_ watch: OpaquePointer, to loop: EventLoop) -> Bool {
     // SAFETY: libdbus removes a watch before it frees it; the loop never calls a cancelled registration.
     let handler: (EventLoop.Readiness) -> Void = { readiness in
         guard unsafe dbus_watch_get_enabled(watch) != 0 else { return }
@@ -104,10 +91,9 @@ private func addWatch(_ watch: OpaquePointer, to place: WatchPlace) -> Bool {
         if readiness.contains(.hangUp) { flags |= DBUS_WATCH_HANGUP.rawValue }
         if readiness.contains(.failed) { flags |= DBUS_WATCH_ERROR.rawValue }
         invariant(unsafe dbus_watch_handle(watch, flags) != 0, "out of memory")
-        if readiness.contains(.write) { onWritten() }
     }
     do throws(SystemError) {
-        let registration = try unsafe place.loop.watch(dbus_watch_get_unix_fd(watch), for: interest(of: watch), handler)
+        let registration = try unsafe loop.watch(dbus_watch_get_unix_fd(watch), for: interest(of: watch), handler)
         unsafe dbus_watch_set_data(
             watch, Unmanaged.passRetained(WatchSlot(registration)).toOpaque(),
             { data in if let data = unsafe data { unsafe Unmanaged<WatchSlot>.fromOpaque(data).release() } })

@@ -58,6 +58,8 @@ int CLinux_block_signals(uint64_t signals);
 /* descriptors */
 
 /* Gives memory that is free back to the system. */
+/* What the kernel holds of what was written to a socket, its own costs included; -1 when it does not say. */
+int CLinux_unread_by_peer(int descriptor);
 int CLinux_malloc_trim(size_t pad);
 
 int CLinux_pipe2(int descriptors[2], int flags);
