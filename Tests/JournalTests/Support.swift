@@ -50,7 +50,7 @@ final class Directory {
         while true {
             let result = try Tool.run(["python3", "-c", script, self.file(name), statement])
             if result.status == 0 { return result.stdout }
-            try #require(.now() < deadline, "\(result.stderr)")
+            guard .now() < deadline else { throw Failure("\(name): \(result.stderr)") }
         }
     }
 }
