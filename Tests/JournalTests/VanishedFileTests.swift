@@ -140,7 +140,7 @@ import Testing
             case .replaced: "mv '\(path)' '\(path).away' && cp -r '\(path).away' '\(path)'"
             }
         #expect(try Tool.run(["sh", "-c", command]).status == 0)
-        try self.until("it is said", keeper) { keeper.news.contains { $0.hasPrefix("failed") } }
+        try self.until("it is said", keeper) { keeper.news.contains { $0.hasPrefix("failed") && $0.contains(path) } }
         try self.check(place, keeper, end)
         #expect(try Tool.run(["stat", "-c%a", path, place.file("lock")]).stdout == "700\n600\n")
     }
