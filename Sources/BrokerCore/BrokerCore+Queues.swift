@@ -112,6 +112,17 @@ extension BrokerCore {
         }
     }
 
+    /// The events that are due and are to be on the disk.
+    package var durableEvents: [StoredEvent] {
+        let present = self.apps.lazy.compactMap { $0 }.flatMap { app in
+            app.queue.durableEvents.map { StoredEvent(app: app.id, user: app.user, event: $0) }
+        }
+        return present
+            + self.absent.all.flatMap { app in
+                app.queue.durableEvents.map { StoredEvent(app: app.id, user: app.user, event: $0) }
+            }
+    }
+
     /// Puts in what was kept before a restart, in the order of the numbers of each app.
     package mutating func restore(
         _ events: [StoredEvent], at arrival: Timestamp, _ actions: inout [BrokerAction]

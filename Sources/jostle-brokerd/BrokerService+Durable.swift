@@ -136,12 +136,6 @@ extension BrokerService {
         self.install(apps)
         self.admitParked()
     }
-
-    /// The file on the disk was not what it was: another one has to be what we know.
-    func restoreDisk() {
-        guard let store = self.storeLink?.store else { return }
-        for app in self.durable.values { self.lastCommit = store.set(app.id, to: app) }
-    }
 }
 
 extension AppFile {

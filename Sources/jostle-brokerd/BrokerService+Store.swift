@@ -50,6 +50,18 @@ extension BrokerService {
         self.noteDurability()
     }
 
+    /// The file on the disk was not what it was: another one has to be what we know.
+    private func restoreDisk() {
+        guard let store = self.storeLink?.store else { return }
+        for app in self.durable.values { self.lastCommit = store.set(app.id, to: app) }
+        for event in self.core.durableEvents { self.persist(event) }
+        for tasks in self.core.tasks.all {
+            // Nobody waits for these: whoever does, waits for a change that is on its way already.
+            for record in tasks.records { _ = store.keep(record) }
+            if tasks.isTerminated { store.keep(tasks.owner, isTerminated: true) }
+        }
+    }
+
     private func noteDurability() {
         let durability = self.durability
         guard durability != self.lastDurability else { return }

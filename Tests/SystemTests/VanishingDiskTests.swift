@@ -123,6 +123,54 @@ extension EndToEnd {
             #expect(try stage.property("Durable", at: Stage.Object.app(Self.app)) == "b true")
         }
 
+        /// What is due to an app and the tasks of one that its user ended, which only the broker knows then.
+        @Test(arguments: [
+            "rm state.db", "truncate -s 0 state.db", "dd if=/dev/urandom of=state.db bs=4k count=8 conv=notrunc",
+        ])
+        func whatIsDueIsWrittenAgain(_ fate: String) throws {
+            let policy = """
+                [Rule all]
+                Then=allow
+                WhenState=foreground
+                Reliability=ack
+                Durability=persistent
+                Lifespan=10min
+
+                [App *]
+                Grants=fetch
+                RefreshInterval=1h
+                """
+            let stage = try Stage(broker: false)
+            let file = "[App]\nUsage=Has the news\nModes=fetch\nTasks=refresh\n"
+            try stage.startBroker(policy: policy, apps: [Self.app: file], "--state-dir", stage.state)
+            let object = "org.jostle.Broker1 \(Stage.Object.app(Self.app)) org.jostle.Broker1.App"
+            let detector = "{'when':V('s','norm(x, y, z) > 0.5g'),'every':V('s','5ms'),'rest':V('s','0s')}"
+            let app = try stage.startScript(
+                "app own \(Self.app)", "app hear", "app call \(Self.root) Register sa{sv} ['\(Self.app)',{}]",
+                "app call \(object) SubmitTask ssa{sv} ['refresh','refresh',{}]",
+                "app call \(object) AddDetectors a(sa{sv}) [[('d',\(detector))]]")
+            func kept() throws -> [String] {
+                try ["app, user, epoch, sequence FROM due ORDER BY epoch", "* FROM task", "* FROM terminated"].map {
+                    try self.sql(stage, "state.db", "SELECT \($0)")
+                }
+            }
+            try stage.until("they are on the disk") { try kept()[0].split(separator: "\n").count >= 20 }
+            try stage.kill(app)
+            #expect(try stage.jostle("state", Self.app, "terminated").status == 0)
+            var before = [""]
+            try stage.until("nothing comes any more") {
+                defer { before = (try? kept()) ?? [] }
+                usleep(100_000)
+                return try kept() == before && !before[2].isEmpty
+            }
+            #expect(before[1].contains("refresh"))
+            try self.shell("cd '\(stage.state)' && \(fate)")
+            let broker = try #require(stage.broker)
+            _ = try broker.waitForLine(on: .errors) { $0.contains("the disk is well again") }
+            #expect(try kept() == before)
+            #expect(try self.log(stage, "nothing can be kept on the disk") == 1, "\(broker.errors)")
+        }
+
         /// What counts as written is where everybody looks for it, and no epoch comes again.
         @Test func whatIsTakenAwayAtWorkIsBegunAnew() throws {
             let stage = try Stage()

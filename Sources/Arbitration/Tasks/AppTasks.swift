@@ -59,6 +59,15 @@ package struct AppTasks: Sendable {
 
     package init(_ owner: TaskOwner) { self.owner = owner }
 
+    /// What is to be on the disk of it: what waits, and what is under way unless it was submitted anew since.
+    package var records: [TaskRecord] {
+        let waiting = self.pending.map(\.record)
+        guard let current = self.current?.record,
+            !waiting.contains(where: { $0.request.identifier == current.request.identifier })
+        else { return waiting }
+        return waiting + [current]
+    }
+
     /// Whether nothing would be lost with it but what came of its last tasks.
     package var isSpent: Bool { self.pending.isEmpty && self.current == nil && !self.isTerminated }
 
