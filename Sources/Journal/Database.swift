@@ -55,6 +55,25 @@ struct Database: ~Copyable {
         _ = unsafe CSQLite_keep_wal_unmerged(self.handle)
     }
 
+    /// Whether `-wal` begins as one does, or is empty. It does not when somebody emptied it and SQLite, which knows nothing of
+    /// that, went on behind what was there.
+    var hasWALHeader: Bool {
+        var magic: UInt32 = 0
+        // SAFETY: the handle is open, and there is room for as many bytes.
+        let result = unsafe CSQLite_read_wal(self.handle, &magic, Int32(MemoryLayout<UInt32>.size))
+        // Its last bit says in which order the sums are made.
+        return result != SQLITE_OK || UInt32(bigEndian: magic) & ~1 == 0x377F_0682
+    }
+
+    /// Has all be read from the file again, and finds out whether it is in order.
+    ///
+    /// The corresponding C function is `sqlite3_db_release_memory`.
+    borrowing func quickCheck(_ path: String) throws(StoreError) {
+        // SAFETY: the handle is open.
+        _ = unsafe sqlite3_db_release_memory(self.handle)
+        guard try self.text("PRAGMA quick_check(1)") == "ok" else { throw StoreError(.broken, "\(path) is damaged") }
+    }
+
     /// Whether what is shared with others was cut short since the file was opened, this one's or another's.
     var isStruck: Bool { MappingGuard.strikes != self.strikes }
 

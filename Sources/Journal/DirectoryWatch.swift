@@ -10,7 +10,7 @@ struct DirectoryWatch: ~Copyable {
     private var files: Int32 = -1
 
     private static let inDirectory =
-        IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF
+        IN_MODIFY | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF
     private static let above = IN_DELETE_SELF | IN_MOVE_SELF
 
     init(_ directory: String) {
@@ -41,14 +41,35 @@ struct DirectoryWatch: ~Copyable {
 
     deinit { if self.raw >= 0 { close(self.raw) } }
 
-    /// Fetches all that happened; returns the names of files of which the content was changed.
-    mutating func drain() -> Set<String> {
+    /// What was done to the files of a directory.
+    struct Changes {
+        /// The names of files of which the content was changed.
+        var written: Set<String> = []
+        /// The names of files that somebody had opened to write, whether or not anything was, and that are closed now.
+        var closed: Set<String> = []
+        /// More happened than the kernel has kept.
+        var isIncomplete = false
+
+        mutating func merge(_ later: Changes) {
+            self.written.formUnion(later.written)
+            self.closed.formUnion(later.closed)
+            self.isIncomplete = self.isIncomplete || later.isIncomplete
+        }
+
+        mutating func forget(_ names: [String]) {
+            self.written.subtract(names)
+            self.closed.subtract(names)
+        }
+    }
+
+    /// Fetches all that happened.
+    mutating func drain() -> Changes {
         guard self.raw >= 0 else {
             self.begin()
-            return []
+            return Changes()
         }
         let (descriptor, files) = (self.raw, self.files)
-        var changed: Set<String> = []
+        var changes = Changes()
         unsafe withUnsafeTemporaryAllocation(byteCount: Self.bytes, alignment: 8) { buffer in
             while true {
                 // SAFETY: as many bytes as there are in the buffer.
@@ -62,15 +83,18 @@ struct DirectoryWatch: ~Copyable {
                     let mask = unsafe buffer.loadUnaligned(fromByteOffset: start + 4, as: UInt32.self)
                     let length = Int(unsafe buffer.loadUnaligned(fromByteOffset: start + 12, as: UInt32.self))
                     let end = min(start + Self.header + length, count)
-                    if watch == files, mask & UInt32(IN_MODIFY) != 0 {
-                        let name = unsafe buffer[(start + Self.header)..<end].prefix { $0 != 0 }
-                        unsafe changed.insert(String(decoding: name, as: UTF8.self))
+                    if mask & UInt32(IN_Q_OVERFLOW) != 0 { changes.isIncomplete = true }
+                    if watch == files, mask & UInt32(IN_MODIFY | IN_CLOSE_WRITE) != 0 {
+                        let bytes = unsafe buffer[(start + Self.header)..<end].prefix { $0 != 0 }
+                        let name = unsafe String(decoding: bytes, as: UTF8.self)
+                        if mask & UInt32(IN_MODIFY) != 0 { changes.written.insert(name) }
+                        if mask & UInt32(IN_CLOSE_WRITE) != 0 { changes.closed.insert(name) }
                     }
                     start = end
                 }
             }
         }
-        return changed
+        return changes
     }
 
     private static let header = 16

@@ -5,6 +5,8 @@ struct HeldDirectory: ~Copyable {
     private let lock: FileLock
     /// While there is none, what others do shows when something is written next.
     private var watch: DirectoryWatch
+    /// What happened since the last look.
+    private var changes = DirectoryWatch.Changes()
 
     /// Makes the directory unless it is there, and takes it.
     init(_ path: String, until deadline: Int64, busy: () -> Void) throws(StoreError) {
@@ -16,12 +18,19 @@ struct HeldDirectory: ~Copyable {
     /// Readable when somebody did something there.
     var descriptor: Int32? { self.watch.descriptor }
 
-    /// Fetches the names of the files that were written to since the last time; throws `lost` when the directory or its lock
-    /// is another one than it was.
-    mutating func look() throws(StoreError) -> Set<String> {
-        let changed = self.watch.drain()
+    /// Fetches what was done to the files since the last time; throws `lost` when the directory or its lock is another one
+    /// than it was.
+    mutating func look() throws(StoreError) -> DirectoryWatch.Changes {
+        self.changes.merge(self.watch.drain())
         try self.lock.check()
-        return changed
+        defer { self.changes = DirectoryWatch.Changes() }
+        return self.changes
+    }
+
+    /// Forgets what was done to files until now: what comes next begins with them as they are.
+    mutating func forget(_ names: [String]) {
+        self.changes.merge(self.watch.drain())
+        self.changes.forget(names)
     }
 
     /// Makes a directory, for us alone.

@@ -1,4 +1,5 @@
 import Glibc
+import Motion
 
 /// One SQLite file of ours: made, brought up to date and looked over before anything is done with it.
 ///
@@ -14,6 +15,8 @@ struct StoreFile: ~Copyable {
     private var known: [FileStatus]
     /// What we wrote to since the last look.
     private let written = Written()
+    private var doubt: FileDoubt
+    private let kind: Kind
 
     private final class Written {
         var isFile = true
@@ -58,19 +61,23 @@ struct StoreFile: ~Copyable {
 
     /// Opens a file. One that is broken is set aside, and a new one made; `setAside` says why.
     ///
-    /// - Parameter left: Why we left it the last time, if we did.
+    /// - Parameters:
+    ///   - left: Why we left it the last time, if we did.
+    ///   - pause: How long to leave at least between two times that it is looked over.
+    ///   - held: The directory that it is in.
     static func open(
-        _ path: String, _ kind: Kind, left: StoreError.Code?, setAside: inout String?
+        _ path: String, _ kind: Kind, left: StoreError.Code?, pause: TimeSpan, in held: inout HeldDirectory?,
+        setAside: inout String?
     ) throws(StoreError) -> StoreFile {
         if left == .lost, self.suffixes.contains(where: { FileStatus(path + $0, isFollowed: false) != nil }) {
             setAside = try self.setAside(path, StoreError(.lost, "\(path) is not what was written"))
         }
         do throws(StoreError) {
-            return try StoreFile(path, kind, left)
+            return try StoreFile(path, kind, left, pause, &held)
         } catch {
             guard error.code == .broken else { throw error }
             setAside = try self.setAside(path, error)
-            return try StoreFile(path, kind, nil)
+            return try StoreFile(path, kind, nil, pause, &held)
         }
     }
 
@@ -85,8 +92,15 @@ struct StoreFile: ~Copyable {
         return "\(reason); it stands as \(path).broken now"
     }
 
-    private init(_ path: String, _ kind: Kind, _ left: StoreError.Code?) throws(StoreError) {
+    private init(
+        _ path: String, _ kind: Kind, _ left: StoreError.Code?, _ pause: TimeSpan, _ held: inout HeldDirectory?
+    ) throws(StoreError) {
         let before = try Self.prepare(path)
+        let name = String(path.split(separator: "/").last ?? "")
+        let names = Self.suffixes.map { name + $0 }
+        // Whoever closes one of them from here on is somebody else, and may have written to it while we look it over and write
+        // to it ourselves.
+        held?.forget(names)
         let database = try Database(path)
         // Whoever looks into a broken one later needs what stands beside it, whatever that is.
         database.keepWAL(true)
@@ -108,7 +122,6 @@ struct StoreFile: ~Copyable {
         try Self.checkpoint(database)
         database.keepWAL(false)
         var known: [FileStatus] = []
-        let name = String(path.split(separator: "/").last ?? "")
         let paths = Self.suffixes.map { path + $0 }
         for path in paths {
             guard let status = FileStatus(path) else { throw StoreError(.lost, "\(path) is gone") }
@@ -116,7 +129,9 @@ struct StoreFile: ~Copyable {
         }
         self.known = known
         self.paths = paths
-        self.names = Self.suffixes.map { name + $0 }
+        self.names = names
+        self.doubt = FileDoubt(pause: pause.microseconds)
+        self.kind = kind
         self.nextCheckpoint = Self.roomBeside(path)
         self.path = path
         self.database = database
@@ -152,9 +167,7 @@ struct StoreFile: ~Copyable {
         guard try database.text("PRAGMA journal_mode = WAL") == "wal" else {
             throw StoreError(.unavailable, "\(path) cannot be written and read at the same time")
         }
-        guard try database.text("PRAGMA quick_check(1)") == "ok" else {
-            throw StoreError(.broken, "\(path) is damaged")
-        }
+        try database.quickCheck(path)
     }
 
     /// Makes the file, for us alone. Returns how much there is in `-wal`; `nil` without one.
@@ -183,16 +196,23 @@ struct StoreFile: ~Copyable {
     borrowing func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
         self.written.isBeside = true
         let result = try self.database.transaction(body)
-        for index in 0..<2 { try FileStatus.check(self.paths[index], self.known[index]) }
+        let now = try FileStatus.check(self.path, self.known[0])
+        try FileStatus.check(self.paths[1], self.known[1])
+        // Nothing but a checkpoint makes the file shorter, and that was none. What was committed to it is not counted.
+        guard now.size >= self.known[0].size || self.written.isFile else {
+            throw StoreError(.touched, "\(self.path) was cut short")
+        }
+        guard self.database.hasWALHeader else { throw StoreError(.emptied, "\(self.path)-wal was emptied") }
         return result
     }
 
     /// Looks whether the file and what stands beside it are as we left them.
     ///
-    /// - Parameter changed: The files that were written to since the last look, by us or by others.
-    mutating func check(_ changed: Set<String>) throws(StoreError) {
+    /// - Parameter changes: What was done to files since the last look, by us or by others.
+    mutating func check(_ changes: DirectoryWatch.Changes) throws(StoreError) {
         let (wroteFile, wroteBeside) = (self.written.isFile, self.written.isBeside)
         (self.written.isFile, self.written.isBeside) = (false, false)
+        if wroteFile || wroteBeside { self.doubt.wrote() }
         var isEmptied = false
         var isShorter = false
         for index in self.paths.indices {
@@ -215,12 +235,29 @@ struct StoreFile: ~Copyable {
         }
         guard !self.database.isStruck else { throw StoreError(.unshared, "\(self.path)-shm was cut short") }
         let isOthers =
-            !changed.isEmpty
+            !changes.written.isEmpty
             && self.names.indices.contains { index in
-                changed.contains(self.names[index]) && !(index == 0 ? wroteFile : wroteBeside)
+                changes.written.contains(self.names[index]) && !(index == 0 ? wroteFile : wroteBeside)
             }
-        guard isShorter || isOthers else { return }
-        throw StoreError(isEmptied ? .emptied : .touched, "somebody wrote to \(self.path)")
+        guard !isShorter, !isOthers else {
+            throw StoreError(isEmptied ? .emptied : .touched, "somebody wrote to \(self.path)")
+        }
+        // Locks stand in what is shared, so that all who read have that open to write.
+        let isClosed = self.names[..<2].contains { changes.closed.contains($0) }
+        if isClosed || changes.isIncomplete { self.doubt.othersClosed() }
+        try self.lookOver()
+    }
+
+    /// When to look again, even if nothing happens.
+    var deadline: Int64? { self.doubt.deadline }
+
+    /// Finds out whether the file is in order, when others may have written to it in a moment in which we did so, too.
+    private mutating func lookOver() throws(StoreError) {
+        let start = Monitor<StoreQueue>.now()
+        guard self.doubt.isTimeToLook(at: start) else { return }
+        try self.database.quickCheck(self.path)
+        try self.kind.check(self.database)
+        self.doubt.looked(from: start, to: Monitor<StoreQueue>.now())
     }
 
     /// What a failure really was: SQLite blames the file for what was missing beside it.

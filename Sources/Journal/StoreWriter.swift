@@ -120,9 +120,11 @@ final class StoreWriter {
     /// Waits for something to do, and takes it.
     private func takeWork() {
         let isFailing = self.isFailing
+        let lookAt = [self.state?.file.deadline, self.journal?.file.deadline].compactMap { $0 }.min()
         self.shared.wait(for: self.held?.descriptor) { queue, isReadable -> Monitor<StoreQueue>.Step<Void> in
             let now = Monitor<StoreQueue>.now()
             var next = isFailing ? self.retryAt : queue.health.deadline
+            if let lookAt { next = min(next ?? .max, lookAt) }
             var isReady = queue.isStopping || !queue.questions.isEmpty || isReadable || next.map { now >= $0 } ?? false
             if !isFailing {
                 isReady = isReady || queue.epochFloor != nil || queue.wantedEpochs != nil || !queue.due.isEmpty
@@ -212,9 +214,9 @@ final class StoreWriter {
 
     /// Looks whether the files still are what we left; begins anew with those that are not.
     private func look() {
-        let changed: Set<String>
+        let changes: DirectoryWatch.Changes
         do throws(StoreError) {
-            changed = try self.held?.look() ?? []
+            changes = try self.held?.look() ?? DirectoryWatch.Changes()
         } catch {
             self.held = nil
             if self.state != nil { self.stateFailed(error) }
@@ -224,16 +226,15 @@ final class StoreWriter {
             return
         }
         do throws(StoreError) {
-            try self.state?.file.check(changed)
+            try self.state?.file.check(changes)
         } catch {
             self.stateFailed(error)
             if self.isTimeToReopen { self.reserveEpochs() }
         }
         do throws(StoreError) {
-            try self.journal?.file.check(changed)
+            try self.journal?.file.check(changes)
         } catch {
-            _ = self.journalFailed(error)
-            if self.isTimeToReopen { self.writeRows() }
+            if self.journalFailed(error) || self.isTimeToReopen { self.writeRows() }
         }
     }
 
@@ -277,7 +278,9 @@ final class StoreWriter {
         self.stateFailure = self.put(off: error)
         switch error.code {
         case .unavailable, .full, .taken: return
-        case .broken: self.mended = self.mended ?? error
+        case .broken:
+            self.mended = self.mended ?? error
+            self.state?.file.abandon()
         case .lost, .unshared:
             self.mended = self.mended ?? error
             self.state?.file.abandon()
@@ -451,6 +454,7 @@ final class StoreWriter {
             return false
         }
         if self.journal != nil { self.mended = self.mended ?? error }
+        self.journal?.file.abandon()
         self.journal = nil
         do throws(StoreError) {
             try self.news.append(
@@ -483,7 +487,8 @@ final class StoreWriter {
         if self.held == nil { try self.hold() }
         var setAside: String?
         let file = try StoreFile.open(
-            "\(self.directory)/\(name)", kind, left: self.left[name], setAside: &setAside)
+            "\(self.directory)/\(name)", kind, left: self.left[name], pause: self.limits.retry, in: &self.held,
+            setAside: &setAside)
         // What was broken before we had it open is no failure of the disk now.
         let wasOpen = self.left.updateValue(.unavailable, forKey: name) != nil
         if let setAside {

@@ -77,16 +77,10 @@ import Testing
         #expect(try later.epochs().first >= end)
     }
 
-    /// Every file and what may be done to it. What is written into the middle of a file that goes on being the same is found
-    /// when it is read, and that may be later.
-    private static let atRest = ["state.db", "journal.db"].flatMap { name in
-        ["", "-wal", "-shm"].flatMap { suffix in
-            Strike.allCases.filter { !suffix.isEmpty || $0 != .overwritten }.map { (name + suffix, $0) }
-        }
-    }
-
     /// Nobody writes anything: what is gone is noticed all the same.
-    @Test(arguments: Self.atRest)
+    @Test(
+        arguments: ["state.db", "journal.db"].flatMap { name in ["", "-wal", "-shm"].map { name + $0 } },
+        Strike.allCases)
     func itIsNoticedAtRest(_ name: String, _ strike: Strike) throws {
         let place = try Directory()
         let (keeper, end) = try self.resting(place)
@@ -108,7 +102,7 @@ import Testing
     }
 
     /// Rows go on meanwhile: what counts as written is in the file that has the name, or in the one that had it before.
-    @Test(arguments: ["", "-wal", "-shm"], [Strike.removed, .replaced])
+    @Test(arguments: ["", "-wal", "-shm"], Strike.allCases)
     func itIsNoticedAtWork(_ suffix: String, _ strike: Strike) throws {
         let place = try Directory()
         let (keeper, end) = try self.resting(place)
@@ -123,6 +117,31 @@ import Testing
             try place.sql("journal.db", "SELECT count(DISTINCT epoch || app) FROM verdict WHERE epoch > \(first)")
                 == "180\n")
         try self.check(place, keeper, end)
+    }
+
+    /// Reading takes locks, which stand in a file that is open to write, and closes it. Nothing is begun anew for that.
+    @Test func othersMayRead() throws {
+        let place = try Directory()
+        let (keeper, _) = try self.resting(place)
+        let files = ["state.db", "state.db-wal", "journal.db", "journal.db-wal"].map(place.file)
+        func times() throws -> String { try Tool.run(["stat", "-c%y %s %i"] + files).stdout }
+        let before = try times()
+        for _ in 0..<10 {
+            for name in ["state.db", "journal.db"] {
+                try place.python("c.execute('SELECT count(*) FROM sqlite_schema').fetchall()", on: name)
+                #expect(try place.sql(name, "PRAGMA quick_check") == "ok\n")
+            }
+        }
+        #expect(try keeper.ask(JournalQuery()).verdicts.count == 610)
+        #expect(try times() == before)
+        for round in UInt64(0)..<20 {
+            let written = keeper.store.counts.written
+            keeper.keep(verdicts(5, after: 11_000_000 + round * 100))
+            try place.python("c.execute('SELECT count(*) FROM verdict').fetchall()", on: "journal.db")
+            try keeper.until("rows") { keeper.store.counts.written == written + 10 }
+        }
+        #expect(keeper.store.health == .ok)
+        #expect(!keeper.news.contains { $0.hasPrefix("failed") || $0.hasPrefix("setAside") }, "\(keeper.news)")
     }
 
     enum Place: String, CaseIterable, Sendable { case removed, movedAway, parentMovedAway, replaced }
