@@ -21,7 +21,9 @@ struct mapping {
 };
 
 static struct mapping mappings[most_mappings];
-static atomic_uint strikes;
+/* The signal comes to the thread that touched the mapping, and so does the count: what is mapped belongs to one thread. Not
+ * made when it is first touched, which a signal could not wait for. */
+static _Thread_local volatile unsigned strikes __attribute__((tls_model("initial-exec")));
 static struct sigaction before;
 
 /* Runs on the thread that touched the mapping, in the middle of anything. */
@@ -37,7 +39,7 @@ static void on_bus_error(int signal, siginfo_t *info, void *context) {
             if (start == 0 || address < start || address - start >= length) continue;
             int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
             if (mmap((void *)start, length, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) break;
-            atomic_fetch_add(&strikes, 1);
+            strikes += 1;
             errno = kept;
             return;
         }
@@ -54,7 +56,7 @@ int CLinux_guard_mappings(void) {
 }
 
 unsigned CLinux_mapping_strikes(void) {
-    return atomic_load(&strikes);
+    return strikes;
 }
 
 void *CLinux_guarded_mmap(void *wanted, size_t length, int protection, int flags, int descriptor, off_t offset) {

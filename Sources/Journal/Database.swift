@@ -74,7 +74,8 @@ struct Database: ~Copyable {
         guard try self.text("PRAGMA quick_check(1)") == "ok" else { throw StoreError(.broken, "\(path) is damaged") }
     }
 
-    /// Whether what is shared with others was cut short since the file was opened, this one's or another's.
+    /// Whether what is shared with others was cut short since the file was opened, this one's or another's of
+    /// this thread.
     var isStruck: Bool { MappingGuard.strikes != self.strikes }
 
     private static func message(of handle: OpaquePointer) -> String {

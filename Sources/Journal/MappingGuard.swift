@@ -18,6 +18,6 @@ enum MappingGuard {
         guard self.isOn else { throw StoreError(.unavailable, "this SQLite maps files that nobody can guard") }
     }
 
-    /// How often something was not there that had been.
+    /// How often something was not there that had been, in this thread: a database belongs to one.
     static var strikes: UInt32 { CLinux_mapping_strikes() }
 }

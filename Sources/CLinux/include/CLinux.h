@@ -102,9 +102,9 @@ int CLinux_spawn(
 /* Sees to SIGBUS from now on: what is mapped by the next call and is not there any more becomes empty memory. To be
  * called once. */
 int CLinux_guard_mappings(void);
-/* How often that has happened. */
+/* How often that has happened to the thread that asks. */
 unsigned CLinux_mapping_strikes(void);
-/* mmap and munmap of what is to be guarded. From any thread. */
+/* mmap and munmap of what is to be guarded. From any thread; what is mapped is touched by the same one only. */
 void *CLinux_guarded_mmap(void *wanted, size_t length, int protection, int flags, int descriptor, off_t offset);
 int CLinux_guarded_munmap(void *start, size_t length);
 
