@@ -21,6 +21,8 @@ struct StoreFile: ~Copyable {
     private final class Written {
         var isFile = true
         var isBeside = true
+        /// What is shared: we write to it in memory, of which the kernel tells nobody, except where it is made longer.
+        var isShared = true
     }
 
     /// The paths of these three, and the names they have in their directory.
@@ -211,7 +213,8 @@ struct StoreFile: ~Copyable {
     /// - Parameter changes: What was done to files since the last look, by us or by others.
     mutating func check(_ changes: DirectoryWatch.Changes) throws(StoreError) {
         let (wroteFile, wroteBeside) = (self.written.isFile, self.written.isBeside)
-        (self.written.isFile, self.written.isBeside) = (false, false)
+        var wroteShared = self.written.isShared
+        (self.written.isFile, self.written.isBeside, self.written.isShared) = (false, false, false)
         if wroteFile || wroteBeside { self.doubt.wrote() }
         var isEmptied = false
         var isShorter = false
@@ -227,6 +230,7 @@ struct StoreFile: ~Copyable {
                     isEmptied = isEmptied || index == 1
                     isShorter = true
                 }
+                if index == 2, now.size > self.known[index].size { wroteShared = true }
                 self.known[index] = now
             } catch {
                 // Nobody needs the shared one but for as long as it is open.
@@ -236,8 +240,8 @@ struct StoreFile: ~Copyable {
         guard !self.database.isStruck else { throw StoreError(.unshared, "\(self.path)-shm was cut short") }
         let isOthers =
             !changes.written.isEmpty
-            && self.names.indices.contains { index in
-                changes.written.contains(self.names[index]) && !(index == 0 ? wroteFile : wroteBeside)
+            && zip(self.names, [wroteFile, wroteBeside, wroteShared]).contains { name, isOurs in
+                changes.written.contains(name) && !isOurs
             }
         guard !isShorter, !isOthers else {
             throw StoreError(isEmptied ? .emptied : .touched, "somebody wrote to \(self.path)")
