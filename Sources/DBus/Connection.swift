@@ -157,6 +157,8 @@ package final class Connection {
         unsafe dbus_connection_set_exit_on_disconnect(raw, 0)
         unsafe dbus_connection_set_max_received_size(raw, Self.receiveLimit)
         unsafe dbus_connection_set_max_received_unix_fds(raw, 64)
+        // A Ping is a call like others: answered by libdbus, a flood of them would come before whatever we send.
+        unsafe dbus_connection_set_route_peer_messages(raw, 1)
         unsafe installWatches(on: raw, self.loop)
         invariant(unsafe dbus_connection_add_filter(raw, connectionFilter, context, nil) != 0, "out of memory")
         unsafe dbus_connection_set_dispatch_status_function(

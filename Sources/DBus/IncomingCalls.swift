@@ -21,6 +21,10 @@ final class IncomingCalls {
     private var isServing = false
     /// Calls wait for the bus to read what was answered before.
     private var isParked = false
+    /// Calls had to wait, and what that took is not given back yet.
+    private var isTidyingDue = false
+    /// When calls last had to wait, or were forgotten.
+    private var lastBusy: Int64 = 0
     /// The round of the loop in which calls were last served as they arrived, and how long that took.
     private var round: (number: UInt64, spent: Int64) = (0, 0)
 
@@ -55,6 +59,8 @@ final class IncomingCalls {
     private static let readingShare: Int64 = 4_000
     /// Whoever has so many calls waiting is watched, to forget them when he leaves.
     private static let watchedFrom = 4
+    /// How long nothing may have waited until memory is given back, in µs.
+    private static let tidyingPause: Int64 = 1_000_000
     /// How long a caller is held who gives no sign of reading: programs that only ever wait for their own answers hear no
     /// Ping. It grows while there is none.
     private static let patience: ClosedRange<Int64> = 500_000...8_000_000
@@ -143,6 +149,26 @@ final class IncomingCalls {
         guard !self.isServing, !self.isParked, self.hasWork else { return }
         self.isServing = true
         self.connection.loop.turns.add { [weak self] in self?.serveNext() ?? false }
+        self.tidyLater()
+    }
+
+    /// Gives memory back once calls have not had to wait for a while.
+    private func tidyLater() {
+        self.lastBusy = Clock.monotonic.now()
+        guard !self.isTidyingDue else { return }
+        self.isTidyingDue = true
+        self.tidy(at: self.lastBusy + Self.tidyingPause)
+    }
+
+    private func tidy(at time: Int64) {
+        self.connection.loop.once(at: time) { [weak self] in
+            guard let self else { return }
+            let quiet = self.lastBusy + Self.tidyingPause
+            if self.isServing || self.isParked { return self.tidy(at: time + Self.tidyingPause) }
+            if quiet > time { return self.tidy(at: quiet) }
+            self.isTidyingDue = false
+            FreeMemory.giveBack()
+        }
     }
 
     private var hasWork: Bool { !self.queue.isIdle || !self.refusals.isEmpty }
@@ -233,6 +259,7 @@ final class IncomingCalls {
 
     private func left(_ sender: String) {
         for call in self.queue.drop(sender) { call.abandon() }
+        self.tidyLater()
         guard let caller = self.callers.removeValue(forKey: sender) else { return }
         if let token = caller.watch { self.watch.unfollow(token) }
     }

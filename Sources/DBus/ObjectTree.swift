@@ -34,6 +34,12 @@ final class ObjectTree {
         if interface == Standard.introspectable || (interface == nil && member == "Introspect") {
             return self.introspect(path, member, call)
         }
+        if interface == Standard.peer {
+            guard self.peer(member, call) else {
+                return call.fail(.unknownMethod("\(Standard.peer) has no method \(member)"))
+            }
+            return
+        }
         guard let object = ObjectPath(path).flatMap({ self.objects[$0] }) else {
             return call.fail(.unknownObject("there is no object at \(path)"))
         }
@@ -96,7 +102,7 @@ final class ObjectTree {
         call.fail(.unknownMethod("\(interface ?? "\(object.path)") has no method \(member)"))
     }
 
-    /// Answers the calls of Peer that come without an interface; libdbus has answered those with one.
+    /// Answers the calls of Peer, wherever they go. False: it has no such method.
     private func peer(_ member: String, _ call: MethodCall) -> Bool {
         guard member == "Ping" || member == "GetMachineId" else { return false }
         guard call.message.signature.isEmpty else {
