@@ -145,14 +145,6 @@ package final class InstalledDetector: Sendable {
     }
 }
 
-extension DetectorRequest {
-    /// Bytes of the condition of one without a preset.
-    var conditionBytes: Int {
-        guard case .text(let condition) = self.options["when"] else { return 0 }
-        return condition.utf8.count
-    }
-}
-
 extension CompiledDetector {
     /// What rules and rankings see of it.
     func facts(isAvailable: Bool) -> DetectorFacts {

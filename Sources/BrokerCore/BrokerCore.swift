@@ -172,6 +172,7 @@ package struct BrokerCore {
     package mutating func addDetectors(
         _ client: ClientID, _ requests: [DetectorRequest], at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) -> [EffectiveDetector] {
+        try self.checkCall(requests)
         let compiled = try self.add(requests, to: client, isOwn: true, at: arrival, &actions)
         self.perform(&actions)
         // Who says what it listens to wants to hear it, and what was kept for it first.
@@ -237,17 +238,30 @@ package struct BrokerCore {
         return SensorDescription.accelerometer
     }
 
+    /// Others wait while a call is served. What comes from files is bounded by them.
+    private func checkCall(_ requests: [DetectorRequest]) throws(Refusal) {
+        let most = (count: self.limits.detectorsPerCall, bytes: self.limits.conditionBytesPerCall)
+        guard requests.count <= most.count else {
+            throw .limit(
+                name: "detectors-per-call", value: UInt64(most.count),
+                message: "\(requests.count) detectors in one call")
+        }
+        let bytes = requests.reduce(0) { $0 + $1.conditionBytes }
+        guard bytes <= most.bytes else {
+            throw .limit(
+                name: "condition-bytes-per-call", value: UInt64(most.bytes),
+                message: "\(bytes) bytes of conditions in one call")
+        }
+    }
+
     private func checkLimits(_ requests: [DetectorRequest], of app: App, _ payer: UInt32) throws(Refusal) {
         func limit(_ name: String, _ value: Int, _ message: String) -> Refusal {
             .limit(name: name, value: UInt64(value), message: message)
         }
-        guard requests.count <= self.limits.detectorsPerCall else {
-            throw limit("detectors-per-call", self.limits.detectorsPerCall, "\(requests.count) detectors in one call")
-        }
         var names: Set<String> = []
         var added = 0
         // What the payer needs besides what detectors of his have that are replaced.
-        var (places, bytes, moreBytes) = (0, 0, 0)
+        var (places, moreBytes) = (0, 0)
         for request in requests {
             guard !request.name.isEmpty else { throw .badDetector("a detector needs a name") }
             guard request.name.utf8.count <= self.limits.detectorNameBytes else {
@@ -271,13 +285,7 @@ package struct BrokerCore {
             if old == nil { added += 1 }
             let oldBytes = old.flatMap { $0.payer == payer ? $0.request.conditionBytes : nil }
             if oldBytes == nil { places += 1 }
-            bytes += request.conditionBytes
             moreBytes += max(0, request.conditionBytes - (oldBytes ?? 0))
-        }
-        guard bytes <= self.limits.conditionBytesPerCall else {
-            throw limit(
-                "condition-bytes-per-call", self.limits.conditionBytesPerCall,
-                "\(bytes) bytes of conditions in one call")
         }
         guard app.detectors.count + added <= self.limits.detectorsPerApp else {
             throw limit("detectors-per-app", self.limits.detectorsPerApp, "too many detectors of one app")

@@ -9,10 +9,10 @@ package struct BrokerLimits: Equatable, Sendable {
     package var apps: Int = 16_384
     package var detectors: Int = 32_768
     package var detectorsPerApp: Int = 2_048
-    package var detectorsPerCall: Int = 1_000
+    package var detectorsPerCall: Int = DetectorBatch.detectors
     /// Bytes of the conditions of all detectors, and of those in one call.
     package var conditionBytes: Int = 8_388_608
-    package var conditionBytesPerCall: Int = 65_536
+    package var conditionBytesPerCall: Int = DetectorBatch.conditionBytes
     /// Detectors of one app that outlive it.
     package var durableDetectors: Int = 256
     package var detectorNameBytes: Int = 128

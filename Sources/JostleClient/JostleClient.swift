@@ -296,7 +296,7 @@ public final class JostleClient {
                 let (object, _) = try result.take().read(reply: ObjectPath.self, [String: Value].self)
                 self.object = object
                 if self.isSubscribed { self.subscribeAgain(try self.target()) }
-                self.addAgain(try self.target())
+                self.addAgain(try self.target(), DetectorBatch.split(self.detectors.map(\.request))[...])
             } catch {
                 self.onRefusal(JostleError(error))
             }
@@ -314,12 +314,14 @@ public final class JostleClient {
         }
     }
 
-    private func addAgain(_ target: CallTarget) {
-        self.connection.call(target, "AddDetectors", self.detectors.map(\.request.wire)) { [weak self] result in
+    /// Adds the detectors that were there before, a call at a time.
+    private func addAgain(_ target: CallTarget, _ batches: ArraySlice<ArraySlice<DetectorRequest>>) {
+        guard let batch = batches.first else { return self.onBrokerChange(true) }
+        self.connection.call(target, "AddDetectors", batch.map(\.wire)) { [weak self] result in
             guard let self else { return }
             do throws(BusError) {
                 _ = try result.take()
-                self.onBrokerChange(true)
+                self.addAgain(target, batches.dropFirst())
             } catch {
                 self.onRefusal(JostleError(error))
             }

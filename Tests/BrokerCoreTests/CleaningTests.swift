@@ -8,7 +8,9 @@ import Testing
     private static let flood = (0..<1_000).map { Bench.planar("flood\($0)", 1.2 + Double($0) / 1_000, rest: "0ms") }
 
     private static func add(_ bench: inout Bench, _ client: ClientID) throws {
-        _ = try bench.core.addDetectors(client, Self.flood, at: bench.now, &bench.actions)
+        for batch in DetectorBatch.split(Self.flood) {
+            _ = try bench.core.addDetectors(client, Array(batch), at: bench.now, &bench.actions)
+        }
     }
 
     @Test func whatIsLeftBehindMakesNoEvents() throws {
