@@ -24,7 +24,7 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm build test test-attacks test-kills test-vm lint lint-format lint-imports lint-foundation lint-dbus lint-policy demo \
+.PHONY: help deps deps-build deps-bench deps-vm build test test-attacks test-kills test-walks test-vm lint lint-format lint-imports lint-foundation lint-dbus lint-policy demo \
     bench install install-sensor-proxy clean fuzz
 
 help:
@@ -33,6 +33,7 @@ help:
 	@echo 'make test     run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
 	@echo 'make test-attacks  attack the release programs on both buses, each way for ATTACK_SECONDS=$(ATTACK_SECONDS)'
 	@echo 'make test-kills  kill the broker under load; KILLS=$(KILLS) times'
+	@echo 'make test-walks  play every seed of the random walks, of which the suite plays one in four'
 	@echo 'make test-vm  run the reader on a kernel with a sensor hub, in qemu; VM_SECONDS=600'
 	@echo 'make lint     check format, imports, linkage and the D-Bus files'
 	@echo 'make demo     show two apps, one shake, and who gets it'
@@ -81,6 +82,10 @@ KILLS ?= 200
 
 test-kills: deps
 	JOSTLE_KILLS=$(KILLS) $(SWIFT) test --disable-xctest --filter 'aKilledBroker(LosesNothing|StillOwes|LosesNoRegistration)'
+
+# Plays every seed of the walks.
+test-walks: deps
+	JOSTLE_WALKS=all $(SWIFT) test --disable-xctest --skip '^(SystemTests|BenchTests)\.'
 
 # Attacks the programs that ship on both buses, each way for so long; the suite does it for two seconds.
 ATTACK_SECONDS ?= 10

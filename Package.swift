@@ -194,7 +194,7 @@ let package = Package(
         tests("ScenariosTests", ["Scenarios", "PolicyFiles", "Arbitration", "Motion", "Randomness"]),
         tests("SensorCoreTests", ["SensorCore", "Traces", "Motion", "Randomness"]),
         tests("DeviceCoreTests", ["DeviceCore", "Motion"]),
-        tests("BrokerCoreTests", ["BrokerCore", "Arbitration", "Detection", "Motion", "Scenarios"]),
+        tests("BrokerCoreTests", ["BrokerCore", "Arbitration", "Detection", "Motion", "Randomness", "Scenarios"]),
         tests("EventLoopTests", ["EventLoop", "Randomness"]),
         tests("DaemonSupportTests", ["DaemonSupport", "EventLoop", "CLinux", "Motion", "Randomness"]),
         tests("DBusTests", ["DBus", "CDBus", "EventLoop", "TestSupport", "Randomness"]),

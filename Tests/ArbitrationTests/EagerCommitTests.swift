@@ -1,11 +1,12 @@
 import Arbitration
 import Motion
 import Testing
+import Randomness
 
 /// Deciding as soon as waiting cannot change the answer gives the answer that waiting would have given.
 @Suite struct EagerCommitTests {
     /// Each early decision of a random life, against the same life that waits for this one.
-    @Test(arguments: 1...20)
+    @Test(arguments: someSeeds(1...20))
     func everyEarlyDecisionIsTheLateOne(_ batch: UInt64) {
         var commit = EagerCommit()
         for seed in batch * 100..<(batch + 1) * 100 { commit.play(seed: seed) }
@@ -16,7 +17,7 @@ import Testing
     }
 
     /// Where nothing hangs on when a decision is taken, whole lives are alike.
-    @Test(arguments: 1...20)
+    @Test(arguments: someSeeds(1...20))
     func wholeLivesAreAlike(_ batch: UInt64) {
         var commit = EagerCommit()
         for seed in batch * 100..<(batch + 1) * 100 { commit.playWhole(seed: seed) }

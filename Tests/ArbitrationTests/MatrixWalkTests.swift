@@ -230,7 +230,7 @@ import Randomness
         return walk
     }
 
-    @Test(arguments: 1...300)
+    @Test(arguments: someSeeds(1...300))
     func whoWaitsBeginsAndWhatWasDuckedIsRestoredOnce(_ seed: UInt64) {
         print("Session seed \(seed)")
         var walk = Self.walk(seed)

@@ -2,6 +2,7 @@ import Arbitration
 import BrokerCore
 import Motion
 import Testing
+import Randomness
 
 /// What holds for every queue, over random lives of an app: it reads and does not, acknowledges and does not, is
 /// suspended, leaves, comes back and subscribes.
@@ -119,7 +120,7 @@ import Testing
             Set(bench.persisted.map(\.sequence)).isSubset(of: bench.forgotten.map(\.sequence)), "seed \(seed)")
     }
 
-    @Test(arguments: 1...400)
+    @Test(arguments: someSeeds(1...400))
     func nothingStaleIsSentAndCaughtUpKeepsItsWord(_ seed: UInt64) {
         var chance = Chance(state: seed)
         print("queue seed \(seed)")

@@ -7,7 +7,7 @@ import Randomness
 
 /// The engine's hits are those of one plain object per detector, whatever the parameters, paces and motion.
 @Suite struct EngineAgreementTests {
-    @Test(arguments: Array(UInt64(1)...16))
+    @Test(arguments: someSeeds(1...16))
     func presetsAgreeWithPlainDetectors(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let block = Motions.accelerometer(

@@ -55,7 +55,7 @@ import Randomness
         }
     }
 
-    @Test(arguments: Array(UInt64(1)...6))
+    @Test(arguments: someSeeds(1...6))
     func theTableCrossesWhatLiesBetween(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var table = ThresholdTable(.watching, number: 0)
@@ -107,7 +107,7 @@ import Randomness
         #expect(table.count == keys.count)
     }
 
-    @Test(arguments: Array(UInt64(1)...10))
+    @Test(arguments: someSeeds(1...10))
     func theSplitIntoBatchesChangesNothing(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let block = Motions.accelerometer(

@@ -246,7 +246,7 @@ import Randomness
         #expect(zip(words, words.dropFirst()).allSatisfy { $0 != $1 } && words.first == "arrive")
     }
 
-    @Test(arguments: Array(UInt64(1)...10))
+    @Test(arguments: someSeeds(1...10))
     func geofencesAreEnteredAndLeftInTurn(_ seed: UInt64) throws {
         let block = try self.journey(seed)
         let places = self.places(block)

@@ -83,7 +83,7 @@ import Randomness
         #expect(census.operations == 0 && census.stateful == 0, "seed \(seed)")
     }
 
-    @Test(arguments: Array(UInt64(1)...40))
+    @Test(arguments: someSeeds(1...40))
     func randomProgramsAgree(seed: UInt64) throws {
         var maker = Maker(seed: seed)
         let block = Self.motion(seed, seconds: 8)
@@ -117,7 +117,7 @@ import Randomness
     }
 
     /// Detectors come, are replaced and go; features that others have already are shared as they stand.
-    @Test(arguments: Array(UInt64(101)...124))
+    @Test(arguments: someSeeds(101...124))
     func randomProgramsAgreeWhileTheyComeAndGo(seed: UInt64) throws {
         var maker = Maker(seed: seed)
         let block = Self.motion(seed, seconds: 6)

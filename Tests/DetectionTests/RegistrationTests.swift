@@ -7,7 +7,7 @@ import Randomness
 
 /// Detectors come, are replaced and go while samples flow.
 @Suite struct RegistrationTests {
-    @Test(arguments: Array(UInt64(1)...8))
+    @Test(arguments: someSeeds(1...8))
     func comingAndGoingAgreesWithPlainDetectors(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let block = Motions.accelerometer(seed: seed, .init(rate: 100, seconds: 8, shaking: 1))

@@ -70,7 +70,7 @@ import Randomness
     }
 
     /// What a cell says is what the arbiter does.
-    @Test(arguments: 1...10)
+    @Test(arguments: someSeeds(1...10))
     func everyCellIsWhatIsDecided(_ seed: UInt64) throws {
         print("Coverage seed \(seed)")
         var generator = SeededRandom(seed: seed)

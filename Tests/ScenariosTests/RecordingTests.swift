@@ -258,7 +258,7 @@ import Randomness
         }
     }
 
-    @Test(arguments: 1...8)
+    @Test(arguments: someSeeds(1...8))
     func givesTheSameDecisionsAgain(_ seed: UInt64) throws {
         print("Recording seed \(seed)")
         var decided = 0

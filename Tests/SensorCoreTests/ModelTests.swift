@@ -97,7 +97,7 @@ private struct Model {
 }
 
 @Suite struct ModelTests {
-    @Test(arguments: 1...60)
+    @Test(arguments: someSeeds(1...60))
     func theHubDoesWhatTheModelSays(_ seed: UInt64) throws {
         print("SensorHub model seed \(seed)")
         var generator = SeededRandom(seed: seed)
