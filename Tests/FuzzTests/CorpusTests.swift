@@ -59,12 +59,12 @@ import Testing
     /// What a file can hold at its worst.
     private static let hostile: [(name: String, bytes: @Sendable (_ start: [UInt8]) -> [UInt8])] = [
         ("nothing", { _ in [] }),
-        ("a line of 10 MB", { $0 + [UInt8](repeating: UInt8(ascii: "a"), count: 10_000_000) }),
-        ("digits without end", { $0 + [UInt8](repeating: UInt8(ascii: "7"), count: 1_000_000) }),
-        ("spaces without end", { $0 + [UInt8](repeating: 0x20, count: 1_000_000) }),
-        ("300 000 lines", { $0 + [UInt8](repeating: 0x0A, count: 300_000) }),
-        ("a million NULs", { $0 + [UInt8](repeating: 0, count: 1_000_000) }),
-        ("a million parentheses", { $0 + [UInt8](repeating: UInt8(ascii: "("), count: 1_000_000) }),
+        ("a line of 3 MB", { $0 + [UInt8](repeating: UInt8(ascii: "a"), count: 3_000_000) }),
+        ("digits without end", { $0 + [UInt8](repeating: UInt8(ascii: "7"), count: 300_000) }),
+        ("spaces without end", { $0 + [UInt8](repeating: 0x20, count: 300_000) }),
+        ("100 000 lines", { $0 + [UInt8](repeating: 0x0A, count: 100_000) }),
+        ("NULs without end", { $0 + [UInt8](repeating: 0, count: 300_000) }),
+        ("parentheses without end", { $0 + [UInt8](repeating: UInt8(ascii: "("), count: 300_000) }),
         ("bytes that are no UTF-8", { $0 + [UInt8](repeating: 0xFF, count: 100_000) }),
         ("nan", { $0 + Array("nan,nan,nan,nan\n0=nan\nwhen=nan > nan\nthreshold=nan\n".utf8) }),
         ("1e308", { $0 + Array("1e308,1e308,1e308,1e308\n1e308s app 1e308\nevery=1e308s\nQuiet=1e308s\n".utf8) }),
@@ -73,7 +73,7 @@ import Testing
             "chance",
             { start in
                 var choices = SeededChoices(seed: 17)
-                return start + (0..<300_000).map { _ in UInt8(choices.pick(256)) }
+                return start + (0..<100_000).map { _ in UInt8(choices.pick(256)) }
             }
         ),
     ]
@@ -87,8 +87,8 @@ import Testing
             let began = Self.spent()
             #expect(target.run(make(start)) == nil, "\(target), \(name)")
             let seconds = Self.spent() - began
-            // Without optimisation; what is quadratic takes minutes.
-            #expect(seconds < 20, "\(target), \(name): \(seconds) s")
+            // Without optimisation; what is quadratic takes far longer.
+            #expect(seconds < 1.8, "\(target), \(name): \(seconds) s")
         }
     }
 }

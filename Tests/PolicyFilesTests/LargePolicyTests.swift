@@ -5,9 +5,9 @@ import Testing
 
 @testable import PolicyFiles
 
-/// Policies of a MiB, in every shape: what is large costs as much as it is long.
+/// Long policies, in every shape: what is large costs as much as it is long.
 @Suite struct LargePolicyTests {
-    private static let count = 30_000
+    private static let count = 12_000
 
     /// What this thread has computed for something, in seconds.
     private func spent(_ body: () throws -> Void) rethrows -> Double {
@@ -84,7 +84,7 @@ import Testing
         let little = try self.spent { try check(small) }
         let much = try self.spent { try check(large) }
         print("\(name): \(little) s, \(much) s")
-        #expect(much < 9 * little + 1, "\(name)")
+        #expect(much < 9 * little + 0.15, "\(name)")
     }
 
     @Test(.timeLimit(.minutes(5))) func coverageOfManyNamesIsOneTable() throws {
@@ -102,7 +102,7 @@ import Testing
         let policy = try #require(reader.finish().policy)
         #expect(steps > text.utf8.count / 16_384)
         #expect(policy.rules.first?.conditions.apps == read(text).policy?.rules.first?.conditions.apps)
-        #expect(policy.rulesTried(for: AppID("org.example.App29999"), preset: "x").count == 1)
+        #expect(policy.rulesTried(for: AppID("org.example.App\(Self.count - 1)"), preset: "x").count == 1)
         #expect(policy.rulesTried(for: AppID("org.example.Other"), preset: "x").isEmpty)
     }
 
