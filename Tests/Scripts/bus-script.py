@@ -21,7 +21,7 @@ Each step is one argument. PEER is a connection with a name of the test's choosi
     say TEXT            prints the text
     stay                prints "staying" and goes on until the bus goes
 
-BODY is a Python list, in which V(signature, value) is a variant, nan and inf are what they are, and heard is the body of the
+PATH may be "self": the object of an app without a name, which the peer is. BODY is a Python list, in which V(signature, value) is a variant, nan and inf are what they are, and heard is the body of the
 last signal that the peer heard. Bodies are printed as JSON. "-" as an interface is none.
 """
 
@@ -76,8 +76,13 @@ class Peer:
             self.last = message.body
             self.heard.release()
 
+    def object(self):
+        return "/org/jostle/Broker1/apps/" + "".join(
+            letter if letter.isalnum() else f"_{ord(letter):02x}" for letter in self.bus.unique_name)
+
     async def perform(self, verb, words):
         if verb in ("call", "begin"):
+            words = [self.object() if word == "self" else word for word in words[:2]] + words[2:]
             call = message(words, MessageType.METHOD_CALL, self.last)
             call.serial = self.bus.next_serial()
             self.calls.add(call.serial)

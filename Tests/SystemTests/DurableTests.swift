@@ -140,7 +140,7 @@ extension EndToEnd {
             try stage.until("it is dead") { try self.property("State", stage) == "s \"dead\"" }
             let script = ["/usr/bin/python3", Programs.source("Tests/Scripts/bus-script.py"), stage.address]
             let thief = try Tool.run(
-                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"] + script
+                Stage.nobody + script
                     + Self.register("thief", durable: false))
             #expect(
                 thief.stdout.contains(
@@ -150,7 +150,7 @@ extension EndToEnd {
             try stage.kill(stage.broker)
             try self.start(stage)
             let again = try Tool.run(
-                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"] + script
+                Stage.nobody + script
                     + Self.register("thief"))
             #expect(again.stdout.contains("IdentityMismatch"), "\(again)")
             let own = try stage.script(Self.register(durable: false))
@@ -167,8 +167,9 @@ extension EndToEnd {
             _ = try stage.script(Self.register() + [Self.add])
             // Called, it would say nothing.
             let thief = try BackgroundProgram(
-                tool: ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", "/usr/bin/python3"]
-                    + [Programs.source("Tests/Scripts/receiver.py"), Self.app, "/dev/null", "silent"],
+                tool: Stage.nobody + [
+                    "/usr/bin/python3", Programs.source("Tests/Scripts/receiver.py"), Self.app, "/dev/null", "silent",
+                ],
                 environment: ["DBUS_STARTER_ADDRESS": stage.address])
             try stage.bus.waitForName(Self.app)
             try stage.until("its launch is refused") {

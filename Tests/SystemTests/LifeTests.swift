@@ -126,10 +126,9 @@ extension EndToEnd {
                     "dbus-send", "--bus=\(bus.address)", "--print-reply", "--dest=org.jostle.Broker1",
                     Stage.Object.broker,
                 ]
-                let stranger = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
                 for arguments in [["SetForeground", "string:org.example.A"], ["SetLocked", "boolean:true"]] {
                     let words = ["org.jostle.Broker1.\(arguments[0])", arguments[1]]
-                    let refused = try Tool.run(stranger + call + words)
+                    let refused = try Tool.run(Stage.nobody + call + words)
                     #expect(
                         refused.stderr.contains("only root, and who has MayReportForeground in policy, can say that"))
                     #expect(try Tool.run(call + words).status == 0)

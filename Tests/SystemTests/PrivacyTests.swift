@@ -10,12 +10,7 @@ extension EndToEnd {
 
         /// Each step by a peer `p` of a user that has nothing to do with ours.
         private func stranger(_ steps: String..., on stage: Stage) throws -> [String] {
-            let script = ["/usr/bin/python3", Programs.source("Tests/Scripts/bus-script.py"), stage.address]
-            let result = try Tool.run(
-                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"] + script
-                    + steps.map { "p call org.jostle.Broker1 \($0)" })
-            try #require(result.status == 0, "\(result.stderr)")
-            return result.stdout.split(separator: "\n").map(String.init)
+            try stage.script(as: Stage.nobody, steps.map { "p call org.jostle.Broker1 \($0)" })
         }
 
         private func nodes(_ answer: String) -> [String] {
@@ -28,7 +23,6 @@ extension EndToEnd {
 
         @Test func introspectionShowsAppsToThoseWhoMayUseThem() throws {
             let stage = try Stage()
-            #expect(chmod(stage.bus.directory, 0o755) == 0)
             let app = try stage.watch("shake.planar", "--app", Self.app)
             let (root, apps, own) = (Stage.Object.broker, "\(Stage.Object.broker)/apps", Stage.Object.app(Self.app))
             let node = String(own.dropFirst(apps.count + 1))

@@ -74,14 +74,18 @@ final class Stage {
     /// Lets everybody read as fast as can be.
     static let fast = "[App *]\nFastestRate=10000Hz\n"
 
-    /// - Parameter policy: what its one policy file says.
+    /// - Parameters:
+    ///   - policy: What its one policy file says.
+    ///   - tool: A command that becomes the reader, with its arguments.
     func startReader(
-        _ sources: String..., on address: String? = nil, policy: String? = nil, environment: [String: String] = [:]
+        _ sources: String..., on address: String? = nil, policy: String? = nil, environment: [String: String] = [:],
+        under tool: [String] = []
     ) throws {
         let address = address ?? self.address
         var options = sources.flatMap { ["--source", $0] }
         if let policy { options += ["--policy", try self.directory("reader-policy", ["10-test": policy])] }
-        let program = try BackgroundProgram("jostle-sensord", ["--bus", address] + options, environment: environment)
+        let program = try BackgroundProgram(
+            "jostle-sensord", ["--bus", address] + options, environment: environment, under: tool)
         try Self.waitUntilServing(program)
         self.reader = program
     }
@@ -216,6 +220,30 @@ final class Stage {
             ["python3", Programs.source("Tests/Scripts/bus-script.py"), self.address] + steps)
         try #require(result.status == 0, "\(result.stderr)")
         return result.stdout.split(separator: "\n").map(String.init)
+    }
+
+    /// What makes a command that of somebody who has nothing to do with us, and of another. Only root can.
+    static let (nobody, somebody) = (Stage.user(65_534), Stage.user(1))
+
+    private static func user(_ id: UInt32) -> [String] {
+        ["setpriv", "--reuid=\(id)", "--regid=\(id)", "--clear-groups", "--"]
+    }
+
+    /// The same as another user, for whom the way to the bus is opened.
+    func script(as user: [String], _ steps: [String]) throws -> [String] {
+        let result = try Tool.run(try self.scriptCommand(of: user) + steps)
+        try #require(result.status == 0, "\(result.stderr)")
+        return result.stdout.split(separator: "\n").map(String.init)
+    }
+
+    /// The same, and its connections stay.
+    func startScript(as user: [String], _ steps: [String]) throws -> BackgroundProgram {
+        try BackgroundProgram(tool: try self.scriptCommand(of: user) + steps + ["stay"])
+    }
+
+    private func scriptCommand(of user: [String]) throws -> [String] {
+        try #require(chmod(self.bus.directory, 0o755) == 0)
+        return user + ["/usr/bin/python3", Programs.source("Tests/Scripts/bus-script.py"), self.address]
     }
 
     /// Starts a script whose connections stay.
