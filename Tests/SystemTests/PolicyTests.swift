@@ -299,11 +299,6 @@ extension EndToEnd {
                 #expect(said.contains(message), "\(said)")
                 #expect(try stage.count("PolicyGeneration", at: Stage.Object.broker) == 1)
             }
-            // Root may read whatever it likes.
-            if geteuid() != 0 {
-                try #require(chmod(file, 0) == 0)
-                try isRefused("Permission denied")
-            }
             unlink(file)
             try #require(symlink("\(file).gone", file) == 0)
             try isRefused("No such file or directory")
@@ -320,6 +315,33 @@ extension EndToEnd {
             #expect(
                 try stage.property("LastEvent", at: Stage.Object.app(Self.gentle)).contains(
                     "\"policy-generation\" t 1 "))
+            #expect(try app.terminate() == .exited(0))
+        }
+
+        /// Root may read whatever it likes, so there the broker is somebody else.
+        @Test func aFileThatMayNotBeReadLeavesTheOldPolicy() throws {
+            let stage = try Stage(broker: false)
+            let directory = try stage.directory("policy", ["10-test": "[Policy]\nDefault=allow\n"])
+            let file = "\(directory)/10-test.conf"
+            let user = geteuid() == 0 ? Stage.nobody : []
+            try #require(chmod(stage.bus.directory, 0o755) == 0)
+            try stage.startBroker("--policy", directory, "--no-journal", under: user)
+            let app = try stage.watch("shake.planar,threshold=2g,rest=0s,name=one", "--app", Self.gentle)
+            for (path, place) in [(file, "\(file):1:1"), (directory, "\(directory):1:1")] {
+                try #require(chmod(path, 0) == 0)
+                let said = try #require(try stage.script(as: user, [Self.reload]).first)
+                #expect(said.hasPrefix("app error org.jostle.Error.InvalidPolicy: \(place): error E0"), "\(said)")
+                #expect(said.contains("Permission denied"), "\(said)")
+                #expect(try stage.count("PolicyGeneration", at: Stage.Object.broker) == 1)
+                try #require(chmod(path, path == file ? 0o644 : 0o755) == 0)
+            }
+            try self.inject("shake peak=3g for=600ms", stage)
+            _ = try app.waitForLine(where: self.isEvent)
+            #expect(
+                try stage.property("LastEvent", at: Stage.Object.app(Self.gentle)).contains(
+                    "\"policy-generation\" t 1 "))
+            #expect(try stage.script(as: user, [Self.reload]).first?.hasPrefix("app ok ") == true)
+            #expect(try stage.count("PolicyGeneration", at: Stage.Object.broker) == 2)
             #expect(try app.terminate() == .exited(0))
         }
 
