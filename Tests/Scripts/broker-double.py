@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Answers an app as the broker does, and sends it events: broker-double.py ADDRESS EVENTS [early].
+"""Answers an app as the broker does, and sends it events: broker-double.py ADDRESS EVENTS [early | TEXT].
 
 Prints each app id and each detector it is given, and "sent" when the bus has the events. "early" sends the first one ahead
-of the answer. For tests of programs that speak to the broker.
+of the answer. Whoever asks for tasks is shown one that says TEXT in each place. For tests of programs that speak to the broker.
 """
 
 import asyncio
@@ -47,6 +47,10 @@ async def main():
             bus.send(Message.new_method_return(message, "a(sa{sv})", message.body))
             asyncio.ensure_future(send_events(message.sender))
             return True
+        if (message.interface, message.member) == ("org.jostle.Broker1", "ListTasks"):
+            text = sys.argv[3]
+            return Message.new_method_return(
+                message, "a(ssssa{sv})", [[[text, text, text, text, {"waits-for": Variant("as", [text])}]]])
         return None
 
     bus.add_message_handler(answer)

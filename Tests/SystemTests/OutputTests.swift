@@ -53,6 +53,66 @@ extension EndToEnd {
             #expect(app.end == nil)
         }
 
+        /// Names of assertions are the app's own words, as long as may be; of tasks, whatever a broker says.
+        @Test func namesOfWorkAreOnlyShown() throws {
+            let stage = try Stage(source: nil, broker: false)
+            try stage.startBroker(policy: "[Policy]\nDefault=allow\n[App *]\nAssertionBudget=1h\n")
+            let root = "org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1"
+            // ASCII only: the script's library counts a text's letters where the bus counts bytes.
+            let name = #"'a\x1b[31m\x07\n\x7f2Jz'+'\x1b'*100"#
+            let app = try stage.startScript(
+                "app own \(Self.app)", "app call \(root) Register sa{sv} ['\(Self.app)',{}]",
+                "app call org.jostle.Broker1 \(Stage.Object.app(Self.app)) org.jostle.Broker1.App BeginAssertion sa{sv} "
+                    + "[\(name),{}]")
+            _ = try app.waitForLine { $0 == "staying" }
+            #expect(!app.output.contains("app error"), "\(app.output)")
+            let shown = try stage.jostle("app", Self.app)
+            #expect(shown.stdout.contains(#"a\x1b[31m\x07\n\x7f2Jz\x1b\x1b"#), "\(shown)")
+            for command in [["app", Self.app], ["app", Self.app, "--json"], ["apps"], ["status"], ["tasks"]] {
+                let result = try stage.jostle(command)
+                #expect(result.status == 0 && self.controls(in: result.stdout + result.stderr).isEmpty, "\(result)")
+            }
+
+            let other = try Stage(source: nil, broker: false)
+            let double = try BackgroundProgram(
+                tool: [
+                    "python3", Programs.source("Tests/Scripts/broker-double.py"), other.address, "0",
+                    "a\u{1B}[31m\u{7}\n\u{7F}2Jz",
+                ])
+            try other.bus.waitForName("org.jostle.Broker1")
+            for command in [["tasks"], ["tasks", "--json"]] {
+                let result = try other.jostle(command)
+                #expect(result.status == 0 && self.controls(in: result.stdout + result.stderr).isEmpty, "\(result)")
+                if command == ["tasks"] { #expect(result.stdout.contains(#"a\x1b[31m\x07\n\x7f2Jz"#)) }
+            }
+            #expect(double.end == nil)
+        }
+
+        /// What is refused is named, in a message that does nothing: also when it is long, or no UTF-8.
+        @Test(arguments: [
+            hostile, hostile + String(repeating: "\u{1B}", count: 5_000), #"$(printf 'a\377\033[31m\233z')"#,
+        ])
+        func whatIsRefusedIsOnlyShown(_ word: String) throws {
+            let stage = try Stage(source: nil)
+            var shown = 0
+            for command in [
+                ["app"], ["why-not"], ["why-not", Self.app], ["explain"], ["explain", "--app"], ["presets"], ["push"],
+                ["forget"], ["state", Self.app], ["task", "run", Self.app], ["watch"], ["watch", "--when"], ["scope"],
+                ["policy", "check"], ["replay"], [],
+            ] {
+                // The shell makes bytes of what is no text.
+                let last = word.hasPrefix("$") ? "\"\(word)\"" : "\"$WORD\""
+                let result = try stage.run(
+                    ["sh", "-c", "exec \"$@\" \(last)", "sh", Programs.path(of: "jostle")] + command,
+                    environment: word.hasPrefix("$") ? [:] : ["WORD": word])
+                #expect(result.status != 0 || command == ["explain", "--app"], "\(command): \(result)")
+                #expect(self.controls(in: result.stdout + result.stderr).isEmpty, "\(command): \(result)")
+                if result.stderr.contains("[31m") { shown += 1 }
+            }
+            // It is not that they say nothing of it.
+            #expect(shown >= 8, "\(shown)")
+        }
+
         @Test func onATerminalOnlyOurOwnStylesAreLeft() throws {
             let (stage, app) = try self.stage()
             let code = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"
