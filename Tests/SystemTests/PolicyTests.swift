@@ -320,7 +320,8 @@ extension EndToEnd {
 
         /// Root may read whatever it likes, so there the broker is somebody else.
         @Test func aFileThatMayNotBeReadLeavesTheOldPolicy() throws {
-            let stage = try Stage(broker: false)
+            // The other bus lets nobody else in here.
+            let stage = try Stage(broker: false, on: PrivateBus(on: .dbusDaemon))
             let directory = try stage.directory("policy", ["10-test": "[Policy]\nDefault=allow\n"])
             let file = "\(directory)/10-test.conf"
             let user = geteuid() == 0 ? Stage.nobody : []

@@ -22,7 +22,8 @@ extension EndToEnd {
         }
 
         @Test func introspectionShowsAppsToThoseWhoMayUseThem() throws {
-            let stage = try Stage()
+            // The other bus lets nobody else in here.
+            let stage = try Stage(on: PrivateBus(on: .dbusDaemon))
             let app = try stage.watch("shake.planar", "--app", Self.app)
             let (root, apps, own) = (Stage.Object.broker, "\(Stage.Object.broker)/apps", Stage.Object.app(Self.app))
             let node = String(own.dropFirst(apps.count + 1))

@@ -47,7 +47,8 @@ extension EndToEnd {
         }
 
         @Test func aUserThatTookItsStreamsLeavesTheOthersTheirs() throws {
-            let stage = try Stage(source: nil, broker: false)
+            // The other bus lets nobody else in here.
+            let stage = try Stage(source: nil, broker: false, on: PrivateBus(on: .dbusDaemon))
             // Half of the descriptors are for streams, and of these half but a sixteenth for one user.
             try stage.startReader(Stage.rest, under: ["prlimit", "--nofile=128:128"])
             let limits = try stage.property("Limits", at: Stage.Object.sensors)
