@@ -32,6 +32,7 @@ final class IncomingCalls {
     private struct Refusal {
         let sender: String
         let serial: UInt32
+        let error: BusError
     }
 
     /// What is known of somebody who calls.
@@ -80,7 +81,15 @@ final class IncomingCalls {
     /// Serves a call, now or in its turn, or refuses it.
     func take(_ call: consuming MethodCall) {
         var call = call
-        if self.isFree, !self.queue.isHeld(call.sender) {
+        let isServed = self.isFree && !self.queue.isHeld(call.sender)
+        if call.message.hasDescriptors {
+            // libdbus stops reading for everybody while too many descriptors that it has read are held: such a call never waits.
+            guard self.connection.objects.takesDescriptors(of: call) else {
+                return self.refuse(call, Self.noDescriptors)
+            }
+            guard isServed else { return self.refuse(call) }
+        }
+        if isServed {
             guard self.queue.begin(call.sender) else { return self.refuse(call) }
             call.isCounted = true
             let start = Clock.monotonic.now()
@@ -111,10 +120,10 @@ final class IncomingCalls {
         if !isKnownUniquelyReferenced(&call) { call.detach() }
     }
 
-    private func refuse(_ call: MethodCall) {
+    private func refuse(_ call: MethodCall, _ error: BusError = IncomingCalls.tooMuch) {
         // Nor would he read that he is refused.
         if !self.queue.isHeld(call.sender), call.message.wantsReply, self.refusals.count < Self.refusalLimit {
-            self.refusals.append(Refusal(sender: call.sender, serial: call.message.serial))
+            self.refusals.append(Refusal(sender: call.sender, serial: call.message.serial, error: error))
         }
         call.abandon()
         self.serveInTurns()
@@ -126,7 +135,7 @@ final class IncomingCalls {
             let refusal = self.refusals[self.toldRefusals]
             self.toldRefusals += 1
             guard !self.queue.isHeld(refusal.sender) else { continue }
-            let message = Message(error: Self.refusal, to: refusal.sender, answering: refusal.serial)
+            let message = Message(error: refusal.error, to: refusal.sender, answering: refusal.serial)
             let bytes = message.size
             self.connection.send(message)
             self.answered(refusal.sender, bytes: bytes)
@@ -136,9 +145,10 @@ final class IncomingCalls {
         self.toldRefusals = 0
     }
 
-    private static let refusal = BusError.limitsExceeded(
+    private static let tooMuch = BusError.limitsExceeded(
         "calls-per-caller: at most \(CallLimits.outstanding) may have no answer yet, "
             + "and \(CallLimits.waitingBytes) bytes of all callers wait")
+    private static let noDescriptors = BusError.invalidArguments("the call brings a file descriptor, and takes none")
     /// Refusals that wait to be told; with more, callers are told nothing.
     private static let refusalLimit = 16_384
     private static let refusalsAtOnce = 16

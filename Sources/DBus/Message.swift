@@ -91,6 +91,12 @@ package struct Message: ~Copyable {
         unsafe dbus_message_get_no_reply(self.raw) == 0
     }
 
+    /// True when descriptors came with it, whether its body says so or not.
+    var hasDescriptors: Bool {
+        // SAFETY: `raw` is live.
+        unsafe dbus_message_contains_unix_fds(self.raw) != 0
+    }
+
     /// Compares without making a `String`, for the hot path.
     package func isFrom(_ uniqueName: String) -> Bool {
         // SAFETY: `raw` is live. Said in words, because the silent conversion to a C string makes an array.

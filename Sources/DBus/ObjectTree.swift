@@ -61,6 +61,20 @@ final class ObjectTree {
         }
     }
 
+    /// Whether a method takes the descriptors that a call brings. One that has to ask for leave first takes none: the call would
+    /// be held, and its descriptors with it.
+    func takesDescriptors(of call: MethodCall) -> Bool {
+        let signature = call.message.signature
+        guard signature.utf8.contains(UInt8(ascii: "h")), let member = call.message.member,
+            let object = call.message.path.flatMap({ ObjectPath($0) }).flatMap({ self.objects[$0] }),
+            object.guardian == nil
+        else { return false }
+        let interface = call.message.interface
+        return object.interfaces.contains {
+            (interface == nil || $0.table.name == interface) && $0.table.inputSignature(of: member) == signature
+        }
+    }
+
     /// A guardian's leave for one call: given or refused once, or never.
     private final class Leave {
         private weak var tree: ObjectTree?

@@ -110,6 +110,41 @@ extension BusTests {
             #expect(counter.log.count == 120)
         }
 
+        /// libdbus reads no more, from anybody, while it holds too many descriptors of messages.
+        @Test func descriptorsThatNobodyTakesHoldUpNobody() throws {
+            let station = try Station()
+            let counter = Counter.export(on: station.connection)
+            let deaf = Connection(to: .address(station.bus.address), on: try EventLoop())
+            try deaf.openAndWait()
+            let count = CallLimits.unreadBytes / (64 << 10) + 1
+            try self.send(count, "Fetch", UInt32(64 << 10), from: deaf)
+            try station.until("the answers that nobody reads") { counter.log.count >= count - 1 }
+            try station.run(for: .milliseconds(20))
+            let served = counter.log.count
+            for _ in 0..<100 {
+                let message = try Message(callTo: Counter.target, "Fetch")
+                message.write(UInt32(1), WireDescriptor(try OwnedDescriptor(opening: "/dev/null", O_RDONLY)))
+                deaf.send(message)
+            }
+            let good = try station.client()
+            for _ in 0..<10 { _ = try good.callAndWait(Counter.target, "Count", "good") }
+            #expect(counter.log.count == served + 10, "\(counter.log)")
+        }
+
+        @Test func aCallWithDescriptorsThatNobodyTakesIsRefused() throws {
+            let station = try Station()
+            let counter = Counter.export(on: station.connection)
+            let client = try station.client()
+            var ends: [String] = []
+            for _ in 0..<100 {
+                client.call(Counter.target, "Count", "x", WireDescriptor(try OwnedDescriptor(opening: "/dev/null", O_RDONLY))) {
+                    ends.append($0.errorName())
+                }
+            }
+            try station.until("the answers") { ends.count == 100 }
+            #expect(ends.allSatisfy { $0 == BusError.invalidArguments("").name } && counter.log.isEmpty)
+        }
+
         @Test func theCallsOfWhoLeftAreNotServed() throws {
             let station = try Station()
             let counter = Counter.export(on: station.connection)

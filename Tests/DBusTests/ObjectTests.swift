@@ -111,7 +111,7 @@ extension BusTests {
             #expect(
                 result.stdout == """
                     through
-                    org.freedesktop.DBus.Error.InvalidArgs Options: a file descriptor stands where none belongs
+                    org.freedesktop.DBus.Error.InvalidArgs the call brings a file descriptor, and takes none
 
                     """, "\(result.stderr)")
         }
