@@ -54,19 +54,22 @@ struct Terminal {
 
     /// Stands for the beginning of a sequence until the line is written.
     ///
-    /// Names, reasons and the like come from others and stand in the same lines. This character of nobody's is another one
-    /// in each run, so that they cannot hold it but by chance.
-    private static let mark = Unicode.Scalar(UInt32.random(in: 0xF0000...0xFFFFD)).map(Character.init) ?? "\u{F0000}"
+    /// Names, reasons and the like come from others and stand in the same lines. These characters of nobody's are others in
+    /// each run, and several: a long list of names could hold each single one.
+    private static let mark = (0..<4).compactMap { _ in Unicode.Scalar(UInt32.random(in: 0xF0000...0xFFFFD)) }
+    private static let markText = String(String.UnicodeScalarView(mark))
 
     func styled(_ text: String, _ style: Style) -> String {
-        self.hasColor ? "\(Self.mark)\(style.rawValue)m\(text)\(Self.mark)0m" : text
+        self.hasColor ? "\(Self.markText)\(style.rawValue)m\(text)\(Self.markText)0m" : text
     }
 
     /// A line as the terminal gets it: nothing in it does anything but our own styles.
     func shown(_ line: String) -> String {
         let line = escapedLine(line)
-        guard self.hasColor, line.contains(Self.mark) else { return line }
-        return line.split(separator: Self.mark, omittingEmptySubsequences: false).joined(separator: "\u{1B}[")
+        guard self.hasColor else { return line }
+        // Not by characters: what a name ends with may make one with a mark.
+        let parts = Array(line.unicodeScalars).split(separator: Self.mark, omittingEmptySubsequences: false)
+        return parts.map { String(String.UnicodeScalarView($0)) }.joined(separator: "\u{1B}[")
     }
 
     /// Writes a line and does not keep it back: whoever reads the pipe sees it now.
