@@ -137,9 +137,8 @@ extension BusTests {
             let client = try station.client()
             var ends: [String] = []
             for _ in 0..<100 {
-                client.call(Counter.target, "Count", "x", WireDescriptor(try OwnedDescriptor(opening: "/dev/null", O_RDONLY))) {
-                    ends.append($0.errorName())
-                }
+                let descriptor = WireDescriptor(try OwnedDescriptor(opening: "/dev/null", O_RDONLY))
+                client.call(Counter.target, "Count", "x", descriptor) { ends.append($0.errorName()) }
             }
             try station.until("the answers") { ends.count == 100 }
             #expect(ends.allSatisfy { $0 == BusError.invalidArguments("").name } && counter.log.isEmpty)
