@@ -66,7 +66,8 @@ package struct SensorHub: Sendable {
         return self.claims[position].inForce
     }
 
-    /// Ends a client's claim; samples that wait for it are given up. Returns false when it had none.
+    /// Ends a client's claim; samples that wait for it are given up, and its id may be used again. Returns false when it had
+    /// none.
     package mutating func release(_ client: ClientID, into actions: inout [SensorAction]) -> Bool {
         guard let position = self.position(of: client) else { return false }
         if let user = self.claims.remove(at: position).user { self.shares.giveBack(1, for: user) }
@@ -80,11 +81,6 @@ package struct SensorHub: Sendable {
     package mutating func flush(_ client: ClientID, into actions: inout [SensorAction]) {
         guard let position = self.position(of: client), self.claims[position].handOver() else { return }
         actions.append(.send(client))
-    }
-
-    /// Ends whatever a client held that left the bus or closed its stream. Its id may be used again.
-    package mutating func clientGone(_ client: ClientID, into actions: inout [SensorAction]) {
-        _ = self.release(client, into: &actions)
     }
 
     /// Takes the device's word for the pace it really runs at after `.run`; until then it runs as it was asked to.

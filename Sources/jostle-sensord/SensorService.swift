@@ -396,11 +396,12 @@ final class SensorService: SampleSink {
     /// Ends a client's claim, if it had one; its id may be used again.
     private func end(_ client: Client) {
         self.source.catchUp()
-        self.hub.clientGone(client.id, into: &self.actions)
+        let hadPlace = self.hub.release(client.id, into: &self.actions)
         self.perform()
         self.clientsByID[Int(client.id.index)] = nil
         self.freeIDs.append(client.id.index)
-        self.tellRefused()
+        // Whoever was refused himself leaves none: told so, he would claim again, and again.
+        if hadPlace { self.tellRefused() }
     }
 
     // MARK: Samples

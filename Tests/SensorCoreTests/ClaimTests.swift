@@ -188,11 +188,12 @@ private let deviceRates: [([Double], Double, Double)] = [
         #expect(shell.hub.claimants.map(\.client) == [c, b])
         #expect(shell.hub.claimants.map(\.requested.rate) == [20, 10])
         var actions: [SensorAction] = []
-        shell.hub.clientGone(b, into: &actions)
-        shell.hub.clientGone(a, into: &actions)
+        let ended = (shell.hub.release(b, into: &actions), shell.hub.release(a, into: &actions))
+        #expect(ended == (true, false))
         #expect(shell.hub.claimants.map(\.client) == [c])
         #expect(actions == [])
-        shell.hub.clientGone(c, into: &actions)
+        let isLast = shell.hub.release(c, into: &actions)
+        #expect(isLast)
         #expect(actions == [.stop])
     }
 

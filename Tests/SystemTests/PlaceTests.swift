@@ -48,6 +48,18 @@ extension EndToEnd {
             #expect(try state().contains("\"state\" s \"ready\""))
         }
 
+        /// Whoever is told of a place claims it: told when there is none, he would never stop.
+        @Test func whoIsRefusedIsToldOfAPlaceWhenThereIsOne() throws {
+            let stage = try Stage(broker: false)
+            let last = "p1024 \(Self.claim)"
+            let lines = try stage.script(
+                ["p1024 hear SensorChanged"] + (0..<1_024).map { "p\($0) \(Self.claim)" } + [last, last]
+                    + ["say free", "p0 leave", "p1024 await 1", last])
+            let (place, told) = (lines.firstIndex(of: "free"), lines.firstIndex { $0.hasPrefix("p1024 heard") })
+            #expect(try #require(place) < #require(told), "\(lines.suffix(6))")
+            #expect(lines.last?.hasPrefix("p1024 ok") == true, "\(lines.suffix(6))")
+        }
+
         /// A reader that gives the broker no more than anybody, and an app that wants more.
         @Test func whoWantsTooMuchTakesNothingFromOthers() throws {
             let sensors = try Stage(source: "synth:seed=1; noise=0.05g; gravity=z", broker: false, readerPolicy: "")
