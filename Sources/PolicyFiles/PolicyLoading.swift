@@ -101,6 +101,9 @@ package final class PolicyLoading {
         return (reading, self.files)
     }
 
+    /// What the files were from which it came.
+    var state: PolicyFilesState { PolicyFilesState(stamps: self.stamps, began: self.began) }
+
     // MARK: Reading
 
     private func begin(_ set: Int) {
@@ -141,7 +144,9 @@ package final class PolicyLoading {
         case .moved:
             // What it is now is known not to be what was read.
             self.stamps.append((what.path, nil))
-        case .failed(let finding, _): self.findings.append(finding)
+        case .failed(let finding, _):
+            self.stamps.append((what.path, FileStamp(path: what.path)))
+            self.findings.append(finding)
         }
         guard self.bytes > PolicyLimits.bytes else {
             self.stage = .reading(listing, set, nil, nil)

@@ -8,9 +8,9 @@ import Protocol
 
 /// Who may claim what: whose a claim is, how fast it may be, and how many streams there may be.
 ///
-/// Faster than anybody may read the broker, and the apps that policy names. Policy is read when somebody asks for such a
-/// rate, which is seldom: so it is never stale, and nothing is kept of it. What one connection asks is answered in the order
-/// in which it asked.
+/// Faster than anybody may read the broker, and the apps that policy names. Policy is looked at when somebody asks for such a
+/// rate, so it is never stale; its files are read only if they are not what they were, or a stranger who asks again and again
+/// would keep us from reading sensors. What one connection asks is answered in the order in which it asked.
 final class ClaimRights {
     /// Somebody who claims something.
     struct Caller {
@@ -33,6 +33,15 @@ final class ClaimRights {
     /// Connections that hold something: their user, and how much it is.
     private var holders: [String: (user: UInt32, count: Int)] = [:]
     private(set) var streams: UserShares
+
+    /// What policy says of rates.
+    private struct Rates {
+        var forAll = AppSettings.rateForAll
+        /// Who may read faster than all, by name.
+        var faster: [(app: AppID, rate: Double)] = []
+    }
+    /// As it was read last.
+    private var lastRead: (rates: Rates, state: PolicyFilesState)?
 
     private enum Question {
         case claim(rate: Double, orSlower: Bool, (Result<Caller, BusError>) -> Void)
@@ -113,11 +122,9 @@ final class ClaimRights {
         _ rate: Double, orSlower: Bool, _ caller: Caller, _ then: @escaping (Result<Caller, BusError>) -> Void
     ) {
         if caller.user == nil || self.isForAll(rate) { return then(.success(caller)) }
-        let policy = self.inForce()
-        let rateForAll = policy?.everyApp.fastestRate ?? AppSettings.rateForAll
-        let apps = (policy?.apps ?? [:]).filter { $0.value.fastestRate > rateForAll }
-        var fastest = rateForAll
-        var left = apps.count + 1
+        let rates = self.inForce()
+        var fastest = rates.forAll
+        var left = rates.faster.count + 1
         func answered() {
             left -= 1
             guard left == 0 else { return }
@@ -127,20 +134,29 @@ final class ClaimRights {
             caller.fastest = fastest
             then(.success(caller))
         }
-        for (app, settings) in apps.sorted(by: { $0.key < $1.key }) {
+        for (app, rate) in rates.faster {
             self.bus.callBus("GetNameOwner", app.name) { result in
                 let owner = try? result.take().read(reply: String.self)
-                if owner == caller.name { fastest = max(fastest, settings.fastestRate) }
+                if owner == caller.name { fastest = max(fastest, rate) }
                 answered()
             }
         }
         answered()
     }
 
-    private func inForce() -> Policy? {
-        guard let (reading, _) = self.policy?.read() else { return nil }
+    private func inForce() -> Rates {
+        guard let source = self.policy else { return Rates() }
+        if let lastRead, lastRead.state.isUnchanged { return lastRead.rates }
+        let (reading, state) = source.readOnce()
         if let error = reading.errors.first { self.log.warning("policy is refused: \(error)") }
-        return reading.inForce
+        var rates = Rates()
+        if let policy = reading.inForce {
+            rates.forAll = policy.everyApp.fastestRate
+            let faster = policy.apps.filter { $0.value.fastestRate > rates.forAll }.sorted { $0.key < $1.key }
+            rates.faster = faster.map { ($0.key, $0.value.fastestRate) }
+        }
+        self.lastRead = (rates, state)
+        return rates
     }
 
     private static func refusal(of rate: Double, _ fastest: Double) -> BusError {

@@ -52,6 +52,28 @@ import Testing
         }
     }
 
+    /// Whoever asks again and again need not read again, as long as nothing has happened to the files.
+    @Test func filesThatAreAsTheyWereAreNotReadAgain() throws {
+        try self.withDirectory { directory in
+            let (first, second) = ("\(directory)/10-a.conf", "\(directory)/20-b.conf")
+            func changed(_ what: String, _ body: () throws -> Void) throws {
+                usleep(UInt32(FileStamp.settling) + 20_000)
+                let state = self.source(directory).readOnce().state
+                #expect(state.isUnchanged, "before: \(what)")
+                try body()
+                #expect(!state.isUnchanged, "\(what)")
+                // Of what was changed just now another change may not show.
+                #expect(!self.source(directory).readOnce().state.isUnchanged, "\(what)")
+            }
+            try changed("a new file") { try self.write("[Rule a]\nThen=allow\n", first) }
+            try changed("another text") { try self.write("[Rule b]\nThen=allow\n", first) }
+            try changed("an error") { try self.write("[Rule b]\nThen=maybe\n", first) }
+            try changed("what cannot be read") { symlink(directory, second) }
+            try changed("what is gone") { unlink(second) }
+            try changed("other rights") { chmod(first, 0o600) }
+        }
+    }
+
     /// What was written a moment ago may be half of what is to be written.
     @Test func aFileThatWasJustWrittenIsWaitedFor() throws {
         try self.withDirectory { directory in
