@@ -1,7 +1,8 @@
 /// Follows who owns which bus names.
 ///
 /// Many names share one match rule, installed while any is followed, because the bus walks its rules for every message.
-/// A name that should not wake us for everybody's coming and going gets a rule of its own.
+/// A name that should not wake us for everybody's coming and going gets a rule of its own, as long as there are few: a bus
+/// keeps only so many for a connection, and of what it does not keep we would never hear.
 /// Not `Sendable`: it belongs to the thread of its connection's loop.
 package final class NameWatch {
     /// Told the owner's unique name, or `nil` for none: once soon after following began, then at every change.
@@ -36,6 +37,10 @@ package final class NameWatch {
     private weak var connection: Connection?
     private var followers: [String: [UInt64: Follower]] = [:]
     private var lastNumber: UInt64 = 0
+    /// How many followers have a rule of their own.
+    private var ownRules = 0
+    /// The system bus keeps 512 rules for a connection, of which others may be ours as well.
+    private static let mostOwnRules = 64
     /// Signals that pretended to come from the bus.
     package private(set) var forgeries: UInt64 = 0
 
@@ -59,9 +64,11 @@ package final class NameWatch {
 
     /// Begins to follow a bus name. Nobody owns a text that is none.
     ///
-    /// - Parameter ownRule: ask the bus about this name alone, rather than about all.
+    /// - Parameter ownRule: ask the bus about this name alone, rather than about all, if there are not too many already.
     package func follow(_ name: String, ownRule: Bool = false, _ handler: @escaping Handler) -> Token {
         self.lastNumber += 1
+        let ownRule = ownRule && self.ownRules < Self.mostOwnRules
+        if ownRule { self.ownRules += 1 }
         let token = Token(name: name, number: self.lastNumber)
         self.followers[name, default: [:]][token.number] = Follower(ownRule: ownRule, handler)
         self.connection?.addMatch(self.rule(for: name, ownRule))
@@ -72,6 +79,7 @@ package final class NameWatch {
     package func unfollow(_ token: Token) {
         guard let follower = self.followers[token.name]?.removeValue(forKey: token.number) else { return }
         if self.followers[token.name]?.isEmpty == true { self.followers[token.name] = nil }
+        if follower.ownRule { self.ownRules -= 1 }
         self.connection?.removeMatch(self.rule(for: token.name, follower.ownRule))
     }
 

@@ -144,6 +144,31 @@ extension BusTests {
             #expect(ends.allSatisfy { $0 == BusError.invalidArguments("").name } && counter.log.isEmpty)
         }
 
+        /// A bus keeps so many rules for a connection. What it refuses to keep is never heard of.
+        @Test func manyWhoAreWatchedLeaveRoomForOtherRules() throws {
+            let station = try Station(additions: "<limit name=\"max_match_rules_per_connection\">80</limit>")
+            let counter = Counter.export(on: station.connection)
+            let loop = try EventLoop()
+            var crowd: [Connection] = []
+            let each = CallLimits.unreadBytes / (64 << 10) + 1
+            for _ in 0..<100 {
+                let deaf = Connection(to: .address(station.bus.address), on: loop)
+                try deaf.openAndWait()
+                try self.send(each, "Fetch", UInt32(64 << 10), from: deaf)
+                crowd.append(deaf)
+            }
+            try station.until("the answers that nobody reads") { counter.log.count >= 100 * (each - 1) }
+            let names = NameWatch(on: station.connection)
+            var owners: [String?] = []
+            let client = try station.client()
+            _ = names.follow(client.uniqueName) { owners.append($0) }
+            try station.until("the name") { !owners.isEmpty }
+            let name = client.uniqueName
+            client.close()
+            try station.until("the end of \(name)") { owners.last == .some(nil) }
+            #expect(owners == [name, nil] && crowd.count == 100)
+        }
+
         @Test func theCallsOfWhoLeftAreNotServed() throws {
             let station = try Station()
             let counter = Counter.export(on: station.connection)
