@@ -15,7 +15,7 @@
 static const char usage[] =
     "usage: jostle-baseline COMMAND --bus ADDRESS [OPTION VALUE]...\n"
     "\n"
-    "relay --to UNIQUE [--from NAME] [--threshold G] [--name NAME]\n"
+    "relay --to UNIQUE [--rate HZ] [--from NAME] [--threshold G] [--name NAME]\n"
     "    claim samples, send one event for each that is over the threshold\n"
     "publish --rate HZ --count N [--batch N] [--claimants N] [--active-every N] [--name NAME]\n"
     "    be the sensor service: wait for the claimants, then publish; every Nth sample is a shake\n"
