@@ -39,7 +39,7 @@ package struct BrokerLimits: Equatable, Sendable {
     /// Verdicts in one answer, or detectors of which each is judged.
     package var answerRows: Int = 32
     /// Apps, detectors or tasks in one list; the next page begins behind its last row.
-    package var listRows: Int = 256
+    package var listRows: Int = 64
 
     /// Assertions of one app at a time, and activities.
     package var heldPerApp: Int { AppLife.mostHeld }

@@ -17,8 +17,8 @@ package struct WireReader {
 
     /// More nesting than any of our interfaces has; a peer may send 64 levels.
     package static let depthLimit = 24
-    /// Elements of fixed-size arrays do not count: they are copied in one block.
-    package static let valueLimit = 1 << 18
+    /// What takes a few milliseconds to build. Elements of fixed-size arrays do not count: they are copied in one block.
+    package static let valueLimit = 1 << 14
 
     /// A reader at the start of a body; `nil` when the body is empty.
     init?(_ message: OpaquePointer) {

@@ -204,10 +204,20 @@ extension Dictionary: WireValue where Key: WireValue & Comparable, Value: WireVa
     /// Keys go out in order, so that the same dictionary is always the same bytes.
     package func write(to writer: inout WireWriter) {
         writer.container(CDBUS_TYPE_ARRAY, of: "{" + Key.signature + Value.signature + "}") { array in
-            for (key, value) in self.sorted(by: { $0.key < $1.key }) {
+            // Most are these, and the compiler makes nothing good of a sort of it knows not what.
+            if let options = self as? [String: DBus.Value] {
+                for key in options.keys.sorted() {
+                    array.container(CDBUS_TYPE_DICT_ENTRY, of: nil) { entry in
+                        key.write(to: &entry)
+                        options[key]?.write(to: &entry)
+                    }
+                }
+                return
+            }
+            for key in self.keys.sorted() {
                 array.container(CDBUS_TYPE_DICT_ENTRY, of: nil) { entry in
                     key.write(to: &entry)
-                    value.write(to: &entry)
+                    self[key]?.write(to: &entry)
                 }
             }
         }

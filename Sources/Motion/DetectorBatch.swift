@@ -2,7 +2,7 @@
 ///
 /// Part of what the broker's `Limits` shows; clients keep to it.
 package enum DetectorBatch {
-    package static let detectors = 128
+    package static let detectors = 64
     /// Bytes of their conditions.
     package static let conditionBytes = 65_536
 
@@ -11,7 +11,8 @@ package enum DetectorBatch {
         var batches: [ArraySlice<DetectorRequest>] = []
         var (start, bytes) = (0, 0)
         for (index, request) in requests.enumerated() {
-            if index - start == self.detectors || (index > start && bytes + request.conditionBytes > self.conditionBytes) {
+            let isFull = index - start == self.detectors || bytes + request.conditionBytes > self.conditionBytes
+            if isFull, index > start {
                 batches.append(requests[start..<index])
                 (start, bytes) = (index, 0)
             }

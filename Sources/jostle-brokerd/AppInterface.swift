@@ -181,9 +181,11 @@ extension Client {
     func detectors(after name: String? = nil) -> [AppInterface.Request] {
         let core = self.service.core
         let detectors = self.appState?.detectors ?? [:]
-        let page = detectors.lazy.filter { entry in name.map { $0 < entry.key } ?? true }
-            .first(core.limits.listRows) { $0.key < $1.key }
-        return page.map { Structure($0.key, core.effective($0.value.effective).options) }
+        let names = detectors.keys.lazy.filter { key in name.map { $0 < key } ?? true }
+        let page = names.first(core.limits.listRows, by: <)
+        return page.compactMap { name in
+            detectors[name].map { Structure(name, core.effective($0.effective).options) }
+        }
     }
 }
 

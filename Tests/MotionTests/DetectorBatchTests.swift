@@ -9,7 +9,7 @@ import Testing
     }
 
     /// No call is too large for the broker, none is more than needed, and all come in their order.
-    @Test(arguments: [(0, 9), (1, 9), (128, 9), (129, 9), (256, 9), (300, 9), (16, 4_096), (17, 4_096), (1, 70_000)])
+    @Test(arguments: [(0, 9), (1, 9), (64, 9), (65, 9), (128, 9), (300, 9), (16, 4_096), (17, 4_096), (1, 70_000)])
     func splitsInOrder(_ count: Int, _ bytes: Int) {
         let requests = Self.requests(count, bytes: bytes)
         let batches = DetectorBatch.split(requests)

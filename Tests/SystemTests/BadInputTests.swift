@@ -428,10 +428,10 @@ extension EndToEnd {
                 ("detector-name-bytes", broker, ["\(add) [[['n'*129,{}]]]"]),
                 ("options-per-detector", broker, ["\(add) [[['a',{str(i):V('d',0.0)for i in range(33)}]]]"]),
                 ("option-bytes", broker, ["\(add) [[['a',{'preset':V('s','x'*2**20)}]]]"]),
-                ("detectors-per-call", broker, ["\(add) [\(many)(129)]]"]),
+                ("detectors-per-call", broker, ["\(add) [\(many)(65)]]"]),
                 (
                     "detectors-per-app", broker,
-                    (0...16).map { "\(add) [\(many)(\(128 * $0),\(min(2049, 128 * ($0 + 1))))]]" }
+                    (0...32).map { "\(add) [\(many)(\(64 * $0),\(min(2049, 64 * ($0 + 1))))]]" }
                 ),
                 (
                     "condition-bytes-per-call", broker,
@@ -454,9 +454,9 @@ extension EndToEnd {
                 ),
                 (
                     "operations-per-app", broker,
-                    (0..<6).map {
+                    (0..<11).map {
                         "\(add) [[('d%d'%i,{'when':V('s','x*%d+y*%d>1g'%(i+2,i+2))})"
-                            + " for i in range(\(128 * $0),\(128 * ($0 + 1)))]]"
+                            + " for i in range(\(64 * $0),\(64 * ($0 + 1)))]]"
                     }
                 ),
                 (

@@ -17,18 +17,18 @@ extension EndToEnd {
                 try stage.property("Limits", at: Stage.Object.broker).contains("\"detectors-per-user\" 4096 "))
             // Of the same condition, so that it is not another limit that is met.
             let detector = "['d%d'%i,{'when':V('s','z > 9g')}]"
-            func add(_ peer: String, _ counts: Int...) -> [String] {
+            func add(_ peer: String, _ count: Int) -> [String] {
                 ["\(peer) \(Self.root) Register sa{sv} ['',{}]"]
-                    + counts.enumerated().map { call, count in
+                    + stride(from: 0, to: count, by: 64).map { first in
                         "\(peer) call org.jostle.Broker1 self org.jostle.Broker1.App AddDetectors a(sa{sv}) "
-                            + "[[\(detector) for i in range(\(call * 1_000),\(call * 1_000 + count))]]"
+                            + "[[\(detector) for i in range(\(first),\(min(count, first + 64)))]]"
                     }
             }
             let hog = try stage.startScript(
-                as: Stage.nobody, add("p", 1_000, 1_000) + add("q", 1_000, 1_000) + add("r", 96, 1))
+                as: Stage.nobody, add("p", 2_048) + add("q", 2_048) + add("r", 1))
             _ = try hog.waitForLine(timeout: .seconds(60)) { $0 == "staying" }
             let lines = hog.output.split(separator: "\n").map(String.init).dropLast()
-            try #require(lines.count == 9)
+            try #require(lines.count == 68)
             #expect(lines.dropLast().allSatisfy { $0.dropFirst(2).hasPrefix("ok ") })
             let last = try #require(lines.last)
             #expect(last.hasPrefix("r \(Self.limit)") && last.contains("detectors-per-user"), "\(last.prefix(300))")
