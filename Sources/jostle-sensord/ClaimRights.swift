@@ -37,7 +37,7 @@ final class ClaimRights {
     /// What policy says of rates.
     private struct Rates {
         var forAll = AppSettings.rateForAll
-        /// Who may read faster than all, by name.
+        /// Who may read faster than all: the fastest first.
         var faster: [(app: AppID, rate: Double)] = []
     }
     /// As it was read last.
@@ -123,25 +123,39 @@ final class ClaimRights {
     ) {
         if caller.user == nil || self.isForAll(rate) { return then(.success(caller)) }
         let rates = self.inForce()
-        var fastest = rates.forAll
-        var left = rates.faster.count + 1
-        func answered() {
-            left -= 1
-            guard left == 0 else { return }
+        self.findApp(of: caller, among: rates.faster) { fastest in
+            let fastest = fastest ?? rates.forAll
             var caller = caller
             if fastest >= rate { return then(.success(caller)) }
             guard orSlower else { return then(.failure(Self.refusal(of: rate, fastest))) }
             caller.fastest = fastest
             then(.success(caller))
         }
-        for (app, rate) in rates.faster {
-            self.bus.callBus("GetNameOwner", app.name) { result in
-                let owner = try? result.take().read(reply: String.self)
-                if owner == caller.name { fastest = max(fastest, rate) }
-                answered()
-            }
+    }
+
+    /// Finds the fastest rate among those of the names that a caller has.
+    private func findApp(
+        of caller: Caller, among apps: [(app: AppID, rate: Double)], _ then: @escaping (Double?) -> Void
+    ) {
+        guard !apps.isEmpty else { return then(nil) }
+        // Policy may name thousands, of which few are here.
+        self.bus.callBus("ListNames") { [weak self] result in
+            let names: [String]? = try? result.take().read(reply: [String].self)
+            let here = names.map(Set.init).map { names in apps.filter { names.contains($0.app.name) } } ?? apps
+            self?.askOwner(of: here[...], for: caller, then)
         }
-        answered()
+    }
+
+    /// Asks for one owner after the other, so that nobody's claim holds up what others ask of the bus.
+    private func askOwner(
+        of apps: ArraySlice<(app: AppID, rate: Double)>, for caller: Caller, _ then: @escaping (Double?) -> Void
+    ) {
+        guard let (app, rate) = apps.first else { return then(nil) }
+        self.bus.callBus("GetNameOwner", app.name) { [weak self] result in
+            let owner = try? result.take().read(reply: String.self)
+            if owner == caller.name { return then(rate) }
+            self?.askOwner(of: apps.dropFirst(), for: caller, then)
+        }
     }
 
     private func inForce() -> Rates {
@@ -152,8 +166,8 @@ final class ClaimRights {
         var rates = Rates()
         if let policy = reading.inForce {
             rates.forAll = policy.everyApp.fastestRate
-            let faster = policy.apps.filter { $0.value.fastestRate > rates.forAll }.sorted { $0.key < $1.key }
-            rates.faster = faster.map { ($0.key, $0.value.fastestRate) }
+            let faster = policy.apps.filter { $0.value.fastestRate > rates.forAll }
+            rates.faster = faster.map { ($0.key, $0.value.fastestRate) }.sorted { ($1.1, $0.0) < ($0.1, $1.0) }
         }
         self.lastRead = (rates, state)
         return rates

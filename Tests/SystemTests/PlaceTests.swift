@@ -95,6 +95,24 @@ extension EndToEnd {
             #expect(!answers[2].contains("allowed") && answers[2].contains("\"rate\": 400.0"), "\(answers[2])")
         }
 
+        /// However many apps policy names, the fastest rate counts among those of the names that somebody has.
+        @Test func whoHasSeveralNamesHasTheFastestRate() throws {
+            let rates = [("Fast", 300), ("Faster", 350), ("Fastest", 390)] + (0..<2_000).map { ("Absent\($0)", 380) }
+            let policy = rates.map { "[App org.example.\($0.0)]\nFastestRate=\($0.1)Hz\n" }.joined()
+            let stage = try Stage(broker: false, readerPolicy: policy)
+            let claim =
+                "call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor Claim a{sv} "
+                + "[{'rate':V('d',400.0),'or-slower':V('b',True)}]"
+            let lines = try stage.script(
+                "o own org.example.Fastest", "p own org.example.Faster", "p own org.example.Fast", "p \(claim)",
+                "q own org.example.Absent1999", "q \(claim)", "r \(claim)")
+            let allowed = lines.filter { $0.contains("\"allowed\"") }
+            try #require(allowed.count == 3, "\(lines)")
+            for (line, rate) in zip(allowed, ["350.0", "380.0", "200.0"]) {
+                #expect(line.contains("\"allowed\": \(rate)"), "\(line)")
+            }
+        }
+
         /// What somebody would have to write first is no trace, for whoever reads one.
         @Test(arguments: ["walk.csv", "walk.gpx", "walk.nmea"])
         func aPipeIsNoTrace(_ name: String) throws {
