@@ -23,6 +23,8 @@ final class IncomingCalls {
     private var isParked = false
     /// Calls had to wait, and what that took is not given back yet.
     private var isTidyingDue = false
+    /// When somebody was last answered before others.
+    private var lastUrgent = Int64.min / 2
     /// When calls last had to wait, or were forgotten.
     private var lastBusy: Int64 = 0
     /// The round of the loop in which calls were last served as they arrived, and how long that took.
@@ -43,6 +45,8 @@ final class IncomingCalls {
         var watch: NameWatch.Token?
         /// How long he is held when he gives no sign of reading, in µs.
         var patience = IncomingCalls.patience.lowerBound
+        /// When he was last answered before others.
+        var lastUrgent = Int64.min / 2
         /// How often he was held.
         var holds: UInt64 = 0
 
@@ -55,6 +59,9 @@ final class IncomingCalls {
     /// everybody in turn: what is urgent is behind all that we have answered.
     private static let room = 16 << 10
     private static let parkingTime: Int64 = 1_000
+    /// How much time is at least between two calls that are served before others, of one caller and of all, in µs.
+    private static let urgentPause: Int64 = 5_000
+    private static let urgentPauseOfAll: Int64 = 200
     /// How long one step may read what has come in, in µs. While more comes than can be read, next to nothing is served: what is
     /// urgent must not fall behind in the bus.
     private static let readingShare: Int64 = 4_000
@@ -81,7 +88,7 @@ final class IncomingCalls {
     /// Serves a call, now or in its turn, or refuses it.
     func take(_ call: consuming MethodCall) {
         var call = call
-        let isServed = self.isFree && !self.queue.isHeld(call.sender)
+        let isServed = !self.queue.isHeld(call.sender) && (self.isFree || self.isUrgent(call))
         if call.message.hasDescriptors {
             // libdbus stops reading for everybody while too many descriptors that it has read are held: such a call never waits.
             guard self.connection.objects.takesDescriptors(of: call) else {
@@ -103,6 +110,22 @@ final class IncomingCalls {
         for refused in self.queue.offer(call, from: sender, bytes: call.message.size) { self.refuse(refused) }
         if self.queue.waiting(of: sender) >= Self.watchedFrom { self.follow(sender) }
         self.serveInTurns()
+    }
+
+    /// Whether somebody only asks if we live, which is not to depend on how fast the bus takes what others are answered.
+    ///
+    /// Whoever asks often waits like others.
+    private func isUrgent(_ call: MethodCall) -> Bool {
+        guard call.message.interface == Standard.peer, self.queue.outstanding(of: call.sender) == 0 else {
+            return false
+        }
+        let now = Clock.monotonic.now()
+        let caller = self.caller(call.sender)
+        guard now - caller.lastUrgent >= Self.urgentPause, now - self.lastUrgent >= Self.urgentPauseOfAll else {
+            return false
+        }
+        (caller.lastUrgent, self.lastUrgent) = (now, now)
+        return true
     }
 
     /// Whether nobody waits, and this round has time left.
