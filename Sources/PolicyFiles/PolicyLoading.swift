@@ -102,7 +102,7 @@ package final class PolicyLoading {
     }
 
     /// What the files were from which it came.
-    var state: PolicyFilesState { PolicyFilesState(stamps: self.stamps, began: self.began) }
+    package var state: PolicyFilesState { PolicyFilesState(stamps: self.stamps, began: self.began) }
 
     // MARK: Reading
 

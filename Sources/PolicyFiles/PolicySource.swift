@@ -34,18 +34,10 @@ package struct PolicySource: Sendable {
     }
 
     /// Reads everything anew: what stands in the files, and the files.
-    package func read() -> (reading: PolicyReading, files: [PolicyFile]) { self.loaded().finish() }
-
-    /// The same for who will ask again: what stands in the files, and what they were.
-    package func readOnce() -> (reading: PolicyReading, state: PolicyFilesState) {
-        let loading = self.loaded()
-        return (loading.finish().reading, loading.state)
-    }
-
-    private func loaded() -> PolicyLoading {
+    package func read() -> (reading: PolicyReading, files: [PolicyFile]) {
         let loading = PolicyLoading(self.sets, single: self.single, naming: self.naming, waits: false)
         while loading.step() != .done {}
-        return loading
+        return loading.finish()
     }
 
     /// The same, a little at a time, and not before the files hold still.

@@ -1,6 +1,7 @@
 import Arbitration
 import BrokerCore
 import DBus
+import DaemonSupport
 import EventLoop
 import PolicyFiles
 
@@ -17,6 +18,8 @@ final class Reloading {
 
     init(_ service: BrokerService) { self.service = service }
 
+    private var loop: EventLoop { self.service.loop }
+
     /// Begins, now or when what is under way is done. The call is answered when all is in force.
     func want(_ call: MethodCall? = nil) {
         if let call { self.next.append(call) }
@@ -32,19 +35,7 @@ final class Reloading {
         self.isWanted = false
         (self.calls, self.next) = (self.next, [])
         let loading = self.service.policySource.load()
-        self.run({ loading.step() }) { self.read(loading) }
-    }
-
-    /// Does something in turns, with the pauses that it asks for, and then something else.
-    private func run(_ step: @escaping () -> PolicyLoading.Progress, then done: @escaping () -> Void) {
-        self.service.loop.turns.add { [unowned loop = self.service.loop] in
-            switch step() {
-            case .more: return true
-            case .wait(let pause): loop.once(after: pause) { self.run(step, then: done) }
-            case .done: done()
-            }
-            return false
-        }
+        self.loop.read({ loading.step() }) { self.read(loading) }
     }
 
     private func read(_ loading: PolicyLoading) {
@@ -53,14 +44,14 @@ final class Reloading {
         guard let policy = reading.inForce else { return self.readApps(self.service.refusal(of: reading)) }
         // While the old policy decides: to be done with what was read, and to look up what the new one says.
         (reading.policy, reading.standing) = (nil, nil)
-        self.run({ reading.discard() ? .more : .done }) {
+        self.loop.read({ reading.discard() ? .more : .done }) {
             var succession = PolicySuccession(policy)
-            self.run({ self.service.prepare(&succession) ? .more : .done }) {
+            self.loop.read({ self.service.prepare(&succession) ? .more : .done }) {
                 var old = self.service.currentRules
                 self.service.put(succession, from: files)
                 self.readApps(nil)
                 // To be rid of a large one takes a while, too.
-                self.service.loop.turns.add {
+                self.loop.turns.add {
                     old.removeLast(min(128, old.count))
                     return !old.isEmpty
                 }
@@ -70,9 +61,9 @@ final class Reloading {
 
     private func readApps(_ refusal: BusError?) {
         let loading = self.service.appSource.loadAll()
-        self.run({ loading.step() }) {
+        self.loop.read({ loading.step() }) {
             let taking = self.service.take(loading.finish())
-            self.run({ taking() ? .more : .done }) { self.end(refusal) }
+            self.loop.read({ taking() ? .more : .done }) { self.end(refusal) }
         }
     }
 

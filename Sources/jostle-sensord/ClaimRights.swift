@@ -42,6 +42,8 @@ final class ClaimRights {
     }
     /// As it was read last.
     private var lastRead: (rates: Rates, state: PolicyFilesState)?
+    /// Who waits for what is being read.
+    private var readers: [(Rates) -> Void] = []
 
     private enum Question {
         case claim(rate: Double, orSlower: Bool, (Result<Caller, BusError>) -> Void)
@@ -122,14 +124,15 @@ final class ClaimRights {
         _ rate: Double, orSlower: Bool, _ caller: Caller, _ then: @escaping (Result<Caller, BusError>) -> Void
     ) {
         if caller.user == nil || self.isForAll(rate) { return then(.success(caller)) }
-        let rates = self.inForce()
-        self.findApp(of: caller, among: rates.faster) { fastest in
-            let fastest = fastest ?? rates.forAll
-            var caller = caller
-            if fastest >= rate { return then(.success(caller)) }
-            guard orSlower else { return then(.failure(Self.refusal(of: rate, fastest))) }
-            caller.fastest = fastest
-            then(.success(caller))
+        self.read { [weak self] rates in
+            self?.findApp(of: caller, among: rates.faster) { fastest in
+                let fastest = fastest ?? rates.forAll
+                var caller = caller
+                if fastest >= rate { return then(.success(caller)) }
+                guard orSlower else { return then(.failure(Self.refusal(of: rate, fastest))) }
+                caller.fastest = fastest
+                then(.success(caller))
+            }
         }
     }
 
@@ -158,10 +161,19 @@ final class ClaimRights {
         }
     }
 
-    private func inForce() -> Rates {
-        guard let source = self.policy else { return Rates() }
-        if let lastRead, lastRead.state.isUnchanged { return lastRead.rates }
-        let (reading, state) = source.readOnce()
+    /// Hands over what policy says now; what must be read for that is read in turns, once for all who ask meanwhile.
+    private func read(_ then: @escaping (Rates) -> Void) {
+        guard let source = self.policy else { return then(Rates()) }
+        if let lastRead, lastRead.state.isUnchanged { return then(lastRead.rates) }
+        self.readers.append(then)
+        guard self.readers.count == 1 else { return }
+        let loading = source.load()
+        self.bus.loop.read(loading.step) { [weak self] in self?.finish(loading) }
+    }
+
+    /// Takes the rates from what was read. The rest is of no use here, and there may be very much of it.
+    private func finish(_ loading: PolicyLoading) {
+        var (reading, _) = loading.finish()
         if let error = reading.errors.first { self.log.warning("policy is refused: \(error)") }
         var rates = Rates()
         if let policy = reading.inForce {
@@ -169,8 +181,12 @@ final class ClaimRights {
             let faster = policy.apps.filter { $0.value.fastestRate > rates.forAll }
             rates.faster = faster.map { ($0.key, $0.value.fastestRate) }.sorted { ($1.1, $0.0) < ($0.1, $1.0) }
         }
-        self.lastRead = (rates, state)
-        return rates
+        (reading.policy, reading.standing) = (nil, nil)
+        self.bus.loop.turns.add { reading.discard() }
+        self.lastRead = (rates, loading.state)
+        let readers = self.readers
+        self.readers = []
+        for then in readers { then(rates) }
     }
 
     private static func refusal(of rate: Double, _ fastest: Double) -> BusError {
