@@ -143,6 +143,10 @@ package enum SensorLimits {
     package static let claimants = 1_024
     /// Those among them that only root may be.
     package static let claimantsOfRoot = 64
+    /// Most messages a second that all strangers together have of one sensor, and those among them that only root may have: each
+    /// costs us some microseconds, again and again.
+    package static let messages = 24_000
+    package static let messagesOfRoot = 2_400
     /// Most streams of one sensor that one connection has at a time.
     package static let streams = 16
     /// Most streams of all sensors and connections, as far as there are descriptors.

@@ -16,6 +16,14 @@ package struct SensorRequest: Hashable, Sendable {
         self.decimation = decimation
         self.orSlower = orSlower
     }
+
+    /// About how many messages a second it needs. Its pace must be within the limits.
+    package var messages: Int {
+        let (rate, latency) = (self.pace.rate, self.pace.batchLatency.seconds)
+        let isGathered = latency * rate >= 1
+        let count = isGathered ? max(1 / latency, rate / Double(SensorLimits.batch)) : rate
+        return Int(count.rounded(.up))
+    }
 }
 
 /// Where samples wait so that several travel together.

@@ -85,6 +85,7 @@ extension SensorPace {
         /// In answers only: where samples wait for each other, how long in the device, and whether that runs.
         package static let gathering = "gathering"
         package static let deviceLatency = "device-latency"
+        package static let claim = "claim"
         package static let running = "running"
         /// In answers only: the stream's number.
         package static let stream = "stream"

@@ -59,6 +59,8 @@ package struct SensorCounters: Hashable, Sendable {
 /// One claimant as a person may see it.
 package struct Claimant: Hashable, Sendable {
     package var client: ClientID
+    /// Which claim it is, counted from 1 in the order in which they came.
+    package var number: UInt64
     /// What it asked for.
     package var requested: SensorPace
     package var isPassive: Bool
@@ -84,7 +86,7 @@ package struct ClaimProblem: Swift.Error, Hashable, Sendable, CustomStringConver
     }
 
     package var kind: Kind
-    /// The option or limit: `rate`, `batch-latency`, `claimants`.
+    /// The option or limit: `rate`, `batch-latency`, `claimants`, `messages-per-second`.
     package var key: String
     /// The value that was given.
     package var value: String

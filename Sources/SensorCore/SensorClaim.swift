@@ -6,6 +6,7 @@ import Motion
 /// block costs no copy, and its memory is used again.
 struct SensorClaim: Sendable {
     let client: ClientID
+    let number: UInt64
     /// Whose it is; `nil`: our own or the broker's.
     let user: UInt32?
     /// Takes what there is whenever the device has been read, and lets nothing wait for company.
@@ -45,8 +46,9 @@ struct SensorClaim: Sendable {
 
     var requested: SensorPace { self.request.pace }
 
-    init(client: ClientID, of user: UInt32?, channels: Int, _ request: SensorRequest, isPrompt: Bool) {
+    init(client: ClientID, number: UInt64, of user: UInt32?, channels: Int, _ request: SensorRequest, isPrompt: Bool) {
         self.client = client
+        self.number = number
         self.user = user
         self.isPrompt = isPrompt
         self.channels = channels

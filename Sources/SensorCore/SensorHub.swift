@@ -15,16 +15,20 @@ package struct SensorHub: Sendable {
     /// What strangers share of a sensor while nobody claims it.
     package static let strangers = UserShares(
         limit: SensorLimits.claimants, reserve: SensorLimits.claimantsOfRoot)
+    /// How many messages a second they share.
+    package static let messages = UserShares(limit: SensorLimits.messages, reserve: SensorLimits.messagesOfRoot)
 
     package private(set) var sensor: SensorDescription
     /// The pace the device runs at, `nil` while nobody claims the sensor.
     package private(set) var running: SensorPace?
     package internal(set) var counters = SensorCounters()
 
-    /// How many claimants strangers may be.
-    private var shares = Self.strangers
-    /// In the order in which the clients came.
+    /// How many claimants strangers may be, and how many messages a second they may have.
+    private var places = Self.strangers
+    private var messages = Self.messages
+    /// In the order in which the clients came, which is that of their numbers.
     var claims: [SensorClaim] = []
+    private var lastClaim: UInt64 = 0
     /// The time of the last sample accepted.
     var lastTime = Timestamp(microseconds: -1)
     /// The pace last asked of the device.
@@ -53,13 +57,16 @@ package struct SensorHub: Sendable {
         let position: Int
         if let known = self.position(of: client) {
             position = known
+            try self.takePlace(for: self.claims[position].user, request, insteadOf: self.claims[position].request)
             if self.claims[position].replace(request) { actions.append(.send(client)) }
         } else {
-            if let user { try self.takePlace(for: user) }
+            try self.takePlace(for: user, request, insteadOf: nil)
             position = self.claims.count
+            self.lastClaim += 1
             self.claims.append(
                 SensorClaim(
-                    client: client, of: user, channels: self.sensor.channels.count, request, isPrompt: isPrompt))
+                    client: client, number: self.lastClaim, of: user, channels: self.sensor.channels.count, request,
+                    isPrompt: isPrompt))
             self.setPosition(of: client, to: position)
         }
         self.steer(causedBy: client, into: &actions)
@@ -70,7 +77,11 @@ package struct SensorHub: Sendable {
     /// none.
     package mutating func release(_ client: ClientID, into actions: inout [SensorAction]) -> Bool {
         guard let position = self.position(of: client) else { return false }
-        if let user = self.claims.remove(at: position).user { self.shares.giveBack(1, for: user) }
+        let claim = self.claims.remove(at: position)
+        if let user = claim.user {
+            self.places.giveBack(1, for: user)
+            self.messages.giveBack(claim.request.messages, for: user)
+        }
         self.positions[Int(client.index)] = -1
         for index in position..<self.claims.count { self.setPosition(of: self.claims[index].client, to: index) }
         self.steer(causedBy: nil, into: &actions)
@@ -147,11 +158,24 @@ package struct SensorHub: Sendable {
         }
     }
 
-    private mutating func takePlace(for user: UInt32) throws(ClaimProblem) {
-        if self.shares.take(1, for: user) { return }
-        let (held, limit) = (self.shares.held(by: user), self.shares.limit)
-        let range = self.shares.taken == limit ? "\(limit)" : "\(held) for one user, as much as the others leave"
-        throw ClaimProblem(kind: .limit, key: "claimants", value: "\(held + 1)", range: range)
+    /// Takes what a claim needs of the share of its user, in place of what its last one needed.
+    private mutating func takePlace(
+        for user: UInt32?, _ request: SensorRequest, insteadOf old: SensorRequest?
+    ) throws(ClaimProblem) {
+        guard let user else { return }
+        if old == nil, !self.places.take(1, for: user) { throw Self.excess("claimants", 1, of: self.places, user) }
+        // Whoever wants no more than it has keeps that, however little the others leave.
+        let more = request.messages - (old?.messages ?? 0)
+        if more <= 0 { return self.messages.giveBack(-more, for: user) }
+        guard !self.messages.take(more, for: user) else { return }
+        if old == nil { self.places.giveBack(1, for: user) }
+        throw Self.excess("messages-per-second", more, of: self.messages, user)
+    }
+
+    private static func excess(_ key: String, _ more: Int, of shares: UserShares, _ user: UInt32) -> ClaimProblem {
+        let (held, limit) = (shares.held(by: user), shares.limit)
+        let range = shares.taken == limit ? "\(limit)" : "\(held) for one user, as much as the others leave"
+        return ClaimProblem(kind: .limit, key: key, value: "\(held + more)", range: range)
     }
 
     private static func check(_ pace: SensorPace) throws(ClaimProblem) {
@@ -171,10 +195,12 @@ package struct SensorHub: Sendable {
 
     // MARK: Clients
 
-    /// Who claims the sensor, in the order in which they came.
-    package var claimants: [Claimant] {
-        self.claims.map { Self.claimant($0) }
+    /// Who claims the sensor, in the order in which they came: so many at most whose claims have higher numbers.
+    package func claimants(after number: UInt64 = 0, atMost count: Int = .max) -> [Claimant] {
+        self.claims.lazy.filter { $0.number > number }.prefix(count).map { Self.claimant($0) }
     }
+
+    package var claimCount: Int { self.claims.count }
 
     /// One claimant, or `nil` when the client claims nothing.
     package func claimant(_ client: ClientID) -> Claimant? {
@@ -184,7 +210,7 @@ package struct SensorHub: Sendable {
 
     private static func claimant(_ claim: SensorClaim) -> Claimant {
         Claimant(
-            client: claim.client, requested: claim.requested, isPassive: claim.request.isPassive,
+            client: claim.client, number: claim.number, requested: claim.requested, isPassive: claim.request.isPassive,
             decimation: claim.request.decimation, inForce: claim.inForce, gathering: claim.gathering, sent: claim.sent,
             dropped: claim.dropped)
     }

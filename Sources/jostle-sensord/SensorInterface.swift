@@ -27,6 +27,10 @@ enum SensorInterface {
                 (service: SensorService, call: MethodCall, options: [String: Value]) throws(BusError) in
                 try service.openStream(options, call)
             },
+            Method("ListClaimants", in: ["after"], out: ["claimants"]) {
+                (service: SensorService, _: MethodCall, number: UInt64) throws(BusError) in
+                service.claimants(after: number)
+            },
             Method("Inject", in: ["motion"]) {
                 (service: SensorService, _: MethodCall, motion: String) throws(BusError) in
                 try service.inject(motion)
@@ -50,7 +54,8 @@ enum SensorInterface {
             Property("BatchLatency", .always) { (service: SensorService) in
                 (Timestamp.zero + (service.hub.running?.batchLatency ?? .zero)).wire
             },
-            Property("Claimants", .never) { (service: SensorService) in service.claimants },
+            Property("Claimants", .never) { (service: SensorService) in service.claimants() },
+            Property("ClaimCount", .never) { (service: SensorService) in UInt64(service.hub.claimCount) },
             Property("Sent", .never) { (service: SensorService) in service.hub.counters.sent },
             Property("Dropped", .never) { (service: SensorService) in service.hub.counters.dropped },
             Property("Refused", .never) { (service: SensorService) in service.hub.counters.refused },
@@ -96,9 +101,13 @@ final class ReaderService {
 
     private var limits: [String: UInt64] {
         let (claimants, streams) = (SensorHub.strangers, self.rights.streams)
+        let messages = SensorHub.messages
         return [
             "claimants": UInt64(claimants.limit), "claimants-of-root": UInt64(claimants.reserve),
-            "claimants-per-user": UInt64(claimants.share), "motions": UInt64(SyntheticMotion.Limits.injected),
+            "claimants-per-user": UInt64(claimants.share), "messages-per-second": UInt64(messages.limit),
+            "messages-per-second-of-root": UInt64(messages.reserve),
+            "messages-per-second-per-user": UInt64(messages.share), "list-rows": UInt64(SensorService.listRows),
+            "motions": UInt64(SyntheticMotion.Limits.injected),
             "motion-bytes": UInt64(SyntheticMotion.Limits.script), "streams": UInt64(SensorLimits.streams),
             "all-streams": UInt64(streams.limit), "all-streams-of-root": UInt64(streams.reserve),
             "all-streams-per-user": UInt64(streams.share), "stream-bytes": UInt64(SampleStream.room),

@@ -311,10 +311,12 @@ final class SensorService: SampleSink {
     /// A row of `Claimants`: unique name, rate, batch latency, samples sent and dropped, and what else is in force.
     typealias ClaimantRow = Structure<String, Double, UInt64, UInt64, UInt64, [String: Value]>
 
-    var claimants: [ClaimantRow] {
-        self.hub.claimants.flatMap { claimant -> [ClaimantRow] in
+    /// The first of them, or so many that came after a claim.
+    func claimants(after number: UInt64 = 0) -> [ClaimantRow] {
+        self.hub.claimants(after: number, atMost: Self.listRows).flatMap { claimant -> [ClaimantRow] in
             guard let client = self.clientsByID[Int(claimant.client.index)] else { return [] }
-            let others = self.terms(of: client, claimant.inForce).filter { claimant.inForce.options[$0.key] == nil }
+            var others = self.terms(of: client, claimant.inForce).filter { claimant.inForce.options[$0.key] == nil }
+            others[SensorPace.Key.claim] = .uint64(claimant.number)
             return client.names.map {
                 ClaimantRow(
                     $0, claimant.inForce.rate, (Timestamp.zero + claimant.inForce.batchLatency).wire, claimant.sent,
@@ -322,6 +324,9 @@ final class SensorService: SampleSink {
             }
         }
     }
+
+    /// How many claims one list shows.
+    static let listRows = 64
 
     // MARK: Claims in this process
 

@@ -9,7 +9,7 @@ extension Inspection {
         let service = try Service.sensors(on: self.sensorBus, self.loop)
         var rows: [SensorRow] = []
         for (path, sensor) in try service.listSensors() {
-            let state = try service.properties(path, InterfaceName.sensor)
+            let state = try service.sensor(at: path)
             rows.append(SensorRow(path: path, sensor: sensor, state: state))
         }
         try self.readValues(of: &rows, startingIdle: startingIdle, service)

@@ -1,4 +1,5 @@
 import DBus
+import DaemonSupport
 import EventLoop
 import Motion
 import Protocol
@@ -83,33 +84,71 @@ struct Service {
     /// Object, id, state, detectors, hits, events delivered, denied and dropped.
     typealias AppRow = Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64, UInt64>
 
-    /// The apps of the broker, page by page.
+    /// The apps of the broker.
     func listApps() throws(CommandFailure) -> [AppRow] {
-        var apps = try self.read(try self.call(Path.broker, InterfaceName.broker, "ListApps"), [AppRow].self)
-        var last = apps.last
-        while let app = last {
-            let page = try self.read(
-                try self.call(Path.broker, InterfaceName.broker, "ListAppsAfter", app.fields.0), [AppRow].self)
-            apps += page
-            last = page.last
+        let first = try self.read(try self.call(Path.broker, InterfaceName.broker, "ListApps"), [AppRow].self)
+        return try self.pages(after: first, by: { $0.fields.0.text }) { last throws(CommandFailure) in
+            let page = try self.call(Path.broker, InterfaceName.broker, "ListAppsAfter", last.fields.0)
+            return try self.read(page, [AppRow].self)
         }
-        return apps
     }
 
     /// What there is to see of an app, with all of its detectors, of which a property shows only the first page.
     func app(_ path: ObjectPath) throws(CommandFailure) -> [String: Value] {
         var own = try self.properties(path, InterfaceName.app)
-        var detectors = own.structures("Detectors")
-        while detectors.count < own.count("DetectorCount"), case .string(let last) = detectors.last?.first {
-            let page = try self.read(
-                try self.call(path, InterfaceName.app, "ListDetectors", last),
-                [Structure<String, [String: Value]>].self)
-            if page.isEmpty { break }
-            detectors += page.map { [.string($0.fields.0), Value(options: $0.fields.1)] }
+        let first = own.structures("Detectors")
+        guard first.count < own.count("DetectorCount") else { return own }
+        let detectors = try self.pages(after: first, by: Self.name) { last throws(CommandFailure) in
+            let page = try self.call(path, InterfaceName.app, "ListDetectors", Self.name(last))
+            let rows = try self.read(page, [Structure<String, [String: Value]>].self)
+            return rows.map { row -> [Value] in [.string(row.fields.0), Value(options: row.fields.1)] }
         }
         own["Detectors"] = .array(of: "(sa{sv})", detectors.map { .structure($0) })
         return own
     }
+
+    /// What there is to see of a sensor, with all of its claims, of which a property shows only the first page.
+    func sensor(at path: ObjectPath) throws(CommandFailure) -> [String: Value] {
+        var own = try self.properties(path, InterfaceName.sensor)
+        let first = own.structures("Claimants")
+        guard first.count < own.count("ClaimCount") else { return own }
+        func number(_ row: [Value]) -> UInt64 { row.last?.asOptions.count(SensorPace.Key.claim) ?? 0 }
+        let claims = try self.pages(after: first, by: number) { last throws(CommandFailure) in
+            let page = try self.call(path, InterfaceName.sensor, "ListClaimants", number(last))
+            let rows = try self.read(page, [Structure<String, Double, UInt64, UInt64, UInt64, [String: Value]>].self)
+            return rows.map { row -> [Value] in
+                let (name, rate, latency, sent, dropped, others) = row.fields
+                return [
+                    .string(name), .double(rate), .uint64(latency), .uint64(sent), .uint64(dropped),
+                    Value(options: others),
+                ]
+            }
+        }
+        own["Claimants"] = .array(of: "(sdttta{sv})", claims.map { .structure($0) })
+        return own
+    }
+
+    /// The text that a row begins with.
+    private static func name(_ row: [Value]) -> String { if case .string(let name)? = row.first { name } else { "" } }
+
+    /// Goes on with a list until there is no more of it. Whoever answers may be anybody: rows have to come in their order, and
+    /// not without end.
+    private func pages<Row, Key: Comparable>(
+        after first: [Row], by key: (Row) -> Key, _ next: (Row) throws(CommandFailure) -> [Row]
+    ) throws(CommandFailure) -> [Row] {
+        var rows = first
+        for _ in 0..<Self.mostPages {
+            guard let last = rows.last else { return rows }
+            let page = try next(last)
+            guard let first = page.first else { return rows }
+            guard key(first) > key(last) else { throw CommandFailure(.no, "\(self.title) lists the same twice") }
+            rows += page
+        }
+        throw CommandFailure(.no, "\(self.title) lists more than there can be")
+    }
+
+    /// With these there is room for as many rows as any limit allows.
+    private static let mostPages = 1_024
 
     /// The sensors of the reader, with their objects.
     func listSensors() throws(CommandFailure) -> [(path: ObjectPath, sensor: SensorDescription)] {

@@ -2,7 +2,8 @@
 """Answers an app as the broker does, and sends it events: broker-double.py ADDRESS EVENTS [early | TEXT].
 
 Prints each app id and each detector it is given, and "sent" when the bus has the events. "early" sends the first one ahead
-of the answer. Whoever asks for tasks is shown one that says TEXT in each place. For tests of programs that speak to the broker.
+of the answer. Whoever asks for tasks is shown one that says TEXT in each place; the list of apps has no end. For tests of programs
+that speak to the broker.
 """
 
 import asyncio
@@ -51,6 +52,9 @@ async def main():
             text = sys.argv[3]
             return Message.new_method_return(
                 message, "a(ssssa{sv})", [[[text, text, text, text, {"waits-for": Variant("as", [text])}]]])
+        if (message.interface, message.member) in (("org.jostle.Broker1", "ListApps"),
+                                                   ("org.jostle.Broker1", "ListAppsAfter")):
+            return Message.new_method_return(message, "a(ossutttt)", [[[PATH, "one", "dead", 0, 0, 0, 0, 0]]])
         return None
 
     bus.add_message_handler(answer)

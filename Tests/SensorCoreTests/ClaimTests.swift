@@ -161,7 +161,53 @@ private let deviceRates: [([Double], Double, Double)] = [
         #expect(shell.release(b))
         #expect(throws: ClaimProblem.self) { try shell.claim(next, 10, of: 1000) }
         #expect(try shell.claim(next, 10, of: UserShares.root).rate == 10)
-        #expect(shell.hub.claimants.count == SensorLimits.claimants)
+        #expect(shell.hub.claimCount == SensorLimits.claimants)
+    }
+
+    /// A claim costs as many messages as it needs: who gathers needs few. What is released may be claimed again.
+    @Test func noUserTakesAllMessages() throws {
+        let shell = Shell(rates: [200, 10_000])
+        let (limit, share) = (SensorLimits.messages, SensorHub.messages.share)
+        #expect(try shell.claim(a, 10_000, of: 1000).rate == 10_000)
+        #expect(throws: ClaimProblem.self) { try shell.claim(b, Double(share - 9_999), of: 1000) }
+        #expect(try shell.claim(b, Double(share - 10_000), of: 1000).rate == Double(share - 10_000))
+        #expect {
+            try shell.claim(c, 1, of: 1000)
+        } throws: {
+            ($0 as? ClaimProblem)?.range == "\(share) for one user, as much as the others leave"
+        }
+        // Others find something, and our own are not counted.
+        #expect(try shell.claim(c, Double(share / 2), of: 1001).rate == Double(share / 2))
+        #expect(throws: ClaimProblem.self) { try shell.claim(ClientID(3), 10_000, of: 1002) }
+        #expect(try shell.claim(ClientID(3), Double(limit - share - share / 2), of: UserShares.root).rate > 0)
+        #expect(try shell.claim(ClientID(4), 10_000).rate == 10_000)
+        // Less may be claimed whatever is left, and then is there for others.
+        #expect(try shell.claim(a, 10_000, .milliseconds(100), of: 1000).rate == 10_000)
+        #expect(try shell.claim(ClientID(5), 1_000, of: 1002).rate == 1_000)
+        for client in [a, b, c, ClientID(3), ClientID(4), ClientID(5)] { #expect(shell.release(client)) }
+        #expect(try shell.claim(a, 10_000, of: 1000).rate == 10_000)
+        #expect(try shell.claim(b, Double(share - 10_000), of: 1000).rate > 0)
+    }
+
+    @Test(arguments: [
+        (100.0, TimeSpan.zero, 100), (0.01, .zero, 1), (100, .milliseconds(5), 100), (100, .milliseconds(10), 100),
+        (100, .milliseconds(100), 10), (10_000, .seconds(10), 10), (0.5, .seconds(10), 1),
+    ])
+    func aRequestNeedsMessages(_ rate: Double, _ latency: TimeSpan, _ count: Int) {
+        #expect(SensorRequest(SensorPace(rate: rate, batchLatency: latency)).messages == count)
+    }
+
+    @Test func claimsAreListedInPages() throws {
+        let shell = Shell(rates: [50])
+        for client in [c, a, b] { _ = try shell.claim(client, 10) }
+        #expect(shell.hub.claimants(atMost: 2).map(\.client) == [c, a])
+        #expect(shell.hub.claimants(after: 2, atMost: 2).map(\.client) == [b])
+        // A claim that goes and comes is another one.
+        #expect(shell.release(c))
+        _ = try shell.claim(c, 10)
+        #expect(shell.hub.claimants(after: 2).map(\.client) == [b, c])
+        #expect(shell.hub.claimants(after: 2).map(\.number) == [3, 4])
+        #expect(shell.hub.claimants(after: 4).isEmpty && shell.hub.claimCount == 3)
     }
 
     @Test func noUserTakesAllPlaces() throws {
@@ -183,14 +229,14 @@ private let deviceRates: [([Double], Double, Double)] = [
         let shell = Shell(rates: [50])
         for client in [c, a, b] { _ = try shell.claim(client, 10) }
         _ = try shell.claim(c, 20)
-        #expect(shell.hub.claimants.map(\.client) == [c, a, b])
+        #expect(shell.hub.claimants().map(\.client) == [c, a, b])
         #expect(shell.release(a))
-        #expect(shell.hub.claimants.map(\.client) == [c, b])
-        #expect(shell.hub.claimants.map(\.requested.rate) == [20, 10])
+        #expect(shell.hub.claimants().map(\.client) == [c, b])
+        #expect(shell.hub.claimants().map(\.requested.rate) == [20, 10])
         var actions: [SensorAction] = []
         let ended = (shell.hub.release(b, into: &actions), shell.hub.release(a, into: &actions))
         #expect(ended == (true, false))
-        #expect(shell.hub.claimants.map(\.client) == [c])
+        #expect(shell.hub.claimants().map(\.client) == [c])
         #expect(actions == [])
         let isLast = shell.hub.release(c, into: &actions)
         #expect(isLast)

@@ -164,8 +164,8 @@ private struct Model {
             let deadline = model.claims.values.compactMap { model.deadline($0) }.min()
             #expect(shell.hub.nextDeadline?.microseconds == deadline, "step \(step)")
             let order = model.claims.sorted { $0.value.order < $1.value.order }.map { $0.key }
-            #expect(shell.hub.claimants.map { $0.client } == order)
-            for claimant in shell.hub.claimants {
+            #expect(shell.hub.claimants().map { $0.client } == order)
+            for claimant in shell.hub.claimants() {
                 #expect(claimant.inForce == model.claims[claimant.client].map { model.inForce($0) }, "step \(step)")
             }
             guard shell.received == expected else {

@@ -9,7 +9,7 @@ import Randomness
         let shell = Shell(rates: [10, 25, 50, 100])
         #expect(try shell.claim(a, 50, isPassive: true) == SensorPace(rate: 50))
         #expect(shell.takeTold() == [])
-        #expect(shell.hub.running == nil && shell.hub.claimants.map(\.isPassive) == [true])
+        #expect(shell.hub.running == nil && shell.hub.claimants().map(\.isPassive) == [true])
         // Somebody lets it run, slower: who rides along gets what there is, and is told.
         #expect(try shell.claim(b, 25) == SensorPace(rate: 25))
         #expect(shell.takeTold() == [.run(SensorPace(rate: 25)), .tell(a, SensorPace(rate: 25))])

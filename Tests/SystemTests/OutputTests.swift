@@ -90,6 +90,17 @@ extension EndToEnd {
             #expect(double.end == nil)
         }
 
+        /// Whoever has the broker's name may answer without end.
+        @Test func aListWithoutEndIsRefused() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let double = try BackgroundProgram(
+                tool: ["python3", Programs.source("Tests/Scripts/broker-double.py"), stage.address, "0", "early"])
+            try stage.bus.waitForName("org.jostle.Broker1")
+            let result = try stage.jostle("apps")
+            #expect(result.status == 1 && result.stderr.contains("lists the same twice"), "\(result)")
+            #expect(double.end == nil)
+        }
+
         /// What is refused is named, in a message that does nothing: also when it is long, or no UTF-8.
         @Test(arguments: [
             hostile, hostile + String(repeating: "\u{1B}", count: 5_000), #"$(printf 'a\377\033[31m\233z')"#,

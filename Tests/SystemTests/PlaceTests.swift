@@ -23,6 +23,11 @@ extension EndToEnd {
             try stage.startBroker()
             let app = try stage.watch(Stage.always)
             _ = try app.nextEvent()
+            // A list has 64 of them, and the command asks for the next until there is none.
+            let row = try stage.property("Claimants", at: Stage.Object.accelerometer)
+            #expect(row.split(separator: "\"claim\"").count - 1 == 64)
+            let all = try stage.jostle("sensors", "--json").stdout
+            #expect(all.split(separator: "\"claimant\":").count - 1 == 1_025, "\(all.prefix(400))")
             try stage.kill(crowd)
         }
 
