@@ -22,7 +22,9 @@ package struct AppFile: Equatable, Sendable {
 
     static let longestUsage = 256
     static let mostTasks = 64
-    static let mostDetectors = 256
+    /// They are installed at once, as those of a call are.
+    static let mostDetectors = DetectorBatch.detectors
+    static let mostConditionBytes = DetectorBatch.conditionBytes
 
     /// The keys of `[App]`.
     static let keys: [Key<AppFile>] = [

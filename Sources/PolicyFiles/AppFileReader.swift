@@ -11,6 +11,7 @@ package struct AppFileReader {
     private var isDone = false
     /// The sections that there were, and the line of each.
     private var headers: [String: Int] = [:]
+    private var conditionBytes = 0
     /// Where the first section stands.
     private var place: Place?
     private var section = Section.none
@@ -203,6 +204,12 @@ package struct AppFileReader {
         }
         var request = DetectorRequest(name: name, options: [:])
         for assignment in assignments { request.options[assignment.key.text] = .text(assignment.value.text) }
+        self.conditionBytes += request.conditionBytes
+        guard self.conditionBytes <= AppFile.mostConditionBytes else {
+            throw ValueProblem(
+                place: section, message: "more than \(AppFile.mostConditionBytes) bytes of conditions",
+                advice: "say it with fewer")
+        }
         do throws(DetectorProblem) {
             _ = try DetectorCompiler.compile(request, for: nil)
         } catch {

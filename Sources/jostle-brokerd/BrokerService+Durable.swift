@@ -133,8 +133,7 @@ extension BrokerService {
         for app in self.apps.values where app.isConnected {
             if let mismatch = self.mismatch(of: app) { self.leave(app, mismatch) }
         }
-        self.install(apps)
-        self.admitParked()
+        self.install(apps) { [unowned self] in self.admitParked() }
     }
 }
 

@@ -2,6 +2,7 @@ import Arbitration
 import BrokerCore
 import DBus
 import DaemonSupport
+import EventLoop
 import Glibc
 import Journal
 import Motion
@@ -180,14 +181,22 @@ extension BrokerService {
         return true
     }
 
-    /// Has apps exist with what they registered for good, once that is known.
-    func install(_ apps: [DurableApp]) {
+    /// Has apps exist with what they registered for good, once that is known: one at a time, as there may be very many.
+    func install(_ apps: [DurableApp], then done: @escaping () -> Void) {
         // They all are taken in with the files.
-        guard self.hasAppFiles else { return }
-        for app in apps {
+        guard self.hasAppFiles, !apps.isEmpty else { return done() }
+        var apps = apps[...]
+        self.loop.turns.add { [unowned self] in
+            // Those that were forgotten or registered anew meanwhile are as that made them.
+            guard let app = apps.popFirst() else {
+                self.sensors.startIfNeeded()
+                done()
+                return false
+            }
+            guard self.durable[app.id] == app else { return true }
             if let file = self.apps[app.id]?.file { self.install(file) } else { _ = self.installDurable(app) }
+            return true
         }
-        self.sensors.startIfNeeded()
     }
 
     /// Has an app exist as its file says.

@@ -88,6 +88,19 @@ import Testing
         #expect(self.read("[App]\nUsage=x\nTasks=\(tasks)\n").found.first?.hasPrefix("E003 3:") == true)
     }
 
+    /// What one file has installed takes no longer than what one call does.
+    @Test func detectorsAreNotEndless() {
+        func file(_ count: Int, _ condition: String) -> [String] {
+            let detectors = (0..<count).map { "[Detector d\($0)]\nwhen=\(condition)\n" }.joined()
+            return self.read("[App]\nUsage=x\n" + detectors).found
+        }
+        #expect(file(64, "x > 2g") == [])
+        #expect(file(65, "x > 2g") == ["E003 131:1"])
+        let long = "x > 2g" + String(repeating: " or x > 2g", count: 101) + " or x >  2g"
+        #expect(long.utf8.count == 1_027 && file(63, long) == [])
+        #expect(file(64, long) == ["E003 129:1"])
+    }
+
     // MARK: Directories
 
     private func withDirectories(_ body: (_ first: String, _ second: String) throws -> Void) throws {
