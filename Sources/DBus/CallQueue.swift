@@ -1,8 +1,9 @@
-/// Calls that wait to be served: of each sender in their order, and of all senders in turn.
+/// Calls that wait to be served: of each sender in their order, of a user's senders in turn, and of all users in turn.
 ///
 /// A sender has a bounded number outstanding, whether they wait, are being served or wait for their answer. When too many
-/// bytes wait in all, whoever has most of them loses his latest calls. A sender that is held, because he does not read
-/// what he is answered, is passed over.
+/// bytes wait in all, whichever user has most of them loses the latest calls of the sender who has most. A sender whose
+/// user is not known yet counts as a user of his own. A sender that is held, because he does not read what he is answered,
+/// is passed over.
 package struct CallQueue<Call> {
     private struct Entry {
         let call: Call
@@ -11,16 +12,32 @@ package struct CallQueue<Call> {
 
     private struct Sender {
         var waiting: [Entry] = []
-        /// Of the calls that wait.
-        var bytes = 0
         /// Calls that wait, and calls that were taken and have not ended.
         var outstanding = 0
         var isHeld = false
+        var user: UInt32?
+    }
+
+    /// Who answers for what waits. Connections cost nothing, so many of one user get no more than one.
+    private enum Payer: Hashable, Comparable {
+        case user(UInt32)
+        case sender(String)
+    }
+
+    /// What waits of one payer; there is none without.
+    private struct Account {
+        /// Bytes of the calls that wait, of each sender who has some.
+        var senders: [String: Int] = [:]
+        /// Of all of them.
+        var bytes = 0
+        /// Those of them who are not held, in the order of their turns.
+        var ring: [String] = []
     }
 
     private var senders: [String: Sender] = [:]
-    /// Who has calls waiting and is not held, in the order of their turns.
-    private var ring: [String] = []
+    private var accounts: [Payer: Account] = [:]
+    /// Whose account has somebody in its ring, in the order of their turns.
+    private var ring: [Payer] = []
     private var bytes = 0
 
     package init() {}
@@ -40,48 +57,80 @@ package struct CallQueue<Call> {
     }
 
     /// Takes in a call that is to wait. Returns what has to be refused for it: this call, or others'.
-    package mutating func offer(_ call: Call, from sender: String, bytes: Int) -> [Call] {
+    ///
+    /// - Parameter user: the sender's, if it is known.
+    package mutating func offer(_ call: Call, from sender: String, of user: UInt32? = nil, bytes: Int) -> [Call] {
         let cost = bytes + CallLimits.overhead
         guard self.begin(sender) else { return [call] }
+        if let user { self.setUser(user, of: sender) }
         var refused: [Call] = []
         while self.bytes + cost > CallLimits.waitingBytes {
-            // By name among equals, so that the same is decided every time.
-            let heaviest = self.senders.max { ($0.value.bytes, $0.key) < ($1.value.bytes, $1.key) }
-            guard let heaviest, heaviest.key != sender, heaviest.value.bytes > self.waitingBytes(of: sender) + cost
-            else {
+            guard let heaviest = self.whoMakesRoom(for: cost, of: sender) else {
                 self.ended(sender)
                 return refused + [call]
             }
-            refused.append(self.takeLast(of: heaviest.key))
+            refused.append(self.takeLast(of: heaviest))
         }
+        let payer = self.payer(of: sender)
         self.senders[sender]?.waiting.append(Entry(call: call, bytes: cost))
-        self.senders[sender]?.bytes += cost
+        self.accounts[payer, default: Account()].senders[sender, default: 0] += cost
+        self.accounts[payer]?.bytes += cost
         self.bytes += cost
-        if self.waiting(of: sender) == 1, self.senders[sender]?.isHeld == false { self.ring.append(sender) }
+        if self.waiting(of: sender) == 1, !self.isHeld(sender) { self.lineUp(sender) }
         return refused
     }
 
-    private func waitingBytes(of sender: String) -> Int { self.senders[sender]?.bytes ?? 0 }
+    private func payer(of sender: String) -> Payer { self.senders[sender]?.user.map(Payer.user) ?? .sender(sender) }
+
+    /// Whose latest call goes for one of a sender; `nil`: the one that is offered goes, for nobody has more.
+    private func whoMakesRoom(for cost: Int, of sender: String) -> String? {
+        let own = self.payer(of: sender)
+        // By name among equals, so that the same is decided every time.
+        let heaviest = self.accounts.max { ($0.value.bytes, $0.key) < ($1.value.bytes, $1.key) }
+        if let heaviest, heaviest.key != own, heaviest.value.bytes > (self.accounts[own]?.bytes ?? 0) + cost {
+            return Self.heaviest(of: heaviest.value.senders)?.key
+        }
+        guard let senders = self.accounts[own]?.senders, let heaviest = Self.heaviest(of: senders),
+            heaviest.key != sender, heaviest.value > (senders[sender] ?? 0) + cost
+        else { return nil }
+        return heaviest.key
+    }
+
+    private static func heaviest(of senders: [String: Int]) -> (key: String, value: Int)? {
+        senders.max { ($0.value, $0.key) < ($1.value, $1.key) }
+    }
 
     private mutating func takeLast(of sender: String) -> Call {
         guard let entry = self.senders[sender]?.waiting.popLast() else { preconditionFailure("nothing waits") }
-        self.took(entry, of: sender)
+        if self.waiting(of: sender) == 0 { self.stepOut(sender) }
+        self.relieve(sender, of: entry.bytes)
         self.ended(sender)
-        if self.waiting(of: sender) == 0 { self.ring.removeAll { $0 == sender } }
         return entry.call
     }
 
-    private mutating func took(_ entry: Entry, of sender: String) {
-        self.senders[sender]?.bytes -= entry.bytes
-        self.bytes -= entry.bytes
+    /// Takes bytes off a sender's account that wait no more.
+    private mutating func relieve(_ sender: String, of bytes: Int) {
+        let payer = self.payer(of: sender)
+        self.bytes -= bytes
+        self.accounts[payer]?.bytes -= bytes
+        if self.waiting(of: sender) > 0 {
+            self.accounts[payer]?.senders[sender]? -= bytes
+            return
+        }
+        self.accounts[payer]?.senders[sender] = nil
+        if self.accounts[payer]?.senders.isEmpty == true { self.accounts[payer] = nil }
     }
 
-    /// Takes the next call, of the sender whose turn it is. `ended` must follow.
+    /// Takes the next call, of the sender whose turn it is among those of the user whose turn it is. `ended` must follow.
     package mutating func next() -> Call? {
-        guard let sender = self.ring.first, let entry = self.senders[sender]?.waiting.removeFirst() else { return nil }
-        self.took(entry, of: sender)
+        guard let payer = self.ring.first, let sender = self.accounts[payer]?.ring.first,
+            let entry = self.senders[sender]?.waiting.removeFirst()
+        else { return nil }
         self.ring.removeFirst()
-        if self.waiting(of: sender) > 0 { self.ring.append(sender) }
+        self.accounts[payer]?.ring.removeFirst()
+        if self.waiting(of: sender) > 0 { self.accounts[payer]?.ring.append(sender) }
+        if self.accounts[payer]?.ring.isEmpty == false { self.ring.append(payer) }
+        self.relieve(sender, of: entry.bytes)
         return entry.call
     }
 
@@ -96,6 +145,39 @@ package struct CallQueue<Call> {
         if let state = self.senders[sender], state.outstanding == 0, !state.isHeld { self.senders[sender] = nil }
     }
 
+    // MARK: Turns
+
+    private mutating func lineUp(_ sender: String) {
+        let payer = self.payer(of: sender)
+        self.accounts[payer]?.ring.append(sender)
+        if self.accounts[payer]?.ring.count == 1 { self.ring.append(payer) }
+    }
+
+    private mutating func stepOut(_ sender: String) {
+        let payer = self.payer(of: sender)
+        guard let place = self.accounts[payer]?.ring.firstIndex(of: sender) else { return }
+        self.accounts[payer]?.ring.remove(at: place)
+        if self.accounts[payer]?.ring.isEmpty == true { self.ring.removeAll { $0 == payer } }
+    }
+
+    /// Whose a sender is. He is remembered while he has calls outstanding, and pays with the others of his user from now on.
+    package mutating func setUser(_ user: UInt32, of sender: String) {
+        guard let state = self.senders[sender], state.user == nil else { return }
+        self.senders[sender]?.user = user
+        guard let own = self.accounts.removeValue(forKey: .sender(sender)) else { return }
+        var account = self.accounts.removeValue(forKey: .user(user)) ?? Account()
+        // He keeps his place unless his user has one.
+        if let place = self.ring.firstIndex(of: .sender(sender)) {
+            if account.ring.isEmpty { self.ring[place] = .user(user) } else { self.ring.remove(at: place) }
+        }
+        account.senders[sender] = own.bytes
+        account.bytes += own.bytes
+        account.ring += own.ring
+        self.accounts[.user(user)] = account
+    }
+
+    package func user(of sender: String) -> UInt32? { self.senders[sender]?.user }
+
     // MARK: Held senders
 
     package func isHeld(_ sender: String) -> Bool { self.senders[sender]?.isHeld ?? false }
@@ -104,21 +186,22 @@ package struct CallQueue<Call> {
     package mutating func hold(_ sender: String) {
         guard !self.isHeld(sender) else { return }
         self.senders[sender, default: Sender()].isHeld = true
-        self.ring.removeAll { $0 == sender }
+        self.stepOut(sender)
     }
 
     package mutating func release(_ sender: String) {
         guard self.isHeld(sender) else { return }
         self.senders[sender]?.isHeld = false
-        if self.waiting(of: sender) > 0 { self.ring.append(sender) }
+        if self.waiting(of: sender) > 0 { self.lineUp(sender) }
         self.forgetIfIdle(sender)
     }
 
     /// Forgets the calls of a sender who left. Those that were taken still end.
     package mutating func drop(_ sender: String) -> [Call] {
         guard let state = self.senders[sender] else { return [] }
-        self.bytes -= state.bytes
-        self.ring.removeAll { $0 == sender }
+        self.stepOut(sender)
+        self.senders[sender]?.waiting = []
+        self.relieve(sender, of: state.waiting.reduce(0) { $0 + $1.bytes })
         self.senders[sender] = nil
         let left = state.outstanding - state.waiting.count
         if left > 0 { self.senders[sender] = Sender(outstanding: left) }
@@ -136,7 +219,8 @@ package struct CallQueue<Call> {
 package enum CallLimits {
     /// Calls of one sender that have no answer yet.
     package static let outstanding = 128
-    /// Bytes of calls that wait to be served, of all senders.
+    /// Bytes of calls that wait to be served, of all senders. Once they are reached, whoever has most makes room; a user counts
+    /// once, however many connections he has.
     package static let waitingBytes = 4 << 20
     /// What a call is taken to cost besides its bytes.
     static let overhead = 512

@@ -12,11 +12,15 @@ final class IncomingCalls {
     private unowned let connection: Connection
     private let watch: NameWatch
     private let answers: PacedSender
-    private var queue = CallQueue<MethodCall>()
-    /// Calls that are refused, until their callers are told; the first of them were.
-    private var refusals: [Refusal] = []
-    private var toldRefusals = 0
+    private(set) var queue = CallQueue<MethodCall>()
+    /// Calls that are refused, until their callers are told. They have the same shares and turns: whoever floods us can neither
+    /// delay that others are told, nor take their places.
+    private(set) var refusals = CallQueue<Refusal>()
     private var callers: [String: Caller] = [:]
+    /// Callers whose user is to be asked for when a question under way has its answer; each is in `callers`.
+    private var toAsk: [String] = []
+    /// Questions for users that have no answer yet.
+    private(set) var asking = 0
     /// A job serves what waits.
     private var isServing = false
     /// Calls wait for the bus to read what was answered before.
@@ -31,16 +35,25 @@ final class IncomingCalls {
     private var round: (number: UInt64, spent: Int64) = (0, 0)
 
     /// A call that is not served: telling so must not keep us from reading what comes behind it.
-    private struct Refusal {
+    struct Refusal {
         let sender: String
         let serial: UInt32
-        let error: BusError
+        let reason: Reason
+
+        enum Reason {
+            case tooMuch
+            case noDescriptors
+
+            var error: BusError { self == .tooMuch ? IncomingCalls.tooMuch : IncomingCalls.noDescriptors }
+        }
     }
 
     /// What is known of somebody who calls.
     private final class Caller {
         let peer: PacedSender.Peer
         var user: UInt32?
+        /// His user was asked for, or will be.
+        var isUserAsked = false
         /// Tells when he leaves; followed only while much of his waits.
         var watch: NameWatch.Token?
         /// How long he is held when he gives no sign of reading, in µs.
@@ -74,6 +87,8 @@ final class IncomingCalls {
     private static let patience: ClosedRange<Int64> = 500_000...8_000_000
     /// Callers that may be asked at a time whether they read.
     private static let pings = 32
+    /// Callers whose user may be asked for at a time. A bus keeps only so many calls for a connection.
+    static let questions = 32
     /// Callers that are remembered; beyond it the idle ones are forgotten.
     private static let callerLimit = 1_024
 
@@ -92,7 +107,7 @@ final class IncomingCalls {
         if call.message.hasDescriptors {
             // libdbus stops reading for everybody while too many descriptors that it has read are held: such a call never waits.
             guard self.connection.objects.takesDescriptors(of: call) else {
-                return self.refuse(call, Self.noDescriptors)
+                return self.refuse(call, .noDescriptors)
             }
             guard isServed else { return self.refuse(call) }
         }
@@ -107,8 +122,11 @@ final class IncomingCalls {
         let sender = call.sender
         // Known before it is measured, which costs more.
         guard self.queue.outstanding(of: sender) < CallLimits.outstanding else { return self.refuse(call) }
-        for refused in self.queue.offer(call, from: sender, bytes: call.message.size) { self.refuse(refused) }
+        let caller = self.caller(sender)
+        let refused = self.queue.offer(call, from: sender, of: caller.user, bytes: call.message.size)
+        for refused in refused { self.refuse(refused) }
         if self.queue.waiting(of: sender) >= Self.watchedFrom { self.follow(sender) }
+        self.learnUser(of: sender, caller)
         self.serveInTurns()
     }
 
@@ -130,7 +148,7 @@ final class IncomingCalls {
 
     /// Whether nobody waits, and this round has time left.
     private var isFree: Bool {
-        guard self.queue.isIdle, self.refusals.isEmpty, !self.isParked, self.connection.underWay < Self.room else {
+        guard self.queue.isIdle, self.refusals.isIdle, !self.isParked, self.connection.underWay < Self.room else {
             return false
         }
         let number = self.connection.loop.rounds
@@ -143,10 +161,13 @@ final class IncomingCalls {
         if !isKnownUniquelyReferenced(&call) { call.detach() }
     }
 
-    private func refuse(_ call: MethodCall, _ error: BusError = IncomingCalls.tooMuch) {
+    private func refuse(_ call: MethodCall, _ reason: Refusal.Reason = .tooMuch) {
+        let sender = call.sender
         // Nor would he read that he is refused.
-        if !self.queue.isHeld(call.sender), call.message.wantsReply, self.refusals.count < Self.refusalLimit {
-            self.refusals.append(Refusal(sender: call.sender, serial: call.message.serial, error: error))
+        if !self.queue.isHeld(sender), call.message.wantsReply {
+            let refusal = Refusal(sender: sender, serial: call.message.serial, reason: reason)
+            // What there is no room for is never told.
+            _ = self.refusals.offer(refusal, from: sender, of: self.callers[sender]?.user, bytes: 0)
         }
         call.abandon()
         self.serveInTurns()
@@ -154,26 +175,20 @@ final class IncomingCalls {
 
     private func tellRefusals() {
         for _ in 0..<Self.refusalsAtOnce {
-            guard self.toldRefusals < self.refusals.count else { break }
-            let refusal = self.refusals[self.toldRefusals]
-            self.toldRefusals += 1
+            guard let refusal = self.refusals.next() else { return }
+            self.refusals.ended(refusal.sender)
             guard !self.queue.isHeld(refusal.sender) else { continue }
-            let message = Message(error: refusal.error, to: refusal.sender, answering: refusal.serial)
+            let message = Message(error: refusal.reason.error, to: refusal.sender, answering: refusal.serial)
             let bytes = message.size
             self.connection.send(message)
             self.answered(refusal.sender, bytes: bytes)
         }
-        guard self.toldRefusals == self.refusals.count else { return }
-        self.refusals.removeAll(keepingCapacity: self.refusals.capacity <= Self.refusalsAtOnce)
-        self.toldRefusals = 0
     }
 
     private static let tooMuch = BusError.limitsExceeded(
         "calls-per-caller: at most \(CallLimits.outstanding) may have no answer yet, "
             + "and \(CallLimits.waitingBytes) bytes of all callers wait")
     private static let noDescriptors = BusError.invalidArguments("the call brings a file descriptor, and takes none")
-    /// Refusals that wait to be told; with more, callers are told nothing.
-    private static let refusalLimit = 16_384
     private static let refusalsAtOnce = 16
 
     // MARK: Turns
@@ -204,7 +219,7 @@ final class IncomingCalls {
         }
     }
 
-    private var hasWork: Bool { !self.queue.isIdle || !self.refusals.isEmpty }
+    private var hasWork: Bool { !self.queue.isIdle || !self.refusals.isIdle }
 
     /// Takes in what has come meanwhile, and serves one call.
     private func serveNext() -> Bool {
@@ -278,6 +293,7 @@ final class IncomingCalls {
         where caller.watch == nil && self.queue.outstanding(of: sender) == 0 && !self.queue.isHeld(sender) {
             self.callers[sender] = nil
         }
+        self.toAsk.removeAll { self.callers[$0] == nil }
     }
 
     // MARK: Callers
@@ -292,6 +308,8 @@ final class IncomingCalls {
 
     private func left(_ sender: String) {
         for call in self.queue.drop(sender) { call.abandon() }
+        _ = self.refusals.drop(sender)
+        self.toAsk.removeAll { $0 == sender }
         self.tidyLater()
         guard let caller = self.callers.removeValue(forKey: sender) else { return }
         if let token = caller.watch { self.watch.unfollow(token) }
@@ -302,15 +320,45 @@ final class IncomingCalls {
         if let user = self.callers[sender]?.user { return then(user) }
         self.connection.callBus("GetConnectionUnixUser", sender) { [weak self] result in
             let user = try? result.take().read(reply: UInt32.self)
-            if let user, sender.hasPrefix(":") { self?.caller(sender).user = user }
+            if let self, let user, sender.hasPrefix(":") {
+                self.caller(sender).user = user
+                self.queue.setUser(user, of: sender)
+                self.refusals.setUser(user, of: sender)
+            }
             then(user)
+        }
+    }
+
+    /// Asks for the user of a sender whose call waits, so that he has no more than his user's share. Once: who cannot be asked for
+    /// stands for himself.
+    private func learnUser(of sender: String, _ caller: Caller) {
+        guard caller.user == nil, !caller.isUserAsked, self.queue.waiting(of: sender) > 0 else { return }
+        caller.isUserAsked = true
+        self.toAsk.append(sender)
+        self.askForUsers()
+    }
+
+    private func askForUsers() {
+        while self.asking < Self.questions, !self.toAsk.isEmpty {
+            let sender = self.toAsk.removeFirst()
+            guard let caller = self.callers[sender], caller.user == nil else { continue }
+            guard self.queue.waiting(of: sender) > 0 else {
+                // Not worth a question until something of his waits again.
+                caller.isUserAsked = false
+                continue
+            }
+            self.asking += 1
+            self.user(of: sender) { [weak self] _ in
+                self?.asking -= 1
+                self?.askForUsers()
+            }
         }
     }
 
     /// The connection ended, and nobody is there to be answered.
     func endAll() {
-        self.refusals = []
-        self.toldRefusals = 0
+        _ = self.refusals.dropAll()
+        self.toAsk = []
         for call in self.queue.dropAll() { call.abandon() }
         for caller in self.callers.values {
             if let token = caller.watch { self.watch.unfollow(token) }

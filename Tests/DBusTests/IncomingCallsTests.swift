@@ -169,6 +169,44 @@ extension BusTests {
             #expect(owners == [name, nil] && crowd.count == 100)
         }
 
+        @Test func whoseCallsWaitIsLearntWithFewQuestionsAtATime() throws {
+            let station = try Station()
+            let counter = Counter.export(on: station.connection)
+            let clients = try (0..<(IncomingCalls.questions + 8)).map { _ in try station.client() }
+            for client in clients { try self.send(20, "Count", "call", from: client) }
+            let incoming = station.connection.incoming
+            var (known, most) = (Set<String>(), 0)
+            try station.until("the calls") {
+                most = max(most, incoming.asking)
+                for client in clients where incoming.queue.user(of: client.uniqueName) == geteuid() {
+                    known.insert(client.uniqueName)
+                }
+                return counter.log.count == 20 * clients.count
+            }
+            // Of who has nothing waiting any more when it is his turn to be asked for, nobody asks.
+            #expect(!known.isEmpty && most > 0 && most <= IncomingCalls.questions)
+            try station.until("the answers") { incoming.asking == 0 }
+        }
+
+        @Test func whoIsRefusedOftenKeepsNobodyElseFromHearing() throws {
+            let station = try Station()
+            let counter = Counter.export(on: station.connection)
+            let (flooder, good) = (try station.client(), try station.client())
+            // Far more than he may be told at a time, and as many as the other may.
+            try self.send(20 * CallLimits.outstanding, "Count", "flood", from: flooder)
+            var ends: [String] = []
+            let count = 2 * CallLimits.outstanding
+            for _ in 0..<count { good.call(Counter.target, "Count", "good") { ends.append($0.errorName()) } }
+            var most = 0
+            try station.until("the answers") {
+                most = max(most, station.connection.incoming.refusals.outstanding(of: flooder.uniqueName))
+                return ends.count == count
+            }
+            #expect(most > 0 && most <= CallLimits.outstanding)
+            #expect(ends.allSatisfy { $0.isEmpty || $0 == "org.freedesktop.DBus.Error.LimitsExceeded" })
+            #expect(counter.log.count { $0 == "good" } == ends.count { $0.isEmpty })
+        }
+
         @Test func theCallsOfWhoLeftAreNotServed() throws {
             let station = try Station()
             let counter = Counter.export(on: station.connection)
