@@ -9,7 +9,7 @@ package final class MethodCall {
     package private(set) var message: Message
     /// The caller's unique name.
     package let sender: String
-    private let connection: Connection
+    let connection: Connection
     /// The connection that the call came by; its caller cannot be reached by a later one.
     private let generation: UInt64
     private var isAnswered = false

@@ -6,24 +6,35 @@ import EventLoop
 /// Introspectable, Properties and Peer are complete for every object and for the nodes on the way to one.
 final class ObjectTree {
     private var objects: [ObjectPath: ExportedObject] = [:]
+    /// The same by the steps of their paths, for introspection.
+    private var root = Node("")
+    /// Nodes that were looked at for introspection, ever.
+    private(set) var visits: UInt64 = 0
     /// Calls whose object's guardian has not answered yet.
     private var waiting = 0
 
     /// How many calls may wait for guardians. They are held in memory, and anybody can make them.
     static let waitingLimit = 256
+    /// How many nodes introspection names below one: an answer is to stay small, however many apps there are.
+    static let childLimit = 1_024
 
     func insert(_ object: ExportedObject) {
         invariant(self.objects[object.path] == nil, "two objects at \(object.path)")
         self.objects[object.path] = object
+        self.root.insert(object, at: Node.steps(of: object.path.text))
     }
 
-    func remove(_ path: ObjectPath) { self.objects[path] = nil }
+    func remove(_ path: ObjectPath) {
+        guard self.objects.removeValue(forKey: path) != nil else { return }
+        self.root.remove(at: Node.steps(of: path.text))
+    }
 
     func object(at path: ObjectPath) -> ExportedObject? { self.objects[path] }
 
     func retireAll() {
         for object in self.objects.values { object.retire() }
         self.objects = [:]
+        self.root = Node("")
     }
 
     /// Answers a call, or hands it to the method that will.
@@ -228,13 +239,11 @@ final class ObjectTree {
         guard call.message.signature.isEmpty else {
             return call.fail(.invalidArguments("Introspect takes no arguments, got '\(call.message.signature)'"))
         }
+        guard let node = self.node(at: path) else { return self.failUnknown(path, call) }
         // Who asks is asked for once, however many objects are not for everybody.
-        guard let hidden = self.firstHidden(at: path) else { return self.introspect(path, call) { _ in true } }
-        guard let connection = hidden.connection else {
-            return self.introspect(path, call) { $0.visibility == nil }
-        }
+        guard node.dependsOnCaller else { return self.introspect(path, call) { _ in true } }
         let leave = Leave(self)
-        connection.user(of: call.sender) { [weak self] uid in
+        call.connection.user(of: call.sender) { [weak self] uid in
             guard leave.end(), let self else { return }
             self.introspect(path, call) { object in object.visibility?(call.sender, uid) ?? true }
         }
@@ -244,31 +253,104 @@ final class ObjectTree {
     }
 
     private func introspect(_ path: String, _ call: MethodCall, seeing isSeen: (ExportedObject) -> Bool) {
-        let object = ObjectPath(path).flatMap { self.objects[$0] }.flatMap { isSeen($0) ? $0 : nil }
-        let children = self.children(of: path, seeing: isSeen)
-        guard object != nil || !children.isEmpty || path == "/" else {
-            return call.fail(.unknownObject("there is no object at \(path)"))
-        }
+        guard let node = self.node(at: path) else { return self.failUnknown(path, call) }
+        let object = node.object.flatMap { isSeen($0) ? $0 : nil }
+        let children = self.children(of: node, seeing: isSeen)
+        guard object != nil || !children.isEmpty || path == "/" else { return self.failUnknown(path, call) }
         call.reply(Introspection.document(for: object, children: children))
     }
 
-    /// One of the objects at `path` and below that are not for everybody; `nil`: there is none.
-    private func firstHidden(at path: String) -> ExportedObject? {
-        let prefix = path == "/" ? "/" : path + "/"
-        return self.objects.values.first {
-            $0.visibility != nil && ($0.path.text == path || $0.path.text.hasPrefix(prefix))
-        }
+    private func failUnknown(_ path: String, _ call: MethodCall) {
+        call.fail(.unknownObject("there is no object at \(path)"))
     }
 
-    /// The names right below `path` of what the caller may see, in order.
-    private func children(of path: String, seeing isSeen: (ExportedObject) -> Bool) -> [String] {
-        let prefix = path == "/" ? "/" : path + "/"
-        var names: Set<Substring> = []
-        for (key, object) in self.objects where key.text.utf8.count > prefix.utf8.count {
-            guard key.text.hasPrefix(prefix), isSeen(object) else { continue }
-            names.insert(key.text.dropFirst(prefix.count).prefix { $0 != "/" })
+    private func node(at path: String) -> Node? {
+        // Anybody sends us paths, and of a long one only what is there is worth taking apart.
+        var (node, rest) = (self.root, path.dropFirst())
+        while !rest.isEmpty {
+            let end = rest.utf8.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
+            guard let child = node.child(rest[..<end]) else { return nil }
+            node = child
+            rest = rest[end...].dropFirst()
         }
-        return names.map(String.init).sorted()
+        return node
+    }
+
+    /// The names right below a node of what the caller may see: the first of them, in order.
+    private func children(of node: Node, seeing isSeen: (ExportedObject) -> Bool) -> [String] {
+        var names: [String] = []
+        for child in node.children {
+            if self.isSeen(child, isSeen) { names.append(child.name) }
+            if names.count == Self.childLimit { break }
+        }
+        return names
+    }
+
+    /// Whether the caller may see something at a node or below it.
+    private func isSeen(_ node: Node, _ isSeen: (ExportedObject) -> Bool) -> Bool {
+        self.visits &+= 1
+        if node.open > 0 || node.object.map(isSeen) == true { return true }
+        return node.children.contains { self.isSeen($0, isSeen) }
+    }
+
+    /// A step on the way to objects, or the last to one.
+    private final class Node {
+        let name: String
+        private(set) var object: ExportedObject?
+        /// In the order of their names.
+        private(set) var children: [Node] = []
+        /// Objects here and below that are for everybody.
+        private(set) var open = 0
+
+        init(_ name: String) { self.name = name }
+
+        static func steps(of path: String) -> ArraySlice<Substring> { path.split(separator: "/")[...] }
+
+        /// What introspection shows here is not the same for everybody.
+        var dependsOnCaller: Bool { self.object?.visibility != nil || self.children.contains { $0.open == 0 } }
+
+        func child(_ name: Substring) -> Node? {
+            let place = self.place(of: name)
+            return place < self.children.count && self.children[place].name == name ? self.children[place] : nil
+        }
+
+        /// Where a child of this name is, or belongs.
+        private func place(of name: Substring) -> Int {
+            var (low, high) = (0, self.children.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if self.children[middle].name < name { low = middle + 1 } else { high = middle }
+            }
+            return low
+        }
+
+        func insert(_ object: ExportedObject, at steps: ArraySlice<Substring>) {
+            if object.visibility == nil { self.open += 1 }
+            guard let step = steps.first else {
+                self.object = object
+                return
+            }
+            let place = self.place(of: step)
+            if place == self.children.count || self.children[place].name != step {
+                self.children.insert(Node(String(step)), at: place)
+            }
+            self.children[place].insert(object, at: steps.dropFirst())
+        }
+
+        /// Takes off the object that stands there, and the steps that lead to nothing then.
+        func remove(at steps: ArraySlice<Substring>) {
+            guard let step = steps.first else {
+                if self.object?.visibility == nil { self.open -= 1 }
+                self.object = nil
+                return
+            }
+            let place = self.place(of: step)
+            let child = self.children[place]
+            let before = child.open
+            child.remove(at: steps.dropFirst())
+            self.open += child.open - before
+            if child.object == nil, child.children.isEmpty { self.children.remove(at: place) }
+        }
     }
 }
 

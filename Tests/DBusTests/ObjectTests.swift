@@ -23,6 +23,83 @@ extension BusTests {
             #expect(nowhere.status == 1 && nowhere.stderr.contains("there is no object at /org/example/Galler"))
         }
 
+        /// An object at each path, which callers may know of or not.
+        private func export(_ paths: [String], on station: Station, _ visibility: ExportedObject.Visibility?) throws {
+            for path in paths {
+                let path = try #require(ObjectPath(path))
+                station.connection.export(ExportedObject(path, [], visibility: visibility))
+            }
+        }
+
+        /// The names below a path, and how many nodes were looked at for it; `nil`: there is nothing.
+        private func nodes(at path: String, on station: Station, for client: Connection) throws -> [String]? {
+            let target = CallTarget(
+                Station.name, try #require(ObjectPath(path)), "org.freedesktop.DBus.Introspectable")
+            do throws(BusError) {
+                let xml = try client.callAndWait(target, "Introspect").read(reply: String.self)
+                return xml.split(separator: "\n").filter { $0.hasPrefix("  <node name=") }
+                    .map { String($0.split(separator: "\"")[1]) }
+            } catch {
+                #expect(error == .unknownObject("there is no object at \(path)"))
+                return nil
+            }
+        }
+
+        @Test func aNodeIsThereForWhoeverMaySeeSomethingAtItOrBelow() throws {
+            let station = try Station()
+            let (mine, other) = (try station.client(), try station.client())
+            let name = mine.uniqueName
+            try self.export(["/a/open"], on: station, nil)
+            try self.export(["/a/mine/deep/er", "/a/open/mine", "/b/mine"], on: station) { sender, _ in sender == name }
+            try self.export(["/a/mine/deep", "/c"], on: station) { _, _ in false }
+            try self.export(["/b/root/x"], on: station) { _, uid in uid == geteuid() }
+            func list(_ path: String) throws -> [[String]?] {
+                try [mine, other].map { try self.nodes(at: path, on: station, for: $0) }
+            }
+            #expect(try list("/") == [["a", "b"], ["a", "b"]])
+            #expect(try list("/a") == [["mine", "open"], ["open"]])
+            #expect(try list("/a/mine") == [["deep"], nil])
+            #expect(try list("/a/mine/deep") == [["er"], nil])
+            #expect(try list("/a/mine/deep/er") == [[], nil])
+            #expect(try list("/a/open") == [["mine"], []])
+            #expect(try list("/b") == [["mine", "root"], ["root"]])
+            #expect(try list("/c") == [nil, nil])
+            #expect(try list("/a/min") == [nil, nil])
+            // What goes takes along the steps that led to nothing else.
+            for path in ["/a/mine/deep/er", "/a/open", "/b/root/x"] {
+                let path = try #require(ObjectPath(path))
+                station.connection.unexport(try #require(station.connection.objects.object(at: path)))
+            }
+            #expect(try list("/") == [["a", "b"], []])
+            #expect(try list("/a") == [["open"], nil])
+            #expect(try list("/a/open") == [["mine"], nil])
+            #expect(try list("/b") == [["mine"], nil])
+            #expect(try list("/b/root") == [nil, nil])
+        }
+
+        /// The time of introspection is that of what is right below a node, whatever stands elsewhere.
+        @Test func introspectionLooksOnlyAtWhatItShows() throws {
+            let station = try Station()
+            let client = try station.client()
+            let crowd = (0..<3_000).map { "/crowd/apps/app\(10_000 + $0)" }
+            func visits(_ path: String) throws -> (UInt64, [String]?) {
+                let before = station.connection.objects.visits
+                let nodes = try self.nodes(at: path, on: station, for: client)
+                return (station.connection.objects.visits - before, nodes)
+            }
+            try self.export(["/crowd", "/calm/a", "/calm/b"], on: station, nil)
+            try self.export(crowd, on: station) { _, uid in uid == geteuid() }
+            #expect(try visits("/") == (2, ["calm", "crowd"]))
+            #expect(try visits("/calm") == (2, ["a", "b"]))
+            #expect(try visits(crowd[0]) == (0, []))
+            #expect(try visits("/nothing/there") == (0, nil))
+            // Of many as many as an answer shows, the first of them.
+            let shown = ObjectTree.childLimit
+            let listed = try visits("/crowd/apps")
+            #expect(listed.0 == UInt64(shown) && listed.1 == crowd.prefix(shown).map { String($0.dropFirst(12)) })
+            #expect(try visits("/crowd") == (2, ["apps"]))
+        }
+
         @Test func busctlSeesEveryMember() throws {
             let station = try Station()
             _ = Gallery.export(on: station.connection)
