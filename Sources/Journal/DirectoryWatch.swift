@@ -10,7 +10,8 @@ struct DirectoryWatch: ~Copyable {
     private var files: Int32 = -1
 
     private static let inDirectory =
-        IN_MODIFY | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF
+        IN_MODIFY | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF
+        | IN_MOVE_SELF
     private static let above = IN_DELETE_SELF | IN_MOVE_SELF
 
     init(_ directory: String) {

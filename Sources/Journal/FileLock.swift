@@ -36,10 +36,9 @@ struct FileLock: ~Copyable {
             usleep(Self.pause)
         }
         // What has the name now may be another file than the one that we hold; then the next look tells.
-        guard let file = FileStatus(of: descriptor), let place = FileStatus(directory) else {
-            let error = StoreError.system("look at \(path)")
+        guard let file = FileStatus(of: descriptor), let place = try? FileStatus.find(directory) else {
             close(descriptor)
-            throw error
+            throw StoreError(.unavailable, "cannot look at \(path)")
         }
         self.descriptor = descriptor
         self.directory = directory
@@ -49,7 +48,7 @@ struct FileLock: ~Copyable {
 
     deinit { close(self.descriptor) }
 
-    /// Throws `lost` unless the directory and its lock still are what has their names.
+    /// Throws `lost`, or `unavailable`, unless the directory and its lock still are what has their names.
     borrowing func check() throws(StoreError) {
         try FileStatus.check(self.directory, self.identities.directory)
         try FileStatus.check(self.path, self.identities.file)

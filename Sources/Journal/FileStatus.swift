@@ -17,13 +17,16 @@ struct FileStatus: Equatable, Sendable {
     /// Looks at what has a name; `nil` when nothing has. The file is not opened: closing a file of SQLite's would drop
     /// all locks that this process has on it. The corresponding C function is `stat`.
     ///
+    /// Only who may look, and can, knows that nothing is there: throws `unavailable` when that cannot be found out.
+    ///
     /// - Parameter isFollowed: False looks at a symbolic link itself.
-    init?(_ path: String, isFollowed: Bool = true) {
+    static func find(_ path: String, isFollowed: Bool = true) throws(StoreError) -> FileStatus? {
         var status = stat()
         // SAFETY: the path is NUL-terminated for the call, and `status` is ours.
         let result = unsafe isFollowed ? stat(path, &status) : lstat(path, &status)
-        guard result == 0 else { return nil }
-        self.init(status)
+        if result == 0 { return FileStatus(status) }
+        guard errno == ENOENT || errno == ENOTDIR else { throw .system("look at \(path)") }
+        return nil
     }
 
     init?(of descriptor: Int32) {
@@ -36,10 +39,10 @@ struct FileStatus: Equatable, Sendable {
     /// Whether it is the same file, of whatever size.
     func isSame(as other: FileStatus) -> Bool { self.device == other.device && self.number == other.number }
 
-    /// Looks whether a name still belongs to a file; throws `lost` when it does not.
+    /// Looks whether a name still belongs to a file; throws `lost` when it does not, and `unavailable` when nobody can tell.
     @discardableResult
     static func check(_ path: String, _ known: FileStatus) throws(StoreError) -> FileStatus {
-        guard let now = FileStatus(path) else { throw StoreError(.lost, "\(path) is gone") }
+        guard let now = try self.find(path) else { throw StoreError(.lost, "\(path) is gone") }
         guard now.isSame(as: known) else { throw StoreError(.lost, "\(path) is another one than it was") }
         return now
     }

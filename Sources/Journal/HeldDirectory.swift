@@ -19,7 +19,7 @@ struct HeldDirectory: ~Copyable {
     var descriptor: Int32? { self.watch.descriptor }
 
     /// Fetches what was done to the files since the last time; throws `lost` when the directory or its lock is another one
-    /// than it was.
+    /// than it was, and `unavailable` when that cannot be found out now.
     mutating func look() throws(StoreError) -> DirectoryWatch.Changes {
         self.changes.merge(self.watch.drain())
         try self.lock.check()
@@ -42,7 +42,7 @@ struct HeldDirectory: ~Copyable {
             guard unsafe mkdir(made, 0o700) == 0 || errno == EEXIST else {
                 // A directory that was there need not let us make what is there.
                 let code = errno
-                guard FileStatus(made) != nil else {
+                guard (try? FileStatus.find(made)) != nil else {
                     errno = code
                     throw .system("make the directory \(made)")
                 }

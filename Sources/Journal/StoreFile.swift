@@ -13,6 +13,8 @@ struct StoreFile: ~Copyable {
     private var nextCheckpoint: Int64
     /// The file itself, `-wal` and `-shm` as they were when we looked last.
     private var known: [FileStatus]
+    /// What was done to files since then.
+    private var unseen = DirectoryWatch.Changes()
     /// What we wrote to since the last look.
     private let written = Written()
     private var doubt: FileDoubt
@@ -71,7 +73,7 @@ struct StoreFile: ~Copyable {
         _ path: String, _ kind: Kind, left: StoreError.Code?, pause: TimeSpan, in held: inout HeldDirectory?,
         setAside: inout String?
     ) throws(StoreError) -> StoreFile {
-        if left == .lost, self.suffixes.contains(where: { FileStatus(path + $0, isFollowed: false) != nil }) {
+        if left == .lost, try self.isAnythingThere(path) {
             setAside = try self.setAside(path, StoreError(.lost, "\(path) is not what was written"))
         }
         do throws(StoreError) {
@@ -81,6 +83,12 @@ struct StoreFile: ~Copyable {
             setAside = try self.setAside(path, error)
             return try StoreFile(path, kind, nil, pause, &held)
         }
+    }
+
+    /// Whether there is a file, or something that belongs to it.
+    private static func isAnythingThere(_ path: String) throws(StoreError) -> Bool {
+        for suffix in self.suffixes where try FileStatus.find(path + suffix, isFollowed: false) != nil { return true }
+        return false
     }
 
     /// Renames a file and what belongs to it, in place of what was set aside before. Returns what to tell people.
@@ -126,7 +134,7 @@ struct StoreFile: ~Copyable {
         var known: [FileStatus] = []
         let paths = Self.suffixes.map { path + $0 }
         for path in paths {
-            guard let status = FileStatus(path) else { throw StoreError(.lost, "\(path) is gone") }
+            guard let status = try FileStatus.find(path) else { throw StoreError(.lost, "\(path) is gone") }
             known.append(status)
         }
         self.known = known
@@ -175,7 +183,9 @@ struct StoreFile: ~Copyable {
     /// Makes the file, for us alone. Returns how much there is in `-wal`; `nil` without one.
     private static func prepare(_ path: String) throws(StoreError) -> Int64? {
         for suffix in self.suffixes {
-            guard let status = FileStatus(path + suffix, isFollowed: false), !status.isRegular else { continue }
+            guard let status = try FileStatus.find(path + suffix, isFollowed: false), !status.isRegular else {
+                continue
+            }
             throw StoreError(.broken, "\(path)\(suffix) is no file")
         }
         // Its companions take after it. One that is there is not opened: closing it would drop all locks of this process.
@@ -183,39 +193,57 @@ struct StoreFile: ~Copyable {
         let descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 || errno == EEXIST else { throw .system("make \(path)") }
         if descriptor >= 0 { close(descriptor) }
-        let beside = self.size(path + "-wal")
+        let beside = try FileStatus.find(path + "-wal")?.size
         // SQLite would take it for new, and throw away what stands beside it.
-        if self.size(path) == 0, let beside, beside > 0 { throw StoreError(.broken, "\(path) is empty") }
+        if try FileStatus.find(path)?.size == 0, let beside, beside > 0 {
+            throw StoreError(.broken, "\(path) is empty")
+        }
         return beside
     }
 
-    /// The size of a file; `nil` when it is not there.
-    static func size(_ path: String) -> Int64? { FileStatus(path)?.size }
+    /// The size of a file; `nil` when it is not there, or cannot be looked at.
+    static func size(_ path: String) -> Int64? { (try? FileStatus.find(path))?.size }
 
     // MARK: Whether it is there
 
     /// Does something whole or not at all. When it returns it stands in the file that has our name.
     borrowing func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
         self.written.isBeside = true
-        let result = try self.database.transaction(body)
+        let result = try self.database.transaction { () throws(StoreError) in
+            let result = try body()
+            // Before it is committed: while nobody can tell whose the name is, nothing is, and nothing comes twice later.
+            try self.checkNames()
+            return result
+        }
+        do throws(StoreError) {
+            try self.checkNames()
+        } catch {
+            // What became invisible in this very moment is committed; the next look tells.
+            guard error.code == .unavailable else { throw error }
+        }
+        guard self.database.hasWALHeader else { throw StoreError(.emptied, "\(self.path)-wal was emptied") }
+        return result
+    }
+
+    /// Looks whether what we write to still has its names.
+    private borrowing func checkNames() throws(StoreError) {
         let now = try FileStatus.check(self.path, self.known[0])
         try FileStatus.check(self.paths[1], self.known[1])
         // Nothing but a checkpoint makes the file shorter, and that was none. What was committed to it is not counted.
         guard now.size >= self.known[0].size || self.written.isFile else {
             throw StoreError(.touched, "\(self.path) was cut short")
         }
-        guard self.database.hasWALHeader else { throw StoreError(.emptied, "\(self.path)-wal was emptied") }
-        return result
     }
 
-    /// Looks whether the file and what stands beside it are as we left them.
+    /// Looks whether the file and what stands beside it are as we left them. What cannot be looked at now is looked at the
+    /// next time, with all that happened until then.
     ///
     /// - Parameter changes: What was done to files since the last look, by us or by others.
     mutating func check(_ changes: DirectoryWatch.Changes) throws(StoreError) {
+        self.unseen.merge(changes)
         let (wroteFile, wroteBeside) = (self.written.isFile, self.written.isBeside)
         var wroteShared = self.written.isShared
-        (self.written.isFile, self.written.isBeside, self.written.isShared) = (false, false, false)
-        if wroteFile || wroteBeside { self.doubt.wrote() }
+        var found = self.known
         var isEmptied = false
         var isShorter = false
         for index in self.paths.indices {
@@ -231,12 +259,16 @@ struct StoreFile: ~Copyable {
                     isShorter = true
                 }
                 if index == 2, now.size > self.known[index].size { wroteShared = true }
-                self.known[index] = now
+                found[index] = now
             } catch {
                 // Nobody needs the shared one but for as long as it is open.
-                throw index < 2 ? error : StoreError(.unshared, error.description)
+                throw index < 2 || error.code == .unavailable ? error : StoreError(.unshared, error.description)
             }
         }
+        let changes = self.unseen
+        (self.known, self.unseen) = (found, DirectoryWatch.Changes())
+        (self.written.isFile, self.written.isBeside, self.written.isShared) = (false, false, false)
+        if wroteFile || wroteBeside { self.doubt.wrote() }
         guard !self.database.isStruck else { throw StoreError(.unshared, "\(self.path)-shm was cut short") }
         let isOthers =
             !changes.written.isEmpty

@@ -218,7 +218,8 @@ final class StoreWriter {
         do throws(StoreError) {
             changes = try self.held?.look() ?? DirectoryWatch.Changes()
         } catch {
-            self.held = nil
+            // What cannot be seen now is ours all the same, as long as it is open.
+            if error.code == .lost { self.held = nil }
             if self.state != nil { self.stateFailed(error) }
             if self.journal != nil { _ = self.journalFailed(error) }
             // Should nothing have been open there.

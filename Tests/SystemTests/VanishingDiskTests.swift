@@ -22,17 +22,6 @@ extension EndToEnd {
             try #require(result.status == 0, "\(command): \(result.stderr)")
         }
 
-        /// What another program reads while the broker has it open.
-        private func sql(_ stage: Stage, _ name: String, _ query: String) throws -> String {
-            let script = """
-                import sqlite3, sys
-                for row in sqlite3.connect('file:%s?mode=ro' % sys.argv[1], uri=True).execute(sys.argv[2]): print(*row)
-                """
-            let result = try Tool.run(["python3", "-c", script, "\(stage.state)/\(name)", query])
-            try #require(result.status == 0, "\(result.stderr)")
-            return result.stdout
-        }
-
         private func eventsGoOn(_ app: BackgroundProgram, _ count: Int = 20) throws {
             var last = try #require(number("sequence", of: try app.nextEvent()))
             for _ in 0..<count {
@@ -62,7 +51,7 @@ extension EndToEnd {
             #expect(refused.errors.contains("another broker keeps its state in \(stage.state)"), "\(refused.errors)")
             try self.eventsGoOn(app, 5)
             #expect(try self.durability(stage) == "s \"ok\"")
-            #expect(try self.sql(stage, "journal.db", "PRAGMA integrity_check") == "ok\n")
+            #expect(try stage.sql("journal.db", "PRAGMA integrity_check") == "ok\n")
             // Whoever is killed holds nothing.
             try stage.kill(stage.broker)
             let next = try second()
@@ -114,7 +103,7 @@ extension EndToEnd {
             _ = try broker.waitForLine(on: .errors) { $0.contains("the disk is well again") }
             #expect(try self.log(stage, "nothing can be kept on the disk") == 1, "\(broker.errors)")
             #expect(try self.log(stage, "well again") == 1)
-            #expect(try self.sql(stage, "state.db", "SELECT app FROM app") == "\(Self.app)\n")
+            #expect(try stage.sql("state.db", "SELECT app FROM app") == "\(Self.app)\n")
             // A broker that starts anew has it from there.
             try stage.kill(broker)
             try stage.startBroker(
@@ -151,7 +140,7 @@ extension EndToEnd {
                 "app call \(object) AddDetectors a(sa{sv}) [[('d',\(detector))]]")
             func kept() throws -> [String] {
                 try ["app, user, epoch, sequence FROM due ORDER BY epoch", "* FROM task", "* FROM terminated"].map {
-                    try self.sql(stage, "state.db", "SELECT \($0)")
+                    try stage.sql("state.db", "SELECT \($0)")
                 }
             }
             try stage.until("they are on the disk") { try kept()[0].split(separator: "\n").count >= 20 }
@@ -188,8 +177,8 @@ extension EndToEnd {
             let epoch = try #require(number("epoch", of: try app.nextEvent()))
             #expect(try stage.count("JournalDropped", at: Stage.Object.broker) == 0)
             try stage.kill(stage.broker)
-            let rows = try self.sql(
-                stage, "journal.db", "SELECT (SELECT count(*) FROM verdict) + (SELECT count(*) FROM event)")
+            let rows = try stage.sql(
+                "journal.db", "SELECT (SELECT count(*) FROM verdict) + (SELECT count(*) FROM event)")
             #expect(try #require(UInt64(rows.dropLast())) >= written - before)
             try stage.startBroker()
             _ = try app.nextEvent { number("sequence", of: $0) == 1 }
@@ -216,7 +205,7 @@ extension EndToEnd {
             }
             _ = try? reader.terminate()
             try stage.until("recovery", timeout: .seconds(90)) { try self.durability(stage) == "s \"ok\"" }
-            #expect(try self.sql(stage, "journal.db", "PRAGMA integrity_check") == "ok\n")
+            #expect(try stage.sql("journal.db", "PRAGMA integrity_check") == "ok\n")
             #expect(try self.log(stage, "nothing can be kept on the disk") <= 3)
             #expect(try stage.broker?.terminate() == .exited(0))
         }
@@ -257,7 +246,7 @@ extension EndToEnd {
             #expect(try #require(number("epoch", of: try app.nextEvent())) > last)
             try stage.until("rows") { try self.written(stage) > 0 && self.durability(stage) == "s \"ok\"" }
             for name in ["state.db", "journal.db"] {
-                #expect(try self.sql(stage, name, "PRAGMA integrity_check") == "ok\n")
+                #expect(try stage.sql(name, "PRAGMA integrity_check") == "ok\n")
             }
             #expect(try stage.broker?.terminate() == .exited(0))
         }
@@ -291,10 +280,113 @@ extension EndToEnd {
             try stage.until("recovery", timeout: .seconds(10)) { try self.durability(stage) == "s \"ok\"" }
             try stage.until("rows") { try self.written(stage) > before }
             #expect(try stage.count("JournalDropped", at: Stage.Object.broker) == 0)
-            #expect(try self.sql(stage, "journal.db", "PRAGMA integrity_check") == "ok\n")
+            #expect(try stage.sql("journal.db", "PRAGMA integrity_check") == "ok\n")
             _ = try broker.waitForLine(on: .errors) { $0.contains("the disk is well again") }
             #expect(broker.errors.split(separator: "\n").filter { $0.contains("nothing can be kept") }.count == 1)
             #expect(try broker.terminate() == .exited(0))
         }
+
+        // MARK: Out of sight
+
+        /// A stage whose broker cannot look everywhere, as root can.
+        private func stageOfSomebody() throws -> Stage {
+            // The other bus lets nobody else in here.
+            let stage = try Stage(broker: false, on: PrivateBus(on: .dbusDaemon))
+            try #require(chmod(stage.bus.directory, 0o755) == 0 && mkdir(stage.state, 0o700) == 0)
+            if geteuid() == 0 { try #require(chown(stage.state, 65_534, 65_534) == 0) }
+            return stage
+        }
+
+        private func startAsSomebody(_ stage: Stage) throws {
+            try stage.startBroker(under: geteuid() == 0 ? Stage.nobody : [])
+        }
+
+        /// What the log says, and that nothing was set aside and nothing left out.
+        private func wasOutOfSight(_ stage: Stage, what: String) throws {
+            try stage.until("recovery") { try self.durability(stage) == "s \"ok\"" }
+            _ = try #require(stage.broker).waitForLine(on: .errors) { $0.contains("the disk is well again") }
+            #expect(try self.log(stage, "nothing can be kept on the disk") == 1)
+            #expect(try self.log(stage, "nothing can be kept on the disk: \(what): Permission denied") == 1)
+            #expect(try stage.count("JournalDropped", at: Stage.Object.broker) == 0)
+            #expect(try !Tool.run(["ls", stage.state]).stdout.contains("broken"))
+        }
+
+        /// The events of all this time are in the journal, each once; asked for after the broker has started anew.
+        private func allIsKept(_ stage: Stage, _ events: [String]) throws {
+            #expect(try stage.broker?.terminate() == .exited(0))
+            let rows = "count(*) - max(sequence), count(DISTINCT sequence) - max(sequence)"
+            #expect(
+                try stage.sql("journal.db", "SELECT \(rows) FROM event GROUP BY run ORDER BY run LIMIT 1") == "0 0\n")
+            try self.startAsSomebody(stage)
+            for event in events {
+                let epoch = try #require(field("epoch", of: event))
+                let said = try stage.jostle("explain", epoch).stdout
+                #expect(said.contains("\(Self.app)  DELIVERED  S5.sent"), "\(said)")
+            }
+        }
+
+        @Test func whatIsOutOfSightForAWhileIsNotLost() throws {
+            let stage = try self.stageOfSomebody()
+            try self.startAsSomebody(stage)
+            let app = try stage.watch(Self.busy, "--app", Self.app)
+            var events = [try app.nextEvent()]
+            try stage.until("rows") { try self.written(stage) > 0 }
+            let files = try Tool.run(["ls", "-1i", stage.state]).stdout
+
+            let start = ContinuousClock.now
+            try #require(chmod(stage.state, 0) == 0)
+            try stage.until("trouble") { try self.durability(stage) == "s \"degraded\"" }
+            let took = ContinuousClock.now - start
+            print("noticed after \(took)")
+            #expect(took < .seconds(1))
+            let written = try self.written(stage)
+            try self.eventsGoOn(app, 100)
+            events.append(try app.nextEvent())
+            #expect(try self.written(stage) == written && self.durability(stage) == "s \"degraded\"")
+            try #require(chmod(stage.state, 0o700) == 0)
+
+            try self.wasOutOfSight(stage, what: "look at \(stage.state)/lock")
+            events.append(try app.nextEvent())
+            #expect(try app.terminate() == .exited(0))
+            #expect(try Tool.run(["ls", "-1i", stage.state]).stdout == files)
+            try self.allIsKept(stage, events)
+        }
+
+        @Test func whatIsOutOfSightAtTheStartIsNotLost() throws {
+            let stage = try self.stageOfSomebody()
+            try self.startAsSomebody(stage)
+            let app = try stage.watch(Self.busy, "--app", Self.app)
+            try self.eventsGoOn(app, 5)
+            try stage.until("rows") { try self.written(stage) > 0 }
+            try stage.kill(stage.broker)
+            let last = try #require(
+                app.output.split(separator: "\n").compactMap { number("epoch", of: String($0)) }.max())
+
+            try #require(chmod(stage.state, 0) == 0)
+            try self.startAsSomebody(stage)
+            #expect(try self.durability(stage) == "s \"degraded\"")
+            let first = try app.nextEvent { number("sequence", of: $0) == 1 && (number("epoch", of: $0) ?? 0) > last }
+            try self.eventsGoOn(app, 30)
+            #expect(try self.written(stage) == 0)
+            try #require(chmod(stage.state, 0o700) == 0)
+
+            try self.wasOutOfSight(stage, what: "open \(stage.state)/lock")
+            let after = try app.nextEvent()
+            #expect(try app.terminate() == .exited(0))
+            try self.allIsKept(stage, [first, after])
+        }
+    }
+}
+
+extension Stage {
+    /// What another program reads in one of the broker's files while the broker has it open.
+    func sql(_ name: String, _ query: String) throws -> String {
+        let script = """
+            import sqlite3, sys
+            for row in sqlite3.connect('file:%s?mode=ro' % sys.argv[1], uri=True).execute(sys.argv[2]): print(*row)
+            """
+        let result = try Tool.run(["python3", "-c", script, "\(self.state)/\(name)", query])
+        try #require(result.status == 0, "\(result.stderr)")
+        return result.stdout
     }
 }
