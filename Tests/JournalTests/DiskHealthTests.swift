@@ -1,4 +1,7 @@
+import Glibc
 import Journal
+import Motion
+import TestSupport
 import Testing
 
 /// When people are told of trouble with the disk, and when that it is over.
@@ -49,5 +52,34 @@ import Testing
             if time % 1_000 == 0 { told += health.fail(at: time) ? 1 : 0 } else { _ = health.succeed(at: time) }
         }
         #expect(told == 10)
+    }
+    /// More comes than a store can take, in bursts. Between them it goes well, longer than need be at first.
+    @Test func aStoreThatIsTooSlowSaysSoLessAndLess() throws {
+        let place = try Directory()
+        var limits = Keeper.quick
+        limits.waitingRows = 16
+        limits.calm = .milliseconds(50)
+        limits.longestCalm = .seconds(2)
+        let keeper = Keeper(place, limits: limits)
+        _ = try keeper.epochs()
+        let burst = verdicts(20)
+        var handedIn: UInt64 = 0
+        for _ in 0..<25 {
+            let dropped = keeper.store.counts.dropped
+            repeat {
+                keeper.keep(burst)
+                handedIn += UInt64(burst.count)
+            } while keeper.store.counts.dropped == dropped
+            try keeper.until("all others are written") {
+                keeper.store.counts.written + keeper.store.counts.dropped == handedIn
+            }
+            usleep(60_000)
+        }
+        try keeper.until("it is over") { keeper.store.health == .ok }
+        let told = keeper.news.filter { $0.hasPrefix("failed") }
+        #expect(
+            (1...4).contains(told.count) && told.allSatisfy { $0.contains("the disk is too slow") }, "\(keeper.news)")
+        #expect(keeper.news.filter { $0 == "recovered" }.count == told.count, "\(keeper.news)")
+        #expect(try place.sql("journal.db", "SELECT count(*) FROM verdict") == "\(keeper.store.counts.written)\n")
     }
 }
