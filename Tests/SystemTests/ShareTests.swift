@@ -46,6 +46,69 @@ extension EndToEnd {
             }
         }
 
+        /// What is on the disk for an app was promised to it: no other user can have it forgotten.
+        @Test func aUserThatLeavesTooMuchLosesItsOwn() throws {
+            // The other bus lets nobody else in here.
+            let stage = try Stage(broker: false, on: PrivateBus(on: .dbusDaemon))
+            let terms = "Reliability=ack\nDurability=persistent\nLifespan=10min\n"
+            try stage.startBroker(policy: "[Rule all]\nThen=allow\nWhenState=foreground\n\(terms)")
+            let detector = "{'preset':V('s','shake.planar'),'threshold':V('s','2g'),'rest':V('s','60s')}"
+            /// An app that answers none of its events.
+            func app(_ peer: String, _ name: String) -> [String] {
+                [
+                    "\(peer) own \(name)", "\(peer) \(Self.root) Register sa{sv} ['\(name)',{}]",
+                    "\(peer) call org.jostle.Broker1 \(Stage.Object.app(name)) org.jostle.Broker1.App AddDetectors "
+                        + "a(sa{sv}) [[('d',\(detector))]]",
+                ]
+            }
+            func due(_ user: Int) throws -> [Substring] {
+                try stage.sql("state.db", "SELECT app, epoch, sequence FROM due WHERE user = \(user)").split(
+                    separator: "\n")
+            }
+            let quiet = try stage.startScript(as: Stage.somebody, app("p", "org.example.Quiet"))
+            let hog = try stage.startScript(
+                as: Stage.nobody, (0..<70).flatMap { app("p\($0)", "org.example.Hog\($0)") })
+            for program in [quiet, hog] { _ = try program.waitForLine(timeout: .seconds(60)) { $0 == "staying" } }
+            #expect(try stage.jostle("shake", "--peak", "4g", "--for", "300ms").status == 0)
+            try stage.until("all is on the disk") { try due(1).count == 1 && due(65_534).count == 70 }
+            let kept = try due(1)
+
+            _ = try quiet.terminate()
+            try stage.bus.waitForNameLost("org.example.Quiet")
+            _ = try hog.terminate()
+            let broker = try #require(stage.broker)
+            let words = " is given up: its user's share of absent-apps or kept-bytes is used up"
+            // Of 128 places one is taken, and of the others half are for one user.
+            var lost: [String] = []
+            for _ in 0..<7 {
+                let line = try broker.waitForLine(on: .errors) { $0.hasSuffix(words) }
+                lost += line.dropLast(words.count).split(separator: " ").last.map { [String($0)] } ?? []
+            }
+            #expect(lost.count == 7 && lost.allSatisfy { $0.hasPrefix("org.example.Hog") }, "\(lost)")
+            try stage.until("they are forgotten") { try due(65_534).count == 63 }
+            #expect(try due(1) == kept)
+            #expect(try due(65_534).allSatisfy { row in !lost.contains { row.hasPrefix("\($0) ") } })
+            #expect(broker.errors.split(separator: "\n").filter { $0.hasSuffix(words) }.count == 7)
+
+            func explain(_ app: String) throws -> String {
+                try stage.jostle("explain", "1", "--sequence", "--app", app).stdout
+            }
+            let first = try #require(lost.first)
+            let said = try explain(first)
+            #expect(said.contains("\(first)  NOT DELIVERED  S5.unkept"), "\(said)")
+            #expect(said.contains("given up because the app was away and its user's share"), "\(said)")
+            #expect(try explain("org.example.Quiet").contains("org.example.Quiet  DELIVERED  "))
+            // The broker that starts anew knows what the first one promised, and nothing else.
+            try stage.kill(broker)
+            try stage.startBroker()
+            #expect(try due(1) == kept && due(65_534).count == 63)
+            let back = try stage.script(
+                as: Stage.somebody,
+                Array(app("p", "org.example.Quiet").prefix(1)) + ["p hear Event"]
+                    + app("p", "org.example.Quiet").dropFirst() + ["p await 1"])
+            #expect(back.contains { $0.contains(" Event [[1, ") && $0.contains("\"redelivered\": true") }, "\(back)")
+        }
+
         @Test func aUserThatTookItsStreamsLeavesTheOthersTheirs() throws {
             // The other bus lets nobody else in here.
             let stage = try Stage(source: nil, broker: false, on: PrivateBus(on: .dbusDaemon))
