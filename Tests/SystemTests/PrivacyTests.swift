@@ -50,5 +50,50 @@ extension EndToEnd {
             #expect(try stage.busctl("tree", "org.jostle.Broker1").stdout.contains(node))
             #expect(try app.terminate() == .exited(0))
         }
+
+        /// What an app registered for good outlives it, and is nobody else's to know of.
+        @Test func aDurableAppThatIsAwayIsShownToItsUserAlone() throws {
+            // The other bus lets nobody else in here.
+            let stage = try Stage(source: nil, broker: false, on: PrivateBus(on: .dbusDaemon))
+            func start() throws {
+                try stage.startBroker(
+                    policy: "[Policy]\nDefault=allow\n", apps: [Self.app: "[App]\nUsage=Skips\n"], "--state-dir",
+                    stage.state)
+            }
+            let (root, apps, own) = (Stage.Object.broker, "\(Stage.Object.broker)/apps", Stage.Object.app(Self.app))
+            let node = String(own.dropFirst(apps.count + 1))
+            let list = "\(root) org.jostle.Broker1 ListApps"
+            let unknown = "p error org.freedesktop.DBus.Error.UnknownObject"
+            func isHidden() throws {
+                let seen = try self.stranger(
+                    list, "\(root) \(Self.introspect)", "\(apps) \(Self.introspect)", "\(own) \(Self.introspect)",
+                    "\(own) org.freedesktop.DBus.Properties GetAll s ['org.jostle.Broker1.App']", on: stage)
+                #expect(seen[0] == "p ok [[]]")
+                #expect(seen[1].hasPrefix("p ok ") && self.nodes(seen[1]).isEmpty)
+                #expect(seen[2..<4].allSatisfy { $0.hasPrefix(unknown) }, "\(seen[2...])")
+                #expect(seen[4].hasPrefix("p error "))
+                // One that is an app itself sees that.
+                let beside = try self.stranger(
+                    "\(root) org.jostle.Broker1 Register sa{sv} ['',{}]", list, "\(apps) \(Self.introspect)", on: stage)
+                #expect(beside[1].contains("[[\"\(apps)/_3a1_2e") && !beside[1].contains(Self.app), "\(beside[1])")
+                #expect(self.nodes(beside[2]).count == 1 && !self.nodes(beside[2]).contains(node))
+                // It is there all the same.
+                #expect(try stage.property("State", at: own) == "s \"dead\"")
+                let mine = try stage.script(
+                    "p call org.jostle.Broker1 \(list)", "p call org.jostle.Broker1 \(apps) \(Self.introspect)")
+                #expect(mine[0].contains(own) && self.nodes(mine[1]).contains(node), "\(mine)")
+            }
+            try start()
+            let lines = try stage.script(
+                "app own \(Self.app)",
+                "app call org.jostle.Broker1 \(root) org.jostle.Broker1 Register sa{sv} "
+                    + "['\(Self.app)',{'durable':V('b',True)}]")
+            #expect(lines.first?.contains("\"durable\": true") == true, "\(lines)")
+            try stage.until("it is dead") { try stage.property("State", at: own) == "s \"dead\"" }
+            try isHidden()
+            try stage.kill(stage.broker)
+            try start()
+            try isHidden()
+        }
     }
 }
