@@ -110,6 +110,48 @@ extension EndToEnd {
             #expect(reader.end == nil && broker.end == nil && app.end == nil)
         }
 
+        /// Somebody has the names of both on the bus that takes the place of the first, until it lets go of them.
+        @Test func aTakenNameIsWaitedFor() throws {
+            let stage = try Stage(replaceable: true)
+            let app = try stage.watch(Stage.always, "--app", "org.example.App")
+            _ = try app.nextEvent()
+            let daemons = [
+                ("org.jostle.Sensors1", try #require(stage.reader)), ("org.jostle.Broker1", try #require(stage.broker)),
+            ]
+            // Where the bus is that nobody is led to yet.
+            let spare = stage.address.replacing("/current/", with: "/")
+            let steps = daemons.map { "s own \($0.0)" } + ["stay"]
+            let squatter = try BackgroundProgram(
+                tool: ["python3", Programs.source("Tests/Scripts/bus-script.py"), spare] + steps)
+            _ = try squatter.waitForLine { $0 == "staying" }
+            let requests = try BackgroundProgram(tool: [
+                "busctl", "--address=\(spare)", "monitor", "--match=member='RequestName'",
+            ])
+            _ = try requests.waitForLine(on: .errors) { $0.hasPrefix("Monitoring bus message stream") }
+            try stage.replaceBus()
+            for (name, _) in daemons + daemons + daemons {
+                // Both ask in turn.
+                _ = try requests.waitForLine { $0.contains("STRING \"\(name)\"") }
+            }
+            for (name, daemon) in daemons {
+                _ = try daemon.waitForLine(on: .errors) {
+                    $0.contains("the name \(name) is taken: ") && $0.hasSuffix("; waiting for it")
+                }
+                #expect(daemon.end == nil)
+            }
+            #expect(app.end == nil)
+            _ = try squatter.terminate()
+            for (_, daemon) in daemons {
+                try Stage.waitUntilServing(daemon)
+                #expect(daemon.errors.split(separator: "\n").filter { $0.contains("is taken") }.count == 1)
+            }
+            _ = try app.waitForLine(on: .errors) { $0 == "jostle: the broker is back" }
+            try stage.until("events come again") {
+                try stage.count("Delivered", at: Stage.Object.app("org.example.App")) > 0
+            }
+            for (_, daemon) in daemons { #expect(try daemon.terminate() == .exited(0)) }
+        }
+
         /// What a bus has started has no work on another.
         @Test func anActivatedDaemonEndsWithItsBus() throws {
             let stage = try Stage(source: nil, broker: false, replaceable: true)
