@@ -1,14 +1,5 @@
 package import Motion
 
-/// The handle of an app inside the arbiter: dense, so that it can index an array. The caller numbers its apps.
-package struct AppHandle: Hashable, Comparable, Sendable {
-    package let index: UInt32
-
-    package init(_ index: UInt32) { self.index = index }
-
-    package static func < (a: AppHandle, b: AppHandle) -> Bool { a.index < b.index }
-}
-
 /// What is known of an app when it comes.
 package struct AppEntrance: Equatable, Sendable {
     package var proof: IdentityProof

@@ -27,7 +27,7 @@ package struct App {
     package internal(set) var redelivered: UInt64 = 0
     /// Times that it was told of events it does not get.
     package internal(set) var gaps: UInt64 = 0
-    package private(set) var lastEvent: Event?
+    package internal(set) var lastEvent: Event?
     /// The user behind the connection; of an app that was never on the bus, whose it is taken to be.
     package internal(set) var user: UInt32
     /// Of whose share it is.
@@ -35,12 +35,8 @@ package struct App {
     /// Which registration this is, counted from 1; no two are the same.
     package internal(set) var registration: UInt64
     package internal(set) var registered: Timestamp
-    /// What is due to it.
-    package internal(set) var queue: EventQueue
     /// How its launches went.
     package internal(set) var launches = LaunchRecord()
-    /// Its queue is among those that are looked after.
-    var isBusy = false
     /// By the number of the reason; empty before the first.
     private var tallies: [Tally] = []
 
@@ -60,7 +56,7 @@ package struct App {
     }
 
     init(
-        id: AppID, _ entrance: AppEntrance, user: UInt32, payer: UInt32, registration: UInt64, queue: EventQueue,
+        id: AppID, _ entrance: AppEntrance, user: UInt32, payer: UInt32, registration: UInt64,
         at arrival: Timestamp
     ) {
         self.id = id
@@ -71,18 +67,6 @@ package struct App {
         self.payer = payer
         self.registration = registration
         self.registered = arrival
-        self.queue = queue
-    }
-
-    /// Makes the app's next event. Returns it if it is to be sent at once and then is done with.
-    mutating func take(
-        _ delivery: Delivery, _ isSimulated: Bool, since start: Timestamp, at now: Timestamp,
-        _ actions: inout [QueueAction]
-    ) -> Event? {
-        let (event, goesAtOnce) = self.queue.add(
-            delivery, isSimulated: isSimulated, since: start, at: now, &actions)
-        self.lastEvent = event
-        return goesAtOnce ? event : nil
     }
 
     /// Takes in a reason for which it got no event, or none more.

@@ -20,7 +20,7 @@ extension BrokerCore {
     ) {
         self.recording?.files = files
         self.tell(.policy(policy, prepared: prepared), at: arrival)
-        self.limitQueues(at: arrival, &actions)
+        self.limitMailboxes(at: arrival, &actions)
         self.perform(&actions)
         self.reviewTasks()
     }
@@ -101,7 +101,7 @@ extension BrokerCore {
             earliest = min(earliest ?? retry, retry)
         }
         if let deadline = self.taskDeadline { earliest = min(earliest ?? deadline, deadline) }
-        if let deadline = self.queueDeadline { earliest = min(earliest ?? deadline, deadline) }
+        if let deadline = self.mailboxes.deadline { earliest = min(earliest ?? deadline, deadline) }
         for index in self.streams.indices {
             guard let tick = self.streams[index].nextTick else { continue }
             earliest = min(earliest ?? tick, tick)
@@ -140,7 +140,7 @@ extension BrokerCore {
         }
         for hit in self.streams[stream].hits {
             guard let owner = self.owner(of: hit.detector) else { continue }
-            self.apps[Int(owner.client.index)]?.hits &+= 1
+            self.apps[owner.client]?.hits &+= 1
         }
         self.pass(self.streams[stream].hits, of: stream, at: arrival)
         self.streams[stream].hits.removeAll(keepingCapacity: true)
@@ -178,7 +178,7 @@ extension BrokerCore {
         self.recording?.add(input, at: arrival, answers: answers, wasIdle: wasIdle)
         for decision in self.decisions[first...] {
             let apps = self.apps
-            self.recording?.add(decision, at: arrival) { apps[Int($0.index)]?.id }
+            self.recording?.add(decision, at: arrival) { apps[$0]?.id }
         }
     }
 
@@ -204,15 +204,14 @@ extension BrokerCore {
             case .deliver(let delivery): self.deliver(delivery, &actions)
             case .verdict(let verdict): self.keep(verdict, &actions)
             case .repeated(let app, let hit, let epoch, let reason):
-                guard app.index < self.apps.count else { continue }
-                self.apps[Int(app.index)]?.count(reason, epoch: epoch, at: hit.time)
+                self.apps[app]?.count(reason, epoch: epoch, at: hit.time)
             case .life(let app, let effect):
-                actions.append(.life(ClientID(app.index), effect))
+                actions.append(.life(app, effect))
                 if case .changed(let change) = effect {
                     self.stateChanged(of: app, change, &actions)
-                    if change.to == .foreground { self.opened(ClientID(app.index), &actions) }
+                    if change.to == .foreground { self.opened(app, &actions) }
                 }
-            case .session(let effect): actions.append(.session(ClientID(effect.key.app.index), effect))
+            case .session(let effect): actions.append(.session(effect.key.app, effect))
             case .launch(let effect): self.follow(effect, &actions)
             case .assertion, .activity: break
             }
@@ -220,20 +219,17 @@ extension BrokerCore {
         // A flood of them leaves no more room behind than ordinary ones need.
         self.decisions.removeAll(keepingCapacity: self.decisions.capacity <= Self.spareActions)
         self.performed = 0
-        self.pumpQueues(at: self.arbiter.arrivalTime, &actions)
+        self.pumpMailboxes(at: self.arbiter.arrivalTime, &actions)
     }
 
-    private func has(_ app: AppHandle) -> Bool { app.index < self.apps.count && self.apps[Int(app.index)] != nil }
-
     private mutating func keep(_ verdict: Verdict, _ actions: inout [BrokerAction]) {
-        let index = Int(verdict.app.index)
+        let app = verdict.app
         // Not a copy of the app, which would have to be made anew when it counts.
-        guard self.has(verdict.app), let user = self.apps[index]?.user,
-            let registration = self.apps[index]?.registration
+        guard let user = self.apps[app]?.user, let registration = self.apps[app]?.registration
         else { return }
         // An event that it was to be launched for comes to its end below, and is counted with that.
-        if verdict.reason != .launchFailed || self.apps[index]?.queue.keeps(epoch: verdict.epoch) != true {
-            self.apps[index]?.count(verdict.reason, epoch: verdict.epoch, at: verdict.time)
+        if verdict.reason != .launchFailed || self.mailboxes[app]?.keeps(epoch: verdict.epoch) != true {
+            self.apps[app]?.count(verdict.reason, epoch: verdict.epoch, at: verdict.time)
         }
         let record = VerdictRecord(verdict: verdict, user: user, registration: registration)
         self.recent.keep(record)
@@ -243,13 +239,24 @@ extension BrokerCore {
 
     private mutating func deliver(_ delivery: Delivery, _ actions: inout [BrokerAction]) {
         // A detector that was removed in the meantime makes no events.
-        guard let owner = self.owner(of: delivery.hit.detector), self.has(delivery.app) else { return }
+        guard let owner = self.owner(of: delivery.hit.detector), self.apps.has(delivery.app) else { return }
         let stream = self.index(of: owner.sensor)
         let isSimulated = stream.flatMap { self.streams[$0].description?.isSimulated } ?? false
         let now = self.arbiter.arrivalTime
         let start = stream.map { self.streams[$0].happened(delivery.hit.time, heardAt: now) } ?? now
-        // Whether it goes or waits is the queue's to know, whatever the route.
-        self.enqueue(delivery, isSimulated, since: start, &actions)
+        // Whether it goes or waits is the mailbox's to know, whatever the route.
+        let event = self.mailboxes.add(delivery, isSimulated: isSimulated, since: start, at: now, &self.mail)
+        self.apps[delivery.app]?.lastEvent = event
+        if let event { self.keep(event, of: delivery.app) }
+        self.carry(&actions)
+    }
+
+    /// Remembers an event, so that it can be asked for by its number.
+    private mutating func keep(_ event: Event, of app: AppHandle) {
+        guard let id = self.apps[app]?.id, let user = self.apps[app]?.user,
+            let registration = self.apps[app]?.registration
+        else { return }
+        self.recent.keep(event, of: id, user, registration)
     }
 
     /// Who lost an event that it had been offered must not act on it later.
@@ -261,9 +268,4 @@ extension BrokerCore {
         }
         if let inherited = verdict.contest?.inherits, verdict.isDelivered { self.revoke(inherited, &actions) }
     }
-}
-
-extension ClientID {
-    /// The arbiter numbers apps as we number clients.
-    var handle: AppHandle { AppHandle(self.index) }
 }

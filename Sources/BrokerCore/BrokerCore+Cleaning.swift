@@ -79,7 +79,6 @@ extension BrokerCore {
     /// Gives back memory that was needed for those who have gone.
     package mutating func shrink() {
         self.gone = 0
-        while let last = self.apps.last, last == nil { self.apps.removeLast() }
         self.apps.shrink()
         var count = self.owners.count
         let free = Set(self.freeDetectors)
@@ -90,9 +89,9 @@ extension BrokerCore {
         }
         self.owners.shrink()
         self.freeDetectors.shrink()
-        self.busy.shrink()
+        self.mailboxes.shrink()
+        self.mail.shrink()
         self.waiting.shrink()
-        self.queueActions.shrink()
         for index in self.streams.indices { self.streams[index].shrink() }
         self.arbiter.shrink()
     }

@@ -1,4 +1,4 @@
-import Arbitration
+package import Arbitration
 import Detection
 package import Motion
 
@@ -42,7 +42,7 @@ extension BrokerCore {
                 if records.contains(where: { $0.verdict.id == id && $0.user == user }) { return true }
                 if self.recent.find(AppReference(id, user: user), epoch: record.verdict.epoch) != nil { return true }
                 // In an order that is not through it has no verdict yet.
-                return self.apps.contains { $0?.user == user && $0?.id == id }
+                return self.apps.first { $0.user == user && $0.id == id } != nil
             }
         }
     }
@@ -70,7 +70,7 @@ extension BrokerCore {
     ///   - detector: Only this one.
     ///   - peak: How strong the motion would be; `nil`: just enough for each detector.
     package func whyNot(
-        _ client: ClientID, detector: String? = nil, peak: Double? = nil, for viewer: Viewer, at now: Timestamp
+        _ client: AppHandle, detector: String? = nil, peak: Double? = nil, for viewer: Viewer, at now: Timestamp
     ) -> WhyNot? {
         guard let app = self.app(client), let facts = self.facts(client) else { return nil }
         let chosen = detector.map { name in app.detectors[name].map { [$0] } ?? [] }
@@ -84,7 +84,8 @@ extension BrokerCore {
                 prospect: self.prospect(installed, app, peak, viewer, at: now))
         }
         return WhyNot(
-            app: app, facts: facts, now: now, mutedUntil: self.mutedUntil, detectors: outlooks,
+            app: app, dropped: self.mailboxes[client]?.dropped ?? 0, facts: facts, now: now,
+            mutedUntil: self.mutedUntil, detectors: outlooks,
             detectorCount: chosen?.count ?? app.detectors.count)
     }
 

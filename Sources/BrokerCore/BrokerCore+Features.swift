@@ -1,3 +1,4 @@
+import Arbitration
 import Detection
 import Motion
 
@@ -5,7 +6,7 @@ import Motion
 extension BrokerCore {
     /// Counts what detectors that are about to be installed cost, and takes out those that they replace. All or none.
     mutating func count(
-        _ detectors: [CompiledDetector], _ requests: [DetectorRequest], of client: ClientID, _ payer: UInt32
+        _ detectors: [CompiledDetector], _ requests: [DetectorRequest], of client: AppHandle, _ payer: UInt32
     ) throws(Refusal) {
         var added: [CompiledDetector] = []
         var replaced: [InstalledDetector] = []
@@ -31,7 +32,7 @@ extension BrokerCore {
     }
 
     /// Counts one detector in or out, whatever its user's share is.
-    mutating func count(_ detector: CompiledDetector, of client: ClientID, _ payer: UInt32, isGone: Bool) {
+    mutating func count(_ detector: CompiledDetector, of client: AppHandle, _ payer: UInt32, isGone: Bool) {
         self.change(detector, of: client, payer, isGone: isGone)
         self.book(detector.sensor, payer)
     }
@@ -40,23 +41,22 @@ extension BrokerCore {
         if let stream = self.index(of: sensor) { self.streams[stream].costs.book(payer) }
     }
 
-    private mutating func change(_ detector: CompiledDetector, of client: ClientID, _ payer: UInt32, isGone: Bool) {
+    private mutating func change(_ detector: CompiledDetector, of client: AppHandle, _ payer: UInt32, isGone: Bool) {
         let stream = self.makeStream(for: detector.sensor)
         if isGone {
             self.streams[stream].costs.remove(detector, for: payer)
-            self.apps[Int(client.index)]?.census.remove(detector)
+            self.apps[client]?.census.remove(detector)
         } else {
             self.streams[stream].costs.add(detector, for: payer)
-            self.apps[Int(client.index)]?.census.add(detector)
+            self.apps[client]?.census.add(detector)
         }
     }
 
     /// Finds out what the detectors of an app share, once they could be too many if they shared nothing.
     ///
     /// - Parameter added: Counted in already, and not installed yet.
-    private mutating func countExactly(_ added: [CompiledDetector], of client: ClientID) {
-        let index = Int(client.index)
-        guard let app = self.apps[index], app.census.exact == nil,
+    private mutating func countExactly(_ added: [CompiledDetector], of client: AppHandle) {
+        guard let app = self.apps[client], app.census.exact == nil,
             app.census.operations > self.limits.operationsPerApp || app.census.stateful > self.limits.statefulPerApp
         else { return }
         let names = Set(added.map(\.name))
@@ -65,11 +65,11 @@ extension BrokerCore {
             exact.add(detector.effective)
         }
         for detector in added { exact.add(detector) }
-        self.apps[index]?.census.exact = exact
+        self.apps[client]?.census.exact = exact
     }
 
     private func crossedLimit(
-        of client: ClientID, _ payer: UInt32, by detectors: [CompiledDetector]
+        of client: AppHandle, _ payer: UInt32, by detectors: [CompiledDetector]
     ) -> Refusal? {
         if let census = self.app(client)?.census.exact, let refusal = self.crossedLimit(census) { return refusal }
         for sensor in Set(detectors.map(\.sensor)).sorted() {

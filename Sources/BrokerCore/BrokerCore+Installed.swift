@@ -11,7 +11,7 @@ extension BrokerCore {
     ///   - client: The app's number, or a free one.
     ///   - user: Whose the app is taken to be until it comes to the bus.
     package mutating func install(
-        _ client: ClientID, _ app: AppID, _ entrance: AppEntrance, _ requests: [DetectorRequest], user: UInt32,
+        _ client: AppHandle, _ app: AppID, _ entrance: AppEntrance, _ requests: [DetectorRequest], user: UInt32,
         at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) {
         let isNew = self.app(client) == nil
@@ -29,16 +29,15 @@ extension BrokerCore {
             throw error
         }
         if self.app(client)?.wasSeen == false {
-            self.passQueue(Int(client.index), to: user, &actions)
-            self.apps[Int(client.index)]?.user = user
+            self.pass(client, to: user, &actions)
         }
-        if !isNew { self.tell(.back(client.handle, self.entrance(entrance, of: client)), at: arrival) }
+        if !isNew { self.tell(.back(client, self.entrance(entrance, of: client)), at: arrival) }
         self.perform(&actions)
         self.steer(&actions)
     }
 
     /// What is said of an app now does not bring it to the bus, and proves nothing.
-    private func entrance(_ entrance: AppEntrance, of client: ClientID) -> AppEntrance {
+    private func entrance(_ entrance: AppEntrance, of client: AppHandle) -> AppEntrance {
         var known = entrance
         known.isConnected = self.app(client)?.isConnected ?? false
         if known.isConnected { known.proof = self.app(client)?.proof ?? entrance.proof }
@@ -47,9 +46,8 @@ extension BrokerCore {
     }
 
     private mutating func setInstalled(
-        _ requests: [DetectorRequest], of client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]
+        _ requests: [DetectorRequest], of client: AppHandle, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) {
-        let index = Int(client.index)
         let old = self.app(client)?.installed ?? []
         let own = Set((self.app(client)?.detectors ?? [:]).filter(\.value.isOwn).keys)
         _ = try self.add(
@@ -61,58 +59,63 @@ extension BrokerCore {
                 self.removeDetector(name, of: client, at: arrival, &actions)
             }
         }
-        self.apps[index]?.installed = requests
+        self.apps[client]?.installed = requests
     }
 
     /// Leaves nothing of an app but what it registered itself, while it is on the bus.
-    package mutating func uninstall(_ client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
+    package mutating func uninstall(_ client: AppHandle, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         guard let app = self.app(client), app.installed != nil else { return }
         guard app.isConnected else { return self.forget(client, app, at: arrival, &actions) }
         for name in app.detectors.keys.sorted() where app.detectors[name]?.isOwn == false {
             self.removeDetector(name, of: client, at: arrival, &actions)
         }
-        self.apps[Int(client.index)]?.installed = nil
+        self.apps[client]?.installed = nil
         self.perform(&actions)
         self.steer(&actions)
     }
 
     /// An installed app comes to the bus, and takes its detectors and what was kept for it over.
     mutating func connect(
-        _ client: ClientID, _ entrance: AppEntrance, _ user: UInt32, at arrival: Timestamp,
+        _ client: AppHandle, _ entrance: AppEntrance, _ user: UInt32, at arrival: Timestamp,
         _ actions: inout [BrokerAction]
     ) {
-        let index = Int(client.index)
-        self.passQueue(index, to: user, &actions)
+        self.pass(client, to: user, &actions)
         let registration = self.nextRegistration()
-        self.apps[index]?.user = user
-        self.apps[index]?.registration = registration
-        self.apps[index]?.registered = arrival
-        self.apps[index]?.proof = entrance.proof
-        self.apps[index]?.isConnected = true
-        self.apps[index]?.wasSeen = true
-        self.tell(.back(client.handle, entrance), at: arrival)
+        self.apps[client]?.registration = registration
+        self.apps[client]?.registered = arrival
+        self.apps[client]?.proof = entrance.proof
+        self.apps[client]?.isConnected = true
+        self.apps[client]?.wasSeen = true
+        self.tell(.back(client, entrance), at: arrival)
         self.perform(&actions)
     }
 
+    /// An app is another user's than it was.
+    private mutating func pass(_ app: AppHandle, to user: UInt32, _ actions: inout [BrokerAction]) {
+        guard let id = self.apps[app]?.id, let wasSeen = self.apps[app]?.wasSeen else { return }
+        self.mailboxes.pass(app, to: user, wasSeen: wasSeen, keeping: self.queueBytes(of: id), &self.mail)
+        self.apps[app]?.user = user
+        self.carry(&actions)
+    }
+
     /// An installed app leaves the bus: of its detectors those stay that are installed, as they were installed.
-    mutating func disconnect(_ client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
-        let index = Int(client.index)
-        self.apps[index]?.isConnected = false
+    mutating func disconnect(_ client: AppHandle, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
+        self.apps[client]?.isConnected = false
         // First of all, so that what it leaves goes to others while all is still known.
-        self.tell(.away(client.handle), at: arrival)
+        self.tell(.away(client), at: arrival)
         self.perform(&actions)
         let installed = self.app(client)?.installed ?? []
         let names = Set(installed.map(\.name))
         for (name, detector) in (self.app(client)?.detectors ?? [:]).sorted(by: { $0.key < $1.key }) {
-            if detector.isOwn { self.apps[index]?.detectors[name] = detector.owned(false) }
+            if detector.isOwn { self.apps[client]?.detectors[name] = detector.owned(false) }
             if !names.contains(name) { self.removeDetector(name, of: client, at: arrival, &actions) }
         }
-        self.apps[index]?.queue.detach(&self.queueActions)
-        self.settleQueue(index, &actions)
+        self.mailboxes.detach(client, &self.mail)
+        self.carry(&actions)
         // They were at work before; what is too much now is not there until the app is.
         _ = try? self.add(
             installed.sorted { $0.name < $1.name }, to: client, isOwn: false, at: arrival, &actions)
-        self.launchForQueue(index, at: arrival)
+        self.launchForMail(of: client, at: arrival)
         self.perform(&actions)
         self.steer(&actions)
     }

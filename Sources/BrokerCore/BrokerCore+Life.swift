@@ -12,10 +12,10 @@ extension BrokerCore {
     }
 
     package mutating func tell(
-        _ client: ClientID, _ state: AppState?, at arrival: Timestamp, _ actions: inout [BrokerAction]
+        _ client: AppHandle, _ state: AppState?, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) {
         guard self.app(client) != nil else { throw .unknownClient }
-        self.tell(.told(client.handle, state), at: arrival)
+        self.tell(.told(client, state), at: arrival)
         self.perform(&actions)
     }
 
@@ -46,42 +46,42 @@ extension BrokerCore {
     // MARK: What apps do
 
     package mutating func begin(
-        _ request: AssertionRequest, of client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]
+        _ request: AssertionRequest, of client: AppHandle, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) {
         guard self.app(client) != nil else { throw .unknownClient }
-        try self.ask(.beginAssertion(client.handle, request), at: arrival, &actions)
+        try self.ask(.beginAssertion(client, request), at: arrival, &actions)
     }
 
     package mutating func end(
-        _ assertion: AssertionID, of client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]
+        _ assertion: AssertionID, of client: AppHandle, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
-        self.tell(.endAssertion(client.handle, assertion), at: arrival)
+        self.tell(.endAssertion(client, assertion), at: arrival)
         self.perform(&actions)
     }
 
     package mutating func begin(
-        _ activity: ActivityID, _ mode: BackgroundMode, _ session: SessionRequest? = nil, of client: ClientID,
+        _ activity: ActivityID, _ mode: BackgroundMode, _ session: SessionRequest? = nil, of client: AppHandle,
         at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) {
         guard let app = self.app(client) else { throw .unknownClient }
         if session != nil || mode == .audio { try self.checkSessions(of: app.user) }
-        try self.ask(.beginActivity(client.handle, activity, mode, session), at: arrival, &actions)
+        try self.ask(.beginActivity(client, activity, mode, session), at: arrival, &actions)
     }
 
     /// Each session is weighed against each, so that there are few for all.
     private func checkSessions(of user: UInt32) throws(Refusal) {
         var shares = Sessions.shares
         for handle in self.arbiter.sessions.apps {
-            guard let app = self.app(ClientID(handle.index)) else { continue }
+            guard let app = self.app(handle) else { continue }
             shares.set(shares.held(by: app.user) + 1, for: app.user)
         }
         guard shares.room(for: user) > 0 else { throw Refusal("sessions", shares, user, "too many sessions") }
     }
 
     package mutating func end(
-        _ activity: ActivityID, of client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]
+        _ activity: ActivityID, of client: AppHandle, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
-        self.tell(.endActivity(client.handle, activity), at: arrival)
+        self.tell(.endActivity(client, activity), at: arrival)
         self.perform(&actions)
     }
 
@@ -106,15 +106,15 @@ extension BrokerCore {
 
     /// The sessions of an app, and how they stand.
     package func sessions(
-        of client: ClientID
+        of client: AppHandle
     ) -> [(key: SessionKey, request: SessionRequest, standing: SessionStanding)] {
-        self.arbiter.sessions.sessions(of: client.handle)
+        self.arbiter.sessions.sessions(of: client)
     }
 
     /// What rules see of an app.
-    package func facts(_ client: ClientID) -> AppFacts? { self.arbiter.facts(of: client.handle) }
-    package func life(_ client: ClientID) -> AppLife? { self.arbiter.life(of: client.handle) }
-    package func settings(_ client: ClientID) -> AppSettings? { self.arbiter.settings(of: client.handle) }
+    package func facts(_ client: AppHandle) -> AppFacts? { self.arbiter.facts(of: client) }
+    package func life(_ client: AppHandle) -> AppLife? { self.arbiter.life(of: client) }
+    package func settings(_ client: AppHandle) -> AppSettings? { self.arbiter.settings(of: client) }
     package var reporters: Policy.Entitled { self.arbiter.policy.reporters }
     package var pushers: Policy.Entitled { self.arbiter.policy.pushers }
     package var foreground: ForegroundReport { self.arbiter.foreground }
@@ -122,12 +122,12 @@ extension BrokerCore {
     package var isAsleep: Bool { self.arbiter.isAsleep }
 
     /// How long an app can go on as things are; `nil`: nothing ends it.
-    package func remaining(_ client: ClientID, at arrival: Timestamp) -> TimeSpan? {
-        self.arbiter.remaining(of: client.handle, at: arrival)
+    package func remaining(_ client: AppHandle, at arrival: Timestamp) -> TimeSpan? {
+        self.arbiter.remaining(of: client, at: arrival)
     }
 
     /// How long an assertion lasts; `nil`: nothing of its budget is used while the app is where it is.
-    package func remaining(_ assertion: AssertionID, of client: ClientID, at arrival: Timestamp) -> TimeSpan? {
-        self.arbiter.remaining(of: assertion, client.handle, at: arrival)
+    package func remaining(_ assertion: AssertionID, of client: AppHandle, at arrival: Timestamp) -> TimeSpan? {
+        self.arbiter.remaining(of: assertion, client, at: arrival)
     }
 }

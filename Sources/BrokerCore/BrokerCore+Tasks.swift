@@ -40,7 +40,7 @@ extension BrokerCore {
 
     // MARK: What there is to see
 
-    package func owner(_ client: ClientID) throws(Refusal) -> TaskOwner {
+    package func owner(_ client: AppHandle) throws(Refusal) -> TaskOwner {
         guard let app = self.app(client) else { throw .unknownClient }
         return TaskOwner(app.id, user: app.user)
     }
@@ -84,7 +84,7 @@ extension BrokerCore {
     mutating func reviewTasks() { self.tasks.review(self.taskSettings) }
 
     /// An app came to the bus: a task may be waiting for it to be up.
-    private mutating func came(_ client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
+    private mutating func came(_ client: AppHandle, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         guard let app = self.app(client) else { return }
         if self.facts(client)?.state == .foreground { self.opened(client, &actions) }
         let owner = TaskOwner(app.id, user: app.user)
@@ -108,7 +108,7 @@ extension BrokerCore {
     }
 
     /// The user has an app before him, and wants it to work again.
-    mutating func opened(_ client: ClientID, _ actions: inout [BrokerAction]) {
+    mutating func opened(_ client: AppHandle, _ actions: inout [BrokerAction]) {
         guard let app = self.app(client) else { return }
         var effects: [TaskEffect] = []
         self.tasks.open(TaskOwner(app.id, user: app.user), self.taskSettings, into: &effects)
@@ -166,7 +166,7 @@ extension BrokerCore {
     }
 
     private mutating func begin(
-        _ owner: TaskOwner, in client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]
+        _ owner: TaskOwner, in client: AppHandle, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
         self.step(.begin, owner, at: arrival, &actions)
         var effects: [TaskEffect] = []
@@ -178,14 +178,12 @@ extension BrokerCore {
         _ step: TaskStep, _ owner: TaskOwner, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
         guard let client = self.client(of: owner) else { return }
-        self.tell(.task(client.handle, step), at: arrival)
+        self.tell(.task(client, step), at: arrival)
         self.perform(&actions)
     }
 
     /// The connection of an app of a user.
-    private func client(of owner: TaskOwner) -> ClientID? {
-        self.apps.firstIndex { $0?.id == owner.app && $0?.user == owner.user && $0?.isConnected == true }.map {
-            ClientID(UInt32(truncatingIfNeeded: $0))
-        }
+    private func client(of owner: TaskOwner) -> AppHandle? {
+        self.apps.first { $0.id == owner.app && $0.user == owner.user && $0.isConnected }
     }
 }

@@ -15,7 +15,7 @@ package struct BrokerCore {
     var decisions: [ArbiterAction] = []
     /// How many of them are performed.
     var performed = 0
-    var apps: [App?] = []
+    var apps = AppTable<App>()
     var streams: [SensorStream] = []
     /// Hits that wait, in the order of their times, because a slower sensor may have something to say before them.
     var waiting: [Hit] = []
@@ -39,13 +39,9 @@ package struct BrokerCore {
     var gone = 0
     /// What is written down while somebody asked for it.
     var recording: Recording?
-    /// What a queue wants, until it is passed on.
-    var queueActions: [QueueAction] = []
-    /// Apps whose queues are not idle, and some whose were not a moment ago.
-    var busy: [Int] = []
-    var absent: AbsentApps
-    /// Not later than the first time at which a queue has something to do.
-    var queueDeadline: Timestamp?
+    /// What is due to apps, and what is to be done about that.
+    var mailboxes: Mailboxes
+    var mail: [MailEffect] = []
     /// Background work, whether its apps are here or not.
     package internal(set) var tasks = Tasks()
     /// What the wall clock is ahead of arrival times.
@@ -58,7 +54,7 @@ package struct BrokerCore {
     package private(set) var isPaused = false
 
     struct DetectorOwner {
-        let client: ClientID
+        let client: AppHandle
         let sensor: String
     }
 
@@ -75,7 +71,7 @@ package struct BrokerCore {
         self.appShares = limits.shares(of: limits.apps)
         self.detectorShares = limits.detectorShares
         self.textShares = limits.shares(of: limits.conditionBytes)
-        self.absent = AbsentApps(limits)
+        self.mailboxes = Mailboxes(limits)
         self.batchLatency = batchLatency
         self.arbiter = Arbiter(policy: policy, epoch: epoch)
     }
@@ -84,7 +80,7 @@ package struct BrokerCore {
 
     /// - Parameter user: The user behind the client, who may see what is decided about it.
     package mutating func register(
-        _ client: ClientID, _ app: AppID, _ entrance: AppEntrance, user: UInt32 = 0, at arrival: Timestamp,
+        _ client: AppHandle, _ app: AppID, _ entrance: AppEntrance, user: UInt32 = 0, at arrival: Timestamp,
         _ actions: inout [BrokerAction]
     ) throws(Refusal) {
         if let known = self.app(client) {
@@ -99,24 +95,22 @@ package struct BrokerCore {
     ///
     /// - Parameter payer: Of whose share it is.
     mutating func makeApp(
-        _ client: ClientID, _ app: AppID, _ entrance: AppEntrance, _ user: UInt32, payer: UInt32, at arrival: Timestamp
+        _ client: AppHandle, _ app: AppID, _ entrance: AppEntrance, _ user: UInt32, payer: UInt32, at arrival: Timestamp
     ) throws(Refusal) {
         guard self.appShares.take(1, for: payer) else {
             throw Refusal("apps", self.appShares, payer, "too many apps")
         }
-        let index = Int(client.index)
         // Who comes back finds its house in order.
         if !self.leftovers.isEmpty { self.clean(app, user) }
-        while self.apps.count <= index { self.apps.append(nil) }
         var app = app
         if app.isAnonymous {
             self.anonymous &+= 1
             app = .anonymous(self.anonymous)
         }
-        self.apps[index] = App(
-            id: app, entrance, user: user, payer: payer, registration: self.nextRegistration(),
-            queue: self.takeQueue(of: app, user), at: arrival)
-        self.tell(.app(client.handle, app, entrance), at: arrival)
+        self.apps[client] = App(
+            id: app, entrance, user: user, payer: payer, registration: self.nextRegistration(), at: arrival)
+        self.mailboxes.open(client, app, user, keeping: self.queueBytes(of: app))
+        self.tell(.app(client, app, entrance), at: arrival)
     }
 
     mutating func nextRegistration() -> UInt64 {
@@ -125,7 +119,7 @@ package struct BrokerCore {
     }
 
     /// The client left the bus. What is installed of its app stays.
-    package mutating func leave(_ client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
+    package mutating func leave(_ client: AppHandle, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         guard let app = self.app(client) else { return }
         if app.installed != nil {
             self.disconnect(client, at: arrival, &actions)
@@ -136,9 +130,9 @@ package struct BrokerCore {
     }
 
     /// Forgets an app, whose number may be used again.
-    mutating func forget(_ client: ClientID, _ app: App, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
+    mutating func forget(_ client: AppHandle, _ app: App, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         // First of all, so that what it leaves goes to others while all is still known.
-        self.tell(.leave(client.handle), at: arrival)
+        self.tell(.leave(client), at: arrival)
         self.perform(&actions)
         // In one order, because handles that become free are given out again.
         let detectors = app.detectors.values.sorted { $0.id < $1.id }
@@ -147,44 +141,38 @@ package struct BrokerCore {
             self.leaveBehind(Array(detectors.dropFirst(Self.cleanedAtOnce)), app)
         }
         // Who has it now is settled: what is left is its own.
-        let left = self.app(client)
-        if let left { self.keepQueue(of: left, &actions) }
-        if app.isBusy || left?.isBusy == true { self.busy.removeAll { $0 == Int(client.index) } }
-        self.apps[Int(client.index)] = nil
+        self.mailboxes.close(client, &self.mail)
+        self.carry(&actions)
+        self.apps[client] = nil
         self.appShares.giveBack(1, for: app.payer)
         self.gone += 1
-        if let kept = self.absent.index(of: app.id, app.user) {
-            self.launchForAbsent(self.absent[kept], at: arrival)
-            self.perform(&actions)
-        }
+        self.launchForAbsent(app.id, app.user, at: arrival)
+        self.perform(&actions)
         self.steer(&actions)
     }
 
     /// An app as others may see it.
-    package func app(_ client: ClientID) -> App? {
-        let index = Int(client.index)
-        return index < self.apps.count ? self.apps[index] : nil
-    }
+    package func app(_ client: AppHandle) -> App? { self.apps[client] }
 
     // MARK: Detectors
 
     /// Adds detectors, all or none. The same name again replaces the detector; the same request again changes nothing.
     package mutating func addDetectors(
-        _ client: ClientID, _ requests: [DetectorRequest], at arrival: Timestamp, _ actions: inout [BrokerAction]
+        _ client: AppHandle, _ requests: [DetectorRequest], at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) -> [EffectiveDetector] {
         try self.checkCall(requests)
         let compiled = try self.add(requests, to: client, isOwn: true, at: arrival, &actions)
         self.perform(&actions)
         // Who says what it listens to wants to hear it, and what was kept for it first.
-        self.apps[Int(client.index)]?.queue.listen(at: arrival, &self.queueActions)
-        self.settleQueue(Int(client.index), &actions)
+        self.mailboxes.change(client, &self.mail) { $0.listen(at: arrival, &$1) }
+        self.carry(&actions)
         self.steer(&actions)
         return compiled.map { self.effective($0) }
     }
 
     /// - Parameter isOwn: The app itself asks for them.
     mutating func add(
-        _ requests: [DetectorRequest], to client: ClientID, isOwn: Bool, at arrival: Timestamp,
+        _ requests: [DetectorRequest], to client: AppHandle, isOwn: Bool, at arrival: Timestamp,
         _ actions: inout [BrokerAction]
     ) throws(Refusal) -> [CompiledDetector] {
         guard let app = self.app(client) else { throw .unknownClient }
@@ -210,7 +198,7 @@ package struct BrokerCore {
     }
 
     package mutating func removeDetectors(
-        _ client: ClientID, _ names: [String], at arrival: Timestamp, _ actions: inout [BrokerAction]
+        _ client: AppHandle, _ names: [String], at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) {
         guard let app = self.app(client) else { throw .unknownClient }
         for name in names where app.detectors[name] == nil { throw .unknownDetector(name) }
@@ -220,13 +208,14 @@ package struct BrokerCore {
     }
 
     mutating func removeDetector(
-        _ name: String, of client: ClientID, at arrival: Timestamp, _ actions: inout [BrokerAction]
+        _ name: String, of client: AppHandle, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
-        guard let detector = self.apps[Int(client.index)]?.detectors.removeValue(forKey: name) else { return }
+        guard let detector = self.apps[client]?.detectors.removeValue(forKey: name) else { return }
         self.tell(.removeDetector(detector.id), at: arrival)
         self.count(detector.effective, of: client, detector.payer, isGone: true)
         self.drop(detector)
-        self.discard(client, name, at: arrival, &actions)
+        self.mailboxes.remove(detector: name, of: client, at: arrival, &self.mail)
+        self.carry(&actions)
     }
 
     /// The sensor a request is about, as far as that can be told before it is compiled.
@@ -299,27 +288,30 @@ package struct BrokerCore {
     }
 
     private mutating func install(
-        _ detector: CompiledDetector, _ request: DetectorRequest, for client: ClientID, _ payer: UInt32, isOwn: Bool,
+        _ detector: CompiledDetector, _ request: DetectorRequest, for client: AppHandle, _ payer: UInt32, isOwn: Bool,
         at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
         let old = self.app(client)?.detectors[request.name]
         if let old {
-            if isOwn { self.apps[Int(client.index)]?.detectors[request.name] = old.owned(true) }
+            if isOwn { self.apps[client]?.detectors[request.name] = old.owned(true) }
             // What is the same goes on: the event for which an app was started must not end with its registration.
             if old.isUnchanged(by: detector, request) { return }
             self.tell(.removeDetector(old.id), at: arrival)
             self.takeOut(old)
-            if old.isOwn { self.discard(client, request.name, at: arrival, &actions) }
+            if old.isOwn {
+                self.mailboxes.remove(detector: request.name, of: client, at: arrival, &self.mail)
+                self.carry(&actions)
+            }
         }
         let id = self.makeDetectorID(DetectorOwner(client: client, sensor: detector.sensor))
         let stream = self.makeStream(for: detector.sensor)
         // Very many may come, most of them equal but for a threshold.
         let detector = self.streams[stream].costs.compact(detector, for: payer)
         let isAvailable = self.streams[stream].isAvailable
-        self.tell(.detector(id, client.handle, detector.facts(isAvailable: isAvailable)), at: arrival)
+        self.tell(.detector(id, client, detector.facts(isAvailable: isAvailable)), at: arrival)
         self.streams[stream].engine.add(detector, as: id, at: arrival)
         self.streams[stream].detectors += 1
-        self.apps[Int(client.index)]?.detectors[request.name] = InstalledDetector(
+        self.apps[client]?.detectors[request.name] = InstalledDetector(
             id: id, request: request, effective: detector, isOwn: isOwn, payer: payer)
         self.charge(request.conditionBytes, to: payer, insteadOf: old)
     }
@@ -454,8 +446,8 @@ package struct BrokerCore {
         self.streams[stream].engine = DetectionEngine(
             channels: self.streams[stream].channels, range: self.streams[stream].description?.range)
         self.streams[stream].engine.mute(until: self.mutedUntil)
-        for index in self.apps.indices {
-            let detectors = (self.apps[index]?.detectors ?? [:]).sorted { $0.value.id < $1.value.id }
+        for client in self.apps.handles {
+            let detectors = (self.apps[client]?.detectors ?? [:]).sorted { $0.value.id < $1.value.id }
             for (name, installed) in detectors where installed.sensor == sensor {
                 let compiled = try? DetectorCompiler.compile(installed.request, for: self.streams[stream].description)
                 guard let compiled else {
@@ -463,7 +455,6 @@ package struct BrokerCore {
                     continue
                 }
                 self.streams[stream].engine.add(compiled, as: installed.id, at: arrival)
-                let client = ClientID(UInt32(truncatingIfNeeded: index))
                 // It stays whatever it costs now: its app was told that it is registered.
                 self.count(installed.effective, of: client, installed.payer, isGone: true)
                 self.count(compiled, of: client, installed.payer, isGone: false)
@@ -471,9 +462,9 @@ package struct BrokerCore {
                 self.tell(.removeDetector(installed.id), at: arrival)
                 self.tell(
                     .detector(
-                        installed.id, client.handle, compiled.facts(isAvailable: self.streams[stream].isAvailable)),
+                        installed.id, client, compiled.facts(isAvailable: self.streams[stream].isAvailable)),
                     at: arrival)
-                self.apps[index]?.detectors[name] = installed.compiled(to: compiled)
+                self.apps[client]?.detectors[name] = installed.compiled(to: compiled)
             }
         }
     }

@@ -1,29 +1,20 @@
 package import Arbitration
 package import Motion
 
-/// A client of the broker, as the shell numbers them. Numbers of clients that are gone are used again.
-package struct ClientID: Hashable, Comparable, Sendable {
-    package let index: UInt32
-
-    package init(_ index: UInt32) { self.index = index }
-
-    package static func < (a: ClientID, b: ClientID) -> Bool { a.index < b.index }
-}
-
 /// Everything that can happen to the broker, as values. Each comes with the time at which it arrived.
 ///
 /// The same inputs in the same order give the same actions, live or offline.
 package enum BrokerInput: Sendable {
     /// A client of a user registered; the shell has made sure that it owns the name, and read its app file.
-    case register(ClientID, AppID, AppEntrance, user: UInt32)
+    case register(AppHandle, AppID, AppEntrance, user: UInt32)
     /// The client, or the name it registered, left the bus.
-    case leave(ClientID)
+    case leave(AppHandle)
     /// These detectors of an app exist also while it is not on the bus, and so does the app; another time, these instead.
-    case install(ClientID, AppID, AppEntrance, [DetectorRequest], user: UInt32)
+    case install(AppHandle, AppID, AppEntrance, [DetectorRequest], user: UInt32)
     /// Nothing of an app exists any more but what it registers itself while it is on the bus.
-    case uninstall(ClientID)
-    case addDetectors(ClientID, [DetectorRequest])
-    case removeDetectors(ClientID, [String])
+    case uninstall(AppHandle)
+    case addDetectors(AppHandle, [DetectorRequest])
+    case removeDetectors(AppHandle, [String])
     /// The reader is there and has this sensor.
     case sensorAppeared(SensorDescription)
     /// The reader is gone, and with it every sensor and claim.
@@ -44,24 +35,24 @@ package enum BrokerInput: Sendable {
     /// Motion is switched off, or on again.
     case pause(Bool)
     /// An app says that it has an event and all before it, or leaves it to the next.
-    case answer(ClientID, EventName, Answer)
+    case answer(AppHandle, EventName, Answer)
     /// An app wants what is kept for it; `since`: the last event that it is done with.
-    case subscribe(ClientID, since: EventName?)
+    case subscribe(AppHandle, since: EventName?)
     /// Another policy is in force.
     case policy(Policy)
     /// Which app is said to be in the foreground.
     case foreground(ForegroundReport)
     /// What state a single app is said to be in, whatever else is the case; `nil`: no more.
-    case tell(ClientID, AppState?)
+    case tell(AppHandle, AppState?)
     case locked(Bool)
     /// The local time, as a minute of the week.
     case clock(minuteOfWeek: Int)
     /// The system goes to sleep, or is back.
     case sleep(Bool)
-    case beginAssertion(ClientID, AssertionRequest)
-    case endAssertion(ClientID, AssertionID)
-    case beginActivity(ClientID, ActivityID, BackgroundMode, SessionRequest? = nil)
-    case endActivity(ClientID, ActivityID)
+    case beginAssertion(AppHandle, AssertionRequest)
+    case endAssertion(AppHandle, AssertionID)
+    case beginActivity(AppHandle, ActivityID, BackgroundMode, SessionRequest? = nil)
+    case endActivity(AppHandle, ActivityID)
     /// Something happened to background work.
     case task(TaskInput)
     /// An app answered to a launch, or could not be launched.
@@ -72,13 +63,13 @@ package enum BrokerInput: Sendable {
     /// Time passed without anything else happening.
     case tick
     /// An event went out.
-    case sent(ClientID, Event)
-    case sentMark(ClientID, Mark)
+    case sent(AppHandle, Event)
+    case sentMark(AppHandle, Mark)
     /// It did not, because its receiver does not read. `room` follows when it does.
-    case unsent(ClientID, Event)
-    case unsentMark(ClientID, Mark)
+    case unsent(AppHandle, Event)
+    case unsentMark(AppHandle, Mark)
     /// A client that did not read has, and so many bytes may be sent to it.
-    case room(ClientID, Int)
+    case room(AppHandle, Int)
     /// What was to be put on the disk is there.
     case persisted(StoredEvent)
     /// What was on the disk when the broker started, by app in the order of its numbers.
@@ -92,12 +83,12 @@ package enum BrokerAction: Equatable, Sendable {
     case release(sensor: String)
     /// The detectors of a sensor can fire again, or cannot any more.
     case availability(sensor: String)
-    case deliver(ClientID, Event)
+    case deliver(AppHandle, Event)
     /// Tell an app, and take back what it holds.
-    case life(ClientID, LifeEffect)
+    case life(AppHandle, LifeEffect)
     /// Tell an app how its session stands now.
-    case session(ClientID, SessionEffect)
-    case mark(ClientID, Mark)
+    case session(AppHandle, SessionEffect)
+    case mark(AppHandle, Mark)
     /// Something follows for background work: put it on the disk, or tell its app.
     case task(TaskEffect)
     /// Have the bus start an app for a task.

@@ -51,11 +51,9 @@ struct RecentVerdicts {
         }
     }
 
-    mutating func keep(_ event: Event, of app: App) {
+    mutating func keep(_ event: Event, of app: AppID, _ user: UInt32, _ registration: UInt64) {
         self.events.append(
-            Sent(
-                app: app.id, user: app.user, registration: app.registration, sequence: event.sequence,
-                epoch: event.epoch))
+            Sent(app: app, user: user, registration: registration, sequence: event.sequence, epoch: event.epoch))
         if self.events.count > self.limits.verdicts { self.events.removeFirst() }
     }
 

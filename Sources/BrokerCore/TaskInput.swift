@@ -4,14 +4,14 @@ package import Motion
 /// What happens to background work, and to what it can wait for.
 package enum TaskInput: Sendable {
     /// An app can be told of its tasks from now on.
-    case came(ClientID)
+    case came(AppHandle)
     /// An app hands in a task, or another in place of one of the same name. `declared` is what its app file says.
-    case submit(ClientID, TaskRequest, declared: DeclaredTasks)
-    case cancel(ClientID, String)
+    case submit(AppHandle, TaskRequest, declared: DeclaredTasks)
+    case cancel(AppHandle, String)
     /// Somebody wants one that waits run now, to try it.
     case force(TaskOwner, String)
     /// An app says that it is through with the task that is under way.
-    case done(ClientID, isSuccess: Bool)
+    case done(AppHandle, isSuccess: Bool)
     /// A record of this revision is on the disk, or will not be.
     case kept(TaskOwner, revision: UInt64)
     /// An app did not take a run; `nil`: it could not be started for it.

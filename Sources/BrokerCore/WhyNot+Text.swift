@@ -19,7 +19,7 @@ extension WhyNot {
             lines.append(
                 "  \(denial.reason.name) \(times), last \(Self.ago(self.now - denial.time)), epoch \(denial.epoch)")
         }
-        if self.app.queue.dropped > 0 { lines.append("  it was too slow for \(self.app.queue.dropped) events") }
+        if self.dropped > 0 { lines.append("  it was too slow for \(self.dropped) events") }
         if self.mutedUntil > self.now {
             lines.append("  motion is muted for another \((self.mutedUntil - self.now).inWords)")
         }

@@ -4,6 +4,8 @@ package import Motion
 /// How things stand for an app: what would happen to its detectors now, since when it got nothing, and why.
 package struct WhyNot {
     package let app: App
+    /// Events that it was too slow for.
+    package let dropped: UInt64
     /// What rules see of it.
     package let facts: AppFacts
     package let now: Timestamp

@@ -95,15 +95,15 @@ enum AppInterface {
             Property("Hits", .never) { (client: Client) in client.appState?.hits ?? 0 },
             Property("Delivered", .never) { (client: Client) in client.appState?.delivered ?? 0 },
             Property("Denied", .never) { (client: Client) in client.appState?.denied ?? 0 },
-            Property("Dropped", .never) { (client: Client) in client.appState?.queue.dropped ?? 0 },
-            Property("Expired", .never) { (client: Client) in client.appState?.queue.expired ?? 0 },
+            Property("Dropped", .never) { (client: Client) in client.mailbox?.dropped ?? 0 },
+            Property("Expired", .never) { (client: Client) in client.mailbox?.expired ?? 0 },
             Property("Redelivered", .never) { (client: Client) in client.appState?.redelivered ?? 0 },
             Property("Gaps", .never) { (client: Client) in client.appState?.gaps ?? 0 },
             Property("Unacknowledged", .never) { (client: Client) in
-                UInt64(client.appState?.queue.unacknowledgedCount ?? 0)
+                UInt64(client.mailbox?.unacknowledgedCount ?? 0)
             },
-            Property("StaleAcks", .never) { (client: Client) in client.appState?.queue.staleAcks ?? 0 },
-            Property("QueuedBytes", .never) { (client: Client) in UInt64(client.appState?.queue.bytes ?? 0) },
+            Property("StaleAcks", .never) { (client: Client) in client.mailbox?.staleAcks ?? 0 },
+            Property("QueuedBytes", .never) { (client: Client) in UInt64(client.mailbox?.bytes ?? 0) },
             Property("UnreadBytes", .never) { (client: Client) in UInt64(client.peer?.window.unconfirmed ?? 0) },
             Property("LastEvent", .never) { (client: Client) in
                 (client.appState?.lastEvent?.body
@@ -124,6 +124,8 @@ enum AppInterface {
 
 extension Client {
     var appState: App? { self.service.core.app(self.id) }
+    /// What is due to it.
+    var mailbox: EventQueue? { self.service.core.mailbox(self.id) }
     var stateName: String { (self.service.core.facts(self.id)?.state ?? .dead).name }
 
     /// Others of the same user may look; only the app itself may change anything.

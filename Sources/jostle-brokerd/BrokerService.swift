@@ -286,7 +286,7 @@ final class BrokerService {
         self.performActions()
     }
 
-    private func deliver(_ event: Event, to id: ClientID) {
+    private func deliver(_ event: Event, to id: AppHandle) {
         guard let client = self.client(id), let object = client.object, let peer = client.peer else {
             return
         }
@@ -304,7 +304,7 @@ final class BrokerService {
         self.core.unsent(id, event, at: self.arrival(), &self.returned)
     }
 
-    private func deliver(_ mark: Mark, to id: ClientID) {
+    private func deliver(_ mark: Mark, to id: AppHandle) {
         guard let client = self.client(id), let object = client.object, let peer = client.peer else {
             return
         }
@@ -468,7 +468,7 @@ final class BrokerService {
     }
 
     /// Shows an app that is not on the bus.
-    func exportInstalled(_ id: ClientID, _ app: AppID, user: UInt32, _ file: AppFile?) {
+    func exportInstalled(_ id: AppHandle, _ app: AppID, user: UInt32, _ file: AppFile?) {
         let client = Client(id, "", app, nil, self)
         client.uid = user
         client.file = file
@@ -549,7 +549,7 @@ final class BrokerService {
     }
 
     /// `nil` when it is gone.
-    private func client(_ id: ClientID) -> Client? {
+    private func client(_ id: AppHandle) -> Client? {
         id.index < self.clientsByID.count ? self.clientsByID[Int(id.index)] : nil
     }
 
@@ -569,15 +569,15 @@ final class BrokerService {
         self.names.shrink()
     }
 
-    func free(_ id: ClientID) {
+    func free(_ id: AppHandle) {
         self.clientsByID[Int(id.index)] = nil
         self.freeIDs.append(id.index)
     }
 
-    func takeID() -> ClientID {
-        if let index = self.freeIDs.popLast() { return ClientID(index) }
+    func takeID() -> AppHandle {
+        if let index = self.freeIDs.popLast() { return AppHandle(index) }
         self.clientsByID.append(nil)
-        return ClientID(UInt32(self.clientsByID.count - 1))
+        return AppHandle(UInt32(self.clientsByID.count - 1))
     }
 
     /// Policy says how much the bus may hold for each client.
@@ -644,7 +644,7 @@ final class BrokerService {
         guard let object = client.object, let app = self.core.app(client.id) else { return nil }
         return Structure(
             object.path, client.app.name, client.stateName, UInt32(clamping: app.detectors.count), app.hits,
-            app.delivered, app.denied, app.queue.dropped)
+            app.delivered, app.denied, client.mailbox?.dropped ?? 0)
     }
 }
 

@@ -9,7 +9,7 @@ import PolicyFiles
 /// A connection is bound to the caller's unique name, and gone with it or with the name it registered.
 final class Client {
     /// That of the app, once the registration is complete.
-    var id: ClientID
+    var id: AppHandle
     /// Empty for an app that is not on the bus.
     let uniqueName: String
     let app: AppID
@@ -33,7 +33,7 @@ final class Client {
     var isDurable = false
     unowned let service: BrokerService
 
-    init(_ id: ClientID, _ uniqueName: String, _ app: AppID, _ peer: PacedSender.Peer?, _ service: BrokerService) {
+    init(_ id: AppHandle, _ uniqueName: String, _ app: AppID, _ peer: PacedSender.Peer?, _ service: BrokerService) {
         self.id = id
         self.uniqueName = uniqueName
         self.app = app

@@ -32,7 +32,7 @@ import Testing
         self.feed(&bench, [0, 3, 0], late: .milliseconds(late))
         let isFresh = late + 100 < 3_000
         #expect(bench.events.count == (isFresh ? 1 : 0))
-        #expect(bench.core.app(app)?.queue.expired == (isFresh ? 0 : 1))
+        #expect(bench.core.mailbox(app)?.expired == (isFresh ? 0 : 1))
         guard !isFresh else { return }
         // It had a number, and the app is told that it does not get it.
         let marks = bench.actions.compactMap { if case .mark(_, .gap(let gap)) = $0 { gap } else { nil } }
@@ -77,7 +77,7 @@ import Testing
         let rule = Rule(
             name: "wake", place: Place(file: "test.conf", line: 1), effect: .allow, terms: terms)
         var bench = Bench(policy: Policy(otherwise: .deny, groups: [], rules: [rule]))
-        let app = ClientID(0)
+        let app = AppHandle(0)
         try bench.core.install(
             app, AppID("org.example.App"), AppEntrance(), [Bench.planar("shake", 2)], user: 0, at: bench.now,
             &bench.actions)

@@ -22,18 +22,18 @@ import Testing
         #expect(throws: Refusal.limit(name: "apps", value: 2, message: "too many apps")) {
             try bench.register(2, "org.example.C")
         }
-        bench.core.leave(ClientID(0), at: bench.now, &bench.actions)
+        bench.core.leave(AppHandle(0), at: bench.now, &bench.actions)
         _ = try bench.register(2, "org.example.C")
     }
 
     @Test func whoIsNotRegisteredCannotDoAnything() {
         var bench = Bench()
-        #expect(throws: Refusal.unknownClient) { try bench.add(ClientID(7), Bench.planar("one", 2)) }
+        #expect(throws: Refusal.unknownClient) { try bench.add(AppHandle(7), Bench.planar("one", 2)) }
         #expect(throws: Refusal.unknownClient) {
-            try bench.core.removeDetectors(ClientID(7), [], at: bench.now, &bench.actions)
+            try bench.core.removeDetectors(AppHandle(7), [], at: bench.now, &bench.actions)
         }
-        bench.core.leave(ClientID(7), at: bench.now, &bench.actions)
-        bench.core.room(ClientID(7), 1_000, at: bench.now, &bench.actions)
+        bench.core.leave(AppHandle(7), at: bench.now, &bench.actions)
+        bench.core.room(AppHandle(7), 1_000, at: bench.now, &bench.actions)
         #expect(bench.actions.isEmpty)
     }
 }
@@ -306,8 +306,9 @@ import Testing
         bench.core.sent(app, events[0])
         bench.core.unsent(app, events[1], at: bench.now, &bench.actions)
         let state = try #require(bench.core.app(app))
-        #expect([state.hits, state.delivered, state.queue.dropped] == [2, 1, 0])
-        #expect(state.queue.waitingCount == 1)
+        let mailbox = try #require(bench.core.mailbox(app))
+        #expect([state.hits, state.delivered, mailbox.dropped] == [2, 1, 0])
+        #expect(mailbox.waitingCount == 1)
         #expect(state.lastEvent?.detector == "one")
         #expect(state.lastEvent?.peak == 2.6)
     }
@@ -419,7 +420,7 @@ import Testing
         var next: UInt64 = 0
         for step in 1...2_000 {
             let now = Timestamp(microseconds: Int64(step) * 50_000)
-            let client = ClientID(UInt32(random(8)))
+            let client = AppHandle(UInt32(random(8)))
             switch random(28) {
             case 20:
                 let front = [nil, AppID("org.example.App1"), AppID("org.example.App2")][Int(random(3))]

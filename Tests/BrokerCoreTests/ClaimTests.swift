@@ -11,7 +11,7 @@ import Testing
         return sensor
     }()
 
-    private func bench(_ sensor: SensorDescription = ClaimTests.steady) throws -> (Bench, ClientID) {
+    private func bench(_ sensor: SensorDescription = ClaimTests.steady) throws -> (Bench, AppHandle) {
         var bench = Bench(sensor: sensor)
         let app = try bench.register(0, "org.example.App")
         _ = try bench.add(app, Bench.planar("shake", 2))
@@ -22,11 +22,11 @@ import Testing
         bench.take().compactMap { if case .claim(_, let pace) = $0 { pace } else { nil } }
     }
 
-    private func isAvailable(_ bench: Bench, _ app: ClientID) -> Bool? {
+    private func isAvailable(_ bench: Bench, _ app: AppHandle) -> Bool? {
         bench.core.app(app)?.detectors["shake"].map { bench.core.effective($0.effective).isAvailable }
     }
 
-    private func obstacle(_ bench: Bench, _ app: ClientID) -> String? {
+    private func obstacle(_ bench: Bench, _ app: AppHandle) -> String? {
         bench.core.whyNot(app, for: .user(0), at: bench.now)?.detectors.first?.obstacle
     }
 
@@ -212,7 +212,7 @@ import Testing
             (
                 "unclaimed",
                 { bench in
-                    try bench.core.removeDetectors(ClientID(0), ["shake"], at: bench.now, &bench.actions)
+                    try bench.core.removeDetectors(AppHandle(0), ["shake"], at: bench.now, &bench.actions)
                 }
             ),
             ("no reader", { $0.core.sensorsLost(at: $0.now, &$0.actions) }),

@@ -7,7 +7,7 @@ import Testing
 @Suite struct CleaningTests {
     private static let flood = (0..<1_000).map { Bench.planar("flood\($0)", 1.2 + Double($0) / 1_000, rest: "0ms") }
 
-    private static func add(_ bench: inout Bench, _ client: ClientID) throws {
+    private static func add(_ bench: inout Bench, _ client: AppHandle) throws {
         for batch in DetectorBatch.split(Self.flood) {
             _ = try bench.core.addDetectors(client, Array(batch), at: bench.now, &bench.actions)
         }
@@ -79,7 +79,7 @@ import Testing
             "norm(x, y, z) > 1.5g", "rms(x, 300ms) > 1g and abs(y) < 8g", "mean(x, 500ms) > 0.5g or x > 3g",
             "count(x > 0.5g, 1s) >= 2",
         ]
-        let good = ClientID(0)
+        let good = AppHandle(0)
         try both { bench in
             _ = try bench.register(0, "org.example.Good")
             for (index, text) in conditions.enumerated() {
@@ -113,7 +113,7 @@ import Testing
             }
             func told(_ bench: inout Bench) -> [String] {
                 defer { bench.actions = [] }
-                return bench.events.filter { $0.0 != ClientID(1) }.map {
+                return bench.events.filter { $0.0 != AppHandle(1) }.map {
                     "\($0.0.index) \($0.1.detector) \($0.1.time) \($0.1.peak)"
                 }
             }
@@ -132,7 +132,7 @@ import Testing
                 _ = try bench.add(client, Bench.planar("d", 2))
             }
             if round == 2 { break }
-            for index in 0..<1_000 as Range<UInt32> { bench.leave(ClientID(index)) }
+            for index in 0..<1_000 as Range<UInt32> { bench.leave(AppHandle(index)) }
             #expect(!bench.core.isCleaningDue && bench.core.isShrinkingDue)
             bench.core.shrink()
         }

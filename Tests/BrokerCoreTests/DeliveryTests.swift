@@ -30,7 +30,7 @@ import Testing
     }
 
     /// An app with a detector that each sample above 2 g hits.
-    private func app(_ bench: inout Bench, _ index: UInt32, _ name: String, threshold: Double = 2) throws -> ClientID {
+    private func app(_ bench: inout Bench, _ index: UInt32, _ name: String, threshold: Double = 2) throws -> AppHandle {
         let client = try bench.register(index, name)
         _ = try bench.add(client, Bench.planar("one", threshold, rest: "0ms"))
         return client
@@ -87,7 +87,7 @@ import Testing
         bench.core.leave(client, at: bench.now, &bench.actions)
         bench.core.leave(anonymous, at: bench.now, &bench.actions)
         _ = bench.take()
-        let other = ClientID(0)
+        let other = AppHandle(0)
         try bench.core.register(
             other, AppID("org.example.A"), AppEntrance(), user: 4_711, at: bench.now, &bench.actions)
         #expect(try bench.core.subscribe(other, since: nil, at: bench.now, &bench.actions) == 0)
@@ -126,7 +126,7 @@ import Testing
         bench.feed([2.5])
         _ = bench.take()
         for index in 0..<3 as Range<UInt32> {
-            bench.core.leave(ClientID(index), at: bench.now, &bench.actions)
+            bench.core.leave(AppHandle(index), at: bench.now, &bench.actions)
         }
         let ended = bench.actions.compactMap { action -> String? in
             if case .ended(let app, _, let end) = action { "\(app) \(end.reason.name)" } else { nil }
@@ -166,10 +166,10 @@ import Testing
         _ = bench.take()
         bench.core.tick(at: bench.now + .milliseconds(400), &bench.actions)
         #expect(bench.events.map(\.0) == [gentle])
-        #expect(bench.core.app(hard)?.queue.unacknowledgedCount == 0)
+        #expect(bench.core.mailbox(hard)?.unacknowledgedCount == 0)
         // Too late: the event is the other's.
         try bench.core.answer(hard, self.name(offered.1), .consume, at: bench.now, &bench.actions)
-        #expect(bench.core.app(gentle)?.queue.unacknowledgedCount == 1)
+        #expect(bench.core.mailbox(gentle)?.unacknowledgedCount == 1)
         bench.core.tick(at: bench.now + .seconds(30), &bench.actions)
         #expect(bench.events.allSatisfy { $0.0 == gentle })
     }
@@ -179,14 +179,14 @@ import Testing
         let client = try self.app(&bench, 0, "org.example.A")
         _ = try bench.add(client, Bench.planar("two", 2, rest: "0ms"))
         bench.feed([2.5])
-        #expect(bench.core.app(client)?.queue.unacknowledgedCount == 2)
+        #expect(bench.core.mailbox(client)?.unacknowledgedCount == 2)
         try bench.core.removeDetectors(client, ["one"], at: bench.now, &bench.actions)
-        #expect(bench.core.app(client)?.queue.unacknowledgedCount == 1)
+        #expect(bench.core.mailbox(client)?.unacknowledgedCount == 1)
         // Replacing it is removing it; the same again is not.
         _ = try bench.add(client, Bench.planar("two", 2, rest: "0ms"))
-        #expect(bench.core.app(client)?.queue.unacknowledgedCount == 1)
+        #expect(bench.core.mailbox(client)?.unacknowledgedCount == 1)
         _ = try bench.add(client, Bench.planar("two", 3, rest: "0ms"))
-        #expect(bench.core.app(client)?.queue.unacknowledgedCount == 0)
+        #expect(bench.core.mailbox(client)?.unacknowledgedCount == 0)
     }
 
     @Test func nobodyFillsAnothersQueue() throws {
@@ -195,13 +195,13 @@ import Testing
         let other = try self.app(&bench, 1, "org.example.Other")
         try bench.core.tell(full, .suspended, at: bench.now, &bench.actions)
         bench.feed([2.5, 2.5, 2.5, 2.5])
-        #expect(bench.core.app(full)?.queue.waitingCount == 2)
-        #expect(bench.core.app(full)?.queue.dropped == 2)
+        #expect(bench.core.mailbox(full)?.waitingCount == 2)
+        #expect(bench.core.mailbox(full)?.dropped == 2)
         #expect(bench.events.count { $0.0 == other } == 4)
-        #expect(bench.core.app(other)?.queue.dropped == 0)
+        #expect(bench.core.mailbox(other)?.dropped == 0)
         // Another policy, other limits.
         bench.core.swap(Self.policy({ $0.kind = .store }, queueBytes: 2 * 310), at: bench.now, &bench.actions)
-        #expect(bench.core.app(full)?.queue.waitingCount == 1)
+        #expect(bench.core.mailbox(full)?.waitingCount == 1)
     }
 
     /// What became of an event is told in place of its having been sent.

@@ -6,9 +6,10 @@ import Testing
 /// What was decided can be asked about, by whom it concerns and as long as it is kept.
 @Suite struct ExplanationTests {
     /// Two apps of two users in one group, after a hard shake that the stricter one got.
-    private func decided(_ limits: BrokerLimits = BrokerLimits()) throws -> (Bench, gentle: ClientID, hard: ClientID) {
+    private func decided(_ limits: BrokerLimits = BrokerLimits()) throws -> (Bench, gentle: AppHandle, hard: AppHandle)
+    {
         var bench = Bench(policy: Bench.contest(.exclusive), limits: limits)
-        let (gentle, hard) = (ClientID(0), ClientID(1))
+        let (gentle, hard) = (AppHandle(0), AppHandle(1))
         try bench.core.register(
             gentle, AppID("org.example.Gentle"), AppEntrance(), user: 1_000, at: bench.now, &bench.actions)
         try bench.core.register(
@@ -25,7 +26,7 @@ import Testing
         core.show(core.find(query), for: query).map { "\($0.verdict.id.name) \($0.verdict.reason.name)" }
     }
 
-    private func viewer(_ core: BrokerCore, _ client: ClientID) throws -> Viewer {
+    private func viewer(_ core: BrokerCore, _ client: AppHandle) throws -> Viewer {
         .app(try #require(core.app(client)).reference)
     }
 
@@ -63,7 +64,7 @@ import Testing
 
         var same = Bench(policy: Bench.contest(.exclusive))
         for (index, name) in ["org.example.Gentle", "org.example.Hard"].enumerated() {
-            let client = ClientID(UInt32(index))
+            let client = AppHandle(UInt32(index))
             try same.core.register(client, AppID(name), AppEntrance(), user: 1_000, at: same.now, &same.actions)
             _ = try same.add(client, Bench.planar("d", index == 0 ? 2 : 3.5))
         }
@@ -79,7 +80,7 @@ import Testing
     @Test func whoCameBack() throws {
         for (name, sees) in [("org.example.App", true), ("", false)] {
             var bench = Bench(policy: Policy(otherwise: .deny))
-            let client = ClientID(3)
+            let client = AppHandle(3)
             func register(_ bench: inout Bench) throws {
                 try bench.core.register(
                     client, AppID(name), AppEntrance(proof: name.isEmpty ? .uid : .name), user: 7, at: bench.now,
@@ -166,7 +167,7 @@ import Testing
 
     // MARK: Why not
 
-    private func lines(_ core: BrokerCore, _ client: ClientID, at now: Timestamp, peak: Double? = nil) throws
+    private func lines(_ core: BrokerCore, _ client: AppHandle, at now: Timestamp, peak: Double? = nil) throws
         -> [String]
     {
         try #require(core.whyNot(client, peak: peak, for: .user(0), at: now)).lines
@@ -203,7 +204,7 @@ import Testing
         bench.core.sensorsLost(at: bench.now, &bench.actions)
         said = try self.lines(bench.core, client, at: bench.now)
         #expect(said.last == "  d (shake.planar) above 2.0 g: it cannot fire, there is no accelerometer")
-        #expect(bench.core.whyNot(ClientID(9), for: .user(0), at: bench.now) == nil)
+        #expect(bench.core.whyNot(AppHandle(9), for: .user(0), at: bench.now) == nil)
     }
 
     @Test func howStrongTheMotionWouldBe() throws {
@@ -230,10 +231,10 @@ import Testing
         bench.answerClaim()
         bench.feed([0, 3])
         #expect(self.answer(bench.core, VerdictQuery(.last, for: .user(0))).count == 2)
-        let why = try #require(bench.core.whyNot(ClientID(1), for: .user(0), at: bench.now))
+        let why = try #require(bench.core.whyNot(AppHandle(1), for: .user(0), at: bench.now))
         #expect(why.detectors.map(\.name) == ["d0", "d1"])
         #expect(why.lines.last == "  and 1 more detectors")
-        let one = try #require(bench.core.whyNot(ClientID(1), detector: "d2", for: .user(0), at: bench.now))
+        let one = try #require(bench.core.whyNot(AppHandle(1), detector: "d2", for: .user(0), at: bench.now))
         #expect(one.detectors.map(\.name) == ["d2"])
     }
 }

@@ -21,7 +21,7 @@ import Testing
         return bench
     }
 
-    private let client = ClientID(0)
+    private let client = AppHandle(0)
 
     private func install(_ bench: inout Bench, _ detectors: [DetectorRequest]) throws {
         try bench.core.install(

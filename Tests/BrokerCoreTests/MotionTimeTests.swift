@@ -39,8 +39,8 @@ import Testing
 
     private struct Both {
         var bench: Bench
-        let quick: ClientID
-        let slow: ClientID
+        let quick: AppHandle
+        let slow: AppHandle
 
         init(latency: TimeSpan) throws {
             self.bench = Bench(policy: MotionTimeTests.policy)
@@ -65,7 +65,7 @@ import Testing
         }
 
         /// Who was served, in order.
-        mutating func served() -> [ClientID] {
+        mutating func served() -> [AppHandle] {
             defer { _ = self.bench.take() }
             return self.bench.events.map(\.0)
         }

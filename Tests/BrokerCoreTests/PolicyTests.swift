@@ -7,7 +7,7 @@ import Testing
 /// What the arbiter decides is what apps get.
 @Suite struct PolicyTests {
     /// A gentle and a hard detector in one group, at the end of all rests.
-    private func contest(_ mode: GroupMode) throws -> (bench: Bench, gentle: ClientID, hard: ClientID) {
+    private func contest(_ mode: GroupMode) throws -> (bench: Bench, gentle: AppHandle, hard: AppHandle) {
         var bench = Bench(policy: Bench.contest(mode))
         let gentle = try bench.register(0, "org.example.Gentle")
         let hard = try bench.register(1, "org.example.Hard")
@@ -147,7 +147,7 @@ import Testing
         bench.feed([2.5, 2.5, 2.5])
         #expect(bench.events.map(\.0) == [other, other, other])
         let state = try #require(bench.core.app(denied))
-        #expect([state.hits, state.denied, state.delivered, state.queue.dropped] == [3, 3, 0, 0])
+        #expect([state.hits, state.denied, state.delivered, bench.core.mailbox(denied)?.dropped] == [3, 3, 0, 0])
         #expect(bench.core.app(other)?.denied == 0)
     }
 
@@ -227,7 +227,7 @@ import Testing
         var bench = Bench()
         #expect(throws: Refusal.unknownClient) {
             try bench.core.answer(
-                ClientID(9), EventName(sequence: 1, epoch: 1), .consume, at: bench.now, &bench.actions)
+                AppHandle(9), EventName(sequence: 1, epoch: 1), .consume, at: bench.now, &bench.actions)
         }
     }
 

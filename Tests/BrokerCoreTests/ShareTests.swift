@@ -44,7 +44,7 @@ import Testing
         if name == "condition-bytes" { limits.conditionBytes = 480 }
         var bench = Bench(limits: limits)
         let apps = try (0..<8).map { try bench.register($0, "org.example.Hog\($0)", user: Self.hog) }
-        func add(_ client: ClientID, _ index: Int) throws {
+        func add(_ client: AppHandle, _ index: Int) throws {
             let text = condition.split(separator: "#", omittingEmptySubsequences: false).joined(
                 separator: "\(index + 1)")
             _ = try bench.add(client, Self.detector("d\(index)", text, every: every.map { $0 * (index + 1) }))
@@ -79,7 +79,7 @@ import Testing
         #expect(try self.exhaust { _ in try register(Self.guest) }.count == 8)
         let root = try self.exhaust { _ in try register(0) }
         #expect(root.limit == "apps" && root.count == 40)
-        bench.leave(ClientID(0))
+        bench.leave(AppHandle(0))
         try register(0)
     }
 
@@ -117,7 +117,7 @@ import Testing
         }
         bench.feed([2.5])
         _ = bench.take()
-        for index in users.indices { bench.leave(ClientID(UInt32(index))) }
+        for index in users.indices { bench.leave(AppHandle(UInt32(index))) }
         let ended = bench.take().compactMap { action -> String? in
             if case .ended(let app, _, .unkept) = action { app.name } else { nil }
         }
@@ -127,7 +127,7 @@ import Testing
             #expect(try bench.subscribe(client) == 1)
         }
         // Their places are free again.
-        for index in 0..<8 { bench.leave(ClientID(UInt32(index))) }
+        for index in 0..<8 { bench.leave(AppHandle(UInt32(index))) }
         #expect(!bench.actions.contains { if case .ended(_, _, .unkept) = $0 { true } else { false } })
     }
 

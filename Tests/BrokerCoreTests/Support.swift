@@ -40,25 +40,25 @@ struct Bench {
         return DetectorRequest(name: name, options: options)
     }
 
-    mutating func register(_ index: UInt32, _ app: String, user: UInt32 = 0) throws -> ClientID {
-        let client = ClientID(index)
+    mutating func register(_ index: UInt32, _ app: String, user: UInt32 = 0) throws -> AppHandle {
+        let client = AppHandle(index)
         try self.core.register(client, AppID(app), AppEntrance(), user: user, at: self.now, &self.actions)
         return client
     }
 
-    mutating func add(_ client: ClientID, _ requests: DetectorRequest...) throws -> [EffectiveDetector] {
+    mutating func add(_ client: AppHandle, _ requests: DetectorRequest...) throws -> [EffectiveDetector] {
         try self.core.addDetectors(client, requests, at: self.now, &self.actions)
     }
 
-    mutating func remove(_ client: ClientID, _ names: [String]) throws {
+    mutating func remove(_ client: AppHandle, _ names: [String]) throws {
         try self.core.removeDetectors(client, names, at: self.now, &self.actions)
     }
 
-    mutating func leave(_ client: ClientID) { self.core.leave(client, at: self.now, &self.actions) }
+    mutating func leave(_ client: AppHandle) { self.core.leave(client, at: self.now, &self.actions) }
 
     mutating func clean() { self.core.clean(&self.actions) }
 
-    mutating func subscribe(_ client: ClientID) throws -> Int {
+    mutating func subscribe(_ client: AppHandle) throws -> Int {
         try self.core.subscribe(client, since: nil, at: self.now, &self.actions)
     }
 
@@ -68,7 +68,7 @@ struct Bench {
         return self.actions
     }
 
-    var events: [(ClientID, Event)] {
+    var events: [(AppHandle, Event)] {
         self.actions.compactMap { if case .deliver(let client, let event) = $0 { (client, event) } else { nil } }
     }
 

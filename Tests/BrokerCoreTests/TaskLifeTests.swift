@@ -25,7 +25,7 @@ import Testing
     private func name(_ index: UInt32) -> String { "org.example.A\(index)" }
 
     /// An app that is there, and nobody looks at.
-    private func register(_ bench: inout Bench, _ index: UInt32) throws -> ClientID {
+    private func register(_ bench: inout Bench, _ index: UInt32) throws -> AppHandle {
         let client = try bench.register(index, self.name(index))
         bench.core.report(.app(nil), at: bench.now, &bench.actions)
         try bench.core.task(.came(client), at: bench.now, &bench.actions)
@@ -33,7 +33,7 @@ import Testing
     }
 
     /// Hands in a task for so many seconds from now.
-    private func submit(_ bench: inout Bench, _ client: ClientID, in seconds: Int64) throws {
+    private func submit(_ bench: inout Bench, _ client: AppHandle, in seconds: Int64) throws {
         let request = TaskRequest("tidy", .processing, earliest: bench.now + .seconds(seconds))
         try bench.core.task(.submit(client, request, declared: Self.declared), at: bench.now, &bench.actions)
     }
@@ -71,7 +71,7 @@ import Testing
         return said
     }
 
-    private func state(_ bench: Bench, _ client: ClientID) -> AppState? { bench.core.facts(client)?.state }
+    private func state(_ bench: Bench, _ client: AppHandle) -> AppState? { bench.core.facts(client)?.state }
 
     @Test func aTaskBringsASuspendedAppBackAndKeepsItGoing() throws {
         var bench = self.bench()
@@ -123,7 +123,7 @@ import Testing
         var bench = self.bench(sensor: Bench.sensor)
         for index in 0..<count {
             try bench.core.install(
-                ClientID(index), AppID(self.name(index)), AppEntrance(),
+                AppHandle(index), AppID(self.name(index)), AppEntrance(),
                 [Bench.planar("jolt", 2 + Double(index) / 10, rest: "10s")], user: 0, at: bench.now, &bench.actions)
             let client = try self.register(&bench, index)
             try self.submit(&bench, client, in: 5)
@@ -142,8 +142,8 @@ import Testing
         #expect(try self.pass(&bench, 0) == ["run org.example.A0 #1"])
         bench.core.answered(try #require(self.calls.last), .consume, at: bench.now, &bench.actions)
         #expect(try self.pass(&bench, 0) == [])
-        #expect(self.state(bench, ClientID(0)) == .background)
-        try bench.core.task(.done(ClientID(0), isSuccess: true), at: bench.now, &bench.actions)
+        #expect(self.state(bench, AppHandle(0)) == .background)
+        try bench.core.task(.done(AppHandle(0), isSuccess: true), at: bench.now, &bench.actions)
         #expect(try self.pass(&bench, 100) == ["org.example.A0 done"])
     }
 
@@ -155,11 +155,11 @@ import Testing
         #expect(try self.pass(&bench, 0) == [])
         _ = try self.register(&bench, 0)
         #expect(try self.pass(&bench, 0) == ["run org.example.A0 #1"])
-        _ = try bench.core.subscribe(ClientID(0), since: nil, at: bench.now, &bench.actions)
+        _ = try bench.core.subscribe(AppHandle(0), since: nil, at: bench.now, &bench.actions)
         #expect(try self.pass(&bench, 0) == ["event org.example.A0"])
-        try bench.core.task(.done(ClientID(0), isSuccess: true), at: bench.now, &bench.actions)
+        try bench.core.task(.done(AppHandle(0), isSuccess: true), at: bench.now, &bench.actions)
         #expect(try self.pass(&bench, 100) == ["org.example.A0 done"])
-        #expect(bench.core.app(ClientID(0))?.launches.begun == 1)
+        #expect(bench.core.app(AppHandle(0))?.launches.begun == 1)
     }
 
     /// Two are started at a time whatever for, and events before tasks.
@@ -185,7 +185,7 @@ import Testing
         try bench.core.task(.terminated(owner), at: bench.now, &bench.actions)
         _ = try self.register(&bench, 0)
         #expect(try self.pass(&bench, 0) == ["run org.example.A0 #1"])
-        #expect(bench.core.app(ClientID(2))?.launches.begun == 0)
+        #expect(bench.core.app(AppHandle(2))?.launches.begun == 0)
     }
 
     /// A task of one user's app is not begun in another user's, and does not wait for it either.

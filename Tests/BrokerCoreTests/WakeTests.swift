@@ -20,9 +20,9 @@ import Testing
     }
 
     /// A broker that knows an app that is not there.
-    private func bench(_ policy: Policy = Self.policy()) throws -> (Bench, ClientID) {
+    private func bench(_ policy: Policy = Self.policy()) throws -> (Bench, AppHandle) {
         var bench = Bench(policy: policy)
-        let client = ClientID(0)
+        let client = AppHandle(0)
         try bench.core.install(
             client, Self.app, AppEntrance(), [Bench.planar("jolt", 2, rest: "0ms")], user: 7, at: bench.now,
             &bench.actions)

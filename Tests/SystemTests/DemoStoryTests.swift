@@ -11,7 +11,7 @@ import Traces
 
 /// The demo's story through the real core in virtual time: the bus and the machine have no part in the answer.
 @Suite struct DemoStoryTests {
-    private static let clients = DemoStory.apps.indices.map { ClientID(UInt32($0)) }
+    private static let clients = DemoStory.apps.indices.map { AppHandle(UInt32($0)) }
 
     /// The broker with the demo's apps and detectors, and its sensor there.
     private func broker(_ sensor: SensorDescription, _ rules: DemoStory.Rules) throws -> BrokerCore {

@@ -1,0 +1,317 @@
+import Arbitration
+import Motion
+
+/// What is to be done for mailboxes, in order.
+enum MailEffect {
+    case send(AppHandle, Event)
+    case mark(AppHandle, Mark)
+    /// Put it on the disk; it is kept there until it is to be forgotten.
+    case persist(StoredEvent)
+    case forget(StoredEvent)
+    /// It came to its end without being sent for good; without a number when its app is not here.
+    case ended(AppHandle?, StoredEvent, EventEnd)
+}
+
+/// One mailbox for each app, here or not: what is due to it, until it has it or that comes to its end.
+///
+/// Effects go into the list that each request is handed.
+struct Mailboxes {
+    /// What is due to an app that is here.
+    private struct Box {
+        let app: AppID
+        var user: UInt32
+        var queue: EventQueue
+        /// It is among those that are looked after.
+        var isBusy = false
+
+        mutating func change<Result>(
+            _ wants: inout [QueueAction], _ body: (inout EventQueue, inout [QueueAction]) -> Result
+        ) -> Result { body(&self.queue, &wants) }
+    }
+
+    private var boxes = AppTable<Box>()
+    /// Apps whose queues are not idle, and some whose were not a moment ago.
+    private var busy: [AppHandle] = []
+    private var absent: AbsentApps
+    /// What a queue wants, until it is passed on.
+    private var wants: [QueueAction] = []
+    /// Not later than the first time at which a mailbox has something to do.
+    private(set) var deadline: Timestamp?
+
+    init(_ limits: BrokerLimits) { self.absent = AbsentApps(limits) }
+
+    /// What is due to an app that is here.
+    subscript(app: AppHandle) -> EventQueue? { self.boxes[app]?.queue }
+
+    /// Whether what would be sent now would only come back.
+    func isHeld(_ app: AppHandle) -> Bool { self.boxes[app]?.queue.isHeld ?? true }
+
+    // MARK: Coming and going
+
+    /// Opens the mailbox of an app that comes, with what was kept for it.
+    mutating func open(_ app: AppHandle, _ id: AppID, _ user: UInt32, keeping bytes: Int) {
+        let queue = self.takeQueue(of: id, user, keeping: bytes)
+        self.boxes[app] = Box(app: id, user: user, queue: queue)
+    }
+
+    /// Closes the mailbox of an app that goes. What outlives it is kept, if its user has room for it.
+    mutating func close(_ app: AppHandle, _ effects: inout [MailEffect]) {
+        guard let box = self.boxes[app] else { return }
+        self.keep(box, &effects)
+        if box.isBusy { self.busy.removeAll { $0 == app } }
+        self.boxes[app] = nil
+    }
+
+    /// The app left the bus and goes on to exist.
+    mutating func detach(_ app: AppHandle, _ effects: inout [MailEffect]) {
+        self.change(app, &effects) { $0.detach(&$1) }
+    }
+
+    /// The app came back for another user than the one whose it was: what was, stays his.
+    ///
+    /// - Parameter wasSeen: Of an app that was never on the bus nobody knew whose it is: it takes all with it.
+    mutating func pass(
+        _ app: AppHandle, to user: UInt32, wasSeen: Bool, keeping bytes: Int, _ effects: inout [MailEffect]
+    ) {
+        guard let box = self.boxes[app], box.user != user else { return }
+        self.boxes[app]?.user = user
+        guard wasSeen else {
+            for event in box.queue.durableEvents {
+                effects.append(.forget(StoredEvent(app: box.app, user: box.user, event: event)))
+                effects.append(.persist(StoredEvent(app: box.app, user: user, event: event)))
+            }
+            return
+        }
+        self.keep(box, &effects)
+        let queue = self.takeQueue(of: box.app, user, keeping: bytes)
+        self.boxes[app]?.queue = queue
+    }
+
+    /// The queue of an app that comes: its own, if something was kept for it.
+    private mutating func takeQueue(of app: AppID, _ user: UInt32, keeping bytes: Int) -> EventQueue {
+        if !app.isAnonymous, let index = self.absent.index(of: app, user) { return self.absent.take(index).queue }
+        return EventQueue(keeping: bytes, isSubscribed: false)
+    }
+
+    private mutating func keep(_ box: Box, _ effects: inout [MailEffect]) {
+        var queue = box.queue
+        var ends: [QueueAction] = []
+        queue.detach(&ends)
+        if box.app.isAnonymous { queue.end(.removed, &ends) { _ in true } }
+        if queue.isKeeping { queue.cut(to: self.absent.room(for: box.user), &ends) }
+        for end in ends { Self.tell(end, of: box.app, box.user, nil, &effects) }
+        guard queue.isKeeping else { return }
+        self.absent.append(AbsentApp(id: box.app, user: box.user, queue: queue))
+        if let deadline = queue.deadline { self.expect(deadline) }
+    }
+
+    // MARK: Events
+
+    /// Takes in an event, and sends it if it can go. Returns it with its number.
+    mutating func add(
+        _ delivery: Delivery, isSimulated: Bool, since start: Timestamp, at now: Timestamp,
+        _ effects: inout [MailEffect]
+    ) -> Event? {
+        let result = self.boxes[delivery.app]?.queue.add(
+            delivery, isSimulated: isSimulated, since: start, at: now, &self.wants)
+        guard let (event, goesAtOnce) = result else { return nil }
+        // It may wait for room, or for an app that is suspended or not on the bus. Each comes by here once, when it is due.
+        if goesAtOnce { effects.append(.send(delivery.app, event)) } else { self.settle(delivery.app, &effects) }
+        return event
+    }
+
+    /// Takes an event from whoever has it, or from one app, because it is another's now.
+    mutating func revoke(
+        _ epoch: UInt64, from app: AppHandle?, at now: Timestamp, _ effects: inout [MailEffect]
+    ) {
+        // Not a loop over the list itself, which others may join.
+        for index in self.busy.indices where app.map({ $0 == self.busy[index] }) ?? true {
+            self.change(self.busy[index], &effects) { $0.remove(epoch: epoch, at: now, &$1) }
+        }
+    }
+
+    /// Throws away what a detector of an app caused.
+    mutating func remove(detector: String, of app: AppHandle, at now: Timestamp, _ effects: inout [MailEffect]) {
+        self.change(app, &effects) { $0.remove(detector: detector, at: now, &$1) }
+    }
+
+    /// Does something with the queue of an app that is here, and passes on what that wants.
+    @discardableResult
+    mutating func change<Result>(
+        _ app: AppHandle, _ effects: inout [MailEffect],
+        _ body: (inout EventQueue, inout [QueueAction]) -> Result
+    ) -> Result? {
+        guard self.boxes.has(app) else { return nil }
+        let result = self.boxes[app]?.change(&self.wants, body)
+        self.settle(app, &effects)
+        return result
+    }
+
+    /// Passes on what a queue wants, and remembers it while it is not done.
+    private mutating func settle(_ app: AppHandle, _ effects: inout [MailEffect]) {
+        guard self.boxes.has(app) else { return }
+        if !self.wants.isEmpty, let id = self.boxes[app]?.app, let user = self.boxes[app]?.user {
+            for want in self.wants { Self.tell(want, of: id, user, app, &effects) }
+            self.wants.removeAll(keepingCapacity: true)
+        }
+        if self.boxes[app]?.isBusy == false, self.boxes[app]?.queue.isIdle == false {
+            self.boxes[app]?.isBusy = true
+            self.busy.append(app)
+        }
+        if let deadline = self.boxes[app]?.queue.deadline { self.expect(deadline) }
+    }
+
+    private static func tell(
+        _ want: QueueAction, of id: AppID, _ user: UInt32, _ app: AppHandle?, _ effects: inout [MailEffect]
+    ) {
+        switch want {
+        case .send(let event): if let app { effects.append(.send(app, event)) }
+        case .mark(let mark): if let app { effects.append(.mark(app, mark)) }
+        case .persist(let event): effects.append(.persist(StoredEvent(app: id, user: user, event: event)))
+        case .forget(let event): effects.append(.forget(StoredEvent(app: id, user: user, event: event)))
+        case .ended(let event, let end):
+            effects.append(.ended(app, StoredEvent(app: id, user: user, event: event), end))
+        }
+    }
+
+    private mutating func tellAbsent(_ index: Int, _ effects: inout [MailEffect]) {
+        let (id, user) = (self.absent[index].id, self.absent[index].user)
+        if !self.wants.isEmpty {
+            for want in self.wants { Self.tell(want, of: id, user, nil, &effects) }
+            self.wants.removeAll(keepingCapacity: true)
+            self.absent.book(user)
+        }
+        if let deadline = self.absent[index].queue.deadline { self.expect(deadline) }
+    }
+
+    // MARK: Launches
+
+    /// How much an app that is here is to be launched for what waits for it, until when that is of use, and for which event first;
+    /// `nil`: it need not be.
+    func wish(of app: AppHandle) -> (id: AppID, strength: Int, ends: Timestamp, first: Event?)? {
+        guard let box = self.boxes[app], !box.app.isAnonymous, let wish = box.queue.launchWish else { return nil }
+        return (box.app, wish.strength, wish.ends, box.queue.firstToLaunch)
+    }
+
+    /// The same for what is kept for apps that are not here; of one of them, or of all.
+    func absentWishes(of id: AppID? = nil, _ user: UInt32? = nil) -> [(id: AppID, strength: Int, ends: Timestamp)] {
+        self.absent.all.compactMap { app in
+            guard id.map({ $0 == app.id }) ?? true, user.map({ $0 == app.user }) ?? true else { return nil }
+            return app.queue.launchWish.map { (app.id, $0.strength, $0.ends) }
+        }
+    }
+
+    /// The app whose mailbox has what it is launched for, if that is here.
+    func launched(_ id: AppID) -> AppHandle? {
+        self.boxes.first { $0.app == id && $0.queue.isLaunching } ?? self.boxes.first { $0.app == id }
+    }
+
+    /// Does something with the queue that has what an app is launched for, wherever that is.
+    @discardableResult
+    mutating func changeLaunched<Result>(
+        _ id: AppID, _ effects: inout [MailEffect], _ body: (inout EventQueue, inout [QueueAction]) -> Result
+    ) -> Result? {
+        let known = self.launched(id)
+        if let known, self.boxes[known]?.queue.isLaunching == true || !self.absent.all.contains(where: { $0.id == id })
+        {
+            return self.change(known, &effects, body)
+        }
+        let fitting = self.absent.all.firstIndex { $0.id == id && $0.queue.isLaunching }
+        guard let index = fitting ?? self.absent.all.firstIndex(where: { $0.id == id }) else { return nil }
+        let result = body(&self.absent[index].queue, &self.wants)
+        self.tellAbsent(index, &effects)
+        return result
+    }
+
+    // MARK: The disk
+
+    /// An event is on the disk now.
+    mutating func persisted(_ stored: StoredEvent) {
+        if let app = self.here(stored) {
+            self.boxes[app]?.queue.persisted(stored.event.sequence)
+        } else if let index = self.absent.index(of: stored.app, stored.user) {
+            self.absent[index].queue.persisted(stored.event.sequence)
+        }
+    }
+
+    /// The events that are due and are to be on the disk.
+    var durableEvents: [StoredEvent] {
+        let here = self.boxes.handles.flatMap { app in
+            self.boxes[app].map { Self.durable($0.queue, $0.app, $0.user) } ?? []
+        }
+        return here + self.absent.all.flatMap { Self.durable($0.queue, $0.id, $0.user) }
+    }
+
+    private static func durable(_ queue: EventQueue, _ app: AppID, _ user: UInt32) -> [StoredEvent] {
+        queue.durableEvents.map { StoredEvent(app: app, user: user, event: $0) }
+    }
+
+    /// Puts in what was kept before a restart, in the order of the numbers of each app.
+    ///
+    /// - Parameter bytes: How much is kept for an app.
+    mutating func restore(
+        _ events: [StoredEvent], keeping bytes: (AppID) -> Int, at now: Timestamp, _ effects: inout [MailEffect]
+    ) {
+        for stored in events {
+            if let app = self.here(stored) {
+                self.change(app, &effects) { queue, wants in
+                    queue.restore(stored.event, at: now, &wants)
+                    queue.pump(at: now, &wants)
+                }
+            } else {
+                let index = self.absent.index(of: stored.app, stored.user) ?? self.makeAbsent(stored, bytes)
+                self.absent[index].queue.restore(stored.event, at: now, &self.wants)
+                self.tellAbsent(index, &effects)
+            }
+        }
+        for user in Set(events.map(\.user)) { self.absent.book(user) }
+    }
+
+    private func here(_ stored: StoredEvent) -> AppHandle? {
+        self.boxes.first { $0.app == stored.app && $0.user == stored.user }
+    }
+
+    private mutating func makeAbsent(_ stored: StoredEvent, _ bytes: (AppID) -> Int) -> Int {
+        let queue = EventQueue(keeping: bytes(stored.app), isSubscribed: false)
+        return self.absent.append(AbsentApp(id: stored.app, user: stored.user, queue: queue))
+    }
+
+    // MARK: Time and room
+
+    /// Gives every queue the size that policy says.
+    mutating func limit(to bytes: (AppID) -> Int, at now: Timestamp, _ effects: inout [MailEffect]) {
+        for app in self.boxes.handles {
+            guard let id = self.boxes[app]?.app else { continue }
+            let bytes = bytes(id)
+            guard self.boxes[app]?.queue.keeps(atMost: bytes) == false else { continue }
+            self.change(app, &effects) { $0.setLimit(keeping: bytes, at: now, &$1) }
+        }
+        for index in self.absent.indices {
+            self.absent[index].queue.setLimit(keeping: bytes(self.absent[index].id), at: now, &self.wants)
+            self.tellAbsent(index, &effects)
+        }
+    }
+
+    private mutating func expect(_ time: Timestamp) { self.deadline = min(self.deadline ?? time, time) }
+
+    /// Lets time pass, once a mailbox waits for it.
+    mutating func pump(at now: Timestamp, _ effects: inout [MailEffect]) {
+        guard let deadline = self.deadline, deadline <= now else { return }
+        self.deadline = nil
+        for index in self.busy.indices { self.change(self.busy[index], &effects) { $0.pump(at: now, &$1) } }
+        for app in self.busy where self.boxes[app]?.queue.isIdle == true { self.boxes[app]?.isBusy = false }
+        self.busy.removeAll { self.boxes[$0]?.isBusy != true }
+        for index in self.absent.indices {
+            self.absent[index].queue.pump(at: now, &self.wants)
+            self.tellAbsent(index, &effects)
+        }
+        self.absent.tidy()
+    }
+
+    /// Gives back the room of those who have gone.
+    mutating func shrink() {
+        self.boxes.shrink()
+        self.busy.shrink()
+        self.wants.shrink()
+    }
+}
