@@ -46,25 +46,24 @@ extension BrokerCore {
         _ sensor: String, first: UInt64, times: Span<Int64>, values: Span<Double>, at arrival: Timestamp,
         _ actions: inout [BrokerAction]
     ) {
-        guard let index = self.index(of: sensor) else { return }
-        self.streams[index].begin(first: first, count: times.count)
-        if self.streams[index].hear(times, at: arrival) { self.tellOutlook(of: index, at: arrival, &actions) }
+        guard let (stream, isHeardAgain) = self.sensing.begin(sensor, first: first, times, at: arrival) else { return }
+        if isHeardAgain { self.tellNews(of: sensor, at: arrival, &actions) }
         if self.arbiter.policy.groups.isEmpty {
-            self.streams[index].process(times: times, values: values, at: arrival)
-            self.decide(index, at: arrival)
+            self.sensing.process(stream, times, values, at: arrival)
+            self.decide(stream, at: arrival)
         } else {
             // What falls due before a sample must not know the sample yet, so groups see one at a time.
-            let width = self.streams[index].channels.count
+            let width = self.sensing.width(of: stream)
             for row in times.indices {
-                self.pass(to: Timestamp(microseconds: times[row]), of: index, at: arrival)
+                self.pass(to: Timestamp(microseconds: times[row]), of: stream, at: arrival)
                 let start = min(row * width, values.count)
-                self.streams[index].process(
-                    times: times.extracting(row..<row + 1),
-                    values: values.extracting(start..<min(start + width, values.count)), at: arrival)
-                self.decide(index, at: arrival)
+                self.sensing.process(
+                    stream, times.extracting(row..<row + 1),
+                    values.extracting(start..<min(start + width, values.count)), at: arrival)
+                self.decide(stream, at: arrival)
             }
         }
-        if let time = self.horizon(of: index, at: arrival) {
+        if let time = self.sensing.horizon(of: stream, self.arbiter, at: arrival) {
             self.release(upTo: time, at: arrival)
             self.tell(.motion(time), at: arrival)
         }
@@ -75,9 +74,9 @@ extension BrokerCore {
     private mutating func pass(to sample: Timestamp, of stream: Int, at arrival: Timestamp) {
         // Nearly every sample ends here, and the horizon costs a look at every sensor.
         guard let deadline = self.arbiter.nextMotionDeadline, deadline <= sample else { return }
-        let time = min(sample, self.horizon(besides: stream, at: arrival))
-        guard deadline <= time, self.streams[stream].isNext(sample, at: arrival) else { return }
-        self.streams[stream].closeBuckets(before: sample)
+        let time = min(sample, self.sensing.horizon(besides: stream, self.arbiter, at: arrival))
+        guard deadline <= time, self.sensing.isNext(sample, of: stream, at: arrival) else { return }
+        self.sensing.closeBuckets(of: stream, before: sample)
         self.decide(stream, at: arrival)
         self.release(upTo: time, at: arrival)
         self.tell(.motion(time), at: arrival)
@@ -88,82 +87,75 @@ extension BrokerCore {
     /// When `tick` must be called, should no other input come before; `nil` while nothing waits for time alone.
     package var nextTick: Timestamp? {
         var earliest = self.arbiter.nextArrivalDeadline
-        if let deadline = self.arbiter.nextMotionDeadline {
-            let tick = deadline + self.held
+        if let tick = self.sensing.nextTick(motion: self.arbiter.nextMotionDeadline) {
             earliest = min(earliest ?? tick, tick)
-        }
-        if let hit = self.waiting.first {
-            let tick = hit.time + self.held
-            earliest = min(earliest ?? tick, tick)
-        }
-        for index in self.streams.indices {
-            guard let retry = self.streams[index].nextTry else { continue }
-            earliest = min(earliest ?? retry, retry)
         }
         if let deadline = self.taskDeadline { earliest = min(earliest ?? deadline, deadline) }
         if let deadline = self.mailboxes.deadline { earliest = min(earliest ?? deadline, deadline) }
-        for index in self.streams.indices {
-            guard let tick = self.streams[index].nextTick else { continue }
-            earliest = min(earliest ?? tick, tick)
-        }
         return earliest
     }
 
     /// Runs the deadlines that have come although no sample did.
     package mutating func tick(at arrival: Timestamp, _ actions: inout [BrokerAction]) {
-        for index in self.streams.indices {
-            self.streams[index].tick(at: arrival)
-            self.decide(index, at: arrival)
+        for stream in self.sensing.indices {
+            self.sensing.tick(stream, at: arrival)
+            self.decide(stream, at: arrival)
         }
-        self.release(upTo: arrival - self.held, at: arrival)
-        self.tell(.motion(arrival - self.held), at: arrival)
+        let time = arrival - self.sensing.held
+        self.release(upTo: time, at: arrival)
+        self.tell(.motion(time), at: arrival)
         self.perform(&actions)
         self.retryClaims(at: arrival, &actions)
         self.passTasks(at: arrival, &actions)
     }
 
-    /// How long after its time a sample of any sensor may still be under way.
-    private var held: TimeSpan {
-        var longest = SensorStream.underWay
-        for index in self.streams.indices { longest = max(longest, self.streams[index].held) }
-        return longest
-    }
-
     // MARK: Deciding
 
-    /// Hands the hits of a stream to the arbiter.
+    /// Hands the hits of a stream to the arbiter, or lets them wait.
     private mutating func decide(_ stream: Int, at arrival: Timestamp) {
-        guard !self.streams[stream].hits.isEmpty else { return }
-        if !self.leftovers.isEmpty {
-            let owners = self.owners
-            self.streams[stream].hits.removeAll { owners[Int($0.detector.index)] == nil }
+        let hits = self.sensing.takeHits(of: stream)
+        guard let last = hits.last?.time else { return }
+        for hit in hits {
+            guard let owner = self.sensing.owner(of: hit.detector) else { continue }
+            self.apps[owner.app]?.hits &+= 1
         }
-        for hit in self.streams[stream].hits {
-            guard let owner = self.owner(of: hit.detector) else { continue }
-            self.apps[owner.client]?.hits &+= 1
+        let horizon = self.sensing.horizon(besides: stream, self.arbiter, at: arrival)
+        if self.sensing.isFree(last, of: stream, self.arbiter, horizon) {
+            self.tell(.hits(hits), at: arrival)
+        } else {
+            let hasRoom = self.sensing.wait(hits)
+            self.release(upTo: hasRoom ? horizon : nil, at: arrival)
         }
-        self.pass(self.streams[stream].hits, of: stream, at: arrival)
-        self.streams[stream].hits.removeAll(keepingCapacity: true)
+        self.sensing.giveBack(hits, of: stream)
+    }
+
+    /// Gives the arbiter what waits, up to the first deadline that a slower sensor may still have a say in; all of it without a
+    /// time.
+    mutating func release(upTo time: Timestamp?, at arrival: Timestamp) {
+        while let next = self.sensing.release(upTo: time, deadline: self.arbiter.nextMotionDeadline) {
+            switch next {
+            case .hits(let hits): self.tell(.hits(hits), at: arrival)
+            case .motion(let deadline): self.tell(.motion(deadline), at: arrival)
+            }
+        }
     }
 
     /// Gives the arbiter an input. What it decides waits for `perform`.
     mutating func tell(_ input: ArbiterInput, at arrival: Timestamp) {
         switch input {
-        case .detector, .policy: self.audiences = nil
+        case .detector, .policy: self.sensing.audiencesChanged()
         case .app, .back, .away, .told, .foreground, .sleep, .beginAssertion, .endAssertion, .beginActivity,
             .endActivity, .leave, .task, .removeDetector, .available, .device, .hits, .motion, .rewind, .answer,
             .launch, .launched:
             break
         }
-        // Lent for the call: while these are held, the streams do not change.
-        let (streams, owners) = (self.streams, self.owners)
-        if self.recording != nil { return self.tellAndRecord(input, streams, owners, at: arrival) }
-        self.arbiter.take(
-            input, at: arrival, lastTrue: { Self.lastTrue($0, streams, owners) }, into: &self.decisions)
+        let memory = self.sensing.memory
+        if self.recording != nil { return self.tellAndRecord(input, memory, at: arrival) }
+        self.arbiter.take(input, at: arrival, lastTrue: { memory.lastTrue($0) }, into: &self.decisions)
     }
 
     private mutating func tellAndRecord(
-        _ input: ArbiterInput, _ streams: [SensorStream], _ owners: [DetectorOwner?], at arrival: Timestamp
+        _ input: ArbiterInput, _ memory: Sensing.Memory, at arrival: Timestamp
     ) {
         let wasIdle = if case .motion(let time) = input { self.arbiter.isIdle(until: time, at: arrival) } else { false }
         var answers: [(detector: DetectorID, lastTrue: Timestamp?)] = []
@@ -171,7 +163,7 @@ extension BrokerCore {
         self.arbiter.take(
             input, at: arrival,
             lastTrue: { detector in
-                let time = Self.lastTrue(detector, streams, owners)
+                let time = memory.lastTrue(detector)
                 answers.append((detector, time))
                 return time
             }, into: &self.decisions)
@@ -180,18 +172,6 @@ extension BrokerCore {
             let apps = self.apps
             self.recording?.add(decision, at: arrival) { apps[$0]?.id }
         }
-    }
-
-    func owner(of detector: DetectorID) -> DetectorOwner? {
-        detector.index < self.owners.count ? self.owners[Int(detector.index)] : nil
-    }
-
-    static func lastTrue(
-        _ detector: DetectorID, _ streams: [SensorStream], _ owners: [DetectorOwner?]
-    ) -> Timestamp? {
-        let index = Int(detector.index)
-        guard index < owners.count, let owner = owners[index] else { return nil }
-        return streams.first { $0.name == owner.sensor }?.engine.status(of: detector)?.lastTrue
     }
 
     /// Turns what the arbiter decided into actions, and counts it.
@@ -238,14 +218,14 @@ extension BrokerCore {
     }
 
     private mutating func deliver(_ delivery: Delivery, _ actions: inout [BrokerAction]) {
-        // A detector that was removed in the meantime makes no events.
-        guard let owner = self.owner(of: delivery.hit.detector), self.apps.has(delivery.app) else { return }
-        let stream = self.index(of: owner.sensor)
-        let isSimulated = stream.flatMap { self.streams[$0].description?.isSimulated } ?? false
         let now = self.arbiter.arrivalTime
-        let start = stream.map { self.streams[$0].happened(delivery.hit.time, heardAt: now) } ?? now
+        // A detector that was removed in the meantime makes no events.
+        guard let origin = self.sensing.origin(of: delivery.hit, heardAt: now), self.apps.has(delivery.app) else {
+            return
+        }
         // Whether it goes or waits is the mailbox's to know, whatever the route.
-        let event = self.mailboxes.add(delivery, isSimulated: isSimulated, since: start, at: now, &self.mail)
+        let event = self.mailboxes.add(
+            delivery, isSimulated: origin.isSimulated, since: origin.start, at: now, &self.mail)
         self.apps[delivery.app]?.lastEvent = event
         if let event { self.keep(event, of: delivery.app) }
         self.carry(&actions)

@@ -49,6 +49,7 @@ extension BrokerCore {
         self.leftovers[0].detectors.removeLast(some.count)
         if self.leftovers[0].detectors.isEmpty { self.leftovers.removeFirst() }
         self.forget(some[...])
+        self.leftoversChanged()
         if self.leftovers.isEmpty { self.steer(&actions) }
     }
 
@@ -58,21 +59,23 @@ extension BrokerCore {
         where self.leftovers[index].app == app && self.leftovers[index].user == user {
             self.forget(self.leftovers.remove(at: index).detectors[...])
         }
+        self.leftoversChanged()
     }
+
+    private mutating func leftoversChanged() { if self.leftovers.isEmpty { self.sensing.hasNoOrphans() } }
 
     /// Forgets detectors of an app that goes: what they cost counts no more.
     mutating func forget(_ detectors: ArraySlice<InstalledDetector>) {
         for detector in detectors {
-            let stream = self.makeStream(for: detector.sensor)
-            self.streams[stream].costs.remove(detector.effective, for: detector.payer)
-            self.streams[stream].costs.book(detector.payer)
+            self.sensing.count(detector.effective, of: detector.payer, isGone: true)
+            self.sensing.book(detector.sensor, detector.payer)
             self.drop(detector)
         }
     }
 
     /// Leaves the rest of an app's detectors for later. Nothing that they see is of use to anybody from now on.
     mutating func leaveBehind(_ detectors: [InstalledDetector], _ app: App) {
-        for detector in detectors { self.owners[Int(detector.id.index)] = nil }
+        for detector in detectors { self.sensing.orphan(detector.id) }
         self.leftovers.append(Leftovers(app: app.id, user: app.user, detectors: detectors.reversed()))
     }
 
@@ -80,19 +83,9 @@ extension BrokerCore {
     package mutating func shrink() {
         self.gone = 0
         self.apps.shrink()
-        var count = self.owners.count
-        let free = Set(self.freeDetectors)
-        while count > 0, free.contains(UInt32(count - 1)) { count -= 1 }
-        if count < self.owners.count {
-            self.owners.removeLast(self.owners.count - count)
-            self.freeDetectors.removeAll { $0 >= UInt32(count) }
-        }
-        self.owners.shrink()
-        self.freeDetectors.shrink()
+        self.sensing.shrink()
         self.mailboxes.shrink()
         self.mail.shrink()
-        self.waiting.shrink()
-        for index in self.streams.indices { self.streams[index].shrink() }
         self.arbiter.shrink()
     }
 }

@@ -79,23 +79,23 @@ extension BrokerCore {
             DetectorOutlook(
                 name: installed.request.name, preset: installed.effective.preset ?? "",
                 threshold: installed.effective.threshold, dimension: installed.effective.dimension,
-                obstacle: (self.stream(named: installed.sensor)?.standing ?? .absent).obstacle(installed.sensor),
+                obstacle: (self.sensing[installed.sensor]?.standing ?? .absent).obstacle(installed.sensor),
                 sensor: installed.sensor,
                 prospect: self.prospect(installed, app, peak, viewer, at: now))
         }
         return WhyNot(
             app: app, dropped: self.mailboxes[client]?.dropped ?? 0, facts: facts, now: now,
-            mutedUntil: self.mutedUntil, detectors: outlooks,
+            mutedUntil: self.sensing.mutedUntil, detectors: outlooks,
             detectorCount: chosen?.count ?? app.detectors.count)
     }
 
     private func prospect(
         _ installed: InstalledDetector, _ app: App, _ peak: Double?, _ viewer: Viewer, at now: Timestamp
     ) -> DetectorOutlook.Prospect {
-        let (streams, owners) = (self.streams, self.owners)
+        let memory = self.sensing.memory
         let prospect = self.arbiter.rehearse(
             installed.id, peak: peak ?? installed.effective.threshold?.nextUp ?? 0, at: now,
-            lastTrue: { Self.lastTrue($0, streams, owners) })
+            lastTrue: { memory.lastTrue($0) })
         let own = app.reference
         switch prospect {
         case nil: return .unknown

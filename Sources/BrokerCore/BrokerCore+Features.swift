@@ -21,35 +21,25 @@ extension BrokerCore {
         for detector in added { self.change(detector, of: client, payer, isGone: false) }
         self.countExactly(added, of: client)
         guard let refusal = self.crossedLimit(of: client, payer, by: added) else {
-            for old in replaced { self.book(old.sensor, old.payer) }
-            for sensor in Set(added.map(\.sensor)) { self.book(sensor, payer) }
+            for old in replaced { self.sensing.book(old.sensor, old.payer) }
+            for sensor in Set(added.map(\.sensor)) { self.sensing.book(sensor, payer) }
             return
         }
         for detector in added { self.change(detector, of: client, payer, isGone: true) }
         for old in replaced { self.change(old.effective, of: client, old.payer, isGone: false) }
-        self.forgetUnknownSensors()
+        self.sensing.forgetUnknown()
         throw refusal
     }
 
     /// Counts one detector in or out, whatever its user's share is.
     mutating func count(_ detector: CompiledDetector, of client: AppHandle, _ payer: UInt32, isGone: Bool) {
         self.change(detector, of: client, payer, isGone: isGone)
-        self.book(detector.sensor, payer)
-    }
-
-    private mutating func book(_ sensor: String, _ payer: UInt32) {
-        if let stream = self.index(of: sensor) { self.streams[stream].costs.book(payer) }
+        self.sensing.book(detector.sensor, payer)
     }
 
     private mutating func change(_ detector: CompiledDetector, of client: AppHandle, _ payer: UInt32, isGone: Bool) {
-        let stream = self.makeStream(for: detector.sensor)
-        if isGone {
-            self.streams[stream].costs.remove(detector, for: payer)
-            self.apps[client]?.census.remove(detector)
-        } else {
-            self.streams[stream].costs.add(detector, for: payer)
-            self.apps[client]?.census.add(detector)
-        }
+        self.sensing.count(detector, of: payer, isGone: isGone)
+        if isGone { self.apps[client]?.census.remove(detector) } else { self.apps[client]?.census.add(detector) }
     }
 
     /// Finds out what the detectors of an app share, once they could be too many if they shared nothing.
@@ -73,8 +63,7 @@ extension BrokerCore {
     ) -> Refusal? {
         if let census = self.app(client)?.census.exact, let refusal = self.crossedLimit(census) { return refusal }
         for sensor in Set(detectors.map(\.sensor)).sorted() {
-            guard let stream = self.index(of: sensor), let overrun = self.streams[stream].costs.overrun(of: payer)
-            else { continue }
+            guard let overrun = self.sensing.overrun(on: sensor, of: payer) else { continue }
             return Refusal(
                 overrun.name, overrun.shares, payer,
                 "the conditions on the \(printable(sensor)) have \(overrun.amount) \(overrun.what)")

@@ -7,8 +7,6 @@ package import Motion
 /// Detectors of all apps that listen to one sensor share one engine; what it hits, the arbiter decides by policy.
 package struct BrokerCore {
     package let limits: BrokerLimits
-    /// How long samples may be held back so that several travel together.
-    private let batchLatency: TimeSpan
     /// Who gets the events. Its apps and detectors have our numbers. `tell` is the way in.
     var arbiter: Arbiter
     /// What the arbiter decided, until it is performed.
@@ -16,14 +14,8 @@ package struct BrokerCore {
     /// How many of them are performed.
     var performed = 0
     var apps = AppTable<App>()
-    var streams: [SensorStream] = []
-    /// Hits that wait, in the order of their times, because a slower sensor may have something to say before them.
-    var waiting: [Hit] = []
-    /// Of each group of the policy: the indices of the streams that its apps listen to. `nil`: to be found out anew.
-    var audiences: [Set<Int>]?
-    /// What each detector handle stands for.
-    var owners: [DetectorOwner?] = []
-    var freeDetectors: [UInt32] = []
+    /// The sensors, and the detectors at work.
+    var sensing: Sensing
     /// How many apps and detectors there are, whose they are, and the bytes of the detectors' conditions.
     private var appShares: UserShares
     private var detectorShares: UserShares
@@ -48,15 +40,6 @@ package struct BrokerCore {
     var wallOffset = TimeSpan.zero
     /// Nobody uses the device, as far as is known.
     package internal(set) var isIdle = true
-    /// Samples before this are not looked at, because the device itself vibrated.
-    package private(set) var mutedUntil = Timestamp.zero
-    /// Somebody switched motion off: no sensor is claimed until it is switched on again.
-    package private(set) var isPaused = false
-
-    struct DetectorOwner {
-        let client: AppHandle
-        let sensor: String
-    }
 
     /// - Parameters:
     ///   - policy: who may have events, and who competes for them.
@@ -72,7 +55,7 @@ package struct BrokerCore {
         self.detectorShares = limits.detectorShares
         self.textShares = limits.shares(of: limits.conditionBytes)
         self.mailboxes = Mailboxes(limits)
-        self.batchLatency = batchLatency
+        self.sensing = Sensing(limits, batchLatency: batchLatency)
         self.arbiter = Arbiter(policy: policy, epoch: epoch)
     }
 
@@ -183,7 +166,7 @@ package struct BrokerCore {
         compiled.reserveCapacity(requests.count)
         for request in requests {
             do throws(DetectorProblem) {
-                let sensor = self.stream(named: Self.sensor(of: request))?.description
+                let sensor = self.sensing[Self.sensor(of: request)]?.description
                 compiled.append(try DetectorCompiler.compile(request, for: sensor))
             } catch {
                 guard case .limitExceeded(let name) = error.code else { throw .badDetector("\(error)") }
@@ -303,16 +286,11 @@ package struct BrokerCore {
                 self.carry(&actions)
             }
         }
-        let id = self.makeDetectorID(DetectorOwner(client: client, sensor: detector.sensor))
-        let stream = self.makeStream(for: detector.sensor)
-        // Very many may come, most of them equal but for a threshold.
-        let detector = self.streams[stream].costs.compact(detector, for: payer)
-        let isAvailable = self.streams[stream].isAvailable
-        self.tell(.detector(id, client, detector.facts(isAvailable: isAvailable)), at: arrival)
-        self.streams[stream].engine.add(detector, as: id, at: arrival)
-        self.streams[stream].detectors += 1
+        let added = self.sensing.add(detector, of: client, payer, at: arrival)
+        let isAvailable = self.sensing[detector.sensor]?.isAvailable ?? false
+        self.tell(.detector(added.id, client, added.detector.facts(isAvailable: isAvailable)), at: arrival)
         self.apps[client]?.detectors[request.name] = InstalledDetector(
-            id: id, request: request, effective: detector, isOwn: isOwn, payer: payer)
+            id: added.id, request: request, effective: added.detector, isOwn: isOwn, payer: payer)
         self.charge(request.conditionBytes, to: payer, insteadOf: old)
     }
 
@@ -334,15 +312,6 @@ package struct BrokerCore {
         self.textShares.set(self.textShares.held(by: user) - bytes, for: user)
     }
 
-    private mutating func makeDetectorID(_ owner: DetectorOwner) -> DetectorID {
-        if let index = self.freeDetectors.popLast() {
-            self.owners[Int(index)] = owner
-            return DetectorID(index)
-        }
-        self.owners.append(owner)
-        return DetectorID(UInt32(self.owners.count - 1))
-    }
-
     mutating func drop(_ detector: InstalledDetector) {
         self.takeOut(detector)
         self.discharge(detector)
@@ -350,31 +319,13 @@ package struct BrokerCore {
 
     /// Takes a detector from the engine of its sensor. Its place in its user's share stays.
     private mutating func takeOut(_ detector: InstalledDetector) {
-        if let stream = self.index(of: detector.sensor) {
-            self.streams[stream].engine.remove(detector.id)
-            self.streams[stream].detectors -= 1
-        }
-        if !self.waiting.isEmpty { self.waiting.removeAll { $0.detector == detector.id } }
-        self.forgetUnknownSensors()
+        self.sensing.remove(detector.id, on: detector.sensor)
         self.gone += 1
-        self.owners[Int(detector.id.index)] = nil
-        self.freeDetectors.append(detector.id.index)
-    }
-
-    /// A sensor that never was and that nobody waits for is forgotten.
-    mutating func forgetUnknownSensors() {
-        // They are known by their indices.
-        self.audiences = nil
-        // By index: handing each stream to a closure would copy it.
-        for index in self.streams.indices.reversed()
-        where self.streams[index].detectors == 0 && self.streams[index].description == nil {
-            self.streams.remove(at: index)
-        }
     }
 
     /// What is in force for a detector, as its owner is told.
     package func effective(_ detector: CompiledDetector) -> EffectiveDetector {
-        let stream = self.stream(named: detector.sensor)
+        let stream = self.sensing[detector.sensor]
         let rate = stream?.description.flatMap { description in
             stream?.wanted.map { min(description.rate(for: $0.rate), stream?.allowed ?? .infinity) }
         }
@@ -390,126 +341,78 @@ package struct BrokerCore {
     package mutating func sensorAppeared(
         _ sensor: SensorDescription, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
-        let index = self.makeStream(for: sensor.name)
         // Told once more: what was refused may be had now.
-        guard self.streams[index].description != sensor || self.streams[index].isAhead(at: arrival) else {
-            return self.retryClaims(at: arrival, of: index, &actions)
+        guard let (isRebuilt, wasAhead) = self.sensing.appear(sensor, at: arrival) else {
+            return self.retryClaim(of: sensor.name, &actions)
         }
-        // A trace that was played ahead of the clock is over; what an engine saw of it is still to come.
-        let wasAhead = self.streams[index].isAhead(at: arrival)
-        let isRebuilt = self.streams[index].channels != sensor.channels || wasAhead
-        self.streams[index].appear(sensor)
-        self.streams[index].told = self.streams[index].outlook
         if isRebuilt {
             self.release(upTo: nil, at: arrival)
             self.reinstall(sensor.name, at: arrival)
         } else {
-            self.setAvailable(self.streams[index].isAvailable, at: arrival) { $0 == sensor.name }
+            self.setAvailable(self.sensing[sensor.name]?.isAvailable ?? false, at: arrival, on: sensor.name)
         }
-        if wasAhead, !self.streams.contains(where: { $0.isAhead(at: arrival) }) {
-            self.tell(.rewind(arrival), at: arrival)
-        }
+        if wasAhead, !self.sensing.isAhead(at: arrival) { self.tell(.rewind(arrival), at: arrival) }
         self.perform(&actions)
         self.steer(&actions)
     }
 
     package mutating func sensorsLost(at arrival: Timestamp, _ actions: inout [BrokerAction]) {
-        for index in self.streams.indices {
-            self.streams[index].disappear()
-            self.streams[index].told = self.streams[index].outlook
-        }
+        self.sensing.disappear()
         self.release(upTo: nil, at: arrival)
-        self.setAvailable(false, at: arrival) { _ in true }
+        self.setAvailable(false, at: arrival, on: nil)
         self.perform(&actions)
     }
 
-    /// Nobody waits for detectors whose sensor is not there.
-    mutating func setAvailable(
-        _ isAvailable: Bool, at arrival: Timestamp, where isMeant: (_ sensor: String) -> Bool
-    ) {
-        for (index, owner) in self.owners.enumerated() {
-            guard let owner, isMeant(owner.sensor) else { continue }
-            self.tell(.available(DetectorID(UInt32(truncatingIfNeeded: index)), isAvailable), at: arrival)
-        }
-    }
-
     package mutating func paceChanged(_ sensor: String, _ pace: SensorPace, at arrival: Timestamp) {
-        guard let index = self.index(of: sensor) else { return }
-        self.streams[index].paceChanged(pace)
+        self.sensing.paceChanged(sensor, pace)
     }
 
     /// The sensor has other channels than we took it to have: its detectors are compiled anew.
     ///
     /// One that the sensor cannot serve stays registered and never fires.
     private mutating func reinstall(_ sensor: String, at arrival: Timestamp) {
-        guard let stream = self.index(of: sensor) else { return }
-        self.streams[stream].engine = DetectionEngine(
-            channels: self.streams[stream].channels, range: self.streams[stream].description?.range)
-        self.streams[stream].engine.mute(until: self.mutedUntil)
+        self.sensing.rebuild(sensor)
+        let (description, isAvailable) = (self.sensing[sensor]?.description, self.sensing[sensor]?.isAvailable ?? false)
         for client in self.apps.handles {
             let detectors = (self.apps[client]?.detectors ?? [:]).sorted { $0.value.id < $1.value.id }
             for (name, installed) in detectors where installed.sensor == sensor {
-                let compiled = try? DetectorCompiler.compile(installed.request, for: self.streams[stream].description)
+                let compiled = try? DetectorCompiler.compile(installed.request, for: description)
                 guard let compiled else {
                     self.tell(.available(installed.id, false), at: arrival)
                     continue
                 }
-                self.streams[stream].engine.add(compiled, as: installed.id, at: arrival)
+                self.sensing.addAgain(compiled, as: installed.id, at: arrival)
                 // It stays whatever it costs now: its app was told that it is registered.
                 self.count(installed.effective, of: client, installed.payer, isGone: true)
                 self.count(compiled, of: client, installed.payer, isGone: false)
-                self.streams[stream].costs.book(installed.payer)
+                self.sensing.book(sensor, installed.payer)
                 self.tell(.removeDetector(installed.id), at: arrival)
                 self.tell(
-                    .detector(
-                        installed.id, client, compiled.facts(isAvailable: self.streams[stream].isAvailable)),
-                    at: arrival)
+                    .detector(installed.id, client, compiled.facts(isAvailable: isAvailable)), at: arrival)
                 self.apps[client]?.detectors[name] = installed.compiled(to: compiled)
             }
         }
     }
 
-    /// Claims each sensor at the fastest rate its detectors need, and releases it with the last of them.
-    mutating func steer(_ actions: inout [BrokerAction]) {
-        for index in self.streams.indices {
-            guard let change = self.streams[index].steer(self.batchLatency, isPaused: self.isPaused) else { continue }
-            // What was refused and is not wanted any more is no obstacle.
-            self.tellOutlook(of: index, at: self.arbiter.arrivalTime, &actions)
-            switch change {
-            case .claim(let pace): actions.append(.claim(sensor: self.streams[index].name, pace))
-            case .release: actions.append(.release(sensor: self.streams[index].name))
-            }
-        }
-    }
-
     /// Every sensor that a detector listened to or that the reader has, by name.
-    package var sensors: [SensorStream] { self.streams.sorted { $0.name < $1.name } }
+    package var sensors: [SensorStream] { self.sensing.sensors }
 
     /// True while a detector waits for a sensor that is not there.
-    package var missesSensor: Bool { self.streams.contains { $0.detectors > 0 && $0.description == nil } }
+    package var missesSensor: Bool { self.sensing.missesSensor }
 
-    /// By index: handing each stream to a closure would copy it.
-    func index(of sensor: String) -> Int? {
-        self.streams.indices.first { self.streams[$0].name == sensor }
-    }
+    package func stream(named sensor: String) -> SensorStream? { self.sensing[sensor] }
 
-    package func stream(named sensor: String) -> SensorStream? { self.index(of: sensor).map { self.streams[$0] } }
-
-    mutating func makeStream(for sensor: String) -> Int {
-        if let index = self.index(of: sensor) { return index }
-        self.streams.append(
-            SensorStream(name: sensor, channels: SensorDescription.channels(of: sensor), self.limits))
-        self.streams[self.streams.count - 1].engine.mute(until: self.mutedUntil)
-        return self.streams.count - 1
-    }
+    /// Samples before this are not looked at.
+    package var mutedUntil: Timestamp { self.sensing.mutedUntil }
+    /// Motion is switched off.
+    package var isPaused: Bool { self.sensing.isPaused }
 
     // MARK: Silence
 
     /// Switches motion off, sensors and all, or on again. Detectors stay registered.
     package mutating func pause(_ isPaused: Bool, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         guard isPaused != self.isPaused else { return }
-        self.isPaused = isPaused
-        for index in self.streams.indices { self.streams[index].breakOff() }
+        self.sensing.pause(isPaused)
         self.steer(&actions)
     }
 
@@ -518,7 +421,6 @@ package struct BrokerCore {
         guard span.microseconds <= self.limits.mute else {
             throw .muteTooLong(limit: TimeSpan(microseconds: self.limits.mute))
         }
-        self.mutedUntil = max(self.mutedUntil, arrival + span)
-        for index in self.streams.indices { self.streams[index].engine.mute(until: self.mutedUntil) }
+        self.sensing.mute(until: arrival + span)
     }
 }

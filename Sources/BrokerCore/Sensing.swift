@@ -1,0 +1,417 @@
+import Arbitration
+import Detection
+import Motion
+
+/// The sensors, and the detectors at work on them: samples in, hits out in the order of their times; and what has to be claimed
+/// for that.
+///
+/// Samples of one sensor may come later than those of another, and groups have apps that listen to both. A group is decided when
+/// its window closes, so whoever comes later than a deadline waits until all sensors that could have something to say before it
+/// have said so, or have had the time to. Hits before any deadline wait for nothing.
+struct Sensing {
+    private let limits: BrokerLimits
+    /// How long samples may be held back so that several travel together.
+    private let batchLatency: TimeSpan
+    private var streams: [SensorStream] = []
+    private var detectors = DetectorTable()
+    private var waiting = HitLine()
+    /// Of each group of the policy: the indices of the streams that its apps listen to. `nil`: to be found out anew.
+    private var audiences: [Set<Int>]?
+    /// Detectors that are gone for their apps are still in the engines.
+    private var hasOrphans = false
+    /// Samples before this are not looked at, because the device itself vibrated.
+    private(set) var mutedUntil = Timestamp.zero
+    /// Somebody switched motion off: no sensor is claimed until it is switched on again.
+    private(set) var isPaused = false
+
+    /// More hits than this do not wait for a slower sensor.
+    private static let mostWaiting = 4_096
+
+    init(_ limits: BrokerLimits, batchLatency: TimeSpan) {
+        self.limits = limits
+        self.batchLatency = batchLatency
+    }
+
+    // MARK: What there is to see
+
+    /// Every sensor that a detector listened to or that the reader has, by name.
+    var sensors: [SensorStream] { self.streams.sorted { $0.name < $1.name } }
+
+    /// True while a detector waits for a sensor that is not there.
+    var missesSensor: Bool { self.streams.contains { $0.detectors > 0 && $0.description == nil } }
+
+    /// By index: handing each stream to a closure would copy it.
+    private func index(of sensor: String) -> Int? { self.streams.indices.first { self.streams[$0].name == sensor } }
+
+    subscript(_ sensor: String) -> SensorStream? { self.index(of: sensor).map { self.streams[$0] } }
+
+    func owner(of detector: DetectorID) -> DetectorTable.Owner? { self.detectors[detector] }
+
+    /// When a hit happened, by the clock of arrivals, and whether it was made up; `nil` when its detector is gone.
+    func origin(of hit: Hit, heardAt now: Timestamp) -> (start: Timestamp, isSimulated: Bool)? {
+        guard let owner = self.detectors[hit.detector] else { return nil }
+        guard let index = self.index(of: owner.sensor) else { return (now, false) }
+        return (
+            self.streams[index].happened(hit.time, heardAt: now), self.streams[index].description?.isSimulated ?? false
+        )
+    }
+
+    /// What of the past the contest asks for. Lent for one input: while it is held, the streams do not change.
+    var memory: Memory { Memory(streams: self.streams, detectors: self.detectors) }
+
+    struct Memory {
+        fileprivate let streams: [SensorStream]
+        fileprivate let detectors: DetectorTable
+
+        /// When the condition of a detector was last true.
+        func lastTrue(_ detector: DetectorID) -> Timestamp? {
+            guard let owner = self.detectors[detector] else { return nil }
+            return self.streams.first { $0.name == owner.sensor }?.engine.status(of: detector)?.lastTrue
+        }
+    }
+
+    // MARK: Detectors
+
+    private mutating func makeStream(for sensor: String) -> Int {
+        if let index = self.index(of: sensor) { return index }
+        self.streams.append(SensorStream(name: sensor, channels: SensorDescription.channels(of: sensor), self.limits))
+        self.streams[self.streams.count - 1].engine.mute(until: self.mutedUntil)
+        return self.streams.count - 1
+    }
+
+    /// Puts a detector of an app to work.
+    ///
+    /// - Parameter payer: Of whose share it is.
+    /// - Returns: The detector as it is kept: very many may come, most of them equal but for a threshold.
+    mutating func add(
+        _ detector: CompiledDetector, of app: AppHandle, _ payer: UInt32, at arrival: Timestamp
+    ) -> (id: DetectorID, detector: CompiledDetector) {
+        let id = self.detectors.add(DetectorTable.Owner(app: app, sensor: detector.sensor))
+        let stream = self.makeStream(for: detector.sensor)
+        let detector = self.streams[stream].costs.compact(detector, for: payer)
+        self.streams[stream].engine.add(detector, as: id, at: arrival)
+        self.streams[stream].detectors += 1
+        return (id, detector)
+    }
+
+    /// Takes a detector from the engine of its sensor. Its place in its user's share stays.
+    mutating func remove(_ detector: DetectorID, on sensor: String) {
+        if let stream = self.index(of: sensor) {
+            self.streams[stream].engine.remove(detector)
+            self.streams[stream].detectors -= 1
+        }
+        if !self.waiting.isEmpty { self.waiting.remove(of: detector) }
+        self.forgetUnknown()
+        self.detectors.remove(detector)
+    }
+
+    /// Has a detector say nothing any more. It is to be removed later.
+    mutating func orphan(_ detector: DetectorID) {
+        self.detectors.orphan(detector)
+        self.hasOrphans = true
+    }
+
+    /// All that were orphans are removed.
+    mutating func hasNoOrphans() { self.hasOrphans = false }
+
+    /// A sensor that never was and that nobody waits for is forgotten.
+    mutating func forgetUnknown() {
+        // They are known by their indices.
+        self.audiences = nil
+        // By index: handing each stream to a closure would copy it.
+        for index in self.streams.indices.reversed()
+        where self.streams[index].detectors == 0 && self.streams[index].description == nil {
+            self.streams.remove(at: index)
+        }
+    }
+
+    /// Detectors of a sensor that can fire, or cannot: of one of them, or of all.
+    func detectors(on sensor: String?) -> [DetectorID] {
+        self.detectors.all.filter { sensor == nil || sensor == $0.owner.sensor }.map(\.id)
+    }
+
+    // MARK: What they cost
+
+    /// Counts what a detector costs in or out, whatever its user's share is.
+    mutating func count(_ detector: CompiledDetector, of payer: UInt32, isGone: Bool) {
+        let stream = self.makeStream(for: detector.sensor)
+        if isGone {
+            self.streams[stream].costs.remove(detector, for: payer)
+        } else {
+            self.streams[stream].costs.add(detector, for: payer)
+        }
+    }
+
+    /// Books what a user has by now.
+    mutating func book(_ sensor: String, _ payer: UInt32) {
+        if let stream = self.index(of: sensor) { self.streams[stream].costs.book(payer) }
+    }
+
+    /// The limit that a user crosses with what was counted since the last booking.
+    func overrun(on sensor: String, of payer: UInt32) -> SensorCosts.Overrun? {
+        self.index(of: sensor).flatMap { self.streams[$0].costs.overrun(of: payer) }
+    }
+
+    // MARK: Sensors
+
+    /// Takes in that a sensor is there, or was described anew; `nil` when that is no news.
+    ///
+    /// - Returns: Whether its engine has to be made anew, and whether it was ahead of the clock until now.
+    mutating func appear(
+        _ sensor: SensorDescription, at arrival: Timestamp
+    ) -> (isRebuilt: Bool, wasAhead: Bool)? {
+        let index = self.makeStream(for: sensor.name)
+        let wasAhead = self.streams[index].isAhead(at: arrival)
+        guard self.streams[index].description != sensor || wasAhead else { return nil }
+        // A trace that was played ahead of the clock is over; what an engine saw of it is still to come.
+        let isRebuilt = self.streams[index].channels != sensor.channels || wasAhead
+        self.streams[index].appear(sensor)
+        self.streams[index].told = self.streams[index].outlook
+        return (isRebuilt, wasAhead)
+    }
+
+    /// Whether a sensor has come to a time that has not been: only a trace can.
+    func isAhead(at arrival: Timestamp) -> Bool { self.streams.contains { $0.isAhead(at: arrival) } }
+
+    /// The reader went away, and all sensors with it.
+    mutating func disappear() {
+        for index in self.streams.indices {
+            self.streams[index].disappear()
+            self.streams[index].told = self.streams[index].outlook
+        }
+    }
+
+    /// Begins anew with what a sensor sees. Its detectors have to be put in again.
+    mutating func rebuild(_ sensor: String) {
+        guard let index = self.index(of: sensor) else { return }
+        self.streams[index].engine = DetectionEngine(
+            channels: self.streams[index].channels, range: self.streams[index].description?.range)
+        self.streams[index].engine.mute(until: self.mutedUntil)
+    }
+
+    /// Puts a detector into an engine that was made anew.
+    mutating func addAgain(_ detector: CompiledDetector, as id: DetectorID, at arrival: Timestamp) {
+        guard let index = self.index(of: detector.sensor) else { return }
+        self.streams[index].engine.add(detector, as: id, at: arrival)
+    }
+
+    mutating func paceChanged(_ sensor: String, _ pace: SensorPace) {
+        if let index = self.index(of: sensor) { self.streams[index].paceChanged(pace) }
+    }
+
+    // MARK: Claims
+
+    /// A change of what is claimed, and whether that changes how it stands with a sensor.
+    struct ClaimChange {
+        let sensor: String
+        let change: SensorStream.Change
+    }
+
+    /// The next sensor of which something else is to be claimed than is: each at the fastest rate that its detectors need, and
+    /// none without detectors.
+    mutating func steer(from sensor: inout Int) -> ClaimChange? {
+        while sensor < self.streams.count {
+            let index = sensor
+            sensor += 1
+            if let change = self.streams[index].steer(self.batchLatency, isPaused: self.isPaused) {
+                return ClaimChange(sensor: self.streams[index].name, change: change)
+            }
+        }
+        return nil
+    }
+
+    /// Takes in what became of a claim, or of samples.
+    mutating func change(_ sensor: String, _ body: (inout SensorStream) -> Void) {
+        if let index = self.index(of: sensor) { body(&self.streams[index]) }
+    }
+
+    /// How it stands with a sensor, if that is news.
+    mutating func news(of sensor: String) -> SensorStream.Outlook? {
+        guard let index = self.index(of: sensor) else { return nil }
+        let outlook = self.streams[index].outlook
+        guard self.streams[index].told != outlook else { return nil }
+        self.streams[index].told = outlook
+        return outlook
+    }
+
+    /// Sensors whose claims came to nothing and are to be tried again.
+    func retries(at arrival: Timestamp) -> [String] {
+        self.streams.indices.lazy.filter { self.streams[$0].nextTry.map { $0 <= arrival } ?? false }
+            .map { self.streams[$0].name }
+    }
+
+    /// When to ask for `silent` next; `nil` while no sensor has to speak.
+    func nextSilence(at now: Timestamp) -> Timestamp? {
+        self.streams.indices.lazy.compactMap { self.streams[$0].silenceDeadline(at: now) }.min()
+    }
+
+    /// The sensors that have stalled since: nothing new comes of them, and it should.
+    mutating func silent(at arrival: Timestamp) -> [String] {
+        var sensors: [String] = []
+        for index in self.streams.indices where self.streams[index].fallSilent(at: arrival) {
+            sensors.append(self.streams[index].name)
+        }
+        return sensors
+    }
+
+    /// Switches motion off, sensors and all, or on again.
+    mutating func pause(_ isPaused: Bool) {
+        self.isPaused = isPaused
+        for index in self.streams.indices { self.streams[index].breakOff() }
+    }
+
+    /// Makes every detector blind until a time. The longest of several counts.
+    mutating func mute(until time: Timestamp) {
+        self.mutedUntil = max(self.mutedUntil, time)
+        for index in self.streams.indices { self.streams[index].engine.mute(until: self.mutedUntil) }
+    }
+
+    // MARK: Samples
+
+    /// The stream of a sensor whose samples have come, for the steps that follow.
+    ///
+    /// - Returns: Whether a silence is over with them, too.
+    mutating func begin(
+        _ sensor: String, first: UInt64, _ times: Span<Int64>, at arrival: Timestamp
+    ) -> (stream: Int, isHeardAgain: Bool)? {
+        guard let index = self.index(of: sensor) else { return nil }
+        self.streams[index].begin(first: first, count: times.count)
+        return (index, self.streams[index].hear(times, at: arrival))
+    }
+
+    func width(of stream: Int) -> Int { self.streams[stream].channels.count }
+
+    mutating func process(_ stream: Int, _ times: Span<Int64>, _ values: Span<Double>, at arrival: Timestamp) {
+        self.streams[stream].process(times: times, values: values, at: arrival)
+    }
+
+    /// Whether a sample of this time would be looked at, or passed over in silence.
+    func isNext(_ time: Timestamp, of stream: Int, at arrival: Timestamp) -> Bool {
+        self.streams[stream].isNext(time, at: arrival)
+    }
+
+    /// Closes the buckets that end before a sample; one that ends with it takes the sample in.
+    mutating func closeBuckets(of stream: Int, before time: Timestamp) {
+        self.streams[stream].closeBuckets(before: time)
+    }
+
+    /// Takes the hits that the engine of a stream has made, in its order.
+    mutating func takeHits(of stream: Int) -> [Hit] {
+        guard !self.streams[stream].hits.isEmpty else { return [] }
+        var hits: [Hit] = []
+        swap(&hits, &self.streams[stream].hits)
+        if self.hasOrphans { hits.removeAll { self.detectors[$0.detector] == nil } }
+        return hits
+    }
+
+    /// Takes back the room that hits had, for the next ones.
+    mutating func giveBack(_ hits: consuming [Hit], of stream: Int) {
+        hits.removeAll(keepingCapacity: true)
+        self.streams[stream].hits = hits
+    }
+
+    var indices: Range<Int> { self.streams.indices }
+
+    mutating func tick(_ stream: Int, at arrival: Timestamp) { self.streams[stream].tick(at: arrival) }
+
+    // MARK: One order for all sensors
+
+    /// How long after its time a sample of any sensor may still be under way.
+    var held: TimeSpan {
+        var longest = SensorStream.underWay
+        for index in self.streams.indices { longest = max(longest, self.streams[index].held) }
+        return longest
+    }
+
+    /// The sample time up to which all sensors have said what they had to say, `stream` with its last sample.
+    mutating func horizon(of stream: Int, _ contest: borrowing Arbiter, at arrival: Timestamp) -> Timestamp? {
+        guard let time = self.streams[stream].engine.time else { return nil }
+        return min(time, self.horizon(besides: stream, contest, at: arrival))
+    }
+
+    /// The same for all sensors but one, which are given the time that their samples may be under way.
+    mutating func horizon(besides stream: Int, _ contest: borrowing Arbiter, at arrival: Timestamp) -> Timestamp {
+        var time = Timestamp(microseconds: .max)
+        // Nobody else can keep up with a trace that is played ahead of the clock.
+        guard self.streams.count > 1, !self.streams[stream].isAhead(at: arrival) else { return time }
+        for index in self.streams.indices
+        where index != stream && self.streams[index].isRead && self.isAwaited(index, contest) {
+            time = min(time, self.streams[index].horizon(at: arrival))
+        }
+        return time
+    }
+
+    /// Whether a hit of a sensor could have a say in a motion that is not over.
+    private mutating func isAwaited(_ stream: Int, _ contest: borrowing Arbiter) -> Bool {
+        let open = contest.openGroups
+        guard !open.isEmpty else { return false }
+        let audiences = self.audiences ?? self.makeAudiences(contest)
+        self.audiences = audiences
+        return open.contains { audiences[$0].contains(stream) }
+    }
+
+    /// Finds out which sensors the apps of each group listen to.
+    private func makeAudiences(_ contest: borrowing Arbiter) -> [Set<Int>] {
+        var audiences = [Set<Int>](repeating: [], count: contest.policy.groups.count)
+        for (id, owner) in self.detectors.all {
+            guard let stream = self.index(of: owner.sensor) else { continue }
+            for group in contest.groups(of: id) { audiences[Int(group)].insert(stream) }
+        }
+        return audiences
+    }
+
+    /// Who listens to what has changed, or how apps compete.
+    mutating func audiencesChanged() { self.audiences = nil }
+
+    /// Whether hits need not wait: none does, and nothing falls due before them that another sensor may have a say in.
+    mutating func isFree(
+        _ last: Timestamp, of stream: Int, _ contest: borrowing Arbiter, _ horizon: Timestamp
+    ) -> Bool {
+        guard self.waiting.isEmpty else { return false }
+        return contest.nextMotionDeadline.map { last < $0 } ?? true || last <= horizon
+    }
+
+    /// Lets hits wait. Returns false when there are too many.
+    mutating func wait(_ hits: [Hit]) -> Bool {
+        for hit in hits { self.waiting.insert(hit) }
+        return self.waiting.count <= Self.mostWaiting
+    }
+
+    enum Release {
+        case hits([Hit])
+        case motion(Timestamp)
+    }
+
+    /// The next of what waits, up to the first deadline of the contest that a slower sensor may still have a say in; all of it
+    /// without a time.
+    mutating func release(upTo time: Timestamp?, deadline: Timestamp?) -> Release? {
+        guard let next = self.waiting.next else { return nil }
+        if let deadline, deadline <= next {
+            if let time, deadline > time { return nil }
+            return .motion(deadline)
+        }
+        return .hits(self.waiting.popFirst())
+    }
+
+    // MARK: Time
+
+    /// When something is due without a sample.
+    func nextTick(motion deadline: Timestamp?) -> Timestamp? {
+        var earliest: Timestamp?
+        func expect(_ time: Timestamp) { earliest = min(earliest ?? time, time) }
+        if let deadline { expect(deadline + self.held) }
+        if let hit = self.waiting.next { expect(hit + self.held) }
+        for index in self.streams.indices {
+            if let retry = self.streams[index].nextTry { expect(retry) }
+            if let tick = self.streams[index].nextTick { expect(tick) }
+        }
+        return earliest
+    }
+
+    /// Gives back memory that was needed for detectors that are gone.
+    mutating func shrink() {
+        self.detectors.shrink()
+        self.waiting.shrink()
+        for index in self.streams.indices { self.streams[index].shrink() }
+    }
+}
