@@ -84,14 +84,15 @@ let package = Package(
         pure("Detection", ["Motion"]),
         pure("Replay", ["Motion", "Traces", "Detection"]),
         pure("Arbitration", ["Motion"]),
+        pure("Background", ["Arbitration", "Motion"]),
         pure("Scenarios", ["Arbitration", "Motion"]),
         pure("SensorCore", ["Motion"]),
         pure("DeviceCore", ["Motion"]),
-        pure("BrokerCore", ["Motion", "Detection", "Arbitration", "Scenarios"]),
+        pure("BrokerCore", ["Motion", "Detection", "Arbitration", "Background", "Scenarios"]),
 
         // The shell.
         shell("PolicyFiles", ["Arbitration", "Detection", "Motion", "CInih"]),
-        shell("Journal", ["Arbitration", "Motion", "CSQLite", "CLinux"]),
+        shell("Journal", ["Arbitration", "Background", "Motion", "CSQLite", "CLinux"]),
         shell("EventLoop", ["CLinux"]),
         shell("DBus", ["CDBus", "EventLoop"]),
         shell("Protocol", ["Motion", "DBus"]),
@@ -109,8 +110,8 @@ let package = Package(
         program(
             "jostle-brokerd",
             [
-                "BrokerCore", "Journal", "PolicyFiles", "Arbitration", "Scenarios", "Detection", "Motion", "Protocol",
-                "DBus", "EventLoop", "DaemonSupport",
+                "BrokerCore", "Background", "Journal", "PolicyFiles", "Arbitration", "Scenarios", "Detection", "Motion",
+                "Protocol", "DBus", "EventLoop", "DaemonSupport",
             ]),
         program(
             "jostle",
@@ -123,7 +124,8 @@ let package = Package(
         program(
             "jostle-bench",
             [
-                "Detection", "DetectionModel", "Replay", "Traces", "Arbitration", "Journal", "PolicyFiles", "Motion",
+                "Detection", "DetectionModel", "Replay", "Traces", "Arbitration", "Background", "Journal",
+                "PolicyFiles", "Motion",
                 "TestSupport", "DaemonSupport", "Protocol", "DBus", "EventLoop",
             ]),
 
@@ -189,12 +191,15 @@ let package = Package(
         tests("DetectionTests", ["Detection", "DetectionModel", "Motion", "Randomness"]),
         tests("ReplayTests", ["Replay", "Traces", "Detection", "Motion"]),
         tests("ArbitrationTests", ["Arbitration", "Motion", "Randomness"]),
-        tests("JournalTests", ["Journal", "Arbitration", "Motion", "Randomness", "TestSupport"]),
+        tests("BackgroundTests", ["Background", "Arbitration", "Motion", "Randomness"]),
+        tests("JournalTests", ["Journal", "Arbitration", "Background", "Motion", "Randomness", "TestSupport"]),
         tests("PolicyFilesTests", ["PolicyFiles", "Arbitration", "Motion", "Randomness"]),
         tests("ScenariosTests", ["Scenarios", "PolicyFiles", "Arbitration", "Motion", "Randomness"]),
         tests("SensorCoreTests", ["SensorCore", "Traces", "Motion", "Randomness"]),
         tests("DeviceCoreTests", ["DeviceCore", "Motion"]),
-        tests("BrokerCoreTests", ["BrokerCore", "Arbitration", "Detection", "Motion", "Randomness", "Scenarios"]),
+        tests(
+            "BrokerCoreTests",
+            ["BrokerCore", "Arbitration", "Background", "Detection", "Motion", "Randomness", "Scenarios"]),
         tests("EventLoopTests", ["EventLoop", "Randomness"]),
         tests("DaemonSupportTests", ["DaemonSupport", "EventLoop", "CLinux", "Motion", "Randomness"]),
         tests("DBusTests", ["DBus", "CDBus", "EventLoop", "TestSupport", "Randomness"]),

@@ -1,4 +1,5 @@
 package import Arbitration
+package import Background
 package import Motion
 
 /// Background work that apps hand in: the arbiter knows of it only that it keeps an app going.

@@ -1,4 +1,5 @@
 package import Arbitration
+package import Background
 package import Detection
 package import Motion
 

@@ -1,4 +1,5 @@
 package import Arbitration
+package import Background
 package import Motion
 
 /// Everything that can happen to the broker, as values. Each comes with the time at which it arrived.

@@ -1,4 +1,5 @@
 import Arbitration
+import Background
 import Detection
 package import Motion
 

@@ -1,4 +1,5 @@
 package import Arbitration
+package import Background
 package import Motion
 
 /// What happens to background work, and to what it can wait for.

@@ -1,4 +1,5 @@
-package import Arbitration
+import Arbitration
+package import Background
 import Glibc
 package import Motion
 

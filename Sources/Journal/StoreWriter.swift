@@ -1,4 +1,5 @@
 import Arbitration
+import Background
 import Glibc
 import Motion
 

@@ -1,4 +1,5 @@
 import Arbitration
+import Background
 
 /// What is to be done to the tasks on the disk: the last word on each.
 struct TaskChanges: Sendable {

@@ -1,3 +1,4 @@
+import Background
 import Arbitration
 import BrokerCore
 import DBus

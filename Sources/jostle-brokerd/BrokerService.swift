@@ -1,4 +1,5 @@
 import Arbitration
+import Background
 import BrokerCore
 import DBus
 import DaemonSupport

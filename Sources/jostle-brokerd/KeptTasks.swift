@@ -1,4 +1,5 @@
 import Arbitration
+import Background
 
 /// Changes of tasks that are on their way to the disk, and who waits for them.
 struct KeptTasks {

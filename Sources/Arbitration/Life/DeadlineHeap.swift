@@ -1,25 +1,27 @@
-import Motion
+package import Motion
 
 /// At most one deadline for each app, the earliest first, and among equal ones the app that came first.
-struct DeadlineHeap: Sendable {
-    struct Entry: Comparable, Sendable {
-        var time: Timestamp
+package struct DeadlineHeap: Sendable {
+    package struct Entry: Comparable, Sendable {
+        package var time: Timestamp
         /// Rises with each app that comes.
-        var order: UInt64
-        var app: AppHandle
+        package var order: UInt64
+        package var app: AppHandle
 
-        static func < (a: Entry, b: Entry) -> Bool { (a.time, a.order) < (b.time, b.order) }
+        package static func < (a: Entry, b: Entry) -> Bool { (a.time, a.order) < (b.time, b.order) }
     }
+
+    package init() {}
 
     private var heap: [Entry] = []
     /// Where in the heap an app's deadline is, or -1.
     private var positions: [Int32] = []
 
-    var first: Entry? { self.heap.first }
-    var count: Int { self.heap.count }
+    package var first: Entry? { self.heap.first }
+    package var count: Int { self.heap.count }
 
     /// Sets, moves or takes away the deadline of an app.
-    mutating func set(_ app: AppHandle, _ order: UInt64, to time: Timestamp?) {
+    package mutating func set(_ app: AppHandle, _ order: UInt64, to time: Timestamp?) {
         let index = Int(app.index)
         let position = index < self.positions.count ? Int(self.positions[index]) : -1
         guard let time else {
@@ -38,7 +40,7 @@ struct DeadlineHeap: Sendable {
         self.restore(self.heap.count - 1)
     }
 
-    mutating func shrink() {
+    package mutating func shrink() {
         while self.positions.last == -1 { self.positions.removeLast() }
         self.positions.shrink()
         self.heap.shrink()

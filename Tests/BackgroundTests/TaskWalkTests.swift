@@ -2,6 +2,7 @@ import Motion
 import Testing
 
 @testable import Arbitration
+@testable import Background
 import Randomness
 
 /// Whatever happens to tasks, in whatever order: what must never be.

@@ -1,3 +1,4 @@
+package import Arbitration
 package import Motion
 
 /// What follows for the tasks of an app, in order.

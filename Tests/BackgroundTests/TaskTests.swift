@@ -2,6 +2,7 @@ import Motion
 import Testing
 
 @testable import Arbitration
+@testable import Background
 
 /// Seconds of both clocks, which are the same until the system sleeps.
 func sec(_ count: Int64) -> Timestamp { .zero + .seconds(count) }

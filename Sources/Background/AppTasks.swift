@@ -1,3 +1,4 @@
+package import Arbitration
 package import Motion
 
 /// The background work of one app: what waits, what is under way, and when the next thing happens.

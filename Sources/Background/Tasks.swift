@@ -1,3 +1,4 @@
+package import Arbitration
 package import Motion
 
 /// The background work of all apps, and when the next of it is due.

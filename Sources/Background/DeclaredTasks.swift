@@ -1,3 +1,4 @@
+package import Arbitration
 /// What an app file says of background work.
 package struct DeclaredTasks: Equatable, Sendable {
     package var identifiers: [String]
