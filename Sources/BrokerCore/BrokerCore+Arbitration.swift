@@ -199,6 +199,7 @@ extension BrokerCore {
         // A flood of them leaves no more room behind than ordinary ones need.
         self.decisions.removeAll(keepingCapacity: self.decisions.capacity <= Self.spareActions)
         self.performed = 0
+        self.tellEarlyEnds(&actions)
         self.pumpMailboxes(at: self.arbiter.arrivalTime, &actions)
     }
 
@@ -214,6 +215,7 @@ extension BrokerCore {
         let record = VerdictRecord(verdict: verdict, user: user, registration: registration)
         self.recent.keep(record)
         actions.append(.keep(record))
+        self.tellEarlyEnds(of: verdict.epoch, &actions)
         self.revoke(after: verdict, &actions)
     }
 

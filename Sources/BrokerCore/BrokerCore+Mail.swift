@@ -15,11 +15,25 @@ extension BrokerCore {
             case .ended(let app, let stored, let end):
                 let event = stored.event
                 if let app { self.apps[app]?.count(end.reason, epoch: event.epoch, at: event.time) }
-                self.recent.end(event, of: stored.app, stored.user, end.reason)
-                actions.append(.ended(stored.app, event, end))
+                let action = BrokerAction.ended(stored.app, user: stored.user, event, end)
+                let isExplained = self.recent.end(event, of: stored.app, stored.user, end.reason)
+                // An event is decided on before its verdict is written: what ends at once ends when that is there.
+                if isExplained || self.performed == 0 { actions.append(action) } else { self.earlyEnds.append(action) }
             }
         }
         self.mail.removeAll(keepingCapacity: true)
+    }
+
+    /// Says of what ended before its verdict that it ended.
+    mutating func tellEarlyEnds(of epoch: UInt64? = nil, _ actions: inout [BrokerAction]) {
+        guard !self.earlyEnds.isEmpty else { return }
+        let early = self.earlyEnds
+        self.earlyEnds.removeAll(keepingCapacity: true)
+        for action in early {
+            guard case .ended(let app, let user, let event, let end) = action else { continue }
+            let isTold = epoch.map { $0 == event.epoch && self.recent.end(event, of: app, user, end.reason) } ?? true
+            if isTold { actions.append(action) } else { self.earlyEnds.append(action) }
+        }
     }
 
     /// What is due to an app, as others may see it.

@@ -35,6 +35,8 @@ package struct BrokerCore {
     /// What is due to apps, and what is to be done about that.
     var mailboxes: Mailboxes
     var mail: [MailEffect] = []
+    /// Ends of events that came before the verdicts on them, while what was decided is performed.
+    var earlyEnds: [BrokerAction] = []
     /// Background work, whether its apps are here or not.
     package internal(set) var tasks = Tasks()
     /// What the wall clock is ahead of arrival times.

@@ -98,7 +98,7 @@ package enum BrokerAction: Equatable, Sendable {
     case persist(StoredEvent)
     case forget(StoredEvent)
     /// A kept event came to its end.
-    case ended(AppID, Event, EventEnd)
+    case ended(AppID, user: UInt32, Event, EventEnd)
     /// Keep why an app got an event or did not.
     case keep(VerdictRecord)
     /// Call an app, which starts it if need be, and hand it these events. `missing`: how many before them it does not get.

@@ -37,12 +37,15 @@ struct RecentVerdicts {
     }
 
     /// An event that was kept for an app came to its end. Of several in one decision the last says it.
-    mutating func end(_ event: Event, of app: AppID, _ user: UInt32, _ reason: Reason) {
+    ///
+    /// - Returns: whether its verdict is here.
+    mutating func end(_ event: Event, of app: AppID, _ user: UInt32, _ reason: Reason) -> Bool {
         // Not by registration: an app that is started for an event registers before it is done with it.
-        guard let index = self.newestIndex(event.epoch, of: app, user) else { return }
+        guard let index = self.newestIndex(event.epoch, of: app, user) else { return false }
         self.records.update(index) { record in
             if record.verdict.reason.isOpen { record.verdict.reason = reason }
         }
+        return true
     }
 
     private func newestIndex(_ epoch: UInt64, of app: AppID, _ user: UInt32) -> Int? {

@@ -5,7 +5,7 @@ package import Motion
 package enum JournalEntry: Sendable {
     /// Why an app of some user got an event or did not; and which registration of the run it was, counted from 1.
     case verdict(Verdict, user: UInt32, registration: UInt64)
-    /// What an app was sent, or was not.
+    /// What an app was sent, or what became of it when it had been kept.
     case event(JournalEvent)
 
     /// Whether policy wants it on the disk before the power can fail.
@@ -17,17 +17,22 @@ package enum JournalEntry: Sendable {
     }
 }
 
-/// An event that went out, which may be more than once, or that came to its end otherwise.
+/// An event that went out, which may be more than once, or that was kept and came to its end.
 package struct JournalEvent: Equatable, Sendable {
+    package enum Fate: Equatable, Sendable {
+        case sent
+        /// How, and whose app it was for: of several users one may have an app of the same name.
+        case ended(Reason, user: UInt32)
+    }
+
     package var app: AppID
     package var content: EventContent
-    /// False when it came to its end and the app has not got it, as far as is known.
-    package var isSent: Bool
+    package var fate: Fate
 
-    package init(app: AppID, _ content: EventContent, isSent: Bool) {
+    package init(app: AppID, _ content: EventContent, _ fate: Fate) {
         self.app = app
         self.content = content
-        self.isSent = isSent
+        self.fate = fate
     }
 }
 

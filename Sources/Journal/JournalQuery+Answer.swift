@@ -22,7 +22,8 @@ extension JournalQuery {
         let order = self.end == .newest ? "DESC" : "ASC"
         let statement = try database.prepare(
             """
-            SELECT v.id, v.wall, v.detail, v.generation, r.started, r.boot, p.files, p.since, v.user, v.registration FROM verdict v \
+            SELECT v.id, v.wall, v.detail, v.generation, r.started, r.boot, p.files, p.since, v.user, v.registration, v.reason \
+            FROM verdict v \
             LEFT JOIN run r ON r.id = v.run LEFT JOIN policy p ON p.run = v.run AND p.generation = v.generation \
             \(conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")) ORDER BY v.id \(order) LIMIT ?
             """)
@@ -49,10 +50,12 @@ extension JournalQuery {
                 answer.unreadable += 1
                 continue
             }
+            let reason = Self.ends[statement.text(10)]
             let files = statement.text(6).split(separator: "\n").map(String.init)
             answer.verdicts.append(
                 StoredVerdict(
-                    verdict: verdict, user: UInt32(truncatingIfNeeded: statement.number(8)),
+                    verdict: verdict, end: reason == verdict.reason ? nil : reason,
+                    user: UInt32(truncatingIfNeeded: statement.number(8)),
                     registration: UInt64(bitPattern: statement.number(9)), wall: statement.number(1),
                     started: statement.number(4), boot: statement.text(5),
                     policy: JournalPolicy(generation: verdict.generation, files: files, since: statement.number(7))))
@@ -60,4 +63,8 @@ extension JournalQuery {
         if isReversed { answer.verdicts.reverse() }
         return answer
     }
+
+    /// The words on events that were kept, by their codes.
+    private static let ends = Dictionary(
+        uniqueKeysWithValues: Reason.allCases.filter(\.isEnd).map { ($0.name, $0) })
 }

@@ -53,6 +53,8 @@ package struct JournalAnswer: Equatable, Sendable {
 /// A verdict as it was, and when and under which policy that was.
 package struct StoredVerdict: Equatable, Sendable {
     package var verdict: Verdict
+    /// How its event came to its end, if it was kept and did.
+    package var end: Reason?
     /// The user of its app.
     package var user: UInt32
     /// Which registration of its run it was, counted from 1.

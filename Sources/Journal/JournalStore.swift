@@ -8,6 +8,7 @@ struct JournalStore: ~Copyable {
     private let run: Int64
     private let insertVerdict: Statement
     private let insertEvent: Statement
+    private let end: Statement
     /// The policies of this run that stand in the file.
     private var written: Set<UInt64> = []
     private var sinceTrim = 0
@@ -56,11 +57,19 @@ struct JournalStore: ~Copyable {
             INSERT INTO event (run, epoch, app, sequence, detector, time, wall, peak, generation, simulated, sent) \
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)
+        // A verdict says in `detail` what was decided, in `reason` what came of it. Of several in one decision the last does.
+        let open = Reason.allCases.filter(\.isOpen).map { "'\($0.name)'" }.joined(separator: ", ")
+        let end = try file.database.prepare(
+            """
+            UPDATE verdict SET reason = ?4, delivered = ?5 WHERE id = (SELECT max(id) FROM verdict \
+            WHERE epoch = ?1 AND app = ?2 AND user = ?3) AND reason IN (\(open))
+            """)
         try Self.removeOld(limits.journalAge, before: run.started, from: file.database)
         self.limits = limits
         self.run = number
         self.insertVerdict = insertVerdict
         self.insertEvent = insertEvent
+        self.end = end
         self.file = file
     }
 
@@ -92,7 +101,7 @@ struct JournalStore: ~Copyable {
             try self.file.transaction { () throws(StoreError) in
                 for row in rows {
                     switch row.entry {
-                    case .event(let event): try self.insert(event, row.wall)
+                    case .event(let event): try self.keep(event, row.wall)
                     case .verdict(let verdict, let user, let registration):
                         let generation = verdict.generation
                         if !self.written.contains(generation), added.insert(generation).inserted {
@@ -136,7 +145,22 @@ struct JournalStore: ~Copyable {
         try self.insertVerdict.run()
     }
 
-    private borrowing func insert(_ event: JournalEvent, _ wall: Int64) throws(StoreError) {
+    private borrowing func keep(_ event: JournalEvent, _ wall: Int64) throws(StoreError) {
+        switch event.fate {
+        case .sent: try self.insert(event, isSent: true, wall)
+        case .ended(let reason, let user):
+            // What was acknowledged was sent, and has its row.
+            if reason != .acknowledged { try self.insert(event, isSent: false, wall) }
+            try self.end.bind(1, event.content.epoch)
+            try self.end.bind(2, event.app.description)
+            try self.end.bind(3, UInt64(user))
+            try self.end.bind(4, reason.name)
+            try self.end.bind(5, reason.isDelivered)
+            try self.end.run()
+        }
+    }
+
+    private borrowing func insert(_ event: JournalEvent, isSent: Bool, _ wall: Int64) throws(StoreError) {
         try self.insertEvent.bind(1, self.run)
         try self.insertEvent.bind(2, event.content.epoch)
         try self.insertEvent.bind(3, event.app.description)
@@ -147,7 +171,7 @@ struct JournalStore: ~Copyable {
         try self.insertEvent.bind(8, event.content.peak.isNaN ? 0 : event.content.peak)
         try self.insertEvent.bind(9, event.content.generation)
         try self.insertEvent.bind(10, event.content.isSimulated)
-        try self.insertEvent.bind(11, event.isSent)
+        try self.insertEvent.bind(11, isSent)
         try self.insertEvent.run()
     }
 

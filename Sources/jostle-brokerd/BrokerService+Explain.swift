@@ -34,9 +34,10 @@ extension BrokerService {
         let recent = self.core.find(query)
         if self.core.hasAll(of: query) || (query.event == .last && !recent.isEmpty) { return then(recent) }
         self.findStored(query) { stored in
-            // What is in both is shown once; what is in memory alone may not have come to the disk.
-            let known = recent.map(\.verdict)
-            then(recent + stored.filter { !known.contains($0.verdict) })
+            // What is in both is shown once; what is in memory alone may not have come to the disk, nor may its end.
+            then(
+                recent
+                    + stored.filter { stored in !recent.contains { $0.verdict.isOfOneDecision(with: stored.verdict) } })
         }
     }
 
@@ -108,6 +109,16 @@ extension BrokerService {
             if word.hasPrefix(":") { throw .notFound("\(word) is not registered") }
             return AppReference(AppID(word), user: user == 0 ? nil : user)
         }
+    }
+}
+
+extension Verdict {
+    /// Whether they are the same but for what became of the event since.
+    fileprivate func isOfOneDecision(with other: Verdict) -> Bool {
+        guard self.reason.isOpen, other.reason.isOpen else { return self == other }
+        var copy = other
+        copy.reason = self.reason
+        return self == copy
     }
 }
 

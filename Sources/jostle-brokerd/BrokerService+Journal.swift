@@ -45,8 +45,10 @@ extension BrokerService {
 extension VerdictRecord {
     /// Registrations of other runs are nobody's any more.
     fileprivate init(_ stored: StoredVerdict, ofThisRun isOurs: Bool) {
+        var verdict = stored.verdict
+        if let end = stored.end { verdict.reason = end }
         self.init(
-            verdict: stored.verdict, user: stored.user, registration: isOurs ? stored.registration : 0,
+            verdict: verdict, user: stored.user, registration: isOurs ? stored.registration : 0,
             origin: Origin(wall: stored.wall, policyFiles: stored.policy.files))
     }
 }

@@ -50,7 +50,7 @@ extension BrokerService {
     }
 
     private func answered(_ launch: Launch, _ events: [Event], _ answer: Answer) {
-        for event in events { self.keep(event, of: launch.app, isSent: true) }
+        for event in events { self.keep(event, of: launch.app, .sent) }
         try? self.input { (core, now, actions) throws(Refusal) in core.answered(launch, answer, at: now, &actions) }
     }
 

@@ -124,10 +124,9 @@ extension BrokerService {
             .verdict(record.verdict, user: record.user, registration: record.registration), at: Clock.wallClock())
     }
 
-    /// - Parameter isSent: False for an event that came to its end and that its app has not, as far as is known.
-    func keep(_ event: Event, of id: AppID, isSent: Bool) {
+    func keep(_ event: Event, of id: AppID, _ fate: JournalEvent.Fate) {
         guard let store = self.storeLink?.store else { return }
-        store.keep(.event(JournalEvent(app: id, event.content, isSent: isSent)), at: Clock.wallClock())
+        store.keep(.event(JournalEvent(app: id, event.content, fate)), at: Clock.wallClock())
     }
 
     /// The policy in force, as verdicts name it from now on.

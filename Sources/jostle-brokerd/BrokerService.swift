@@ -267,14 +267,14 @@ final class BrokerService {
             case .mark(let client, let mark): self.deliver(mark, to: client)
             case .persist(let event): self.persist(event)
             case .forget(let event): self.forget(event)
-            case .ended(let app, let event, let end):
+            case .ended(let app, let user, let event, let end):
                 self.log.debug("event \(event.sequence) of \(app): \(end.reason.name)")
                 if end == .unkept {
                     self.log.warning(
                         "event \(event.sequence) of \(app) is given up: its user's share of absent-apps or kept-bytes is used up"
                     )
                 }
-                if end != .acknowledged { self.keep(event, of: app, isSent: false) }
+                self.keep(event, of: app, .ended(end.reason, user: user))
             case .keep(let record): self.keep(record)
             case .launch(let launch, let events, let missing): self.launch(launch, events, missing: missing)
             case .launchEnded(let launch, let result): self.ended(launch, result)
@@ -299,7 +299,7 @@ final class BrokerService {
             ) { EventCodec.write(body, to: &$0) }
             if isSent {
                 self.core.sent(id, event)
-                return self.keep(event, of: client.appState?.id ?? client.app, isSent: true)
+                return self.keep(event, of: client.appState?.id ?? client.app, .sent)
             }
         }
         self.core.unsent(id, event, at: self.arrival(), &self.returned)

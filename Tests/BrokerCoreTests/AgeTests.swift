@@ -38,8 +38,14 @@ import Testing
         let marks = bench.actions.compactMap { if case .mark(_, .gap(let gap)) = $0 { gap } else { nil } }
         #expect(marks == [Gap(first: 1, last: 1, losses: Losses(expired: 1))])
         #expect(
-            bench.actions.contains { if case .ended(_, _, .expired) = $0 { true } else { false } },
+            bench.actions.contains { if case .ended(_, _, _, .expired) = $0 { true } else { false } },
             "how it ended is written down")
+        // And is what its verdict says, which is written down first.
+        let query = VerdictQuery(.last, of: AppReference(AppID("org.example.App")), for: .user(0))
+        #expect(bench.core.find(query).map(\.verdict.reason) == [.expired])
+        let kept = bench.actions.firstIndex { if case .keep = $0 { true } else { false } }
+        let ended = bench.actions.firstIndex { if case .ended = $0 { true } else { false } }
+        #expect(try #require(kept) < #require(ended))
         _ = bench.take()
         bench.feed([0, 3])
         #expect(bench.events.map(\.1.sequence) == [2])

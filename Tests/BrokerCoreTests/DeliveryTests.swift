@@ -106,7 +106,7 @@ import Testing
         bench.core.tick(at: tick, &bench.actions)
         bench.core.tick(at: bench.now + .seconds(60), &bench.actions)
         let ends = bench.actions.compactMap { action -> EventEnd? in
-            if case .ended(_, _, let end) = action { end } else { nil }
+            if case .ended(_, _, _, let end) = action { end } else { nil }
         }
         #expect(ends == [.expired])
         // The numbers begin again.
@@ -129,7 +129,7 @@ import Testing
             bench.core.leave(AppHandle(index), at: bench.now, &bench.actions)
         }
         let ended = bench.actions.compactMap { action -> String? in
-            if case .ended(let app, _, let end) = action { "\(app) \(end.reason.name)" } else { nil }
+            if case .ended(let app, _, _, let end) = action { "\(app) \(end.reason.name)" } else { nil }
         }
         #expect(ended == ["org.example.A2 S5.unkept"])
         let query = VerdictQuery(.last, of: AppReference(AppID("org.example.A2")), for: .user(0))

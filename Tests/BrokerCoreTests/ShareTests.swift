@@ -119,7 +119,7 @@ import Testing
         _ = bench.take()
         for index in users.indices { bench.leave(AppHandle(UInt32(index))) }
         let ended = bench.take().compactMap { action -> String? in
-            if case .ended(let app, _, .unkept) = action { app.name } else { nil }
+            if case .ended(let app, _, _, .unkept) = action { app.name } else { nil }
         }
         #expect(ended == (8..<12).map { "org.example.A\($0)" })
         for (index, user) in users.enumerated() where !(8..<12).contains(index) {
@@ -128,7 +128,7 @@ import Testing
         }
         // Their places are free again.
         for index in 0..<8 { bench.leave(AppHandle(UInt32(index))) }
-        #expect(!bench.actions.contains { if case .ended(_, _, .unkept) = $0 { true } else { false } })
+        #expect(!bench.actions.contains { if case .ended(_, _, _, .unkept) = $0 { true } else { false } })
     }
 
     /// Of what one app leaves, the oldest is kept as far as there is room.
@@ -146,7 +146,7 @@ import Testing
         _ = bench.take()
         bench.leave(client)
         let ended = bench.take().compactMap { action -> UInt64? in
-            if case .ended(_, let event, .unkept) = action { event.sequence } else { nil }
+            if case .ended(_, _, let event, .unkept) = action { event.sequence } else { nil }
         }
         #expect(ended == [3, 4, 5])
         let again = try bench.register(0, "org.example.A", user: Self.hog)

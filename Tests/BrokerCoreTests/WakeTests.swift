@@ -38,7 +38,7 @@ import Testing
     }
 
     private func ends(_ bench: inout Bench) -> [EventEnd] {
-        bench.take().compactMap { if case .ended(_, _, let end) = $0 { end } else { nil } }
+        bench.take().compactMap { if case .ended(_, _, _, let end) = $0 { end } else { nil } }
     }
 
     @Test func theAnswerAcknowledgesWhatWasHandedOver() throws {

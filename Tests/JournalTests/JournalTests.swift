@@ -70,7 +70,7 @@ import Testing
                     app: AppID("org.example.Hard"),
                     EventContent(
                         sequence: 1, epoch: 1, generation: 1, time: .zero, detector: "d1", peak: 3, isSimulated: true,
-                        isClipped: false), isSent: true)), at: 1)
+                        isClipped: false), .sent)), at: 1)
         try keeper.keepAndWait(verdicts(1))
         let rows = try place.sql(
             "journal.db",
@@ -88,6 +88,54 @@ import Testing
         #expect(
             try Tool.run(["stat", "-c%a", place.path, place.file("journal.db"), place.file("journal.db-wal")]).stdout
                 == "700\n600\n600\n")
+    }
+
+    // MARK: Ends
+
+    /// What became of an event that was kept is what its verdict says, also later; of others' verdicts it says nothing.
+    @Test(arguments: Reason.allCases.filter(\.isEnd))
+    func theEndOfAnEventIsFoundAgain(_ end: Reason) throws {
+        let place = try Directory()
+        let given = verdicts(2)
+        let hard = AppID("org.example.Hard")
+        let gentle = AppID("org.example.Gentle")
+        func content(_ epoch: UInt64) -> EventContent {
+            EventContent(
+                sequence: epoch, epoch: epoch, generation: 1, time: .zero, detector: "d1", peak: 3, isSimulated: true,
+                isClipped: false)
+        }
+        func ends(_ keeper: Keeper) throws -> [Reason?] {
+            let stored = try keeper.ask(JournalQuery()).verdicts
+            #expect(stored.map(\.verdict) == given, "as it was decided")
+            return stored.map(\.end)
+        }
+        let expected = given.map { $0.id == hard && $0.epoch == 1 ? end : nil }
+        do {
+            let keeper = Keeper(place)
+            try keeper.keepAndWait(given)
+            keeper.store.keep(.event(JournalEvent(app: hard, content(1), .sent)), at: 9_000_000)
+            for (app, epoch, user) in [(hard, 1, 1_000), (hard, 2, 1_001), (gentle, 2, 1_000)]
+                as [(AppID, UInt64, UInt32)]
+            {
+                keeper.store.keep(
+                    .event(JournalEvent(app: app, content(epoch), .ended(end, user: user))), at: 9_000_001)
+            }
+            #expect(try ends(keeper) == expected)
+            keeper.close()
+        }
+        let keeper = Keeper(place, started: 900_000_000)
+        #expect(try ends(keeper) == expected)
+        #expect(
+            try place.sql(
+                "journal.db", "SELECT reason, delivered FROM verdict WHERE epoch = 1 AND app = 'org.example.Hard'")
+                == "\(end.name)|\(end.isDelivered ? 1 : 0)\n")
+        #expect(
+            try place.sql("journal.db", "SELECT sent FROM event WHERE epoch = 1 ORDER BY id")
+                == (end == .acknowledged ? "1\n" : "1\n0\n"))
+        // It may come to its end under the next broker, and the last word stands.
+        keeper.store.keep(
+            .event(JournalEvent(app: hard, content(1), .ended(.acknowledged, user: 1_000))), at: 901_000_000)
+        #expect(try ends(keeper) == given.map { $0.id == hard && $0.epoch == 1 ? .acknowledged : nil })
     }
 
     @Test func theOldestGoWhenItIsFull() throws {

@@ -86,6 +86,73 @@ extension EndToEnd {
             for app in apps { #expect(try app.terminate() == .exited(0)) }
         }
 
+        /// What a broker said of an event's end, the next one says from the disk.
+        @Test func theEndOfAnEventIsTheSameAfterARestart() throws {
+            let stage = try Stage(broker: false)
+            let policy = """
+                [App org.example.Full]
+                QueueBytes=0
+                [Rule wake]
+                WhenState=dead
+                Then=allow
+                Deliver=wake
+                [Rule short]
+                Priority=1
+                WhenApp=org.example.Short
+                WhenState=foreground
+                Then=allow
+                Reliability=ack
+                Lifespan=500ms
+                [Rule ack]
+                WhenState=foreground
+                Then=allow
+                Reliability=ack
+                Lifespan=1min
+                """
+            let asleep = "[App]\nUsage=Tests\nModes=push\n[Detector d]\npreset=shake.planar\nthreshold=2g\nrest=1min\n"
+            func start() throws {
+                try stage.startBroker(
+                    policy: policy, apps: ["org.example.Asleep": asleep], "--state-dir", stage.state)
+            }
+            try start()
+            let ends = [
+                "Taken": "S5.acknowledged", "Short": "S5.expired", "Withdrawn": "S5.removed", "Full": "S5.queue-full",
+                "Asleep": "S5.launch-failed", "Waiting": "S5.sent",
+            ]
+            func explain(_ app: String) throws -> String {
+                try stage.jostle("explain", "last", "--app", "org.example.\(app)", "--json").stdout
+            }
+            let taker = try stage.watch("shake.planar,threshold=2g,rest=1min,name=d", "--app", "org.example.Taken")
+            let detector = "{'preset':V('s','shake.planar'),'threshold':V('s','2g'),'rest':V('s','60s')}"
+            func call(_ app: String, _ member: String, _ arguments: String) -> String {
+                "\(app) call org.jostle.Broker1 \(Stage.Object.app("org.example.\(app)")) org.jostle.Broker1.App "
+                    + "\(member) \(arguments)"
+            }
+            let silent = ["Short", "Withdrawn", "Full", "Waiting"].flatMap { app in
+                [
+                    "\(app) own org.example.\(app)", "\(app) hear Event",
+                    "\(app) call org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1 Register "
+                        + "sa{sv} ['org.example.\(app)',{}]",
+                    call(app, "AddDetectors", "a(sa{sv}) [[('d',\(detector))]]"),
+                ]
+            }
+            let script = try stage.startScript(
+                silent + ["Withdrawn await 1", call("Withdrawn", "RemoveDetectors", "as [['d']]")])
+            for _ in 0..<4 { _ = try script.waitForLine { $0.contains("effective-rate") } }
+            #expect(try stage.jostle("shake", "--peak", "4g", "--for", "300ms").status == 0)
+            var before: [String: String] = [:]
+            for (app, end) in ends {
+                try stage.until("\(app) ends with \(end)") {
+                    before[app] = try explain(app)
+                    return before[app]?.contains("\"reason\":\"\(end)\"") == true
+                }
+            }
+            #expect(try taker.terminate() == .exited(0))
+            #expect(try stage.broker?.terminate() == .exited(0))
+            try start()
+            for (app, end) in ends { #expect(try explain(app) == before[app], "\(app): \(end)") }
+        }
+
         /// An app asks about itself, and others have no names for it.
         @Test func anAppSeesItselfAlone() throws {
             let stage = try Stage(broker: false)

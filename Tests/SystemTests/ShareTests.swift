@@ -102,6 +102,8 @@ extension EndToEnd {
             try stage.kill(broker)
             try stage.startBroker()
             #expect(try due(1) == kept && due(65_534).count == 63)
+            let later = try explain(first)
+            #expect(later.contains("\(first)  NOT DELIVERED  S5.unkept"), "\(later)")
             let back = try stage.script(
                 as: Stage.somebody,
                 Array(app("p", "org.example.Quiet").prefix(1)) + ["p hear Event"]
