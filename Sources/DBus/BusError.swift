@@ -21,6 +21,8 @@ package struct BusError: Swift.Error, Equatable, CustomStringConvertible {
     package static func accessDenied(_ message: String) -> BusError { standard("AccessDenied", message) }
     package static func limitsExceeded(_ message: String) -> BusError { standard("LimitsExceeded", message) }
     package static func notSupported(_ message: String) -> BusError { standard("NotSupported", message) }
+    /// What a caller hears of an object that is not there, and of one that is nothing to the caller.
+    package static func noObject(at path: String) -> BusError { unknownObject("there is no object at \(path)") }
     package static func unknownObject(_ message: String) -> BusError { standard("UnknownObject", message) }
     package static func unknownInterface(_ message: String) -> BusError { standard("UnknownInterface", message) }
     package static func unknownMethod(_ message: String) -> BusError { standard("UnknownMethod", message) }

@@ -52,7 +52,7 @@ final class ObjectTree {
             return
         }
         guard let object = ObjectPath(path).flatMap({ self.objects[$0] }) else {
-            return call.fail(.unknownObject("there is no object at \(path)"))
+            return call.fail(.noObject(at: path))
         }
         guard let guardian = object.guardian else {
             return self.perform(interface, member, on: object, call)
@@ -63,7 +63,7 @@ final class ObjectTree {
             if let refusal { return call.fail(refusal) }
             // The answer may have come later: the object may be gone, or another may stand in its place.
             guard let self, self.objects[object.path] === object else {
-                return call.fail(.unknownObject("there is no object at \(path)"))
+                return call.fail(.noObject(at: path))
             }
             self.perform(interface, member, on: object, call)
         }
@@ -261,7 +261,7 @@ final class ObjectTree {
     }
 
     private func failUnknown(_ path: String, _ call: MethodCall) {
-        call.fail(.unknownObject("there is no object at \(path)"))
+        call.fail(.noObject(at: path))
     }
 
     private func node(at path: String) -> Node? {

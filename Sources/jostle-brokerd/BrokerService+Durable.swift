@@ -80,13 +80,13 @@ extension BrokerService {
     /// Forgets what an app registered for good, for its user and root.
     func forget(_ name: String, _ call: MethodCall) throws(BusError) {
         let app = AppID(name)
-        guard let durable = self.durable[app] else {
-            throw .notFound("nothing of '\(printable(name))' is durable")
-        }
+        let nothing = BusError.notFound("nothing of '\(printable(name))' is durable")
+        guard let durable = self.durable[app] else { throw nothing }
         self.uid(of: call.sender) { [weak self] uid in
             guard let self else { return }
             guard let uid, uid == 0 || uid == durable.binding.user else {
-                return call.fail(.accessDenied("only its user and root can have an app forgotten"))
+                // Whether it is is nobody else's to know.
+                return call.fail(nothing)
             }
             self.apps[app]?.isDurable = false
             self.setDurable(app, to: nil) { error in

@@ -450,7 +450,7 @@ final class BrokerService {
         let object = ExportedObject(
             path, [(AppInterface.table, client)], audience: client.uniqueName,
             guardian: { [weak self, weak client] call, answer in
-                guard let self, let client else { return answer(.unknownObject("the app is gone")) }
+                guard let self, let client else { return answer(.noObject(at: path.text)) }
                 self.admit(call, to: client, answer)
             },
             visibility: { [weak client] sender, uid in client?.isShown(to: sender, of: uid) ?? false })
@@ -612,12 +612,12 @@ final class BrokerService {
         }
     }
 
-    /// An app's object answers its owner, the same user and root.
+    /// An app's object answers its owner, the same user and root. To others it is not there, as introspection says.
     private func admit(_ call: MethodCall, to client: Client, _ answer: @escaping (BusError?) -> Void) {
         if call.sender == client.uniqueName { return answer(nil) }
         self.uid(of: call.sender) { uid in
             let isAllowed = client.isShown(to: call.sender, of: uid)
-            answer(isAllowed ? nil : .accessDenied("this object answers its owner, the same user and root"))
+            answer(isAllowed ? nil : .noObject(at: call.message.path ?? ""))
         }
     }
 

@@ -51,6 +51,39 @@ extension EndToEnd {
             #expect(try app.terminate() == .exited(0))
         }
 
+        /// Whatever is called on it, another user's object answers as one that is not there.
+        @Test func anAppOfAnotherUserIsNotThere() throws {
+            // The other bus lets nobody else in here.
+            let stage = try Stage(on: PrivateBus(on: .dbusDaemon))
+            let app = try stage.watch("shake.planar", "--app", Self.app)
+            let absent = "org.example.Nobody"
+            let properties = "org.freedesktop.DBus.Properties"
+            let calls = [
+                "\(properties) GetAll s ['org.jostle.Broker1.App']", "\(properties) GetAll s ['']",
+                "\(properties) GetAll s ['no.such']", "\(properties) Get ss ['org.jostle.Broker1.App','State']",
+                "\(properties) Get ss ['','Nothing']", "\(properties) Nothing",
+                "\(properties) Set ssv ['org.jostle.Broker1.App','State',V('s','dead')]", Self.introspect,
+                "org.freedesktop.DBus.Introspectable Nothing", "org.freedesktop.DBus.Peer Ping",
+                "org.freedesktop.DBus.Peer Nothing", "- Ping", "- Nothing", "- ListDetectors s ['']", "no.such Nothing",
+                "org.jostle.Broker1.App ListDetectors s ['']", "org.jostle.Broker1.App ListDetectors",
+                "org.jostle.Broker1.App AddDetectors a(sa{sv}) [[]]",
+                "org.jostle.Broker1.App Ack tts [1,1,'consume']", "org.jostle.Broker1.App Nothing",
+            ]
+            func answers(_ id: String) throws -> [String] {
+                let steps = calls.map { "p call org.jostle.Broker1 \(Stage.Object.app(id)) \($0)" }
+                return try stage.script(as: Stage.nobody, steps).map {
+                    $0.replacing(Stage.Object.app(id), with: "PATH")
+                }
+            }
+            let (there, absentAnswers) = (try answers(Self.app), try answers(absent))
+            #expect(there.count == calls.count)
+            for (index, call) in calls.enumerated() { #expect(there[index] == absentAnswers[index], "\(call)") }
+            #expect(there[0] == "p error org.freedesktop.DBus.Error.UnknownObject: there is no object at PATH")
+            // It is there all the same.
+            #expect(try stage.property("State", at: Stage.Object.app(Self.app)) == "s \"foreground\"")
+            #expect(try app.terminate() == .exited(0))
+        }
+
         /// What an app registered for good outlives it, and is nobody else's to know of.
         @Test func aDurableAppThatIsAwayIsShownToItsUserAlone() throws {
             // The other bus lets nobody else in here.
@@ -67,11 +100,12 @@ extension EndToEnd {
             func isHidden() throws {
                 let seen = try self.stranger(
                     list, "\(root) \(Self.introspect)", "\(apps) \(Self.introspect)", "\(own) \(Self.introspect)",
-                    "\(own) org.freedesktop.DBus.Properties GetAll s ['org.jostle.Broker1.App']", on: stage)
+                    "\(own) org.freedesktop.DBus.Properties GetAll s ['org.jostle.Broker1.App']",
+                    "\(root) org.jostle.Broker1 Forget s ['\(Self.app)']", on: stage)
                 #expect(seen[0] == "p ok [[]]")
                 #expect(seen[1].hasPrefix("p ok ") && self.nodes(seen[1]).isEmpty)
-                #expect(seen[2..<4].allSatisfy { $0.hasPrefix(unknown) }, "\(seen[2...])")
-                #expect(seen[4].hasPrefix("p error "))
+                #expect(seen[2..<5].allSatisfy { $0.hasPrefix(unknown) }, "\(seen[2...])")
+                #expect(seen[5].hasSuffix("NotFound: nothing of '\(Self.app)' is durable"), "\(seen[5])")
                 // One that is an app itself sees that.
                 let beside = try self.stranger(
                     "\(root) org.jostle.Broker1 Register sa{sv} ['',{}]", list, "\(apps) \(Self.introspect)", on: stage)
