@@ -11,6 +11,7 @@ enum PolicyBenchmark {
         try self.measureDecision(plan, report)
         try self.measureLookup(plan, report)
         try self.measureCheck(plan, report)
+        try self.measureNames(plan, report)
         try self.measureReload(plan, report)
     }
 
@@ -99,6 +100,30 @@ enum PolicyBenchmark {
             guard findings.isEmpty else { throw Failure("the rules are not clean: \(findings[0])") }
         }
         report(Figure(name: "policy.check.100000", unit: "s cpu", value: seconds.median, budget: .value(.atMost, 2)))
+    }
+
+    /// Reading and checking one list of thirty thousand names, a MiB long.
+    private static func measureNames(_ plan: Plan, _ report: (Figure) -> Void) throws(Failure) {
+        var text = "[Rule many]\nThen=deny\n"
+        for line in 0..<600 {
+            text += "WhenApp="
+            for index in 0..<50 { text += "org.example.of-many-names.Nobody\(line * 50 + index) " }
+            text += "\n"
+        }
+        guard text.utf8.count >= 1 << 20 else { throw Failure("\(text.utf8.count) bytes are no MiB") }
+        var seconds: [Double] = []
+        for _ in 0..<plan.rounds {
+            let begin = self.processorTime()
+            let reading = PolicyReader.read([PolicyFile(name: "names.conf", text)])
+            let findings = PolicyLinter.check(reading)
+            seconds.append(self.processorTime() - begin)
+            guard findings.allSatisfy({ $0.severity == .info }) else {
+                throw Failure("the names are not clean: \(findings[0])")
+            }
+        }
+        report(
+            Figure(name: "policy.check.names.30000", unit: "s cpu", value: seconds.median, budget: .value(.atMost, 0.5))
+        )
     }
 
     /// A hit of an app with ten rules, alone and beside a hundred thousand rules of others.

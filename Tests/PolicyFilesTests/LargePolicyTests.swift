@@ -87,6 +87,18 @@ import Testing
         #expect(much < 9 * little + 0.15, "\(name)")
     }
 
+    /// A MiB of thirty thousand names: half a second in programs that ship (`jostle-bench --only policy`), and more here.
+    @Test func aMebibyteOfNamesIsSoonChecked() {
+        let text = "[Rule r]\nThen=allow\n" + Self.list("WhenApp", Self.names(30_000, "org.example.of-many-names.Nobody"))
+        #expect(text.utf8.count >= 1 << 20)
+        let spent = self.spent {
+            let reading = read(text)
+            #expect(reading.errors.isEmpty)
+            #expect(!PolicyLinter.check(reading).contains { $0.check == .undecided })
+        }
+        #expect(spent < 20)
+    }
+
     @Test(.timeLimit(.minutes(5))) func coverageOfManyNamesIsOneTable() throws {
         let text = "[Rule r]\nThen=allow\n" + Self.list("WhenApp", Self.names(10_000))
         let coverage = PolicyCoverage(of: try #require(read(text).policy), presets: ["shake"])
