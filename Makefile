@@ -93,7 +93,7 @@ ATTACK_SECONDS ?= 10
 test-attacks: deps build
 	@for bus in dbus-daemon dbus-broker; do \
 	    JOSTLE_TEST_BUS=$$bus JOSTLE_ATTACK_SECONDS=$(ATTACK_SECONDS) JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release \
-	        $(SWIFT) test --disable-xctest --filter 'EndToEnd.(Floods|Forgeries|Starvation)' || exit 1; \
+	        $(SWIFT) test --disable-xctest --filter 'EndToEnd.(Floods|Forgeries|Starvation|Reloads)' || exit 1; \
 	done
 
 # The reader with a true /dev/iio:device0, in a virtual machine. Downloads a kernel (70 MB) the first time.

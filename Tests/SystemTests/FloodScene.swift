@@ -207,7 +207,7 @@ final class FloodScene {
 }
 
 /// An app that a plain relay in C sends an event for each sample, from the same reader by the same bus.
-private final class Relay {
+final class Relay {
     private let app: BackgroundProgram
     private let relay: BackgroundProgram
 
