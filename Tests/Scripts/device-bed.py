@@ -9,6 +9,7 @@ COMMANDS is a fifo; each line is a command, and "done" or "failed: …" answers 
     add FILE [NAME=VALUE …]       adds what a device description holds, with each @NAME@ replaced, and tells udev's listeners
     remove DEVICE                 removes a device, and tells them
     set DEVICE ATTRIBUTE TEXT     replaces an attribute in one step, as a reader sees it
+    bytes DEVICE ATTRIBUTE HEX    the same with bytes that are no text
     lose DEVICE ATTRIBUTE         removes an attribute
     spoil DEVICE ATTRIBUTE        makes each reading of an attribute fail as on a bus that stumbles: EIO, from the kernel itself
     heal DEVICE ATTRIBUTE TEXT    makes it readable again
@@ -93,9 +94,12 @@ class Bed:
         self.testbed.remove_device(f"/sys{device}")
 
     def set(self, device, name, text):
+        self.bytes(device, name, (text + "\n").encode().hex())
+
+    def bytes(self, device, name, data):
         path = self.attribute(device, name)
-        with open(path + ".new", "w") as file:
-            file.write(text + "\n")
+        with open(path + ".new", "wb") as file:
+            file.write(bytes.fromhex(data))
         os.replace(path + ".new", path)
 
     def lose(self, device, name):

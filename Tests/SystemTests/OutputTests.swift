@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import TestSupport
 import Testing
@@ -53,6 +54,65 @@ extension EndToEnd {
             #expect(shown == ["app", "explain", "explain", "why-not", "scope", "watch"])
             #expect(try stage.jostle("sensors").stdout.contains(#"b\x1b]0;title\x07\u{202e}.csv"#))
             #expect(app.end == nil)
+        }
+
+        /// Whoever plugs something in says what it is called, where it sits and what it can do.
+        @Test func whatDevicesSayIsOnlyShown() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let bed = try DeviceBed(stage)
+            try bed.perform(
+                DeviceBed.accelerometer(), DeviceBed.accelerometer(1), DeviceBed.add("ambient"),
+                DeviceBed.add("laptop"),
+                "input /dev/input/event6 asked 0=-512,512,0 1=-512,512,0 2=-512,512,0")
+            // With a byte that is no UTF-8, and one that is a control character alone and in UTF-8.
+            let name = Array(Self.hostile.utf8) + [0xFF, 0x9B, 0x32, 0x4A, 0x7A]
+            let flat = DeviceBed.accelerometerPath()
+            let inputs = "/devices/platform/lis3/input/input6"
+            let ambient = "/devices/platform/ambient/iio:device7"
+            for (device, attribute, before) in [
+                (flat, "name", ""), (flat, "label", "accel-"), (flat, "in_accel_mount_matrix", "1, 0, 0; "),
+                (DeviceBed.accelerometerPath(1), "name", ""),
+                (DeviceBed.accelerometerPath(1), "in_accel_scale", "1"),
+                (DeviceBed.accelerometerPath(1), "sampling_frequency_available", "25 "), (inputs, "name", ""),
+                (ambient, "name", ""), (ambient, "in_illuminance_raw", "2"), (ambient, "in_proximity_raw", ""),
+            ] {
+                let bytes = Array(before.utf8) + name + [0x0A]
+                try bed.perform("bytes \(device) \(attribute) " + bytes.map { hex($0) }.joined())
+            }
+            try stage.startReader(environment: bed.environment)
+            try stage.startBroker()
+            // A sensor's name is made of where it sits, and is a name all the same.
+            let sensor = "accelerometer-a--31m----2jz--2jz"
+            let app = try stage.watch(
+                "--when", "norm(x, y, z) > 0.5g", "--sensor", sensor, "--every", "50ms", "--rest", "0s", "--app",
+                Self.app)
+            _ = try app.nextEvent()
+            let deaf = try stage.watch("\(Stage.always),every=50ms", "--app", "org.example.Deaf")
+            try stage.until("the other one is broken") {
+                try stage.property("State", at: Stage.Object.accelerometer) == "s \"broken\""
+            }
+            let commands = [
+                ["sensors"], ["sensors", "--json"], ["status"], ["status", "--json"], ["apps"], ["app", Self.app],
+                ["explain"], ["explain", "--json"], ["why-not", Self.app], ["why-not", "org.example.Deaf"],
+                ["why-not", "org.example.Deaf", "--json"], ["scope", sensor, "--lines", "--for", "500ms"],
+            ]
+            for command in commands {
+                let result = try stage.jostle(command)
+                #expect(result.status == 0, "\(command): \(result)")
+                let text = result.stdout + result.stderr
+                #expect(self.controls(in: text).isEmpty, "\(command): \(text.debugDescription)")
+            }
+            // It is not that they say nothing of it.
+            let sensors = try stage.jostle("sensors").stdout
+            let shown = #"a\x1b[31m\x07\n\u{202e}\x9b2Jz"#
+            #expect(sensors.components(separatedBy: shown).count > 4, "\(sensors)")
+            for program in [stage.reader, stage.broker] {
+                let said = try #require(program).errors
+                #expect(self.controls(in: said).isEmpty, "\(said.debugDescription)")
+            }
+            let log = try #require(stage.reader).errors
+            #expect(log.contains("which is no mount matrix"), "\(log)")
+            for program in [app, deaf] { #expect(program.end == nil) }
         }
 
         /// Names of assertions are the app's own words, as long as may be; of tasks, whatever a broker says.
@@ -209,7 +269,7 @@ extension EndToEnd {
         @Test func aTerminalIsNoLargerThanPeopleLookAt() throws {
             let stage = try Stage()
             let code = """
-                import fcntl, os, pty, struct, sys, termios
+                import fcntl, os, pty, struct, sys, termios, time
                 pid, terminal = pty.fork()
                 if pid == 0:
                     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 65535, 65535, 0, 0))
@@ -217,15 +277,21 @@ extension EndToEnd {
                 seen = 0
                 while seen < 100000: seen += len(os.read(terminal, 65536))
                 os.write(terminal, b"\\x03")
+                asked = time.monotonic()
                 try:
                     while os.read(terminal, 65536): pass
                 except OSError: pass
-                sys.exit(os.waitpid(pid, 0)[1] >> 8)
+                status = os.waitpid(pid, 0)[1]
+                print(time.monotonic() - asked)
+                sys.exit(os.waitstatus_to_exitcode(status))
                 """
             let result = try stage.run(
                 ["env", "TERM=xterm", "timeout", "10", "/usr/bin/python3", "-c", code, Programs.path(of: "jostle")]
                     + ["scope"])
             #expect(result.status == 0, "\(result)")
+            // From ^C to its end; a picture that is half drawn does not hold it up.
+            let seconds = try #require(Double(result.stdout.split(separator: "\n").last ?? ""), "\(result)")
+            #expect(seconds < 5)
         }
     }
 }
