@@ -11,7 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Plays the service manager: hears the watchdog's pings, and says at SIGTERM how far they were apart. */
+/* Plays the service manager: hears the watchdog's pings, prints how long after the one before each comes, and says at SIGTERM
+   how far they were apart. */
 int run_watchdog(const struct options *options) {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     if (strlen(options->bus) >= sizeof name.sun_path) die("the path is too long: %s", options->bus);
@@ -40,9 +41,13 @@ int run_watchdog(const struct options *options) {
         if (!pinged && !ended) continue;
         uint64_t now = now_us();
         /* The time until we are asked counts as well: who is silent then may be silent for long. */
-        if (last != 0 && now - last > longest) longest = now - last;
+        uint64_t silence = last != 0 ? now - last : 0;
+        if (silence > longest) longest = silence;
         last = now;
-        if (pinged) pings++;
+        if (!pinged) continue;
+        pings++;
+        printf("ping %llu\n", (unsigned long long)silence);
+        fflush(stdout);
     }
     unlink(options->bus);
     printf("{\"pings\":%llu,\"longest_us\":%llu}\n", (unsigned long long)pings, (unsigned long long)longest);

@@ -244,6 +244,12 @@ final class ServiceManager {
         self.environment = ["NOTIFY_SOCKET": socket, "WATCHDOG_USEC": "\(limit)"]
     }
 
+    /// Waits for a ping, and returns how long after the one before it came, in microseconds.
+    func nextPing() throws -> Int {
+        let line = try self.listener.waitForLine { $0.hasPrefix("ping ") }
+        return try #require(Int(line.dropFirst("ping ".count)), "\(line)")
+    }
+
     /// It would not have been ended up to now.
     func check() throws {
         try self.listener.signal(SIGTERM)

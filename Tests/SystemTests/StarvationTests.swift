@@ -40,6 +40,64 @@ extension EndToEnd {
             try manager.check()
         }
 
+        /// A broker that does not run does not say that it lives; when it runs again, it does.
+        @Test func aStoppedBrokerIsSilent() throws {
+            let stage = try Stage(broker: false)
+            let manager = try ServiceManager(in: stage.bus.directory, watchdog: 400_000)
+            try stage.startBroker(environment: manager.environment)
+            let app = try stage.watch("\(Stage.always),every=20ms", "--app", "org.example.Good")
+            _ = try app.nextEvent()
+            let broker = try #require(stage.broker)
+            _ = try manager.nextPing()
+            try broker.stop()
+            let silence = 1_500_000
+            usleep(UInt32(silence))
+            try broker.signal(SIGCONT)
+            while try manager.nextPing() < silence {}
+            for _ in 0..<2 { _ = try manager.nextPing() }
+            let delivered = try stage.count("Delivered", at: Stage.Object.app("org.example.Good"))
+            try stage.until("events go on") {
+                try stage.count("Delivered", at: Stage.Object.app("org.example.Good")) > delivered
+            }
+            #expect(broker.end == nil && app.end == nil)
+        }
+
+        /// Without a descriptor to spare the reader opens no device and gives no stream, and all that it does goes on; with some it
+        /// does, by itself.
+        @Test func aReaderWithoutDescriptorsGoesOn() throws {
+            let stage = try Stage(source: nil)
+            let bed = try DeviceBed(stage)
+            try bed.perform(DeviceBed.accelerometer(), DeviceBed.add("ambient"))
+            try stage.startReader(environment: bed.environment)
+            let reader = try #require(stage.reader)
+            func limit(_ count: Int) throws {
+                #expect(try Tool.run(["prlimit", "--pid", "\(reader.pid)", "--nofile=\(count):"]).status == 0)
+            }
+            func state(of sensor: String) throws -> String {
+                try stage.property("State", at: "\(Stage.Object.sensors)/\(sensor)")
+            }
+            let dark = try stage.watch("--when", "lux < 1000lx", "--sensor", "light", "--every", "50ms", "--rest", "0s")
+            _ = try dark.nextEvent()
+            let listed = try Tool.run(["ls", "/proc/\(reader.pid)/fd"]).stdout
+            let used = Set(listed.split(separator: "\n").compactMap { Int($0) })
+            // The kernel gives the lowest that is free, if that is below the limit.
+            try limit(try #require((0...used.count).first { !used.contains($0) }))
+            let app = try stage.watch("\(Stage.always),every=50ms")
+            try stage.until("it is told") { try state(of: "accelerometer") != "s \"idle\"" }
+            #expect(try state(of: "accelerometer") != "s \"running\"")
+            let call = "p call org.jostle.Sensors1 \(Stage.Object.sensors)/light org.jostle.Sensors1.Sensor"
+            let answer = try stage.script("\(call) OpenStream a{sv} [{'rate':V('d',1.0)}]").first
+            #expect(answer?.hasPrefix("p error ") == true, "\(answer ?? "")")
+            _ = try dark.nextEvent()
+            #expect(reader.end == nil && app.end == nil)
+            try limit(1_024)
+            try stage.until("it is read") { try state(of: "accelerometer") == "s \"running\"" }
+            _ = try app.nextEvent()
+            #expect(
+                try stage.script("\(call) OpenStream a{sv} [{'rate':V('d',1.0)}]").first?.hasPrefix("p ok ") == true)
+            #expect(try reader.terminate() == .exited(0))
+        }
+
         /// What a client asks the bus to listen for costs others nothing: events are addressed.
         @Test func matchRulesOfOthersDelayNothing() throws {
             let stage = try Stage()
