@@ -89,7 +89,8 @@ import Testing
 
     /// A MiB of thirty thousand names: half a second in programs that ship (`jostle-bench --only policy`), and more here.
     @Test func aMebibyteOfNamesIsSoonChecked() {
-        let text = "[Rule r]\nThen=allow\n" + Self.list("WhenApp", Self.names(30_000, "org.example.of-many-names.Nobody"))
+        let text =
+            "[Rule r]\nThen=allow\n" + Self.list("WhenApp", Self.names(30_000, "org.example.of-many-names.Nobody"))
         #expect(text.utf8.count >= 1 << 20)
         let spent = self.spent {
             let reading = read(text)
