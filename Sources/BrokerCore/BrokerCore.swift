@@ -219,7 +219,7 @@ package struct BrokerCore {
         guard requests.count <= most.count else {
             throw .limit(
                 name: "detectors-per-call", value: UInt64(most.count),
-                message: "\(requests.count) detectors in one call")
+                message: "too many detectors in one call")
         }
         let bytes = requests.reduce(0) { $0 + $1.conditionBytes }
         guard bytes <= most.bytes else {

@@ -136,6 +136,15 @@ package struct WireReader {
         return result
     }
 
+    /// The first elements of the array we stand at; steps past all of it. The others cost next to nothing.
+    package mutating func elements<T: WireValue>(of _: T.Type, atMost limit: Int) throws(WireError) -> [T] {
+        try self.container { (inner: inout WireReader) throws(WireError) in
+            var elements: [T] = []
+            while elements.count < limit, inner.type != CDBUS_TYPE_INVALID { elements.append(try T.read(from: &inner)) }
+            return elements
+        }
+    }
+
     /// Enters a struct; for the hot path, as are the next three.
     ///
     /// They name their types because a generic function called from another module is not made for the types it is

@@ -1,6 +1,19 @@
 package import DBus
 package import Motion
 
+/// The detectors that one call brings: no more of them are built than tell that they are too many.
+package struct DetectorList: WireValue {
+    package typealias Row = Structure<String, [String: Value]>
+
+    package let rows: [Row]
+
+    package static var signature: String { [Row].signature }
+    package func write(to writer: inout WireWriter) { self.rows.write(to: &writer) }
+    package static func read(from reader: inout WireReader) throws(WireError) -> DetectorList {
+        DetectorList(rows: try reader.elements(of: Row.self, atMost: DetectorBatch.detectors + 1))
+    }
+}
+
 extension DetectorRequest {
     /// A detector's options as the bus carries them.
     package init(name: String, wire options: [String: Value]) throws(BusError) {

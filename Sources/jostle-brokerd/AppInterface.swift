@@ -14,9 +14,9 @@ enum AppInterface {
         InterfaceName.app,
         methods: [
             Method(later: "AddDetectors", in: ["detectors"], out: ["effective"], as: [Request].self) {
-                (client: Client, call: MethodCall, requests: [Request]) throws(BusError) in
+                (client: Client, call: MethodCall, requests: DetectorList) throws(BusError) in
                 try client.checkOwner(call)
-                try client.addDetectors(requests, call)
+                try client.addDetectors(requests.rows, call)
             },
             Method(later: "RemoveDetectors", in: ["names"]) {
                 (client: Client, call: MethodCall, names: [String]) throws(BusError) in
