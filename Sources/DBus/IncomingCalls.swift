@@ -96,6 +96,10 @@ final class IncomingCalls {
         self.connection = connection
         self.watch = watch
         self.answers = PacedSender(on: connection, pings: Self.pings)
+        // Each that is remembered keeps memory from being given back that others around it used.
+        watch.onDeparture = { [weak self] sender in
+            if self?.callers[sender] != nil { self?.left(sender) }
+        }
     }
 
     // MARK: Calls

@@ -41,6 +41,9 @@ package final class NameWatch {
     private var ownRules = 0
     /// The system bus keeps 512 rules for a connection, of which others may be ours as well.
     private static let mostOwnRules = 64
+    /// Told of each connection that is heard to have left, followed or not: of all while any name is followed that has no rule
+    /// of its own.
+    var onDeparture: (String) -> Void = { _ in }
     /// Signals that pretended to come from the bus.
     package private(set) var forgeries: UInt64 = 0
 
@@ -59,6 +62,7 @@ package final class NameWatch {
                 return
             }
             self?.tell(name, new.isEmpty ? nil : new)
+            if new.isEmpty, name.hasPrefix(":") { self?.onDeparture(name) }
         }
     }
 
