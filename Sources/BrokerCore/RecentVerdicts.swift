@@ -8,6 +8,11 @@ struct RecentVerdicts {
     private var records = Ring<VerdictRecord>()
     /// The epochs of the records, in step with them: plain numbers, looked through for each event that an app did not get.
     private var epochs = Ring<UInt64>()
+    /// By the low bits of an epoch: the number of the newest record with such an epoch, of all that were ever kept, from 1. So
+    /// many events of one sample may come to nothing that nobody could look through all records for each.
+    private var newest = [UInt64](repeating: 0, count: Self.places)
+    /// Records that are gone.
+    private var gone: UInt64 = 0
     private var events = Ring<Sent>()
     private var bytes = 0
     private let limits: BrokerLimits
@@ -21,6 +26,11 @@ struct RecentVerdicts {
         var epoch: UInt64
     }
 
+    /// Twice as many as records, so that whoever stood in the place of a new epoch is gone: epochs follow each other.
+    private static let places = 1 << 13
+
+    private static func place(of epoch: UInt64) -> Int { Int(truncatingIfNeeded: epoch) & (Self.places - 1) }
+
     init(_ limits: BrokerLimits) {
         self.limits = limits
     }
@@ -28,10 +38,12 @@ struct RecentVerdicts {
     mutating func keep(_ record: VerdictRecord) {
         self.records.append(record)
         self.epochs.append(record.verdict.epoch)
+        self.newest[Self.place(of: record.verdict.epoch)] = self.gone &+ UInt64(self.records.count)
         self.bytes += record.bytes
         while self.records.count > self.limits.verdicts || self.bytes > self.limits.verdictBytes {
             guard let oldest = self.records.removeFirst() else { break }
             self.epochs.removeFirst()
+            self.gone &+= 1
             self.bytes -= oldest.bytes
         }
     }
@@ -49,7 +61,9 @@ struct RecentVerdicts {
     }
 
     private func newestIndex(_ epoch: UInt64, of app: AppID, _ user: UInt32) -> Int? {
-        self.epochs.newestIndex { index, other in
+        let number = self.newest[Self.place(of: epoch)]
+        guard number > self.gone else { return nil }
+        return self.epochs.newestIndex(upTo: Int(number - self.gone) - 1) { index, other in
             other == epoch && self.records.has(index) { $0.verdict.id == app && $0.user == user }
         }
     }

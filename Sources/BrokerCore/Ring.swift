@@ -20,9 +20,9 @@ struct Ring<Element> {
         return nil
     }
 
-    /// Where the newest that fits stands, counted from the oldest.
-    func newestIndex(where fits: (Int, Element) -> Bool) -> Int? {
-        for index in (0..<self.count).reversed() {
+    /// Where the newest that fits stands, counted from the oldest; none behind `last` is looked at.
+    func newestIndex(upTo last: Int, where fits: (Int, Element) -> Bool) -> Int? {
+        for index in (0...last).reversed() {
             if let element = self[index], fits(index, element) { return index }
         }
         return nil
