@@ -35,7 +35,8 @@ DBusMessage *new_register(const char *app) {
     return message;
 }
 
-DBusMessage *new_add_detectors(const char *object, uint64_t first, uint64_t count, double threshold, uint64_t every_us) {
+DBusMessage *new_add_detectors(const char *object, uint64_t first, uint64_t count, double threshold, uint64_t every_us,
+                               uint64_t rest_us) {
     DBusMessage *message = new_call(BROKER_NAME, object, APP_INTERFACE, "AddDetectors");
     DBusMessageIter arguments, detectors, entry, options;
     dbus_message_iter_init_append(message, &arguments);
@@ -46,13 +47,34 @@ DBusMessage *new_add_detectors(const char *object, uint64_t first, uint64_t coun
         const char *text = name, *preset = "shake.magnitude";
         /* No two are alike, so that each costs what one costs. */
         const double own = threshold + (double)(number % 100000) / 1e6;
-        const dbus_uint64_t every = every_us;
+        const dbus_uint64_t every = every_us, rest = rest_us;
         enough(dbus_message_iter_open_container(&detectors, DBUS_TYPE_STRUCT, NULL, &entry));
         enough(dbus_message_iter_append_basic(&entry, DBUS_TYPE_STRING, &text));
         enough(dbus_message_iter_open_container(&entry, DBUS_TYPE_ARRAY, "{sv}", &options));
         append_option(&options, "preset", DBUS_TYPE_STRING, &preset);
         append_option(&options, "threshold", DBUS_TYPE_DOUBLE, &own);
         append_option(&options, "every", DBUS_TYPE_UINT64, &every);
+        if (rest_us != 0) append_option(&options, "rest", DBUS_TYPE_UINT64, &rest);
+        enough(dbus_message_iter_close_container(&entry, &options));
+        enough(dbus_message_iter_close_container(&detectors, &entry));
+    }
+    enough(dbus_message_iter_close_container(&arguments, &detectors));
+    return message;
+}
+
+DBusMessage *new_refused_detectors(const char *object, uint64_t bytes) {
+    DBusMessage *message = new_call(BROKER_NAME, object, APP_INTERFACE, "AddDetectors");
+    DBusMessageIter arguments, detectors, entry, options;
+    dbus_message_iter_init_append(message, &arguments);
+    enough(dbus_message_iter_open_container(&arguments, DBUS_TYPE_ARRAY, "(sa{sv})", &detectors));
+    /* What one takes: a name, the length of its options, and one of these. */
+    for (uint64_t written = 0; written + 48 <= bytes; written += 48) {
+        const char *name = "a";
+        const dbus_uint64_t rest = written;
+        enough(dbus_message_iter_open_container(&detectors, DBUS_TYPE_STRUCT, NULL, &entry));
+        enough(dbus_message_iter_append_basic(&entry, DBUS_TYPE_STRING, &name));
+        enough(dbus_message_iter_open_container(&entry, DBUS_TYPE_ARRAY, "{sv}", &options));
+        append_option(&options, "rest", DBUS_TYPE_UINT64, &rest);
         enough(dbus_message_iter_close_container(&entry, &options));
         enough(dbus_message_iter_close_container(&detectors, &entry));
     }
@@ -82,6 +104,19 @@ DBusMessage *new_get_all(const char *to, const char *path, const char *interface
     return message;
 }
 
+DBusMessage *new_inject(const char *motion) {
+    DBusMessage *message = new_call(SENSORS_NAME, SENSOR_PATH, SENSOR_INTERFACE, "Inject");
+    enough(dbus_message_append_args(message, DBUS_TYPE_STRING, &motion, DBUS_TYPE_INVALID));
+    return message;
+}
+
+DBusMessage *new_list_claimants(void) {
+    DBusMessage *message = new_call(SENSORS_NAME, SENSOR_PATH, SENSOR_INTERFACE, "ListClaimants");
+    const dbus_uint64_t first = 0;
+    enough(dbus_message_append_args(message, DBUS_TYPE_UINT64, &first, DBUS_TYPE_INVALID));
+    return message;
+}
+
 DBusMessage *new_explain(void) {
     DBusMessage *message = new_call(BROKER_NAME, BROKER_PATH, BROKER_INTERFACE, "Explain");
     const dbus_uint64_t newest = 0;
@@ -93,7 +128,11 @@ DBusMessage *new_explain(void) {
 }
 
 DBusMessage *new_claim(double rate) {
-    DBusMessage *message = new_call(SENSORS_NAME, SENSOR_PATH, SENSOR_INTERFACE, "Claim");
+    return new_claim_by("Claim", rate);
+}
+
+DBusMessage *new_claim_by(const char *member, double rate) {
+    DBusMessage *message = new_call(SENSORS_NAME, SENSOR_PATH, SENSOR_INTERFACE, member);
     DBusMessageIter arguments, options;
     dbus_message_iter_init_append(message, &arguments);
     enough(dbus_message_iter_open_container(&arguments, DBUS_TYPE_ARRAY, "{sv}", &options));

@@ -40,7 +40,7 @@ static uint64_t add_detectors(struct flood *flood, struct peer *peer, const char
     uint64_t batch = most < MAX_BATCH ? most : MAX_BATCH, largest = 0;
     for (uint64_t added = 0; added < most && batch > 0;) {
         DBusMessage *answer =
-            peer_answer(peer, peer_queue(peer, new_add_detectors(object, added, batch, 50, 100000)), 30000000);
+            peer_answer(peer, peer_queue(peer, new_add_detectors(object, added, batch, 50, 100000, 0)), 30000000);
         if (answer == NULL) break;
         if (dbus_message_get_type(answer) == DBUS_MESSAGE_TYPE_ERROR) {
             /* Perhaps fewer may. */
@@ -67,6 +67,8 @@ static void make_calls(struct flood *flood, struct peer *peer, struct bytes call
     if (strcmp(kind, "introspect") == 0) {
         first = new_call(to, root, DBUS_INTERFACE_INTROSPECTABLE, "Introspect");
         second = new_call(to, broker ? BROKER_PATH "/apps" : SENSOR_PATH, DBUS_INTERFACE_INTROSPECTABLE, "Introspect");
+    } else if (strcmp(kind, "introspect-root") == 0) {
+        first = new_call(to, "/", DBUS_INTERFACE_INTROSPECTABLE, "Introspect");
     } else if (strcmp(kind, "get-all") == 0) {
         first = new_get_all(to, root, interface);
         if (!broker) second = new_get_all(to, SENSOR_PATH, SENSOR_INTERFACE);
@@ -75,6 +77,26 @@ static void make_calls(struct flood *flood, struct peer *peer, struct bytes call
     } else if (strcmp(kind, "list") == 0) {
         first = new_call(to, root, interface, broker ? "ListApps" : "ListSensors");
         if (broker) second = new_call(to, root, interface, "ListTasks");
+    } else if (strcmp(kind, "claim") == 0) {
+        first = new_claim(50);
+        second = new_claim(100);
+    } else if (strcmp(kind, "claim-release") == 0) {
+        first = new_claim(200);
+        second = new_call(to, SENSOR_PATH, SENSOR_INTERFACE, "Release");
+    } else if (strcmp(kind, "open-stream") == 0) {
+        /* Whoever takes no descriptor out of a message has closed it. */
+        first = new_claim_by("OpenStream", 50);
+    } else if (strcmp(kind, "refused-stream") == 0) {
+        first = new_claim_by("OpenStream", -1);
+    } else if (strcmp(kind, "flush") == 0) {
+        DBusMessage *claim = new_claim(100);
+        peer_queue(peer, claim);
+        first = new_call(to, SENSOR_PATH, SENSOR_INTERFACE, "Flush");
+    } else if (strcmp(kind, "inject") == 0) {
+        first = new_inject("shake peak=0.1g");
+    } else if (strcmp(kind, "list-claimants") == 0) {
+        first = new_list_claimants();
+        second = new_get(to, SENSOR_PATH, SENSOR_INTERFACE, "Claimants");
     } else if (strcmp(kind, "ping") == 0) {
         first = new_call(to, root, DBUS_INTERFACE_PEER, "Ping");
     } else if (strcmp(kind, "get-detectors") == 0) {
@@ -85,12 +107,17 @@ static void make_calls(struct flood *flood, struct peer *peer, struct bytes call
         register_nameless(peer, object, sizeof object);
         uint64_t batch = add_detectors(flood, peer, object, DETECTORS_OF_A_CALL);
         /* Each replaces what the other added. */
-        first = new_add_detectors(object, 0, batch, 50, 100000);
-        second = new_add_detectors(object, 0, batch, 51, 100000);
+        first = new_add_detectors(object, 0, batch, 50, 100000, 0);
+        second = new_add_detectors(object, 0, batch, 51, 100000, 0);
+    } else if (strcmp(kind, "refused-detectors") == 0) {
+        register_nameless(peer, object, sizeof object);
+        first = new_refused_detectors(object, options->bytes);
     } else {
-        die("flood of what? introspect, get-all, explain, list, ping, get-detectors or add-detectors, not '%s'", kind);
+        die("flood of '%s'?", kind);
     }
     if (second == NULL) second = dbus_message_ref(first);
+    /* Another service gets the same, as a measure. */
+    enough(dbus_message_set_destination(first, to) && dbus_message_set_destination(second, to));
     calls[0] = wire_of(first);
     calls[1] = wire_of(second);
     dbus_message_unref(first);

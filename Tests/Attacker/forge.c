@@ -155,7 +155,7 @@ static uint32_t provoke(struct forger *forger) {
     /* One more pace, and one less: the broker wants another stream each time. */
     if (forger->rounds % 2 == 1) return peer_queue(&forger->peer, new_remove_detector(forger->object, 1));
     uint64_t every = 20000 + forger->rounds % 10 * 5000;
-    return peer_queue(&forger->peer, new_add_detectors(forger->object, 1, 1, 20, every));
+    return peer_queue(&forger->peer, new_add_detectors(forger->object, 1, 1, 20, every, 0));
 }
 
 /* What no honest answer to this peer could be. */

@@ -19,8 +19,13 @@ static const char usage[] =
     "    answer the calls that NAME makes to others, before they do and after; KIND is what makes it call:\n"
     "    register (as the app that is ID's), claim, detector, or nothing\n"
     "flood KIND [--to NAME] [--connections N] [--window N] [--unread] [--count N] [--leave N] [--detectors N]\n"
-    "    call as fast as can be: introspect, get-all, explain, list, ping, get-detectors, add-detectors;\n"
+    "           [--bytes N]\n"
+    "    call as fast as can be: introspect, introspect-root, get-all, explain, list, ping, get-detectors, add-detectors,\n"
+    "    refused-detectors (so many bytes of them); and the reader: claim, claim-release, open-stream,\n"
+    "    refused-stream, flush, inject, list-claimants;\n"
     "    with so many unanswered, or without reading any answer; leave after so many and come back\n"
+    "crowd KIND --connections N [--app PREFIX] [--detectors N] [--threshold MILLI-G] [--rest US]\n"
+    "    be so many apps, each with detectors, or so many claimants, until SIGTERM: all leave in one moment\n"
     "ping --to NAME\n"
     "    measure how long Ping takes, every 50 ms\n"
     "rules --count N\n"
@@ -53,6 +58,9 @@ static void read_option(struct options *options, const char *name, const char *v
         {"--window", NULL, &options->window},
         {"--detectors", NULL, &options->detectors},
         {"--leave", NULL, &options->leave},
+        {"--rest", NULL, &options->rest},
+        {"--threshold", NULL, &options->threshold},
+        {"--bytes", NULL, &options->bytes},
         {"--user", NULL, (uint64_t *)&options->user},
     };
     for (size_t index = 0; index < sizeof known / sizeof *known; index++) {
@@ -79,11 +87,12 @@ int main(int count, char **arguments) {
         const char *name;
         int (*run)(const struct options *options);
     } commands[] = {
-        {"forge", run_forge}, {"flood", run_flood}, {"ping", run_ping}, {"rules", run_rules}, {"watchdog", run_watchdog},
+        {"forge", run_forge}, {"flood", run_flood}, {"crowd", run_crowd},
+        {"ping", run_ping},   {"rules", run_rules}, {"watchdog", run_watchdog},
     };
     struct options options = {
         .kind = "nothing", .seconds = 60, .connections = 1, .count = UINT64_MAX, .window = 512, .detectors = 20000,
-        .user = -1,
+        .user = -1, .threshold = 500, .bytes = 65536,
     };
     if (count < 2) {
         fputs(usage, stderr);
