@@ -4,12 +4,14 @@ package struct Arguments: Equatable, Sendable {
     package internal(set) var command: [String] = []
     /// The arguments told by their place, in order.
     package internal(set) var positionals: [String] = []
+    /// What followed `--`, where that is a command line of its own.
+    package internal(set) var trailing: [String] = []
     /// The values of each option that was given; a flag's is empty.
     var values: [String: [String]] = [:]
 
     /// Whether an option was given.
-    package func has(_ option: CommandOption) -> Bool {
-        self.values[option.name] != nil
+    package func has(_ declaration: some OptionDeclaration) -> Bool {
+        self.values[declaration.option.name] != nil
     }
 
     /// The value of an option, the last one if it may repeat; `nil` when it was not given.
@@ -20,6 +22,11 @@ package struct Arguments: Equatable, Sendable {
     /// All values of an option, in order.
     package func values(of option: CommandOption) -> [String] {
         self.values[option.name] ?? []
+    }
+
+    /// The value of an option as its declaration reads it.
+    package func value<Value>(of declaration: TypedOption<Value>) throws(UsageProblem) -> Value? {
+        try self.value(of: declaration.option, expected: declaration.expected, declaration.parse)
     }
 
     /// The value of an option as `parse` reads it; `expected` says what it should have been, as in `a rate in Hz`.

@@ -13,10 +13,11 @@ extension CommandSyntax {
     /// Reads a command line, without the program's own name.
     ///
     /// Strict: options are spelt out, a value that begins with two hyphens is joined to its option by `=`, nothing is
-    /// given twice that does not repeat, and nothing is left over. `--` ends the options.
+    /// given twice that does not repeat, and nothing is left over. `--` ends the options, and where a command line of its own
+    /// follows it, the words.
     package func parse(_ words: [String]) throws(UsageProblem) -> Request {
-        var parser = Parser(self)
-        return try parser.run(words)
+        var parser = Parser(self, words)
+        return try parser.run()
     }
 
     /// Reads this process's command line. Answers `--help` and `--version` and complains itself, and ends the process.
@@ -58,36 +59,43 @@ private struct Parser {
     /// The options of the commands above the present one.
     private var inherited: [CommandOption] = []
     private var arguments = Arguments()
+    private var words: [String]
+    /// The word that is read next.
+    private var index = 0
+    private var takesOptions = true
 
-    init(_ syntax: CommandSyntax) {
+    init(_ syntax: CommandSyntax, _ words: [String]) {
         self.program = syntax.name
         self.syntax = syntax
+        self.words = words
     }
 
-    mutating func run(_ words: [String]) throws(UsageProblem) -> CommandSyntax.Request {
-        var index = 0
-        var takesOptions = true
-        while index < words.count {
-            let word = words[index]
-            index += 1
-            if takesOptions, word == "--" {
-                takesOptions = false
-            } else if takesOptions, word == "--help" || word == "-h" {
+    mutating func run() throws(UsageProblem) -> CommandSyntax.Request {
+        while let word = self.next() {
+            if self.takesOptions, word == "--" {
+                self.takesOptions = false
+            } else if self.takesOptions, word == "--help" || word == "-h" {
                 return .show(self.help)
-            } else if takesOptions, word == "--version" {
+            } else if self.takesOptions, word == "--version" {
                 return .show("\(self.program) \(Version.text)\n")
-            } else if takesOptions, word.hasPrefix("-"), word != "-" {
-                try self.takeOption(word, words, &index)
+            } else if self.takesOptions, word.hasPrefix("-"), word != "-" {
+                try self.takeOption(word)
             } else if self.syntax.commands.isEmpty {
                 try self.takeArgument(word)
             } else if word == "help", !self.syntax.commands.contains(where: { $0.name == "help" }) {
-                for name in words[index...] { try self.enterCommand(name) }
+                while let name = self.next() { try self.enterCommand(name) }
                 return .show(self.help)
             } else {
                 try self.enterCommand(word)
             }
         }
         return .run(try self.finish())
+    }
+
+    private mutating func next() -> String? {
+        guard self.index < self.words.count else { return nil }
+        self.index += 1
+        return self.words[self.index - 1]
     }
 
     private var help: String {
@@ -108,6 +116,11 @@ private struct Parser {
         self.inherited = self.syntax.options + self.inherited
         self.syntax = command
         self.arguments.command.append(name)
+        // Taken off before anything can take its words for its own.
+        guard command.trailing != nil, self.takesOptions, let end = self.words[self.index...].firstIndex(of: "--")
+        else { return }
+        self.arguments.trailing = Array(self.words[(end + 1)...])
+        self.words.removeSubrange(end...)
     }
 
     private mutating func takeArgument(_ word: String) throws(UsageProblem) {
@@ -118,7 +131,7 @@ private struct Parser {
         self.arguments.positionals.append(word)
     }
 
-    private mutating func takeOption(_ word: String, _ words: [String], _ index: inout Int) throws(UsageProblem) {
+    private mutating func takeOption(_ word: String) throws(UsageProblem) {
         let equals = word.firstIndex(of: "=")
         let spelling = String(word[..<(equals ?? word.endIndex)])
         let known = self.syntax.options + self.inherited
@@ -129,23 +142,29 @@ private struct Parser {
             let hint = self.hint(spelling, known.map { "--\($0.name)" } + ["--help", "--version"])
             throw UsageProblem("unknown option '\(clean(spelling))', \(hint)")
         }
-        var value = equals.map { String(word[word.index(after: $0)...]) }
+        var values = equals.map { [String(word[word.index(after: $0)...])] } ?? []
         if option.placeholder == nil {
-            guard value == nil else { throw UsageProblem("option '\(spelling)' takes no value") }
-        } else if value == nil {
-            guard index < words.count else { throw UsageProblem("option '\(option.usage)' needs a value") }
-            // More likely a forgotten value than one that begins so.
-            guard !words[index].hasPrefix("--") else {
-                throw UsageProblem(
-                    "option '\(option.usage)' needs a value; one that begins with '--' is written '\(spelling)=--...'")
-            }
-            value = words[index]
-            index += 1
+            guard values.isEmpty else { throw UsageProblem("option '\(spelling)' takes no value") }
+        } else if values.isEmpty {
+            values = try self.takeValues(of: option)
         }
         guard option.repeats || self.arguments.values[option.name] == nil else {
             throw UsageProblem("option '\(spelling)' was given twice")
         }
-        self.arguments.values[option.name, default: []] += value.map { [$0] } ?? []
+        self.arguments.values[option.name, default: []] += values
+    }
+
+    /// The words after an option that are its values.
+    private mutating func takeValues(of option: CommandOption) throws(UsageProblem) -> [String] {
+        let rest = self.words[self.index...]
+        let values = rest.prefix(option.takesList ? rest.count : 1).prefix { !$0.hasPrefix("--") }
+        guard option.takesList || !values.isEmpty else {
+            // More likely a forgotten value than one that begins so.
+            let hint = rest.isEmpty ? "" : "; one that begins with '--' is written '--\(option.name)=--...'"
+            throw UsageProblem("option '\(option.usage)' needs a value\(hint)")
+        }
+        self.index += values.count
+        return Array(values)
     }
 
     private func finish() throws(UsageProblem) -> Arguments {

@@ -1,3 +1,26 @@
+import EventLoop
+
+/// What a word of a command line names: for a shell that completes it, and for a manual.
+package enum CommandWord: Hashable, Sendable {
+    /// Nothing that could be listed.
+    case text
+    /// One of these, or what the help says besides.
+    case oneOf([String])
+    case file
+    case directory
+    /// A file or a directory.
+    case path
+    /// An app id, or a unique name.
+    case app
+    case sensor
+    /// A preset, and its options after commas where the help says so.
+    case preset
+    /// A task that an app handed in.
+    case task
+    /// A program that can be run, and its own words.
+    case program
+}
+
 /// An option that a program or one of its commands takes, and its line in the help.
 package struct CommandOption: Hashable, Sendable {
     /// Without the two hyphens.
@@ -5,19 +28,31 @@ package struct CommandOption: Hashable, Sendable {
     /// What the help calls the value; `nil`: the option is a flag and takes none.
     package let placeholder: String?
     package let help: String
+    /// What the value names.
+    package let word: CommandWord
     /// Whether it may be given several times.
     package let repeats: Bool
+    /// Whether all words up to the next option are values of it: a shell turns `shake*.csv` into several.
+    package let takesList: Bool
 
     /// `--name`
     package static func flag(_ name: String, _ help: String) -> CommandOption {
-        CommandOption(name: name, placeholder: nil, help: help, repeats: false)
+        CommandOption(name: name, placeholder: nil, help: help, word: .text, repeats: false, takesList: false)
     }
 
     /// `--name VALUE` or `--name=VALUE`
     package static func value(
-        _ name: String, _ placeholder: String, _ help: String, repeats: Bool = false
+        _ name: String, _ placeholder: String, _ help: String, naming word: CommandWord = .text, repeats: Bool = false
     ) -> CommandOption {
-        CommandOption(name: name, placeholder: placeholder, help: help, repeats: repeats)
+        CommandOption(
+            name: name, placeholder: placeholder, help: help, word: word, repeats: repeats, takesList: false)
+    }
+
+    /// `--name VALUE VALUE` or `--name=VALUE`, as often as wanted.
+    package static func list(
+        _ name: String, _ placeholder: String, _ help: String, naming word: CommandWord = .text
+    ) -> CommandOption {
+        CommandOption(name: name, placeholder: placeholder, help: help, word: word, repeats: true, takesList: true)
     }
 
     /// How the help spells it.
@@ -39,11 +74,16 @@ package struct CommandArgument: Hashable, Sendable {
     package let name: String
     package let help: String
     package let presence: Presence
+    /// What it names.
+    package let word: CommandWord
 
-    package init(_ name: String, _ help: String, _ presence: Presence = .required) {
+    package init(
+        _ name: String, _ help: String, _ presence: Presence = .required, naming word: CommandWord = .text
+    ) {
         self.name = name
         self.help = help
         self.presence = presence
+        self.word = word
     }
 
     /// How the help spells it.
@@ -60,34 +100,56 @@ package struct CommandArgument: Hashable, Sendable {
     var isRequired: Bool { self.presence == .required || self.presence == .nonEmptyList }
 }
 
-/// What a program, or one of its commands, accepts on its command line.
+/// What a program, or one of its commands, accepts on its command line, and what it does with it.
 ///
-/// A table: the parser, the help text and the suggestions are all made from it. Options of a program are also those of its
-/// commands. `--help` and `--version` go without saying.
+/// A table: the parser, the help text and the suggestions are all made from it, and what completes or explains command lines
+/// finds all of it here. Options of a program are also those of its commands. `--help` and `--version` go without saying.
 package struct CommandSyntax: Sendable {
+    package typealias Action = @Sendable (Arguments) throws -> Void
+
     package let name: String
     /// One sentence, for the help.
     package let summary: String
     package let options: [CommandOption]
     package let arguments: [CommandArgument]
+    /// What follows the first `--`, if that is a command line of its own; the summary says so.
+    package let trailing: CommandArgument?
     /// Not empty: the first argument names one of these.
     package let commands: [CommandSyntax]
+    /// What the command does; `nil` for those that only have others below them, and where `main` does it.
+    package let action: Action?
 
     package init(
-        _ name: String, _ summary: String, options: [CommandOption] = [], arguments: [CommandArgument] = []
+        _ name: String, _ summary: String, options: [any OptionDeclaration] = [], arguments: [CommandArgument] = [],
+        trailing: CommandArgument? = nil, action: Action? = nil
     ) {
         self.name = name
         self.summary = summary
-        self.options = options
+        self.options = options.map(\.option)
         self.arguments = arguments
+        self.trailing = trailing
         self.commands = []
+        self.action = action
     }
 
-    package init(_ name: String, _ summary: String, options: [CommandOption] = [], commands: [CommandSyntax]) {
+    package init(
+        _ name: String, _ summary: String, options: [any OptionDeclaration] = [], commands: [CommandSyntax]
+    ) {
         self.name = name
         self.summary = summary
-        self.options = options
+        self.options = options.map(\.option)
         self.arguments = []
+        self.trailing = nil
         self.commands = commands
+        self.action = nil
+    }
+
+    /// Does what the command does that these arguments are for.
+    package func perform(_ arguments: Arguments) throws {
+        let command = arguments.command.reduce(self) { syntax, name in
+            syntax.commands.first { $0.name == name } ?? syntax
+        }
+        guard let action = command.action else { invariantFailure("the command '\(command.name)' does nothing") }
+        try action(arguments)
     }
 }
