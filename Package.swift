@@ -212,7 +212,8 @@ let package = Package(
         tests(
             "SystemTests",
             [
-                "jostle", "Arbitration", "BrokerCore", "JostleClient", "Motion", "PolicyFiles", "TestSupport", "Traces",
+                "jostle", "Arbitration", "BrokerCore", "DaemonSupport", "JostleClient", "Motion", "PolicyFiles",
+                "TestSupport", "Traces",
             ]),
     ] + fuzzTargets
 )

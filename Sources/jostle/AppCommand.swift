@@ -1,10 +1,20 @@
 import DBus
+import DaemonSupport
 import EventLoop
 import Motion
 import Protocol
 
 /// `jostle app`: one app, as the broker shows it.
 struct AppCommand {
+    static let syntax = CommandSyntax(
+        "app", "show one app: its state and why it is in it, its detectors and what became of them",
+        options: [CommonOption.json], arguments: [CommonArgument.app],
+        action: Invocation.action {
+            try AppCommand(
+                app: $0.arguments.positionals[0], bus: $0.bus, isJSON: $0.isJSON, terminal: $0.terminal, loop: $0.loop
+            ).run()
+        })
+
     /// Its id, or its unique name.
     let app: String
     let bus: BusAddress
@@ -49,12 +59,12 @@ struct AppCommand {
             self.terminal.print("  overruns    \(own.count("Overruns")) assertions that it did not end in time")
         }
         let (wall, boot) = (Clock.wallClock(), Clock.boottime.now())
-        for task in TaskCommands.rows(own) {
+        for task in TasksCommand.rows(own) {
             self.terminal.print(
                 "  task        \(task.identifier) (\(task.kind)): \(task.state), "
                     + task.next(wall: wall, boot: boot))
         }
-        for outcome in TaskCommands.outcomes(own) {
+        for outcome in TasksCommand.outcomes(own) {
             let time = TimeSpan(microseconds: wall - Int64(clamping: outcome.ended))
             self.terminal.print(
                 "  ran         \(outcome.identifier): \(outcome.end) \(time.inWords) ago"
@@ -110,8 +120,8 @@ struct AppCommand {
         if remaining < .max { line.add("background_time_remaining_us", remaining) }
         line.add("overruns", own.count("Overruns"))
         line.add("task_identifiers", own.lines("TaskIdentifiers"))
-        line.add("tasks", TaskCommands.rows(own).map(\.json))
-        line.add("task_outcomes", TaskCommands.outcomes(own).map(\.json))
+        line.add("tasks", TasksCommand.rows(own).map(\.json))
+        line.add("task_outcomes", TasksCommand.outcomes(own).map(\.json))
         line.add("launches", own.count("Launches"))
         line.add("launch_failures", own.count("LaunchFailures"))
         let last = Self.lastLaunch(own)

@@ -1,5 +1,6 @@
-import JostleClient
+import DaemonSupport
 import Detection
+import JostleClient
 import Motion
 
 /// A detector as it is written on the command line: `PRESET[,option=value…]`.
@@ -86,6 +87,31 @@ struct DetectorSpec: Equatable {
             }
             detectors.append(detector)
         }
+        return detectors
+    }
+}
+
+extension Arguments {
+    /// The detectors that were asked for: presets, and a condition.
+    ///
+    /// - Parameters:
+    ///   - presets: as `DetectorSpec` reads them; `nil`: the arguments told by their place.
+    ///   - sensor: what a condition is about that does not say so.
+    func detectors(presets: [String]? = nil, sensor: String? = nil) throws -> [Detector] {
+        var detectors: [Detector]
+        do throws(DetectorSpec.Problem) {
+            detectors = try DetectorSpec.detectors(presets ?? self.positionals)
+        } catch {
+            throw UsageProblem(error.message)
+        }
+        if let condition = self.value(of: CommonOption.when) {
+            let spec = DetectorSpec(
+                when: condition, sensor: self.value(of: CommonOption.sensor) ?? sensor,
+                every: self.value(of: CommonOption.every), rest: self.value(of: CommonOption.rest))
+            detectors.append(spec.detector)
+        }
+        guard !detectors.isEmpty else { throw UsageProblem("give a preset, or a condition with --when") }
+        try DetectorSpec.checkConditions(detectors)
         return detectors
     }
 }

@@ -5,6 +5,21 @@ import Motion
 
 /// `jostle on PRESET… -- COMMAND…`: runs a command on every event, the event in its environment.
 struct OnCommand {
+    static let syntax = CommandSyntax(
+        "on", "run a command on every event: jostle on PRESET... -- COMMAND...",
+        options: [
+            CommonOption.app, CommonOption.when, CommonOption.sensor, CommonOption.every, CommonOption.rest,
+        ],
+        arguments: [CommonArgument.presets],
+        trailing: CommandArgument(
+            "COMMAND", "the command, with the event in its environment", .nonEmptyList, naming: .program),
+        action: Invocation.action {
+            try OnCommand(
+                detectors: try $0.arguments.detectors(), command: $0.arguments.trailing,
+                app: $0.arguments.value(of: CommonOption.app) ?? "", loop: $0.loop, bus: JostleClient.Bus($0.bus)
+            ).run()
+        })
+
     var detectors: [Detector]
     var command: [String]
     var app: String

@@ -1,9 +1,25 @@
 import DBus
+import DaemonSupport
 import EventLoop
+import Motion
 import Protocol
 
 /// `jostle push`: has an app started or resumed, and waits for its answer.
 struct PushCommand {
+    private static let name = CommandOption.value(
+        "app", "ID", "ask under this app id, a bus name to own: the one to which policy gives the right")
+
+    static let syntax = CommandSyntax(
+        "push", "have an app started or resumed, and wait for its answer", options: [name],
+        arguments: [CommonArgument.appID],
+        action: Invocation.action {
+            let name = $0.arguments.value(of: name)
+            if let name, !AppID.isValid(name) {
+                throw UsageProblem("push: '\(printable(name))' is no app id: give a well-known bus name")
+            }
+            try PushCommand(app: $0.arguments.positionals[0], name: name, bus: $0.bus, loop: $0.loop).run()
+        })
+
     let app: String
     /// The bus name under which we ask: the one that policy gives the right to.
     let name: String?

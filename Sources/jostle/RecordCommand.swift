@@ -8,6 +8,22 @@ import Traces
 
 /// `jostle record`: claims a sensor and writes what it reads into a trace.
 struct RecordCommand {
+    private static let label = CommandOption.value(
+        "label", "TEXT", "what the recording shows: 'shake …', 'not-shake …'")
+
+    static let syntax = CommandSyntax(
+        "record", "write what a sensor reads into a trace",
+        options: [CommonOption.sensor, CommonOption.rate, CommonOption.length, label],
+        arguments: [CommandArgument("FILE", "the trace to write; '-' is standard output", naming: .file)],
+        action: Invocation.action {
+            let rate = try $0.arguments.value(of: CommonOption.rate)
+            try RecordCommand(
+                path: $0.arguments.positionals[0], sensor: $0.arguments.value(of: CommonOption.sensor),
+                rate: rate ?? 50, length: try $0.arguments.value(of: CommonOption.length),
+                label: $0.arguments.value(of: label), bus: $0.sensorBus, loop: $0.loop
+            ).run()
+        })
+
     var path: String
     var sensor: String?
     var rate: Double

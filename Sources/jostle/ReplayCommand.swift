@@ -1,11 +1,29 @@
 import DaemonSupport
 import Detection
 import EventLoop
+import JostleClient
 import Motion
 import Replay
 
 /// `jostle replay`: runs detectors over recorded traces in virtual time.
 struct ReplayCommand {
+    static let syntax = CommandSyntax(
+        "replay", "run detectors over recorded traces, without a bus and without waiting",
+        options: [
+            CommonOption.json, CommonOption.detector, CommonOption.when, CommonOption.sensor, CommonOption.every,
+            CommonOption.rest,
+        ],
+        arguments: [
+            CommandArgument("TRACE", "traces to read; '-' is standard input", .nonEmptyList, naming: .file)
+        ],
+        action: Invocation.action {
+            let detectors = try $0.arguments.detectors(presets: $0.arguments.values(of: CommonOption.detector))
+            try ReplayCommand(
+                files: $0.arguments.positionals, requests: detectors.map(\.request), isJSON: $0.isJSON,
+                terminal: $0.terminal
+            ).run()
+        })
+
     var files: [String]
     var requests: [DetectorRequest]
     var isJSON: Bool

@@ -35,6 +35,21 @@ struct ScenarioFile {
 
 /// `jostle scenario`: runs a scenario through the arbiter in virtual time and prints its decision log.
 struct ScenarioCommand {
+    private static let policy = CommandOption.value(
+        "policy", "PATH", "a policy directory or file (default: what the broker reads)", naming: .path, repeats: true)
+    private static let explain = CommandOption.flag("explain", "print every stage of every verdict instead")
+
+    static let syntax = CommandSyntax(
+        "scenario", "run timed inputs through a policy in virtual time and print what is decided",
+        options: [policy, explain, CommonOption.json],
+        arguments: [CommandArgument("FILE", "the scenario; '-' is standard input", naming: .file)],
+        action: Invocation.action {
+            try ScenarioCommand(
+                path: $0.arguments.positionals[0], policies: $0.arguments.values(of: policy),
+                explains: $0.arguments.has(explain), isJSON: $0.isJSON, terminal: $0.terminal
+            ).run()
+        })
+
     var path: String
     var policies: [String]
     /// Print what was seen at every stage instead of the log.

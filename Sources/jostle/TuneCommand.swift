@@ -7,6 +7,27 @@ import Replay
 
 /// `jostle tune`: sweeps a preset's threshold over labelled traces and recommends one.
 struct TuneCommand {
+    private static let preset = CommandOption.value(
+        "preset", "PRESET[,option=value...]", "the preset to tune (default: shake)", naming: .preset, repeats: true)
+    private static let positive = CommandOption.list(
+        "positive", "FILE", "a trace in which the motion is to be found", naming: .file)
+    private static let negative = CommandOption.list(
+        "negative", "FILE", "a trace in which each hit is false", naming: .file)
+    private static let target = TypedOption<Double>(
+        "target", "N", "false hits an hour that are allowed (default: 1)", expected: "a number of false hits an hour"
+    ) { text in
+        (try? Quantity.parse(text)).flatMap { $0.dimension == .none && $0.value >= 0 ? $0.value : nil }
+    }
+    private static let phases = TypedOption.number(
+        "phases", "N", "grid phases to try (default: 5)", in: 1...20, expected: "a number from 1 to 20")
+    private static let report = CommandOption.value("report", "FILE", "write the curves as a page", naming: .file)
+
+    static let syntax = CommandSyntax(
+        "tune", "find the threshold of a preset that finds most and disturbs least",
+        options: [preset, positive, negative, target, phases, report],
+        arguments: [CommandArgument("TRACE", "traces whose labels say what they show", .list, naming: .file)],
+        action: Invocation.action { try TuneCommand($0.arguments, $0.terminal).run() })
+
     /// `PRESET[,option=value…]`; the threshold is ours to choose.
     var specs: [String]
     var files: [(path: String, kind: ThresholdSweep.Kind?)]
@@ -18,7 +39,21 @@ struct TuneCommand {
 
     private static let steps = 60
 
-    func run() throws(CommandFailure) {
+    private init(_ arguments: Arguments, _ terminal: Terminal) throws(UsageProblem) {
+        self.target = try arguments.value(of: Self.target) ?? 1
+        self.phases = try arguments.value(of: Self.phases) ?? 5
+        let presets = arguments.values(of: Self.preset)
+        self.specs = presets.isEmpty ? ["shake"] : presets
+        self.files =
+            arguments.values(of: Self.positive).map { (path: $0, kind: .some(.positive)) }
+            + arguments.values(of: Self.negative).map { (path: $0, kind: .some(.negative)) }
+            + arguments.positionals.map { (path: $0, kind: nil) }
+        self.report = arguments.value(of: Self.report)
+        self.terminal = terminal
+        guard !self.files.isEmpty else { throw UsageProblem("tune: give traces to tune with") }
+    }
+
+    private func run() throws(CommandFailure) {
         var page = SweepReport(title: "Thresholds", target: self.target)
         for spec in self.specs {
             let sweep = try self.sweep(spec)

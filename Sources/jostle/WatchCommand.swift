@@ -6,6 +6,27 @@ import Motion
 
 /// `jostle watch`: registers detectors and prints events until it is stopped.
 struct WatchCommand {
+    private static let kept = CommandOption.flag(
+        "kept", "begin with the events that are kept for the app, and say when they end")
+    private static let count = TypedOption.number(
+        "count", "N", "end after N events", in: 1...Int.max, expected: "a number of events")
+
+    static let syntax = CommandSyntax(
+        "watch", "register detectors and print their events",
+        options: [
+            CommonOption.json, CommonOption.app, kept, count, CommonOption.when, CommonOption.sensor,
+            CommonOption.every, CommonOption.rest,
+        ],
+        arguments: [CommonArgument.presets],
+        action: Invocation.action {
+            let count = try $0.arguments.value(of: count)
+            try WatchCommand(
+                detectors: try $0.arguments.detectors(), app: $0.arguments.value(of: CommonOption.app) ?? "",
+                loop: $0.loop, bus: JostleClient.Bus($0.bus), isJSON: $0.isJSON, count: count,
+                subscribes: $0.arguments.has(kept), terminal: $0.terminal
+            ).run()
+        })
+
     var detectors: [Detector]
     var app: String
     let loop: EventLoop

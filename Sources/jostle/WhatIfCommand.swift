@@ -1,4 +1,5 @@
 import Arbitration
+import DBus
 import DaemonSupport
 import EventLoop
 import Glibc
@@ -9,11 +10,51 @@ import Scenarios
 
 /// `jostle policy whatif`: shows only what would have ended otherwise under another policy.
 struct WhatIfCommand {
+    private static let policy = CommandOption.value(
+        "policy", "PATH", "a directory or file of the policy to try", naming: .path, repeats: true)
+    private static let since = TypedOption.time(
+        "since", "TIME", "what the journal holds of so long ago and later, such as 24h (default: 1h)",
+        expected: "a time, such as 24h")
+    private static let stateDirectory = CommandOption.value(
+        "state-dir", "DIR", "where the journal is (default: where the broker of the bus keeps it)", naming: .directory)
+    private static let scenario = CommandOption.value(
+        "scenario", "FILE", "a scenario to run under both; '-' is standard input", naming: .file)
+    private static let against = CommandOption.value(
+        "against", "PATH", "a directory or file of the policy to compare with", naming: .path, repeats: true)
+
+    static let syntax = CommandSyntax(
+        "whatif", "show what another policy would change about who gets events",
+        options: [policy, since, stateDirectory, scenario, against, CommonOption.json],
+        action: Invocation.action {
+            let policies = $0.arguments.values(of: policy)
+            guard !policies.isEmpty else { throw UsageProblem("policy whatif: give the policy to try with --policy") }
+            try WhatIfCommand(
+                policies: policies, against: $0.arguments.values(of: against),
+                inputs: try Inputs($0.arguments, $0.bus), isJSON: $0.isJSON, terminal: $0.terminal
+            ).run()
+        })
+
     /// Where the inputs come from.
     enum Inputs {
         case scenario(String)
         /// The journal in a directory, and how far back.
         case journal(String, since: TimeSpan)
+
+        init(_ arguments: Arguments, _ bus: BusAddress) throws(UsageProblem) {
+            let directory = arguments.value(of: WhatIfCommand.stateDirectory)
+            if let scenario = arguments.value(of: WhatIfCommand.scenario) {
+                guard !arguments.has(WhatIfCommand.since), directory == nil else {
+                    throw UsageProblem("policy whatif: give --scenario, or --since and --state-dir")
+                }
+                self = .scenario(scenario)
+                return
+            }
+            let span = try arguments.value(of: WhatIfCommand.since)
+            guard let directory = directory ?? StateDirectory.standard(for: bus) else {
+                throw UsageProblem("policy whatif: there is no HOME with a journal in it: give --state-dir")
+            }
+            self = .journal(directory, since: span ?? .seconds(3_600))
+        }
     }
 
     var policies: [String]

@@ -4,8 +4,49 @@ import EventLoop
 import Motion
 import Protocol
 
-/// `jostle demo`: the documented case between real processes on a real bus.
+/// `jostle demo`: the documented case between real processes on a real bus; its other acts have files of their own.
 final class DemoCommand {
+    private static let acts = ["background", "pomodoro", "refresh", "tracker"]
+
+    static let syntax = CommandSyntax(
+        "demo", "show the documented case on a private bus: two apps, two shakes, without a policy and with one",
+        options: [CommonOption.json, PomodoroCommand.length, TrackerCommand.track],
+        arguments: [
+            CommandArgument(
+                acts.joined(separator: "|"),
+                "instead: who hears a shake behind another app and behind the lock; which timers outlive their time in "
+                    + "the background, in virtual time or --live; a feed that refreshes itself there; or what a tracker "
+                    + "gets of a journey, and that it is started again when it was killed",
+                .optional, naming: .oneOf(acts))
+        ],
+        action: Invocation.action { try DemoCommand.play($0) })
+
+    private static func play(_ invocation: Invocation) throws {
+        let arguments = invocation.arguments
+        let (isJSON, terminal, loop) = (invocation.isJSON, invocation.terminal, invocation.loop)
+        let act = arguments.positionals.first
+        if act != "tracker", arguments.has(TrackerCommand.track) {
+            throw UsageProblem("demo: --track goes with tracker")
+        }
+        if act != "pomodoro", arguments.has(PomodoroCommand.length) {
+            throw UsageProblem("demo: --live goes with pomodoro")
+        }
+        switch act {
+        case nil: try DemoCommand(isJSON: isJSON, terminal: terminal, loop: loop).run()
+        case "background": try BackgroundCommand(isJSON: isJSON, terminal: terminal, loop: loop).run()
+        case "refresh": try RefreshCommand(isJSON: isJSON, terminal: terminal, loop: loop).run()
+        case "pomodoro":
+            let work = try arguments.value(of: PomodoroCommand.length)
+            try PomodoroCommand(isJSON: isJSON, terminal: terminal, loop: loop, work: work).run()
+        case "tracker":
+            let file = arguments.value(of: TrackerCommand.track)
+            try TrackerCommand(file: file, isJSON: isJSON, terminal: terminal, loop: loop).run()
+        case let word?:
+            throw UsageProblem(
+                "demo: there is no act '\(printable(word))', there are background, pomodoro, refresh and tracker")
+        }
+    }
+
     private let terminal: Terminal
     private let isJSON: Bool
     private let stage: DemoStage

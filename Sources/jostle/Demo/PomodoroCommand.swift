@@ -4,6 +4,10 @@ import Motion
 
 /// `jostle demo pomodoro`: which timers reach their end, and which are suspended on the way.
 struct PomodoroCommand {
+    static let length = TypedOption.time(
+        "live", "SECONDS", "pomodoro: with real processes, and so long a period of work, 10 to 1500",
+        expected: "10 to 1500 seconds, such as 60", in: .seconds(10) ... .seconds(1_500))
+
     let isJSON: Bool
     let terminal: Terminal
     let loop: EventLoop

@@ -7,6 +7,9 @@ import Traces
 /// `jostle demo tracker`: what a tracker gets of a journey, and what it is spared, in virtual time; and what becomes of one that
 /// is killed, between real processes.
 struct TrackerCommand {
+    static let track = CommandOption.value(
+        "track", "FILE", "'demo tracker' (what a tracker gets of a journey): on yours, in GPX or NMEA", naming: .file)
+
     /// GPX, NMEA or a trace of the sensor `location`; `nil`: a journey that is made.
     let file: String?
     let isJSON: Bool

@@ -2,6 +2,7 @@ import DBus
 import DaemonSupport
 import Detection
 import EventLoop
+import JostleClient
 import Motion
 import Protocol
 
@@ -10,6 +11,33 @@ import Protocol
 /// The detectors are evaluated here, by the broker's own engine over the same samples: so their hits are seen whoever gets
 /// the events, and nothing is registered anywhere.
 struct ScopeCommand {
+    private static let lines = CommandOption.flag(
+        "lines", "no picture: a line for each second and each hit, as in a pipe; for who has it read aloud")
+
+    static let syntax = CommandSyntax(
+        "scope", "draw what a sensor reads, with the thresholds and hits of the apps' detectors",
+        options: [
+            CommonOption.detector, CommonOption.when, CommonOption.every, CommonOption.rest, CommonOption.rate,
+            CommonOption.length, lines,
+        ],
+        arguments: [
+            CommandArgument("SENSOR", "the sensor (default: the accelerometer)", .optional, naming: .sensor)
+        ],
+        action: Invocation.action {
+            let arguments = $0.arguments
+            let presets = arguments.values(of: CommonOption.detector)
+            let isNamed = !presets.isEmpty || arguments.has(CommonOption.when)
+            // The one that is looked at; a condition says so nowhere else.
+            let sensor = arguments.positionals.first
+            let detectors = isNamed ? try arguments.detectors(presets: presets, sensor: sensor) : []
+            try ScopeCommand(
+                sensor: sensor, detectors: detectors.map(\.request),
+                rate: try arguments.value(of: CommonOption.rate), length: try arguments.value(of: CommonOption.length),
+                inLines: arguments.has(lines), bus: $0.bus, sensorBus: $0.sensorBus, terminal: $0.terminal,
+                loop: $0.loop
+            ).run()
+        })
+
     var sensor: String?
     /// What to mark; none: the detectors of the apps that the broker knows.
     var detectors: [DetectorRequest]

@@ -1,10 +1,22 @@
 import DBus
 import DaemonSupport
 import EventLoop
+import Motion
 import Protocol
 
 /// `jostle explain`: why apps got an event or not, from what the broker wrote down when it decided.
 struct ExplainCommand {
+    private static let app = CommandOption.value("app", "ID", "only this app", naming: .app)
+    private static let sequence = CommandOption.flag("sequence", "the number is the app's own number of the event")
+
+    static let syntax = CommandSyntax(
+        "explain", "show why apps got an event or not, stage by stage", options: [app, sequence, CommonOption.json],
+        arguments: [
+            CommandArgument(
+                "EPOCH|last", "the epoch of the event (default: last)", .optional, naming: .oneOf(["last"]))
+        ],
+        action: Invocation.action { try ExplainCommand($0).run() })
+
     /// An epoch, or an app's own number; 0: the newest.
     var event: UInt64
     var app: String?
@@ -15,7 +27,21 @@ struct ExplainCommand {
     let terminal: Terminal
     let loop: EventLoop
 
-    func run() throws(CommandFailure) {
+    private init(_ invocation: Invocation) throws(UsageProblem) {
+        let arguments = invocation.arguments
+        let word = arguments.positionals.first ?? "last"
+        guard let event = word == "last" ? 0 : UInt64(word), event > 0 || word == "last" else {
+            throw UsageProblem("explain: give an epoch or 'last', not '\(printable(word))'")
+        }
+        (self.event, self.app, self.isSequence) = (event, arguments.value(of: Self.app), arguments.has(Self.sequence))
+        (self.bus, self.isJSON) = (invocation.bus, invocation.isJSON)
+        (self.terminal, self.loop) = (invocation.terminal, invocation.loop)
+        if self.isSequence, event == 0 || self.app == nil {
+            throw UsageProblem("explain: with --sequence give a number, and the app that it is of with --app")
+        }
+    }
+
+    private func run() throws(CommandFailure) {
         let verdicts = try self.verdicts(of: try Service.broker(on: self.bus, self.loop))
         for (index, verdict) in verdicts.enumerated() {
             if self.isJSON {
@@ -27,7 +53,7 @@ struct ExplainCommand {
         }
     }
 
-    func verdicts(of broker: Service) throws(CommandFailure) -> [[String: Value]] {
+    private func verdicts(of broker: Service) throws(CommandFailure) -> [[String: Value]] {
         var options: [String: Value] = [:]
         if let app { options["app"] = .string(app) }
         if self.isSequence { options["sequence"] = .boolean(true) }
@@ -40,46 +66,6 @@ struct ExplainCommand {
             throw CommandFailure(
                 .no, "\(error.message); if \(self.event) is an app's own number, say --sequence and --app")
         }
-    }
-}
-
-/// `jostle why-not`: what would happen to an app's detectors now, and since when it got nothing.
-struct WhyNotCommand {
-    var app: String
-    let bus: BusAddress
-    let isJSON: Bool
-    let terminal: Terminal
-    let loop: EventLoop
-
-    func run() throws(CommandFailure) {
-        let answer = try Service.broker(on: self.bus, self.loop).whyNot(self.app)
-        guard self.isJSON else { return answer.lines("text").forEach { self.terminal.print($0) } }
-        self.terminal.print(self.json(answer))
-        for detector in answer.rows("detectors") {
-            var line = JSONLine()
-            line.add("detector", detector.text("detector"))
-            line.add("preset", detector.text("preset"))
-            if detector["threshold"] != nil { line.add("threshold", detector.number("threshold")) }
-            line.add("unit", detector.text("unit"))
-            line.add("available", detector.flag("available"))
-            if detector["epoch"] != nil { line.add("epoch", detector.count("epoch")) }
-            detector.addExplanation(to: &line)
-            self.terminal.print(line.text)
-        }
-    }
-
-    /// What is said of the app itself, on the first line.
-    private func json(_ answer: [String: Value]) -> String {
-        var line = JSONLine()
-        line.add("app", answer.text("app"))
-        line.add("state", answer.text("state"))
-        line.add("registered_us", answer.count("registered"))
-        line.add("last_event_us", answer.count("last-event"))
-        line.add("last_epoch", answer.count("last-epoch"))
-        line.add("silence_us", answer.count("silence"))
-        line.add("muted_until_us", answer.count("muted-until"))
-        line.add("denials", answer.denials.map(\.json))
-        return line.text
     }
 }
 
@@ -100,7 +86,7 @@ extension [String: Value] {
     }
 
     /// What the stages saw, and what decided.
-    fileprivate func addExplanation(to line: inout JSONLine) {
+    func addExplanation(to line: inout JSONLine) {
         line.add("delivered", self.flag("delivered"))
         line.add("reason", self.text("reason"))
         line.add(

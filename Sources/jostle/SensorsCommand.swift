@@ -1,18 +1,38 @@
 import DBus
+import DaemonSupport
 import EventLoop
 import Motion
 import Protocol
 
 /// `jostle sensors`: what there is, how it does, who wants it, and what it reads now.
-extension Inspection {
-    func sensors(startingIdle: Bool) throws(CommandFailure) {
-        let service = try Service.sensors(on: self.sensorBus, self.loop)
+struct SensorsCommand {
+    private static let live = CommandOption.flag(
+        "live", "start those that stand still for a moment, to see what they read")
+
+    static let syntax = CommandSyntax(
+        "sensors", "show the sensors of the reader, and what those read that run", options: [CommonOption.json, live],
+        action: Invocation.action {
+            try SensorsCommand(
+                startsIdle: $0.arguments.has(live), bus: $0.sensorBus, isJSON: $0.isJSON, terminal: $0.terminal,
+                loop: $0.loop
+            ).run()
+        })
+
+    /// Those that nobody uses are started, too.
+    let startsIdle: Bool
+    let bus: BusAddress
+    let isJSON: Bool
+    let terminal: Terminal
+    let loop: EventLoop
+
+    private func run() throws(CommandFailure) {
+        let service = try Service.sensors(on: self.bus, self.loop)
         var rows: [SensorRow] = []
         for (path, sensor) in try service.listSensors() {
             let state = try service.sensor(at: path)
             rows.append(SensorRow(path: path, sensor: sensor, state: state))
         }
-        try self.readValues(of: &rows, startingIdle: startingIdle, service)
+        try self.readValues(of: &rows, service)
         if self.isJSON {
             for row in rows { self.terminal.print(row.json) }
             return
@@ -35,10 +55,8 @@ extension Inspection {
 
     /// Rides along for a moment with what runs, so that nothing changes for anybody; what stands still stays so unless that is
     /// asked for. A sensor that refuses us, or tells nothing, has no values.
-    private func readValues(
-        of rows: inout [SensorRow], startingIdle: Bool, _ service: Service
-    ) throws(CommandFailure) {
-        let wanted = rows.filter { $0.sensor.isAvailable && ($0.isRunning || startingIdle) }
+    private func readValues(of rows: inout [SensorRow], _ service: Service) throws(CommandFailure) {
+        let wanted = rows.filter { $0.sensor.isAvailable && ($0.isRunning || self.startsIdle) }
         guard !wanted.isEmpty else { return }
         let sensors = wanted.map { (object: $0.path, channels: $0.sensor.channels.count) }
         var values: [ObjectPath: [Double]] = [:]

@@ -6,6 +6,18 @@ import EventLoop
 import Motion
 import PolicyFiles
 
+/// `jostle policy`: what has to do with policy files and no broker.
+enum PolicyCommand {
+    static let syntax = CommandSyntax(
+        "policy", "check policy files, or show what they say together",
+        commands: [
+            PolicyCheckCommand.syntax, WhatIfCommand.syntax, PolicyShowCommand.syntax, PolicyCoverageCommand.syntax,
+        ])
+
+    fileprivate static let paths = CommandArgument(
+        "PATH", "files and directories (default: what the broker reads)", .list, naming: .path)
+}
+
 extension PolicySource {
     /// - Parameter paths: directories and files; nothing: what the broker would read.
     init(_ paths: [String], naming: PolicyDirectories.Naming = .path) throws(CommandFailure) {
@@ -31,6 +43,23 @@ extension PolicySource {
 
 /// `jostle policy check`: says what is wrong with policy files, and where.
 struct PolicyCheckCommand {
+    private static let strict = CommandOption.flag("strict", "take warnings for errors")
+    private static let apps = CommandOption.flag(
+        "apps", "hold it against the apps there are: ask the broker and the bus")
+    private static let appFiles = CommandOption.value(
+        "app-files", "DIR", "check the app files here, too", naming: .directory, repeats: true)
+
+    static let syntax = CommandSyntax(
+        "check", "say what is wrong with policy files, and where",
+        options: [strict, apps, appFiles, CommonOption.json], arguments: [PolicyCommand.paths],
+        action: Invocation.action {
+            try PolicyCheckCommand(
+                paths: $0.arguments.positionals, appFiles: $0.arguments.values(of: appFiles),
+                isStrict: $0.arguments.has(strict), isJSON: $0.isJSON, bus: $0.arguments.has(apps) ? $0.bus : nil,
+                terminal: $0.terminal, loop: $0.loop
+            ).run()
+        })
+
     var paths: [String]
     /// Directories of app files to check, too; none: app files are not looked at.
     var appFiles: [String]
@@ -63,6 +92,13 @@ struct PolicyCheckCommand {
 
 /// `jostle policy show`: what is in force, with the file and line of each key.
 struct PolicyShowCommand {
+    static let syntax = CommandSyntax(
+        "show", "show the policy as all files together make it, with file and line", options: [CommonOption.json],
+        arguments: [PolicyCommand.paths],
+        action: Invocation.action {
+            try PolicyShowCommand(paths: $0.arguments.positionals, isJSON: $0.isJSON, terminal: $0.terminal).run()
+        })
+
     var paths: [String]
     var isJSON: Bool
     let terminal: Terminal
@@ -82,6 +118,20 @@ struct PolicyShowCommand {
 
 /// `jostle policy coverage`: what becomes of every app's hits in every state.
 struct PolicyCoverageCommand {
+    private static let app = CommandOption.value(
+        "app", "ID", "of this app (default: those that the policy names, and any other)", naming: .app, repeats: true)
+    private static let markdown = CommandOption.flag("markdown", "a table for a page")
+
+    static let syntax = CommandSyntax(
+        "coverage", "show which app hears what in which state", options: [app, CommonOption.json, markdown],
+        arguments: [PolicyCommand.paths],
+        action: Invocation.action {
+            try PolicyCoverageCommand(
+                paths: $0.arguments.positionals, apps: $0.arguments.values(of: app), isJSON: $0.isJSON,
+                isMarkdown: $0.arguments.has(markdown), terminal: $0.terminal
+            ).run()
+        })
+
     var paths: [String]
     var apps: [String]
     var isJSON: Bool

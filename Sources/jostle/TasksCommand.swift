@@ -1,10 +1,17 @@
 import DBus
+import DaemonSupport
 import EventLoop
 import Motion
 import Protocol
 
-/// `jostle tasks` and `jostle task run`: background work that apps handed in.
-struct TaskCommands {
+/// `jostle tasks`: background work that apps handed in.
+struct TasksCommand {
+    static let syntax = CommandSyntax(
+        "tasks", "show background work that waits or runs", options: [CommonOption.json],
+        action: Invocation.action {
+            try TasksCommand(bus: $0.bus, isJSON: $0.isJSON, terminal: $0.terminal, loop: $0.loop).run()
+        })
+
     let bus: BusAddress
     let isJSON: Bool
     let terminal: Terminal
@@ -49,8 +56,7 @@ struct TaskCommands {
         }
     }
 
-    /// Shows the tasks of all apps.
-    func list() throws(CommandFailure) {
+    private func run() throws(CommandFailure) {
         let broker = try Service.broker(on: self.bus, self.loop)
         typealias Wire = Structure<String, String, String, String, [String: Value]>
         let rows = try broker.read(try broker.call(Path.broker, InterfaceName.broker, "ListTasks"), [Wire].self).map {
@@ -73,12 +79,6 @@ struct TaskCommands {
             ])
         }
         table.lines(self.terminal).forEach { self.terminal.print($0) }
-    }
-
-    /// Has one run now.
-    func run(_ app: String, _ identifier: String) throws(CommandFailure) {
-        let broker = try Service.broker(on: self.bus, self.loop)
-        _ = try broker.call(Path.broker, InterfaceName.broker, "RunTask", app, identifier)
     }
 
     // MARK: What an app's own object holds

@@ -1,0 +1,84 @@
+import DBus
+import DaemonSupport
+import EventLoop
+import Protocol
+
+/// `jostle apps`: the apps that are registered.
+struct AppsCommand {
+    static let syntax = CommandSyntax(
+        "apps", "show the apps that are registered", options: [CommonOption.json],
+        action: Invocation.action {
+            try AppsCommand(bus: $0.bus, isJSON: $0.isJSON, terminal: $0.terminal, loop: $0.loop).run()
+        })
+
+    let bus: BusAddress
+    let isJSON: Bool
+    let terminal: Terminal
+    let loop: EventLoop
+
+    private func run() throws(CommandFailure) {
+        let apps = try AppRow.all(try Service.broker(on: self.bus, self.loop))
+        if self.isJSON {
+            for app in apps { self.terminal.print(app.json) }
+            return
+        }
+        AppRow.table(of: apps).lines(self.terminal).forEach { self.terminal.print($0) }
+    }
+}
+
+/// One app as a list shows it.
+struct AppRow {
+    var path: ObjectPath
+    var id: String
+    var state: String
+    var detectors: UInt32
+    var hits: UInt64
+    var delivered: UInt64
+    var denied: UInt64
+    var dropped: UInt64
+    /// What its object shows besides; empty when it has just left.
+    var properties: [String: Value]
+
+    var json: String {
+        var line = JSONLine()
+        line.add("app", self.id)
+        line.add("path", self.path.text)
+        line.add("state", self.state)
+        line.add("detectors", self.detectors)
+        line.add("hits", self.hits)
+        line.add("delivered", self.delivered)
+        line.add("denied", self.denied)
+        line.add("dropped", self.dropped)
+        line.add("expired", self.properties.count("Expired"))
+        line.add("redelivered", self.properties.count("Redelivered"))
+        line.add("gaps", self.properties.count("Gaps"))
+        line.add("unacknowledged", self.properties.count("Unacknowledged"))
+        line.add("stale_acks", self.properties.count("StaleAcks"))
+        line.add("queued_bytes", self.properties.count("QueuedBytes"))
+        line.add("unread_bytes", self.properties.count("UnreadBytes"))
+        return line.text
+    }
+
+    static func all(_ service: Service) throws(CommandFailure) -> [AppRow] {
+        try service.listApps().map {
+            let row = $0.fields
+            return AppRow(
+                path: row.0, id: row.1, state: row.2, detectors: row.3, hits: row.4, delivered: row.5, denied: row.6,
+                dropped: row.7, properties: (try? service.app(row.0)) ?? [:])
+        }
+    }
+
+    static func table(of apps: [AppRow]) -> Table {
+        var table = Table(
+            ["APP", "STATE", "DETECTORS", "HITS", "DELIVERED", "DENIED", "DROPPED", "EXPIRED", "UNACKED"],
+            right: [2, 3, 4, 5, 6, 7, 8])
+        for app in apps {
+            table.add([
+                app.id.isEmpty ? "(no name)" : app.id, app.state, "\(app.detectors)", "\(app.hits)",
+                "\(app.delivered)", "\(app.denied)", "\(app.dropped)", "\(app.properties.count("Expired"))",
+                "\(app.properties.count("Unacknowledged"))",
+            ])
+        }
+        return table
+    }
+}

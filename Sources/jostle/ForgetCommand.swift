@@ -1,0 +1,13 @@
+import DaemonSupport
+import Protocol
+
+/// `jostle forget`: has the broker forget what an app registered for good.
+enum ForgetCommand {
+    static let syntax = CommandSyntax(
+        "forget", "forget what an app registered for good, and whose it was",
+        arguments: [CommonArgument.appID],
+        action: Invocation.action { invocation in
+            let service = try Service.broker(on: invocation.bus, invocation.loop)
+            _ = try service.call(Path.broker, InterfaceName.broker, "Forget", invocation.arguments.positionals[0])
+        })
+}

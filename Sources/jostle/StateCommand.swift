@@ -1,0 +1,19 @@
+import DaemonSupport
+import Protocol
+
+/// `jostle state`: says what state an app is in, until it is told otherwise.
+enum StateCommand {
+    private static let state = CommandArgument(
+        "STATE",
+        "foreground, inactive, background or suspended; terminated: its user ended it; auto: what follows "
+            + "from all else",
+        naming: .oneOf(["foreground", "inactive", "background", "suspended", "terminated", "auto"]))
+
+    static let syntax = CommandSyntax(
+        "state", "say what state an app is in, to try how it fares there", arguments: [CommonArgument.app, state],
+        action: Invocation.action { invocation in
+            let (app, state) = (invocation.arguments.positionals[0], invocation.arguments.positionals[1])
+            let service = try Service.broker(on: invocation.bus, invocation.loop)
+            _ = try service.call(Path.broker, InterfaceName.broker, "SetState", app, state)
+        })
+}

@@ -1,0 +1,67 @@
+import DBus
+import DaemonSupport
+import EventLoop
+import Protocol
+
+/// `jostle status`: what the broker says of itself, its sensors and its apps.
+struct StatusCommand {
+    static let syntax = CommandSyntax(
+        "status", "show sensors, apps, detectors and counters", options: [CommonOption.json],
+        action: Invocation.action {
+            try StatusCommand(bus: $0.bus, isJSON: $0.isJSON, terminal: $0.terminal, loop: $0.loop).run()
+        })
+
+    let bus: BusAddress
+    let isJSON: Bool
+    let terminal: Terminal
+    let loop: EventLoop
+
+    private func run() throws(CommandFailure) {
+        let service = try Service.broker(on: self.bus, self.loop)
+        let broker = try service.properties(Path.broker, InterfaceName.broker)
+        let apps = try AppRow.all(service)
+        let sensors = broker.rows("Sensors")
+        if self.isJSON {
+            for sensor in sensors {
+                var line = JSONLine()
+                line.add("sensor", sensor.text("name"))
+                line.add("available", sensor.flag("available"))
+                line.add("state", sensor.text("state"))
+                line.add("rate", sensor.number("rate"))
+                for key in ["received", "lost", "gaps", "refused"] { line.add(key, sensor.count(key)) }
+                self.terminal.print(line.text)
+            }
+            for app in apps { self.terminal.print(app.json) }
+            return
+        }
+        self.terminal.print("broker \(broker.text("Version")) on the \(self.bus.description)")
+        if broker.flag("Paused") { self.terminal.print("motion is switched off; 'jostle resume' switches it on") }
+        if broker.flag("Locked") { self.terminal.print("the screen is locked") }
+        if broker.flag("ForegroundReported") {
+            let app = broker.text("Foreground")
+            self.terminal.print(app.isEmpty ? "no app is in the foreground" : "\(app) is in the foreground")
+        }
+        self.terminal.print()
+        var table = Table(["SENSOR", "RATE", "RECEIVED", "LOST", "GAPS", "REFUSED"], right: [1, 2, 3, 4, 5])
+        for sensor in sensors {
+            let rate = sensor.number("rate")
+            table.add([
+                sensor.text("name"),
+                !sensor.flag("available") ? sensor.text("state") : rate > 0 ? "\(rounded(rate, 0)) Hz" : "off",
+                "\(sensor.count("received"))", "\(sensor.count("lost"))", "\(sensor.count("gaps"))",
+                "\(sensor.count("refused"))",
+            ])
+        }
+        let lines =
+            table.isEmpty
+            ? ["no sensor: the reader (\(BusName.sensors)) is not running"] : table.lines(self.terminal)
+        lines.forEach { self.terminal.print($0) }
+        for sensor in sensors where !["", "absent"].contains(sensor.text("state")) {
+            let detail = sensor.text("detail")
+            if !detail.isEmpty { self.terminal.print(detail) }
+        }
+        self.terminal.print()
+        let appLines = apps.isEmpty ? ["no app is registered"] : AppRow.table(of: apps).lines(self.terminal)
+        appLines.forEach { self.terminal.print($0) }
+    }
+}

@@ -1,0 +1,52 @@
+import DBus
+import DaemonSupport
+import EventLoop
+
+/// `jostle why-not`: what would happen to an app's detectors now, and since when it got nothing.
+struct WhyNotCommand {
+    static let syntax = CommandSyntax(
+        "why-not", "show what would happen to an app's detectors now, and since when it got nothing",
+        options: [CommonOption.json], arguments: [CommonArgument.app],
+        action: Invocation.action {
+            try WhyNotCommand(
+                app: $0.arguments.positionals[0], bus: $0.bus, isJSON: $0.isJSON, terminal: $0.terminal, loop: $0.loop
+            ).run()
+        })
+
+    var app: String
+    let bus: BusAddress
+    let isJSON: Bool
+    let terminal: Terminal
+    let loop: EventLoop
+
+    func run() throws(CommandFailure) {
+        let answer = try Service.broker(on: self.bus, self.loop).whyNot(self.app)
+        guard self.isJSON else { return answer.lines("text").forEach { self.terminal.print($0) } }
+        self.terminal.print(self.json(answer))
+        for detector in answer.rows("detectors") {
+            var line = JSONLine()
+            line.add("detector", detector.text("detector"))
+            line.add("preset", detector.text("preset"))
+            if detector["threshold"] != nil { line.add("threshold", detector.number("threshold")) }
+            line.add("unit", detector.text("unit"))
+            line.add("available", detector.flag("available"))
+            if detector["epoch"] != nil { line.add("epoch", detector.count("epoch")) }
+            detector.addExplanation(to: &line)
+            self.terminal.print(line.text)
+        }
+    }
+
+    /// What is said of the app itself, on the first line.
+    private func json(_ answer: [String: Value]) -> String {
+        var line = JSONLine()
+        line.add("app", answer.text("app"))
+        line.add("state", answer.text("state"))
+        line.add("registered_us", answer.count("registered"))
+        line.add("last_event_us", answer.count("last-event"))
+        line.add("last_epoch", answer.count("last-epoch"))
+        line.add("silence_us", answer.count("silence"))
+        line.add("muted_until_us", answer.count("muted-until"))
+        line.add("denials", answer.denials.map(\.json))
+        return line.text
+    }
+}
