@@ -3,14 +3,15 @@ package import EventLoop
 
 /// What both daemons do from the command line to the end: one connection, one name, signals, readiness.
 package final class Daemon {
-    package static let busOption = CommandOption.value(
-        "bus", "BUS", "the bus to serve: session (default), system or an address")
-    package static let levelOption = CommandOption.value(
-        "log-level", "LEVEL", "the least important messages to write: err, warning, notice, info or debug")
+    package static let busOption = TypedOption.bus("bus", "the bus to serve: session (default), system or an address")
+    package static let levelOption = TypedOption(
+        "log-level", "LEVEL", "the least important messages to write: err, warning, notice, info or debug",
+        naming: .oneOf(["err", "warning", "notice", "info", "debug"]), expected: "a log level"
+    ) { LogLevel(name: $0) }
     /// For the bus's own activation files: whoever was started by a bus has no work on another.
     package static let exitWithBusOption = CommandOption.flag(
         "exit-with-bus", "end when the bus goes away, rather than wait for it to come back")
-    package static let options = [busOption, levelOption, exitWithBusOption]
+    package static let options: [any OptionDeclaration] = [busOption, levelOption, exitWithBusOption]
 
     package let loop: EventLoop
     package let log: Log
@@ -26,8 +27,8 @@ package final class Daemon {
 
     /// Reads the options common to daemons and prepares everything; nothing is sent yet.
     package init(_ name: String, owning busName: String, _ arguments: Arguments) throws {
-        let level = try arguments.value(of: Self.levelOption, expected: "a log level", LogLevel.init(name:))
-        let address = try Self.address(of: Self.busOption, in: arguments) ?? .session
+        let level = try arguments.value(of: Self.levelOption)
+        let address = try arguments.value(of: Self.busOption) ?? .session
         self.loop = try EventLoop()
         self.log = Log(program: name, level: level ?? .info)
         self.log.summarize(on: self.loop)
@@ -47,12 +48,6 @@ package final class Daemon {
             level: { log.level.name },
             // Nothing we say is graver than an error.
             setLevel: { log.level = LogLevel(name: $0) ?? .error })
-    }
-
-    package static func address(
-        of option: CommandOption, in arguments: Arguments
-    ) throws(UsageProblem) -> BusAddress? {
-        try arguments.value(of: option, expected: "session, system or a bus address", BusAddress.init(_:))
     }
 
     /// Serves until a signal says otherwise.

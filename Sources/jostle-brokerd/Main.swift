@@ -8,23 +8,36 @@ import Protocol
 /// jostle-brokerd: evaluates all apps' detectors once, decides who reacts, and tells them.
 @main
 struct Main {
-    private static let sensorBusOption = CommandOption.value(
-        "sensor-bus", "BUS", "the bus of the sensor reader, if it is another one")
-    private static let latencyOption = CommandOption.value(
+    private static let sensorBusOption = TypedOption.bus(
+        "sensor-bus", "the bus of the sensor reader, if it is another one")
+    private static let latencyOption = TypedOption<TimeSpan>(
         "batch-latency", "TIME",
-        "how long the reader may hold samples back so that several travel together, such as 100ms (default: 0)")
-    private static let streamsOption = CommandOption.value(
+        "how long the reader may hold samples back so that several travel together, such as 100ms (default: 0)",
+        expected: "a time up to \(Int(SensorLimits.batchLatency.seconds)) s, such as 100ms"
+    ) { text in
+        guard let quantity = try? Quantity.parse(text), quantity.dimension == .time,
+            let span = TimeSpan(seconds: quantity.value)
+        else { return nil }
+        return (.zero...SensorLimits.batchLatency).contains(span) ? span : nil
+    }
+    private static let streamsOption = TypedOption<Double>(
         "streams-from", "RATE",
         "take samples past the bus, over a descriptor, from so many messages a second on (default: "
-            + "\(Int(SensorLink.streamsFrom))Hz)")
+            + "\(Int(SensorLink.streamsFrom))Hz)", expected: "a rate, such as 50Hz"
+    ) { text in
+        guard let quantity = try? Quantity.parse(text), quantity.value >= 0,
+            [.frequency, .none].contains(quantity.dimension)
+        else { return nil }
+        return quantity.value
+    }
     private static let policyOption = CommandOption.value(
         "policy", "DIR",
         "read policy files here and nowhere else; a later directory overrides an earlier one", repeats: true)
     private static let appsOption = CommandOption.value(
         "apps", "DIR", "read app files here and nowhere else; a later directory overrides an earlier one",
         repeats: true)
-    private static let loginBusOption = CommandOption.value(
-        "login-bus", "BUS",
+    private static let loginBusOption = TypedOption.bus(
+        "login-bus",
         "the bus where logind tells of the lock and of sleep (default: system; that of --bus if it is an address)")
     private static let recordOption = CommandOption.value(
         "record-inputs", "FILE", "write a scenario of everything that the broker decides by, for 'jostle scenario'")
@@ -43,8 +56,8 @@ struct Main {
             let arguments = self.syntax.parseOrExit()
             let daemon = try Daemon(self.syntax.name, owning: BusName.broker, arguments)
             let sensorBus = try self.sensorBus(arguments, daemon)
-            let latency = try self.latency(arguments)
-            let streamsFrom = try self.streamsFrom(arguments)
+            let latency = try arguments.value(of: self.latencyOption) ?? .zero
+            let streamsFrom = try arguments.value(of: self.streamsOption) ?? SensorLink.streamsFrom
             let record = try BrokerRecord(
                 inputs: arguments.value(of: self.recordOption), decisions: arguments.value(of: self.decisionsOption),
                 on: daemon.loop, daemon.log)
@@ -70,38 +83,16 @@ struct Main {
         }
     }
 
-    private static func latency(_ arguments: Arguments) throws(UsageProblem) -> TimeSpan {
-        let limit = SensorLimits.batchLatency
-        let expected = "a time up to \(Int(limit.seconds)) s, such as 100ms"
-        let latency = try arguments.value(of: self.latencyOption, expected: expected) { text -> TimeSpan? in
-            guard let quantity = try? Quantity.parse(text), quantity.dimension == .time,
-                let span = TimeSpan(seconds: quantity.value)
-            else { return nil }
-            return (.zero...limit).contains(span) ? span : nil
-        }
-        return latency ?? .zero
-    }
-
-    private static func streamsFrom(_ arguments: Arguments) throws(UsageProblem) -> Double {
-        let rate = try arguments.value(of: self.streamsOption, expected: "a rate, such as 50Hz") { text -> Double? in
-            guard let quantity = try? Quantity.parse(text), quantity.value >= 0,
-                [.frequency, .none].contains(quantity.dimension)
-            else { return nil }
-            return quantity.value
-        }
-        return rate ?? SensorLink.streamsFrom
-    }
-
     /// Where logind is. One that is not there is not waited for.
     private static func loginBus(_ arguments: Arguments, _ daemon: Daemon) throws(UsageProblem) -> Connection {
         let own = daemon.bus.address
-        let address = try Daemon.address(of: self.loginBusOption, in: arguments) ?? (own == .session ? .system : own)
+        let address = try arguments.value(of: self.loginBusOption) ?? (own == .session ? .system : own)
         return address == own ? daemon.bus : Connection(to: address, on: daemon.loop)
     }
 
     /// A connection of its own when the sensors are on another bus than the apps.
     private static func sensorBus(_ arguments: Arguments, _ daemon: Daemon) throws(UsageProblem) -> Connection {
-        guard let address = try Daemon.address(of: self.sensorBusOption, in: arguments),
+        guard let address = try arguments.value(of: self.sensorBusOption),
             address != daemon.bus.address
         else { return daemon.bus }
         return Connection(to: address, on: daemon.loop, retry: .upTo(microseconds: Daemon.longestRetry))

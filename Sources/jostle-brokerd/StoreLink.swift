@@ -16,17 +16,27 @@ final class StoreLink {
         var open: () -> Void = {}
     }
 
-    static let directoryOption = CommandOption.value(
+    private static let directoryOption = TypedOption<String>(
         "state-dir", "DIR",
         "where to keep the journal and what must outlive the broker (default: $STATE_DIRECTORY, else"
-            + " \(StateDirectory.ofSystem) on the system bus, else jostle in $XDG_STATE_HOME or ~/.local/state)")
-    static let offOption = CommandOption.flag(
+            + " \(StateDirectory.ofSystem) on the system bus, else jostle in $XDG_STATE_HOME or ~/.local/state)",
+        naming: .directory, expected: "an absolute path"
+    ) { $0.hasPrefix("/") ? $0 : nil }
+    private static let offOption = CommandOption.flag(
         "no-journal", "write nothing to the disk: no journal, and nothing that outlives the broker")
-    static let sizeOption = CommandOption.value(
-        "journal-size", "MIB", "how large the journal may become, in MiB (default: 64)")
-    static let ageOption = CommandOption.value(
-        "journal-age", "TIME", "how long the journal keeps what stands in it, such as 48h (default: 720h)")
-    static let options = [directoryOption, offOption, sizeOption, ageOption]
+    private static let sizeOption = TypedOption.number(
+        "journal-size", "MIB", "how large the journal may become, in MiB (default: 64)", in: 1...65_536,
+        expected: "a whole number from 1 to 65536")
+    private static let ageOption = TypedOption<TimeSpan>(
+        "journal-age", "TIME", "how long the journal keeps what stands in it, such as 48h (default: 720h)",
+        expected: "a time from 1min to 87600h, such as 48h"
+    ) { text in
+        guard let quantity = try? Quantity.parse(text), quantity.dimension == .time,
+            let span = TimeSpan(seconds: quantity.value)
+        else { return nil }
+        return (TimeSpan.seconds(60) ... .seconds(87_600 * 3_600)).contains(span) ? span : nil
+    }
+    static let options: [any OptionDeclaration] = [directoryOption, offOption, sizeOption, ageOption]
 
     /// How long the start of the broker may wait for the disk.
     private static let patience = TimeSpan.milliseconds(250)
@@ -37,7 +47,10 @@ final class StoreLink {
     init?(_ arguments: Arguments, on daemon: Daemon) throws(UsageProblem) {
         let limits = try Self.limits(arguments)
         if arguments.has(Self.offOption) { return nil }
-        guard let directory = try Self.directory(arguments, daemon) else {
+        guard
+            let directory = try arguments.value(of: Self.directoryOption)
+                ?? StateDirectory.standard(for: daemon.bus.address)
+        else {
             throw UsageProblem("there is no HOME to keep anything in: give --state-dir or --no-journal")
         }
         let inbox = Inbox()
@@ -65,27 +78,10 @@ final class StoreLink {
 
     // MARK: What was asked for
 
-    private static func directory(_ arguments: Arguments, _ daemon: Daemon) throws(UsageProblem) -> String? {
-        let given = try arguments.value(of: self.directoryOption, expected: "an absolute path") { text in
-            text.hasPrefix("/") ? text : nil
-        }
-        return given ?? StateDirectory.standard(for: daemon.bus.address)
-    }
-
     private static func limits(_ arguments: Arguments) throws(UsageProblem) -> StoreLimits {
         var limits = StoreLimits()
-        let size = try arguments.value(of: self.sizeOption, expected: "a whole number from 1 to 65536") { text in
-            Int64(text).flatMap { (1...65_536).contains($0) ? $0 : nil }
-        }
-        if let size { limits.journalBytes = size << 20 }
-        let age = try arguments.value(of: self.ageOption, expected: "a time from 1min to 87600h, such as 48h") { text in
-            let quantity = try? Quantity.parse(text)
-            guard let quantity, quantity.dimension == .time, let span = TimeSpan(seconds: quantity.value) else {
-                return nil as TimeSpan?
-            }
-            return (TimeSpan.seconds(60) ... .seconds(87_600 * 3_600)).contains(span) ? span : nil
-        }
-        if let age { limits.journalAge = age }
+        if let size = try arguments.value(of: self.sizeOption) { limits.journalBytes = Int64(size) << 20 }
+        if let age = try arguments.value(of: self.ageOption) { limits.journalAge = age }
         return limits
     }
 

@@ -24,9 +24,16 @@ struct Main {
 
     private static let proxyOption = CommandOption.flag(
         "sensor-proxy", "also serve \(SensorProxy.busName), in the place of iio-sensor-proxy")
-    private static let proxyRateOption = CommandOption.value(
+    private static let proxyRateOption = TypedOption<Double>(
         "sensor-proxy-rate", "RATE",
-        "how often its sensors are read, such as 5Hz (default: every 0.7 s, as iio-sensor-proxy does)")
+        "how often its sensors are read, such as 5Hz (default: every 0.7 s, as iio-sensor-proxy does)",
+        expected: "a rate from \(SensorProxy.rates.lowerBound)Hz to \(SensorProxy.rates.upperBound)Hz"
+    ) { text in
+        guard let quantity = try? Quantity.parse(text), [.frequency, .none].contains(quantity.dimension),
+            SensorProxy.rates.contains(quantity.value)
+        else { return nil }
+        return quantity.value
+    }
 
     static func main() {
         do {
@@ -43,7 +50,9 @@ struct Main {
             if arguments.has(self.proxyOption) {
                 daemon.bus.own(SensorProxy.busName)
                 proxy = SensorProxy(
-                    on: daemon.bus, names, sender, rate: try self.proxyRate(arguments), log: daemon.log)
+                    on: daemon.bus, names, sender,
+                    rate: try arguments.value(of: self.proxyRateOption) ?? SensorProxy.usualRate,
+                    log: daemon.log)
             }
             reader.onSensor = { proxy?.see($0) }
             var motion: MotionSource?
@@ -80,18 +89,6 @@ struct Main {
             Log(program: self.syntax.name).error("\(error)")
             ExitCode.no.exit()
         }
-    }
-
-    private static func proxyRate(_ arguments: Arguments) throws(UsageProblem) -> Double {
-        let range = SensorProxy.rates
-        let expected = "a rate from \(range.lowerBound)Hz to \(range.upperBound)Hz"
-        let rate = try arguments.value(of: self.proxyRateOption, expected: expected) { text -> Double? in
-            guard let quantity = try? Quantity.parse(text), [.frequency, .none].contains(quantity.dimension),
-                range.contains(quantity.value)
-            else { return nil }
-            return quantity.value
-        }
-        return rate ?? SensorProxy.usualRate
     }
 
     /// On the system bus the bus's own policy says who may claim anything; elsewhere there is no other word but ours.
