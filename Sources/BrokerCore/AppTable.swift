@@ -2,44 +2,43 @@ import Arbitration
 import Motion
 
 /// Keeps something for each app, by its number.
-///
-/// Here, and not where numbers are: a change in its place costs an allocation where it is not inlined.
 struct AppTable<Value> {
-    private var rows: [Value?] = []
+    /// The first is nobody's, and stays empty: it stands for whoever has none.
+    private var rows: [Value?] = [nil]
 
-    init() {}
+    private func place(of app: AppHandle) -> Int { app.index &+ 1 < self.rows.count ? Int(app.index) &+ 1 : 0 }
 
-    /// What is kept for an app; `nil`: nothing. Changed in its place.
+    /// What is kept for an app; `nil`: nothing. Changed in its place; put there by `put`.
     subscript(app: AppHandle) -> Value? {
-        get { app.index < self.rows.count ? self.rows[Int(app.index)] : nil }
+        get { self.rows[self.place(of: app)] }
         @inline(__always)
-        _modify {
-            if app.index >= self.rows.count { self.grow(to: app) }
-            yield &self.rows[Int(app.index)]
-        }
+        _modify { yield &self.rows[self.place(of: app)] }
     }
 
-    private mutating func grow(to app: AppHandle) {
-        while self.rows.count <= Int(app.index) { self.rows.append(nil) }
+    mutating func put(_ value: Value, for app: AppHandle) {
+        while self.rows.count <= Int(app.index) + 1 { self.rows.append(nil) }
+        self.rows[Int(app.index) + 1] = value
     }
 
-    func has(_ app: AppHandle) -> Bool { app.index < self.rows.count && self.rows[Int(app.index)] != nil }
+    mutating func remove(_ app: AppHandle) { self.rows[self.place(of: app)] = nil }
+
+    func has(_ app: AppHandle) -> Bool { self.rows[self.place(of: app)] != nil }
 
     var isEmpty: Bool { !self.rows.contains { $0 != nil } }
 
     /// The numbers of all for whom something is kept, in order.
     var handles: [AppHandle] {
-        self.rows.indices.lazy.filter { self.rows[$0] != nil }.map { AppHandle(UInt32(truncatingIfNeeded: $0)) }
+        self.rows.indices.lazy.filter { self.rows[$0] != nil }.map { AppHandle(UInt32(truncatingIfNeeded: $0 - 1)) }
     }
 
     /// The first app whose row fits.
     func first(where fits: (Value) -> Bool) -> AppHandle? {
-        self.rows.firstIndex { $0.map(fits) ?? false }.map { AppHandle(UInt32(truncatingIfNeeded: $0)) }
+        self.rows.firstIndex { $0.map(fits) ?? false }.map { AppHandle(UInt32(truncatingIfNeeded: $0 - 1)) }
     }
 
     /// Gives back the room of those who have gone.
     mutating func shrink() {
-        while let last = self.rows.last, last == nil { self.rows.removeLast() }
+        while self.rows.count > 1, let last = self.rows.last, last == nil { self.rows.removeLast() }
         self.rows.shrink()
     }
 }

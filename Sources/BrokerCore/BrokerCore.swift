@@ -93,8 +93,9 @@ package struct BrokerCore {
             self.anonymous &+= 1
             app = .anonymous(self.anonymous)
         }
-        self.apps[client] = App(
+        let record = App(
             id: app, entrance, user: user, payer: payer, registration: self.nextRegistration(), at: arrival)
+        self.apps.put(record, for: client)
         self.mailboxes.open(client, app, user, keeping: self.queueBytes(of: app))
         self.tell(.app(client, app, entrance), at: arrival)
     }
@@ -129,7 +130,7 @@ package struct BrokerCore {
         // Who has it now is settled: what is left is its own.
         self.mailboxes.close(client, &self.mail)
         self.carry(&actions)
-        self.apps[client] = nil
+        self.apps.remove(client)
         self.appShares.giveBack(1, for: app.payer)
         self.gone += 1
         self.launchForAbsent(app.id, app.user, at: arrival)

@@ -51,7 +51,7 @@ struct Mailboxes {
     /// Opens the mailbox of an app that comes, with what was kept for it.
     mutating func open(_ app: AppHandle, _ id: AppID, _ user: UInt32, keeping bytes: Int) {
         let queue = self.takeQueue(of: id, user, keeping: bytes)
-        self.boxes[app] = Box(app: id, user: user, queue: queue)
+        self.boxes.put(Box(app: id, user: user, queue: queue), for: app)
     }
 
     /// Closes the mailbox of an app that goes. What outlives it is kept, if its user has room for it.
@@ -59,7 +59,7 @@ struct Mailboxes {
         guard let box = self.boxes[app] else { return }
         self.keep(box, &effects)
         if box.isBusy { self.busy.removeAll { $0 == app } }
-        self.boxes[app] = nil
+        self.boxes.remove(app)
     }
 
     /// The app left the bus and goes on to exist.
