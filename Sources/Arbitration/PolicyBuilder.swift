@@ -38,6 +38,9 @@ package struct PolicyBuilder: Sendable {
         self.rules = Self.inOrder(rules)
         for group in groups where self.indices[group.name] == nil { self.add(group) }
         self.ruleGroups.reserveCapacity(rules.count)
+        // Room for all that can come, so that nothing is ever moved as a whole.
+        self.rulesOfApp.reserveCapacity(
+            rules.reduce(0) { $0 + ($1.conditions.apps.any.areLiteral ? $1.conditions.apps.any.count : 0) })
     }
 
     /// By priority, the highest first; of equal ones as they stand.

@@ -31,6 +31,8 @@ final class IncomingCalls {
     private var lastUrgent = Int64.min / 2
     /// When calls last had to wait, or were forgotten.
     private var lastBusy: Int64 = 0
+    /// How long calls that waited have been served since there was a pause, in µs.
+    private var served: Int64 = 0
     /// The round of the loop in which calls were last served as they arrived, and how long that took.
     private var round: (number: UInt64, spent: Int64) = (0, 0)
 
@@ -232,19 +234,24 @@ final class IncomingCalls {
             self.park()
             return false
         }
+        let start = Clock.monotonic.now()
         if var call = self.queue.next() {
             call.isCounted = true
             self.serve(&call)
         }
         self.tellRefusals()
         self.isServing = self.hasWork
+        self.served += Clock.monotonic.now() - start
+        // Whoever always has something to do has to wait for the processor when something urgent comes.
+        if self.isServing, self.served >= Turns.budget { self.park(for: self.served) }
         return self.isServing
     }
 
-    private func park() {
+    private func park(for time: Int64 = IncomingCalls.parkingTime) {
+        self.served = 0
         self.isServing = false
         self.isParked = true
-        self.connection.loop.once(after: Self.parkingTime) { [weak self] in
+        self.connection.loop.once(after: time) { [weak self] in
             self?.isParked = false
             self?.serveInTurns()
         }

@@ -84,8 +84,13 @@ struct Flood: Sendable, CustomTestStringConvertible {
     /// Those that another user can make: a system bus lets it claim nothing.
     static let ofAnotherUser = all.filter { $0.crowd?.kind != .claimants }
 
-    static let all = (FloodBars.asked == nil ? few : few + others).filter {
-        FloodBars.asked == nil || !$0.isUnread || (try? PrivateBus.Implementation.chosen()) == .dbusDaemon
+    static let all = played(FloodBars.asked == nil ? few : few + others)
+
+    /// Those of some floods that are played on the bus that was chosen.
+    static func played(_ floods: [Flood]) -> [Flood] {
+        floods.filter {
+            FloodBars.asked == nil || !$0.isUnread || (try? PrivateBus.Implementation.chosen()) == .dbusDaemon
+        }
     }
 }
 

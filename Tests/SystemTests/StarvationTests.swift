@@ -9,11 +9,11 @@ extension EndToEnd {
         /// `make test-attacks` makes, because it takes programs that ship.
         @Test(
             .enabled(if: FloodBars.asked != nil),
-            arguments: [
+            arguments: Flood.played([
                 Flood(.broker, "get-detectors", "--connections", "4"),
                 Flood(.broker, "add-detectors", "--connections", "4"),
                 Flood(.broker, "get-all", "--unread", "--connections", "4"),
-            ])
+            ]))
         func limitsHoldBeforeMemoryEnds(_ flood: Flood) throws {
             try FloodScene(flood, otherUser: false, limit: 128 << 20).run()
         }
