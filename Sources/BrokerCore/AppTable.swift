@@ -8,11 +8,13 @@ struct AppTable<Value> {
 
     private func place(of app: AppHandle) -> Int { app.index &+ 1 < self.rows.count ? Int(app.index) &+ 1 : 0 }
 
-    /// What is kept for an app; `nil`: nothing. Changed in its place; put there by `put`.
-    subscript(app: AppHandle) -> Value? {
-        get { self.rows[self.place(of: app)] }
-        @inline(__always)
-        _modify { yield &self.rows[self.place(of: app)] }
+    /// What is kept for an app; `nil`: nothing.
+    subscript(app: AppHandle) -> Value? { self.rows[self.place(of: app)] }
+
+    /// Changes what is kept for an app in its place, if there is anything. What is to be kept is put there by `put`.
+    @inline(__always)
+    mutating func update<Result>(_ app: AppHandle, _ body: (inout Value?) -> Result) -> Result {
+        body(&self.rows[self.place(of: app)])
     }
 
     mutating func put(_ value: Value, for app: AppHandle) {

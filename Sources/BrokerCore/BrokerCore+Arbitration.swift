@@ -117,7 +117,7 @@ extension BrokerCore {
         guard let last = hits.last?.time else { return }
         for hit in hits {
             guard let owner = self.sensing.owner(of: hit.detector) else { continue }
-            self.apps[owner.app]?.hits &+= 1
+            self.apps.update(owner.app) { $0?.hits &+= 1 }
         }
         let horizon = self.sensing.horizon(besides: stream, self.arbiter, at: arrival)
         if self.sensing.isFree(last, of: stream, self.arbiter, horizon) {
@@ -184,7 +184,7 @@ extension BrokerCore {
             case .deliver(let delivery): self.deliver(delivery, &actions)
             case .verdict(let verdict): self.keep(verdict, &actions)
             case .repeated(let app, let hit, let epoch, let reason):
-                self.apps[app]?.count(reason, epoch: epoch, at: hit.time)
+                self.apps.update(app) { $0?.count(reason, epoch: epoch, at: hit.time) }
             case .life(let app, let effect):
                 actions.append(.life(app, effect))
                 if case .changed(let change) = effect {
@@ -210,7 +210,7 @@ extension BrokerCore {
         else { return }
         // An event that it was to be launched for comes to its end below, and is counted with that.
         if verdict.reason != .launchFailed || self.mailboxes[app]?.keeps(epoch: verdict.epoch) != true {
-            self.apps[app]?.count(verdict.reason, epoch: verdict.epoch, at: verdict.time)
+            self.apps.update(app) { $0?.count(verdict.reason, epoch: verdict.epoch, at: verdict.time) }
         }
         let record = VerdictRecord(verdict: verdict, user: user, registration: registration)
         self.recent.keep(record)
@@ -228,7 +228,7 @@ extension BrokerCore {
         // Whether it goes or waits is the mailbox's to know, whatever the route.
         let event = self.mailboxes.add(
             delivery, isSimulated: origin.isSimulated, since: origin.start, at: now, &self.mail)
-        self.apps[delivery.app]?.lastEvent = event
+        self.apps.update(delivery.app) { $0?.lastEvent = event }
         if let event { self.keep(event, of: delivery.app) }
         self.carry(&actions)
     }

@@ -39,7 +39,7 @@ extension BrokerCore {
 
     private mutating func change(_ detector: CompiledDetector, of client: AppHandle, _ payer: UInt32, isGone: Bool) {
         self.sensing.count(detector, of: payer, isGone: isGone)
-        if isGone { self.apps[client]?.census.remove(detector) } else { self.apps[client]?.census.add(detector) }
+        self.apps.update(client) { if isGone { $0?.census.remove(detector) } else { $0?.census.add(detector) } }
     }
 
     /// Finds out what the detectors of an app share, once they could be too many if they shared nothing.
@@ -55,7 +55,7 @@ extension BrokerCore {
             exact.add(detector.effective)
         }
         for detector in added { exact.add(detector) }
-        self.apps[client]?.census.exact = exact
+        self.apps.update(client) { $0?.census.exact = exact }
     }
 
     private func crossedLimit(

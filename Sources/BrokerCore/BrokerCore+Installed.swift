@@ -59,7 +59,7 @@ extension BrokerCore {
                 self.removeDetector(name, of: client, at: arrival, &actions)
             }
         }
-        self.apps[client]?.installed = requests
+        self.apps.update(client) { $0?.installed = requests }
     }
 
     /// Leaves nothing of an app but what it registered itself, while it is on the bus.
@@ -69,7 +69,7 @@ extension BrokerCore {
         for name in app.detectors.keys.sorted() where app.detectors[name]?.isOwn == false {
             self.removeDetector(name, of: client, at: arrival, &actions)
         }
-        self.apps[client]?.installed = nil
+        self.apps.update(client) { $0?.installed = nil }
         self.perform(&actions)
         self.steer(&actions)
     }
@@ -81,11 +81,11 @@ extension BrokerCore {
     ) {
         self.pass(client, to: user, &actions)
         let registration = self.nextRegistration()
-        self.apps[client]?.registration = registration
-        self.apps[client]?.registered = arrival
-        self.apps[client]?.proof = entrance.proof
-        self.apps[client]?.isConnected = true
-        self.apps[client]?.wasSeen = true
+        self.apps.update(client) { $0?.registration = registration }
+        self.apps.update(client) { $0?.registered = arrival }
+        self.apps.update(client) { $0?.proof = entrance.proof }
+        self.apps.update(client) { $0?.isConnected = true }
+        self.apps.update(client) { $0?.wasSeen = true }
         self.tell(.back(client, entrance), at: arrival)
         self.perform(&actions)
     }
@@ -94,20 +94,20 @@ extension BrokerCore {
     private mutating func pass(_ app: AppHandle, to user: UInt32, _ actions: inout [BrokerAction]) {
         guard let id = self.apps[app]?.id, let wasSeen = self.apps[app]?.wasSeen else { return }
         self.mailboxes.pass(app, to: user, wasSeen: wasSeen, keeping: self.queueBytes(of: id), &self.mail)
-        self.apps[app]?.user = user
+        self.apps.update(app) { $0?.user = user }
         self.carry(&actions)
     }
 
     /// An installed app leaves the bus: of its detectors those stay that are installed, as they were installed.
     mutating func disconnect(_ client: AppHandle, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
-        self.apps[client]?.isConnected = false
+        self.apps.update(client) { $0?.isConnected = false }
         // First of all, so that what it leaves goes to others while all is still known.
         self.tell(.away(client), at: arrival)
         self.perform(&actions)
         let installed = self.app(client)?.installed ?? []
         let names = Set(installed.map(\.name))
         for (name, detector) in (self.app(client)?.detectors ?? [:]).sorted(by: { $0.key < $1.key }) {
-            if detector.isOwn { self.apps[client]?.detectors[name] = detector.owned(false) }
+            if detector.isOwn { self.apps.update(client) { $0?.detectors[name] = detector.owned(false) } }
             if !names.contains(name) { self.removeDetector(name, of: client, at: arrival, &actions) }
         }
         self.mailboxes.detach(client, &self.mail)

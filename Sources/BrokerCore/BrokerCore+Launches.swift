@@ -85,7 +85,7 @@ extension BrokerCore {
         case .begin(let launch): self.begin(launch, at: now, &actions)
         case .ended(let launch, let result, _):
             if let app = self.apps.first(where: { $0.id == launch.app }) {
-                self.apps[app]?.launches.end(launch, result, at: now)
+                self.apps.update(app) { $0?.launches.end(launch, result, at: now) }
             }
             if case .motion = launch.reason { self.settle(launch, result, at: now, &actions) }
             actions.append(.launchEnded(launch, result))
@@ -97,7 +97,7 @@ extension BrokerCore {
     }
 
     private mutating func begin(_ launch: Launch, at now: Timestamp, _ actions: inout [BrokerAction]) {
-        if let app = self.apps.first(where: { $0.id == launch.app }) { self.apps[app]?.launches.begin() }
+        if let app = self.apps.first(where: { $0.id == launch.app }) { self.apps.update(app) { $0?.launches.begin() } }
         switch launch.reason {
         case .push: actions.append(.launch(launch, [], missing: 0))
         case .task:
@@ -123,7 +123,7 @@ extension BrokerCore {
         case .done:
             if let app = self.mailboxes.launched(launch.app) {
                 let count = self.mailboxes[app]?.calledEpochs.count ?? 0
-                self.apps[app]?.delivered &+= UInt64(count)
+                self.apps.update(app) { $0?.delivered &+= UInt64(count) }
             }
             self.mailboxes.changeLaunched(launch.app, &self.mail) { $0.callAnswered(at: now, &$1) }
             self.carry(&actions)

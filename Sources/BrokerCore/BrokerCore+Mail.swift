@@ -14,7 +14,7 @@ extension BrokerCore {
             case .forget(let stored): actions.append(.forget(stored))
             case .ended(let app, let stored, let end):
                 let event = stored.event
-                if let app { self.apps[app]?.count(end.reason, epoch: event.epoch, at: event.time) }
+                if let app { self.apps.update(app) { $0?.count(end.reason, epoch: event.epoch, at: event.time) } }
                 let action = BrokerAction.ended(stored.app, user: stored.user, event, end)
                 let isExplained = self.recent.end(event, of: stored.app, stored.user, end.reason)
                 // An event is decided on before its verdict is written: what ends at once ends when that is there.
@@ -71,13 +71,17 @@ extension BrokerCore {
 
     /// An event went out.
     package mutating func sent(_ app: AppHandle, _ event: Event) {
-        if event.isRedelivered { self.apps[app]?.redelivered &+= 1 } else { self.apps[app]?.delivered &+= 1 }
+        if event.isRedelivered {
+            self.apps.update(app) { $0?.redelivered &+= 1 }
+        } else {
+            self.apps.update(app) { $0?.delivered &+= 1 }
+        }
     }
 
     /// A mark went out.
     package mutating func sent(_ app: AppHandle, _ mark: Mark) {
         switch mark {
-        case .gap: self.apps[app]?.gaps &+= 1
+        case .gap: self.apps.update(app) { $0?.gaps &+= 1 }
         case .caughtUp: break
         }
     }

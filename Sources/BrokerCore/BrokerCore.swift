@@ -197,7 +197,7 @@ package struct BrokerCore {
     mutating func removeDetector(
         _ name: String, of client: AppHandle, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
-        guard let detector = self.apps[client]?.detectors.removeValue(forKey: name) else { return }
+        guard let detector = self.apps.update(client, { $0?.detectors.removeValue(forKey: name) }) else { return }
         self.tell(.removeDetector(detector.id), at: arrival)
         self.count(detector.effective, of: client, detector.payer, isGone: true)
         self.drop(detector)
@@ -280,7 +280,7 @@ package struct BrokerCore {
     ) {
         let old = self.app(client)?.detectors[request.name]
         if let old {
-            if isOwn { self.apps[client]?.detectors[request.name] = old.owned(true) }
+            if isOwn { self.apps.update(client) { $0?.detectors[request.name] = old.owned(true) } }
             // What is the same goes on: the event for which an app was started must not end with its registration.
             if old.isUnchanged(by: detector, request) { return }
             self.tell(.removeDetector(old.id), at: arrival)
@@ -293,8 +293,9 @@ package struct BrokerCore {
         let added = self.sensing.add(detector, of: client, payer, at: arrival)
         let isAvailable = self.sensing[detector.sensor]?.isAvailable ?? false
         self.tell(.detector(added.id, client, added.detector.facts(isAvailable: isAvailable)), at: arrival)
-        self.apps[client]?.detectors[request.name] = InstalledDetector(
+        let installed = InstalledDetector(
             id: added.id, request: request, effective: added.detector, isOwn: isOwn, payer: payer)
+        self.apps.update(client) { $0?.detectors[request.name] = installed }
         self.charge(request.conditionBytes, to: payer, insteadOf: old)
     }
 
@@ -393,7 +394,7 @@ package struct BrokerCore {
                 self.tell(.removeDetector(installed.id), at: arrival)
                 self.tell(
                     .detector(installed.id, client, compiled.facts(isAvailable: isAvailable)), at: arrival)
-                self.apps[client]?.detectors[name] = installed.compiled(to: compiled)
+                self.apps.update(client) { $0?.detectors[name] = installed.compiled(to: compiled) }
             }
         }
     }

@@ -74,7 +74,7 @@ struct Mailboxes {
         _ app: AppHandle, to user: UInt32, wasSeen: Bool, keeping bytes: Int, _ effects: inout [MailEffect]
     ) {
         guard let box = self.boxes[app], box.user != user else { return }
-        self.boxes[app]?.user = user
+        self.boxes.update(app) { $0?.user = user }
         guard wasSeen else {
             for event in box.queue.durableEvents {
                 effects.append(.forget(StoredEvent(app: box.app, user: box.user, event: event)))
@@ -84,7 +84,7 @@ struct Mailboxes {
         }
         self.keep(box, &effects)
         let queue = self.takeQueue(of: box.app, user, keeping: bytes)
-        self.boxes[app]?.queue = queue
+        self.boxes.update(app) { $0?.queue = queue }
     }
 
     /// The queue of an app that comes: its own, if something was kept for it.
@@ -112,8 +112,9 @@ struct Mailboxes {
         _ delivery: Delivery, isSimulated: Bool, since start: Timestamp, at now: Timestamp,
         _ effects: inout [MailEffect]
     ) -> Event? {
-        let result = self.boxes[delivery.app]?.queue.add(
-            delivery, isSimulated: isSimulated, since: start, at: now, &self.wants)
+        let result = self.boxes.update(delivery.app) {
+            $0?.queue.add(delivery, isSimulated: isSimulated, since: start, at: now, &self.wants)
+        }
         guard let (event, goesAtOnce) = result else { return nil }
         // It may wait for room, or for an app that is suspended or not on the bus. Each comes by here once, when it is due.
         if goesAtOnce { effects.append(.send(delivery.app, event)) } else { self.settle(delivery.app, &effects) }
@@ -142,7 +143,7 @@ struct Mailboxes {
         _ body: (inout EventQueue, inout [QueueAction]) -> Result
     ) -> Result? {
         guard self.boxes.has(app) else { return nil }
-        let result = self.boxes[app]?.change(&self.wants, body)
+        let result = self.boxes.update(app) { $0?.change(&self.wants, body) }
         self.settle(app, &effects)
         return result
     }
@@ -155,7 +156,7 @@ struct Mailboxes {
             self.wants.removeAll(keepingCapacity: true)
         }
         if self.boxes[app]?.isBusy == false, self.boxes[app]?.queue.isIdle == false {
-            self.boxes[app]?.isBusy = true
+            self.boxes.update(app) { $0?.isBusy = true }
             self.busy.append(app)
         }
         if let deadline = self.boxes[app]?.queue.deadline { self.expect(deadline) }
@@ -228,7 +229,7 @@ struct Mailboxes {
     /// An event is on the disk now.
     mutating func persisted(_ stored: StoredEvent) {
         if let app = self.here(stored) {
-            self.boxes[app]?.queue.persisted(stored.event.sequence)
+            self.boxes.update(app) { $0?.queue.persisted(stored.event.sequence) }
         } else if let index = self.absent.index(of: stored.app, stored.user) {
             self.absent[index].queue.persisted(stored.event.sequence)
         }
@@ -299,7 +300,9 @@ struct Mailboxes {
         guard let deadline = self.deadline, deadline <= now else { return }
         self.deadline = nil
         for index in self.busy.indices { self.change(self.busy[index], &effects) { $0.pump(at: now, &$1) } }
-        for app in self.busy where self.boxes[app]?.queue.isIdle == true { self.boxes[app]?.isBusy = false }
+        for app in self.busy where self.boxes[app]?.queue.isIdle == true {
+            self.boxes.update(app) { $0?.isBusy = false }
+        }
         self.busy.removeAll { self.boxes[$0]?.isBusy != true }
         for index in self.absent.indices {
             self.absent[index].queue.pump(at: now, &self.wants)
