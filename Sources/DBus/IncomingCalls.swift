@@ -318,10 +318,12 @@ final class IncomingCalls {
     }
 
     private func left(_ sender: String) {
-        for call in self.queue.drop(sender) { call.abandon() }
+        let waiting = self.queue.drop(sender)
+        for call in waiting { call.abandon() }
         _ = self.refusals.drop(sender)
         self.toAsk.removeAll { $0 == sender }
-        self.tidyLater()
+        // Who never had to wait leaves nothing that is worth a wake-up.
+        if !waiting.isEmpty { self.tidyLater() }
         guard let caller = self.callers.removeValue(forKey: sender) else { return }
         if let token = caller.watch { self.watch.unfollow(token) }
     }
