@@ -120,7 +120,7 @@ extension BrokerCore {
             self.apps.update(owner.app) { $0?.hits &+= 1 }
         }
         let horizon = self.sensing.horizon(besides: stream, self.arbiter, at: arrival)
-        if self.sensing.isFree(last, of: stream, self.arbiter, horizon) {
+        if self.sensing.isFree(until: last, self.arbiter, horizon) {
             self.tell(.hits(hits), at: arrival)
         } else {
             let hasRoom = self.sensing.wait(hits)
@@ -215,7 +215,7 @@ extension BrokerCore {
         let record = VerdictRecord(verdict: verdict, user: user, registration: registration)
         self.recent.keep(record)
         actions.append(.keep(record))
-        self.tellEarlyEnds(of: verdict.epoch, &actions)
+        self.tellEarlyEnds(of: app, &actions)
         self.revoke(after: verdict, &actions)
     }
 
@@ -230,7 +230,7 @@ extension BrokerCore {
             delivery, isSimulated: origin.isSimulated, since: origin.start, at: now, &self.mail)
         self.apps.update(delivery.app) { $0?.lastEvent = event }
         if let event { self.keep(event, of: delivery.app) }
-        self.carry(&actions)
+        self.carry(&actions, delivering: delivery.epoch)
     }
 
     /// Remembers an event, so that it can be asked for by its number.

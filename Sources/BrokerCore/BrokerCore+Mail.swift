@@ -4,7 +4,9 @@ package import Motion
 /// The way to the mailboxes, and from them.
 extension BrokerCore {
     /// Does what mailboxes want.
-    mutating func carry(_ actions: inout [BrokerAction]) {
+    ///
+    /// - Parameter epoch: Of what is handed over now: its verdict is still to come, and an end of it waits for that.
+    mutating func carry(_ actions: inout [BrokerAction], delivering epoch: UInt64? = nil) {
         if self.mail.isEmpty { return }
         for effect in self.mail {
             switch effect {
@@ -15,24 +17,26 @@ extension BrokerCore {
             case .ended(let app, let stored, let end):
                 let event = stored.event
                 if let app { self.apps.update(app) { $0?.count(end.reason, epoch: event.epoch, at: event.time) } }
-                let action = BrokerAction.ended(stored.app, user: stored.user, event, end)
-                let isExplained = self.recent.end(event, of: stored.app, stored.user, end.reason)
-                // An event is decided on before its verdict is written: what ends at once ends when that is there.
-                if isExplained || self.performed == 0 { actions.append(action) } else { self.earlyEnds.append(action) }
+                if let app, event.epoch == epoch {
+                    self.earlyEnds[app, default: []].append((stored, end))
+                } else {
+                    self.tell(end, of: stored, &actions)
+                }
             }
         }
         self.mail.removeAll(keepingCapacity: true)
     }
 
-    /// Says of what ended before its verdict that it ended.
-    mutating func tellEarlyEnds(of epoch: UInt64? = nil, _ actions: inout [BrokerAction]) {
+    private mutating func tell(_ end: EventEnd, of stored: StoredEvent, _ actions: inout [BrokerAction]) {
+        self.recent.end(stored.event, of: stored.app, stored.user, end.reason)
+        actions.append(.ended(stored.app, user: stored.user, stored.event, end))
+    }
+
+    /// Says of what ended before its verdict was there that it ended: of an app that has its verdict now, or of all.
+    mutating func tellEarlyEnds(of app: AppHandle? = nil, _ actions: inout [BrokerAction]) {
         guard !self.earlyEnds.isEmpty else { return }
-        let early = self.earlyEnds
-        self.earlyEnds.removeAll(keepingCapacity: true)
-        for action in early {
-            guard case .ended(let app, let user, let event, let end) = action else { continue }
-            let isTold = epoch.map { $0 == event.epoch && self.recent.end(event, of: app, user, end.reason) } ?? true
-            if isTold { actions.append(action) } else { self.earlyEnds.append(action) }
+        for app in app.map({ [$0] }) ?? self.earlyEnds.keys.sorted() {
+            for (stored, end) in self.earlyEnds.removeValue(forKey: app) ?? [] { self.tell(end, of: stored, &actions) }
         }
     }
 

@@ -36,7 +36,7 @@ package struct BrokerCore {
     var mailboxes: Mailboxes
     var mail: [MailEffect] = []
     /// Ends of events that came before the verdicts on them, while what was decided is performed.
-    var earlyEnds: [BrokerAction] = []
+    var earlyEnds: [AppHandle: [(event: StoredEvent, end: EventEnd)]] = [:]
     /// Background work, whether its apps are here or not.
     package internal(set) var tasks = Tasks()
     /// What the wall clock is ahead of arrival times.

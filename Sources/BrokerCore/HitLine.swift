@@ -4,6 +4,8 @@ import Motion
 struct HitLine {
     private var hits: [Hit] = []
     private var head = 0
+    /// So many that were taken may stay in front of the others.
+    private static let spare = 64
 
     var isEmpty: Bool { self.head == self.hits.count }
     var count: Int { self.hits.count - self.head }
@@ -24,6 +26,9 @@ struct HitLine {
         self.head = end
         if self.isEmpty {
             self.hits.removeAll(keepingCapacity: true)
+            self.head = 0
+        } else if self.head > Self.spare, self.head > self.hits.count / 2 {
+            self.hits.removeFirst(self.head)
             self.head = 0
         }
         return first

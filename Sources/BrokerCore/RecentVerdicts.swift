@@ -26,7 +26,7 @@ struct RecentVerdicts {
         var epoch: UInt64
     }
 
-    /// Twice as many as records, so that whoever stood in the place of a new epoch is gone: epochs follow each other.
+    /// Others may have the same place: it only says behind which record there is no use in looking.
     private static let places = 1 << 13
 
     private static func place(of epoch: UInt64) -> Int { Int(truncatingIfNeeded: epoch) & (Self.places - 1) }
@@ -49,15 +49,12 @@ struct RecentVerdicts {
     }
 
     /// An event that was kept for an app came to its end. Of several in one decision the last says it.
-    ///
-    /// - Returns: whether its verdict is here.
-    mutating func end(_ event: Event, of app: AppID, _ user: UInt32, _ reason: Reason) -> Bool {
+    mutating func end(_ event: Event, of app: AppID, _ user: UInt32, _ reason: Reason) {
         // Not by registration: an app that is started for an event registers before it is done with it.
-        guard let index = self.newestIndex(event.epoch, of: app, user) else { return false }
+        guard let index = self.newestIndex(event.epoch, of: app, user) else { return }
         self.records.update(index) { record in
             if record.verdict.reason.isOpen { record.verdict.reason = reason }
         }
-        return true
     }
 
     private func newestIndex(_ epoch: UInt64, of app: AppID, _ user: UInt32) -> Int? {

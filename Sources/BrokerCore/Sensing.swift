@@ -297,10 +297,13 @@ struct Sensing {
 
     /// Takes the hits that the engine of a stream has made, in its order.
     mutating func takeHits(of stream: Int) -> [Hit] {
+        if self.hasOrphans {
+            let detectors = self.detectors
+            self.streams[stream].hits.removeAll { detectors[$0.detector] == nil }
+        }
         guard !self.streams[stream].hits.isEmpty else { return [] }
         var hits: [Hit] = []
         swap(&hits, &self.streams[stream].hits)
-        if self.hasOrphans { hits.removeAll { self.detectors[$0.detector] == nil } }
         return hits
     }
 
@@ -364,9 +367,7 @@ struct Sensing {
     mutating func audiencesChanged() { self.audiences = nil }
 
     /// Whether hits need not wait: none does, and nothing falls due before them that another sensor may have a say in.
-    mutating func isFree(
-        _ last: Timestamp, of stream: Int, _ contest: borrowing Arbiter, _ horizon: Timestamp
-    ) -> Bool {
+    func isFree(until last: Timestamp, _ contest: borrowing Arbiter, _ horizon: Timestamp) -> Bool {
         guard self.waiting.isEmpty else { return false }
         return contest.nextMotionDeadline.map { last < $0 } ?? true || last <= horizon
     }

@@ -74,6 +74,8 @@ final class IncomingCalls {
     /// everybody in turn: what is urgent is behind all that we have answered.
     private static let room = 16 << 10
     private static let parkingTime: Int64 = 1_000
+    /// However long one call took, others do not wait longer for it, in µs.
+    private static let longestPause: Int64 = 5_000
     /// How much time is at least between two calls that are served before others, of one caller and of all, in µs.
     private static let urgentPause: Int64 = 5_000
     private static let urgentPauseOfAll: Int64 = 200
@@ -243,7 +245,8 @@ final class IncomingCalls {
         self.isServing = self.hasWork
         self.served += Clock.monotonic.now() - start
         // Whoever always has something to do has to wait for the processor when something urgent comes.
-        if self.isServing, self.served >= Turns.budget { self.park(for: self.served) }
+        if !self.isServing { self.served = 0 }
+        if self.served >= Turns.budget { self.park(for: min(self.served, Self.longestPause)) }
         return self.isServing
     }
 

@@ -51,9 +51,7 @@ final class ObjectTree {
             }
             return
         }
-        guard let object = ObjectPath(path).flatMap({ self.objects[$0] }) else {
-            return call.fail(.noObject(at: path))
-        }
+        guard let object = ObjectPath(path).flatMap({ self.objects[$0] }) else { return self.failUnknown(path, call) }
         guard let guardian = object.guardian else {
             return self.perform(interface, member, on: object, call)
         }
@@ -256,12 +254,21 @@ final class ObjectTree {
         guard let node = self.node(at: path) else { return self.failUnknown(path, call) }
         let object = node.object.flatMap { isSeen($0) ? $0 : nil }
         let children = self.children(of: node, seeing: isSeen)
-        guard object != nil || !children.isEmpty || path == "/" else { return self.failUnknown(path, call) }
+        guard object != nil || !children.isEmpty || path == "/" else { return call.fail(.noObject(at: path)) }
         call.reply(Introspection.document(for: object, children: children))
     }
 
+    /// Says that there is no object, in the time and under the limit that it takes to say so of one that the caller must not see:
+    /// who he is is asked for first.
     private func failUnknown(_ path: String, _ call: MethodCall) {
-        call.fail(.noObject(at: path))
+        guard self.root.open < self.objects.count else { return call.fail(.noObject(at: path)) }
+        let leave = Leave(self)
+        call.connection.user(of: call.sender) { _ in
+            if leave.end() { call.fail(.noObject(at: path)) }
+        }
+        if self.waiting > Self.waitingLimit, leave.end() {
+            call.fail(.limitsExceeded("\(Self.waitingLimit) calls wait for leave already"))
+        }
     }
 
     private func node(at path: String) -> Node? {

@@ -58,11 +58,12 @@ struct JournalStore: ~Copyable {
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)
         // A verdict says in `detail` what was decided, in `reason` what came of it. Of several in one decision the last does.
+        // It is looked up by its epoch: an app may have very many.
         let open = Reason.allCases.filter(\.isOpen).map { "'\($0.name)'" }.joined(separator: ", ")
         let end = try file.database.prepare(
             """
             UPDATE verdict SET reason = ?4, delivered = ?5 WHERE id = (SELECT max(id) FROM verdict \
-            WHERE epoch = ?1 AND app = ?2 AND user = ?3) AND reason IN (\(open))
+            WHERE epoch = ?1 AND +app = ?2 AND +user = ?3) AND reason IN (\(open))
             """)
         try Self.removeOld(limits.journalAge, before: run.started, from: file.database)
         self.limits = limits

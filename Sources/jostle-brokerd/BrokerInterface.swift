@@ -29,7 +29,7 @@ enum BrokerInterface {
             },
             Method(later: "Forget", in: ["app_id"]) {
                 (service: BrokerService, call: MethodCall, name: String) throws(BusError) in
-                try service.forget(name, call)
+                service.forget(name, call)
             },
             Method(
                 later: "ListApps", out: ["apps"],

@@ -140,8 +140,13 @@ struct Service {
         for _ in 0..<Self.mostPages {
             guard let last = rows.last else { return rows }
             let page = try next(last)
-            guard let first = page.first else { return rows }
-            guard key(first) > key(last) else { throw CommandFailure(.no, "\(self.title) lists the same twice") }
+            guard !page.isEmpty else { return rows }
+            var latest = key(last)
+            for row in page {
+                guard key(row) >= latest else { throw CommandFailure(.no, "\(self.title) lists in no order") }
+                latest = key(row)
+            }
+            guard latest > key(last) else { throw CommandFailure(.no, "\(self.title) lists the same twice") }
             rows += page
         }
         throw CommandFailure(.no, "\(self.title) lists more than there can be")
