@@ -390,7 +390,6 @@ package struct BrokerCore {
                 // It stays whatever it costs now: its app was told that it is registered.
                 self.count(installed.effective, of: client, installed.payer, isGone: true)
                 self.count(compiled, of: client, installed.payer, isGone: false)
-                self.sensing.book(sensor, installed.payer)
                 self.tell(.removeDetector(installed.id), at: arrival)
                 self.tell(
                     .detector(installed.id, client, compiled.facts(isAvailable: isAvailable)), at: arrival)

@@ -16,7 +16,7 @@ LINES, VARIABLES = 600, 16
 # Types that are larger, and how large: lines, stored variables.
 EXCEPTIONS = {
     "Arbitration.Arbiter": (1880, 17),
-    "BrokerCore.BrokerCore": (1862, 21),
+    "BrokerCore.BrokerCore": (1865, 21),
     "jostle-brokerd.BrokerService": (1677, 42),
     "Detection.Lane": (912, 41),
     "JostleClient.JostleClient": (754, 31),
