@@ -1,7 +1,8 @@
 import Arbitration
-import Glibc
-import Journal
+import Foundation
+@testable import Journal
 import Motion
+import Synchronization
 import TestSupport
 import Testing
 
@@ -146,5 +147,24 @@ import Testing
         #expect(!keeper.news.contains { $0.hasPrefix("setAside") }, "\(keeper.news)")
         keeper.close()
         #expect(try Keeper(place, started: 1).epochs().first > end)
+    }
+
+    /// The circle may appear after we looked, so that it is SQLite that walks it.
+    @Test func aCircleFitsTheStack() throws {
+        let place = try Directory()
+        let circle = String(Self.above(place).dropLast("/a".utf8.count)) + "/circle"
+        try #require(symlink(circle, circle) == 0)
+        let message = Mutex("")
+        let isWalked = DispatchSemaphore(value: 0)
+        let thread = Thread {
+            do throws(StoreError) { _ = try Database(circle) } catch {
+                message.withLock { $0 = error.description }
+            }
+            isWalked.signal()
+        }
+        thread.stackSize = StoreWriter.Launch.stackBytes
+        thread.start()
+        isWalked.wait()
+        #expect(message.withLock { $0 }.contains(circle))
     }
 }
