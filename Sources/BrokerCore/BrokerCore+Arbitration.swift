@@ -7,7 +7,7 @@ extension BrokerCore {
     // MARK: Policy
 
     /// Counts the policies, from 1; events name the one that decided them.
-    package var policyGeneration: UInt64 { self.arbiter.generation }
+    package var policyGeneration: UInt64 { self.decisions.arbiter.generation }
 
     /// Replaces the policy. What is open is decided as it was begun.
     ///
@@ -18,26 +18,26 @@ extension BrokerCore {
         _ policy: Policy, prepared: PolicySuccession? = nil, from files: [Scenario.File] = [], at arrival: Timestamp,
         _ actions: inout [BrokerAction]
     ) {
-        self.recording?.files = files
+        self.decisions.recordFiles(files)
         self.tell(.policy(policy, prepared: prepared), at: arrival)
         self.limitMailboxes(at: arrival, &actions)
         self.perform(&actions)
-        self.reviewTasks()
+        self.work.review(self.taskSettings)
     }
 
     /// The rules in force.
-    package var rules: [Rule] { self.arbiter.policy.rules }
+    package var rules: [Rule] { self.decisions.arbiter.policy.rules }
 
     /// Looks up what a policy that is to come says to the detectors there are; false when nothing is left to look up.
-    package func prepare(_ succession: inout PolicySuccession) -> Bool { succession.step(self.arbiter) }
+    package func prepare(_ succession: inout PolicySuccession) -> Bool { succession.step(self.decisions.arbiter) }
 
     // MARK: Epochs
 
     /// The last epoch that was given out.
-    package var lastEpoch: UInt64 { self.arbiter.lastEpoch }
+    package var lastEpoch: UInt64 { self.decisions.arbiter.lastEpoch }
 
     /// Gives out none up to this one any more: others may have.
-    package mutating func skipEpochs(upTo epoch: UInt64) { self.arbiter.skipEpochs(upTo: epoch) }
+    package mutating func skipEpochs(upTo epoch: UInt64) { self.decisions.skipEpochs(upTo: epoch) }
 
     // MARK: Samples
 
@@ -48,7 +48,7 @@ extension BrokerCore {
     ) {
         guard let (stream, isHeardAgain) = self.sensing.begin(sensor, first: first, times, at: arrival) else { return }
         if isHeardAgain { self.tellNews(of: sensor, at: arrival, &actions) }
-        if self.arbiter.policy.groups.isEmpty {
+        if self.decisions.arbiter.policy.groups.isEmpty {
             self.sensing.process(stream, times, values, at: arrival)
             self.decide(stream, at: arrival)
         } else {
@@ -63,7 +63,7 @@ extension BrokerCore {
                 self.decide(stream, at: arrival)
             }
         }
-        if let time = self.sensing.horizon(of: stream, self.arbiter, at: arrival) {
+        if let time = self.sensing.horizon(of: stream, self.decisions.arbiter, at: arrival) {
             self.release(upTo: time, at: arrival)
             self.tell(.motion(time), at: arrival)
         }
@@ -73,8 +73,8 @@ extension BrokerCore {
     /// Runs the groups' deadlines that come at or before a sample, with the hits up to it.
     private mutating func pass(to sample: Timestamp, of stream: Int, at arrival: Timestamp) {
         // Nearly every sample ends here, and the horizon costs a look at every sensor.
-        guard let deadline = self.arbiter.nextMotionDeadline, deadline <= sample else { return }
-        let time = min(sample, self.sensing.horizon(besides: stream, self.arbiter, at: arrival))
+        guard let deadline = self.decisions.arbiter.nextMotionDeadline, deadline <= sample else { return }
+        let time = min(sample, self.sensing.horizon(besides: stream, self.decisions.arbiter, at: arrival))
         guard deadline <= time, self.sensing.isNext(sample, of: stream, at: arrival) else { return }
         self.sensing.closeBuckets(of: stream, before: sample)
         self.decide(stream, at: arrival)
@@ -86,11 +86,12 @@ extension BrokerCore {
 
     /// When `tick` must be called, should no other input come before; `nil` while nothing waits for time alone.
     package var nextTick: Timestamp? {
-        var earliest = self.arbiter.nextArrivalDeadline
-        if let tick = self.sensing.nextTick(motion: self.arbiter.nextMotionDeadline) {
+        var earliest = self.decisions.arbiter.nextArrivalDeadline
+        if let tick = self.sensing.nextTick(motion: self.decisions.arbiter.nextMotionDeadline) {
             earliest = min(earliest ?? tick, tick)
         }
-        if let deadline = self.taskDeadline { earliest = min(earliest ?? deadline, deadline) }
+        let due = self.work.deadline { self.decisions.arbiter.arrival(of: $0) }
+        if let due { earliest = min(earliest ?? due, due) }
         if let deadline = self.mailboxes.deadline { earliest = min(earliest ?? deadline, deadline) }
         return earliest
     }
@@ -117,10 +118,10 @@ extension BrokerCore {
         guard let last = hits.last?.time else { return }
         for hit in hits {
             guard let owner = self.sensing.owner(of: hit.detector) else { continue }
-            self.apps.update(owner.app) { $0?.hits &+= 1 }
+            self.registry.hit(owner.app)
         }
-        let horizon = self.sensing.horizon(besides: stream, self.arbiter, at: arrival)
-        if self.sensing.isFree(until: last, self.arbiter, horizon) {
+        let horizon = self.sensing.horizon(besides: stream, self.decisions.arbiter, at: arrival)
+        if self.sensing.isFree(until: last, self.decisions.arbiter, horizon) {
             self.tell(.hits(hits), at: arrival)
         } else {
             let hasRoom = self.sensing.wait(hits)
@@ -132,7 +133,7 @@ extension BrokerCore {
     /// Gives the arbiter what waits, up to the first deadline that a slower sensor may still have a say in; all of it without a
     /// time.
     mutating func release(upTo time: Timestamp?, at arrival: Timestamp) {
-        while let next = self.sensing.release(upTo: time, deadline: self.arbiter.nextMotionDeadline) {
+        while let next = self.sensing.release(upTo: time, deadline: self.decisions.arbiter.nextMotionDeadline) {
             switch next {
             case .hits(let hits): self.tell(.hits(hits), at: arrival)
             case .motion(let deadline): self.tell(.motion(deadline), at: arrival)
@@ -149,42 +150,17 @@ extension BrokerCore {
             .launch, .launched:
             break
         }
-        let memory = self.sensing.memory
-        if self.recording != nil { return self.tellAndRecord(input, memory, at: arrival) }
-        self.arbiter.take(input, at: arrival, lastTrue: { memory.lastTrue($0) }, into: &self.decisions)
-    }
-
-    private mutating func tellAndRecord(
-        _ input: ArbiterInput, _ memory: Sensing.Memory, at arrival: Timestamp
-    ) {
-        let wasIdle = if case .motion(let time) = input { self.arbiter.isIdle(until: time, at: arrival) } else { false }
-        var answers: [(detector: DetectorID, lastTrue: Timestamp?)] = []
-        let first = self.decisions.count
-        self.arbiter.take(
-            input, at: arrival,
-            lastTrue: { detector in
-                let time = memory.lastTrue(detector)
-                answers.append((detector, time))
-                return time
-            }, into: &self.decisions)
-        self.recording?.add(input, at: arrival, answers: answers, wasIdle: wasIdle)
-        for decision in self.decisions[first...] {
-            let apps = self.apps
-            self.recording?.add(decision, at: arrival) { apps[$0]?.id }
-        }
+        self.decisions.take(input, at: arrival, remembering: self.sensing.memory)
     }
 
     /// Turns what the arbiter decided into actions, and counts it.
     mutating func perform(_ actions: inout [BrokerAction]) {
-        // What is performed may lead to more, which may be performed by then.
-        while self.performed < self.decisions.count {
-            let decision = self.decisions[self.performed]
-            self.performed += 1
+        while let decision = self.decisions.next() {
             switch decision {
             case .deliver(let delivery): self.deliver(delivery, &actions)
             case .verdict(let verdict): self.keep(verdict, &actions)
             case .repeated(let app, let hit, let epoch, let reason):
-                self.apps.update(app) { $0?.count(reason, epoch: epoch, at: hit.time) }
+                self.registry.count(reason, of: app, epoch: epoch, at: hit.time)
             case .life(let app, let effect):
                 actions.append(.life(app, effect))
                 if case .changed(let change) = effect {
@@ -196,49 +172,42 @@ extension BrokerCore {
             case .assertion, .activity: break
             }
         }
-        // A flood of them leaves no more room behind than ordinary ones need.
-        self.decisions.removeAll(keepingCapacity: self.decisions.capacity <= Self.spareActions)
-        self.performed = 0
         self.tellEarlyEnds(&actions)
-        self.pumpMailboxes(at: self.arbiter.arrivalTime, &actions)
+        self.pumpMailboxes(at: self.decisions.arbiter.arrivalTime, &actions)
     }
 
     private mutating func keep(_ verdict: Verdict, _ actions: inout [BrokerAction]) {
         let app = verdict.app
-        // Not a copy of the app, which would have to be made anew when it counts.
-        guard let user = self.apps[app]?.user, let registration = self.apps[app]?.registration
-        else { return }
+        guard let owner = self.registry.owner(of: app) else { return }
         // An event that it was to be launched for comes to its end below, and is counted with that.
         if verdict.reason != .launchFailed || self.mailboxes[app]?.keeps(epoch: verdict.epoch) != true {
-            self.apps.update(app) { $0?.count(verdict.reason, epoch: verdict.epoch, at: verdict.time) }
+            self.registry.count(verdict.reason, of: app, epoch: verdict.epoch, at: verdict.time)
         }
-        let record = VerdictRecord(verdict: verdict, user: user, registration: registration)
-        self.recent.keep(record)
+        let record = VerdictRecord(verdict: verdict, user: owner.user, registration: owner.registration)
+        self.records.keep(record)
         actions.append(.keep(record))
         self.tellEarlyEnds(of: app, &actions)
         self.revoke(after: verdict, &actions)
     }
 
     private mutating func deliver(_ delivery: Delivery, _ actions: inout [BrokerAction]) {
-        let now = self.arbiter.arrivalTime
+        let now = self.decisions.arbiter.arrivalTime
         // A detector that was removed in the meantime makes no events.
-        guard let origin = self.sensing.origin(of: delivery.hit, heardAt: now), self.apps.has(delivery.app) else {
+        guard let origin = self.sensing.origin(of: delivery.hit, heardAt: now), self.registry.has(delivery.app) else {
             return
         }
         // Whether it goes or waits is the mailbox's to know, whatever the route.
         let event = self.mailboxes.add(
             delivery, isSimulated: origin.isSimulated, since: origin.start, at: now, &self.mail)
-        self.apps.update(delivery.app) { $0?.lastEvent = event }
+        self.registry.expect(event, for: delivery.app)
         if let event { self.keep(event, of: delivery.app) }
         self.carry(&actions, delivering: delivery.epoch)
     }
 
     /// Remembers an event, so that it can be asked for by its number.
     private mutating func keep(_ event: Event, of app: AppHandle) {
-        guard let id = self.apps[app]?.id, let user = self.apps[app]?.user,
-            let registration = self.apps[app]?.registration
-        else { return }
-        self.recent.keep(event, of: id, user, registration)
+        guard let id = self.registry.id(of: app), let owner = self.registry.owner(of: app) else { return }
+        self.records.keep(event, of: id, owner.user, owner.registration)
     }
 
     /// Who lost an event that it had been offered must not act on it later.

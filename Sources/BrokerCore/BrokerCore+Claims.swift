@@ -51,7 +51,7 @@ extension BrokerCore {
         var index = 0
         while let next = self.sensing.steer(from: &index) {
             // What was refused and is not wanted any more is no obstacle.
-            self.tellNews(of: next.sensor, at: self.arbiter.arrivalTime, &actions)
+            self.tellNews(of: next.sensor, at: self.decisions.arbiter.arrivalTime, &actions)
             switch next.change {
             case .claim(let pace): actions.append(.claim(sensor: next.sensor, pace))
             case .release: actions.append(.release(sensor: next.sensor))

@@ -1,23 +1,10 @@
-import Arbitration
-import Detection
 package import Motion
-
-/// Detectors of an app that left: they make no hits any more, and are still in the engines of their sensors.
-struct Leftovers {
-    let app: AppID
-    let user: UInt32
-    /// Last come, first gone.
-    var detectors: [InstalledDetector]
-}
+package import Scenarios
 
 /// What is left to do when many have gone: it may wait, and is done a little at a time.
 extension BrokerCore {
-    /// So many detectors of an app go with it. More are left behind.
-    static let cleanedAtOnce = 64
     /// Memory is given back when so many apps and detectors have gone.
     private static let manyGone = 256
-    /// Lists of what follows keep no more room than this for the next time.
-    static let spareActions = 1_024
 
     /// What is to be seen to after an input.
     package struct Due {
@@ -39,53 +26,43 @@ extension BrokerCore {
             isRecording: self.isRecording)
     }
 
-    var isCleaningDue: Bool { !self.leftovers.isEmpty }
-    var isShrinkingDue: Bool { self.gone >= Self.manyGone && self.leftovers.isEmpty }
+    var isCleaningDue: Bool { self.sensing.hasLeftovers }
+    var isShrinkingDue: Bool { self.registry.gone >= Self.manyGone && !self.sensing.hasLeftovers }
 
     /// Takes some detectors of apps that left from their engines.
     package mutating func clean(_ actions: inout [BrokerAction]) {
-        guard !self.leftovers.isEmpty else { return }
-        let some = Array(self.leftovers[0].detectors.suffix(Self.cleanedAtOnce).reversed())
-        self.leftovers[0].detectors.removeLast(some.count)
-        if self.leftovers[0].detectors.isEmpty { self.leftovers.removeFirst() }
-        self.forget(some[...])
-        self.leftoversChanged()
-        if self.leftovers.isEmpty { self.steer(&actions) }
-    }
-
-    /// Takes all that an app left behind from the engines.
-    mutating func clean(_ app: AppID, _ user: UInt32) {
-        for index in self.leftovers.indices.reversed()
-        where self.leftovers[index].app == app && self.leftovers[index].user == user {
-            self.forget(self.leftovers.remove(at: index).detectors[...])
-        }
-        self.leftoversChanged()
-    }
-
-    private mutating func leftoversChanged() { if self.leftovers.isEmpty { self.sensing.hasNoOrphans() } }
-
-    /// Forgets detectors of an app that goes: what they cost counts no more.
-    mutating func forget(_ detectors: ArraySlice<InstalledDetector>) {
-        for detector in detectors {
-            self.sensing.count(detector.effective, of: detector.payer, isGone: true)
-            self.sensing.book(detector.sensor, detector.payer)
-            self.drop(detector)
-        }
-    }
-
-    /// Leaves the rest of an app's detectors for later. Nothing that they see is of use to anybody from now on.
-    mutating func leaveBehind(_ detectors: [InstalledDetector], _ app: App) {
-        for detector in detectors { self.sensing.orphan(detector.id) }
-        self.leftovers.append(Leftovers(app: app.id, user: app.user, detectors: detectors.reversed()))
+        guard self.sensing.hasLeftovers else { return }
+        self.giveBack(self.sensing.discardLeftovers())
+        if !self.sensing.hasLeftovers { self.steer(&actions) }
     }
 
     /// Gives back memory that was needed for those who have gone.
     package mutating func shrink() {
-        self.gone = 0
-        self.apps.shrink()
+        self.registry.shrink()
         self.sensing.shrink()
         self.mailboxes.shrink()
         self.mail.shrink()
-        self.arbiter.shrink()
+        self.decisions.shrink()
     }
+
+    // MARK: Writing down
+
+    /// Begins to write down what is given to the arbiter, and what it decides. Nobody may have registered yet, or the scenario
+    /// would lack what came before.
+    ///
+    /// - Parameters:
+    ///   - files: what the policy in force was read from; none: it is the built-in one.
+    ///   - arrival: the time now, from which all times count.
+    package mutating func record(inputs: Bool, decisions: Bool, files: [Scenario.File], at arrival: Timestamp) {
+        guard inputs || decisions, self.registry.isEmpty else { return }
+        self.decisions.record(inputs: inputs, decisions: decisions, files: files, at: arrival)
+    }
+
+    package var isRecording: Bool { self.decisions.isRecording }
+
+    /// What was written down since the last time: lines of a scenario, and of the decision log.
+    package mutating func takeRecord() -> (inputs: String, decisions: String) { self.decisions.takeRecord() }
+
+    /// Why inputs are not written down any more.
+    package var recordingFailure: String? { self.decisions.recordingFailure }
 }

@@ -59,7 +59,7 @@ extension BrokerCore {
                 self.removeDetector(name, of: client, at: arrival, &actions)
             }
         }
-        self.apps.update(client) { $0?.installed = requests }
+        self.registry.setInstalled(requests, of: client)
     }
 
     /// Leaves nothing of an app but what it registered itself, while it is on the bus.
@@ -69,7 +69,7 @@ extension BrokerCore {
         for name in app.detectors.keys.sorted() where app.detectors[name]?.isOwn == false {
             self.removeDetector(name, of: client, at: arrival, &actions)
         }
-        self.apps.update(client) { $0?.installed = nil }
+        self.registry.setInstalled(nil, of: client)
         self.perform(&actions)
         self.steer(&actions)
     }
@@ -80,34 +80,29 @@ extension BrokerCore {
         _ actions: inout [BrokerAction]
     ) {
         self.pass(client, to: user, &actions)
-        let registration = self.nextRegistration()
-        self.apps.update(client) { $0?.registration = registration }
-        self.apps.update(client) { $0?.registered = arrival }
-        self.apps.update(client) { $0?.proof = entrance.proof }
-        self.apps.update(client) { $0?.isConnected = true }
-        self.apps.update(client) { $0?.wasSeen = true }
+        self.registry.connect(client, entrance, at: arrival)
         self.tell(.back(client, entrance), at: arrival)
         self.perform(&actions)
     }
 
     /// An app is another user's than it was.
     private mutating func pass(_ app: AppHandle, to user: UInt32, _ actions: inout [BrokerAction]) {
-        guard let id = self.apps[app]?.id, let wasSeen = self.apps[app]?.wasSeen else { return }
+        guard let id = self.registry[app]?.id, let wasSeen = self.registry[app]?.wasSeen else { return }
         self.mailboxes.pass(app, to: user, wasSeen: wasSeen, keeping: self.queueBytes(of: id), &self.mail)
-        self.apps.update(app) { $0?.user = user }
+        self.registry.pass(app, to: user)
         self.carry(&actions)
     }
 
     /// An installed app leaves the bus: of its detectors those stay that are installed, as they were installed.
     mutating func disconnect(_ client: AppHandle, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
-        self.apps.update(client) { $0?.isConnected = false }
+        self.registry.disconnect(client)
         // First of all, so that what it leaves goes to others while all is still known.
         self.tell(.away(client), at: arrival)
         self.perform(&actions)
         let installed = self.app(client)?.installed ?? []
         let names = Set(installed.map(\.name))
         for (name, detector) in (self.app(client)?.detectors ?? [:]).sorted(by: { $0.key < $1.key }) {
-            if detector.isOwn { self.apps.update(client) { $0?.detectors[name] = detector.owned(false) } }
+            if detector.isOwn { self.registry.own(detector, false, of: client) }
             if !names.contains(name) { self.removeDetector(name, of: client, at: arrival, &actions) }
         }
         self.mailboxes.detach(client, &self.mail)

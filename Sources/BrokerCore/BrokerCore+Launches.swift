@@ -9,7 +9,7 @@ extension BrokerCore {
     package mutating func answered(
         _ launch: Launch, _ answer: Answer, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
-        guard self.arbiter.isCurrent(launch) else { return }
+        guard self.decisions.arbiter.isCurrent(launch) else { return }
         if let app = self.mailboxes.launched(launch.app), case .motion = launch.reason {
             let epochs = self.mailboxes[app]?.calledEpochs ?? []
             for epoch in epochs { self.tell(.answer(app, epoch: epoch, answer), at: arrival) }
@@ -30,14 +30,14 @@ extension BrokerCore {
     package mutating func push(
         _ app: AppID, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) {
-        guard let client = self.apps.first(where: { $0.id == app }), !app.isAnonymous else {
+        guard let client = self.registry.app(named: app), !app.isAnonymous else {
             throw .unknownApp(app)
         }
         guard self.settings(client)?.grants.contains(.push) == true else { throw .life(.ungranted(.push)) }
-        if let until = self.arbiter.wakeQuotaReturns(to: client, at: arrival) {
+        if let until = self.decisions.arbiter.wakeQuotaReturns(to: client, at: arrival) {
             throw .wakeQuota(app, wait: until - arrival)
         }
-        let ends = arrival + self.arbiter.policy.settings(for: app).wakeTimeout
+        let ends = arrival + self.decisions.arbiter.policy.settings(for: app).wakeTimeout
         self.tell(.launch(LaunchRequest(app, .push, ends: ends)), at: arrival)
         self.perform(&actions)
     }
@@ -56,7 +56,7 @@ extension BrokerCore {
 
     /// The same for all, the strongest first: they begin as they are told.
     mutating func launchForAll(at arrival: Timestamp) {
-        let wishes = self.apps.handles.compactMap { self.wish(of: $0) } + self.absentWishes()
+        let wishes = self.registry.handles.compactMap { self.wish(of: $0) } + self.absentWishes()
         for wish in wishes.enumerated().sorted(by: {
             ($1.element.strength, $0.offset) < ($0.element.strength, $1.offset)
         }) {
@@ -65,9 +65,9 @@ extension BrokerCore {
     }
 
     private func wish(of app: AppHandle) -> LaunchRequest? {
-        guard let wish = self.mailboxes.wish(of: app), self.arbiter.facts(of: app)?.state.canReceive != true
+        guard let wish = self.mailboxes.wish(of: app), self.decisions.arbiter.facts(of: app)?.state.canReceive != true
         else { return nil }
-        let first = wish.first.flatMap { self.apps[app]?.detectors[$0.detector] }
+        let first = wish.first.flatMap { self.registry[app]?.detectors[$0.detector] }
         let kind = first?.effective.facts(isAvailable: true).kind ?? "motion"
         return LaunchRequest(wish.id, .motion(kind), strength: wish.strength, ends: wish.ends)
     }
@@ -80,12 +80,12 @@ extension BrokerCore {
 
     /// Performs what follows for launches.
     mutating func follow(_ effect: LaunchEffect, _ actions: inout [BrokerAction]) {
-        let now = self.arbiter.arrivalTime
+        let now = self.decisions.arbiter.arrivalTime
         switch effect {
         case .begin(let launch): self.begin(launch, at: now, &actions)
         case .ended(let launch, let result, _):
-            if let app = self.apps.first(where: { $0.id == launch.app }) {
-                self.apps.update(app) { $0?.launches.end(launch, result, at: now) }
+            if let app = self.registry.app(named: launch.app) {
+                self.registry.launchEnded(app, launch, result, at: now)
             }
             if case .motion = launch.reason { self.settle(launch, result, at: now, &actions) }
             actions.append(.launchEnded(launch, result))
@@ -97,11 +97,11 @@ extension BrokerCore {
     }
 
     private mutating func begin(_ launch: Launch, at now: Timestamp, _ actions: inout [BrokerAction]) {
-        if let app = self.apps.first(where: { $0.id == launch.app }) { self.apps.update(app) { $0?.launches.begin() } }
+        if let app = self.registry.app(named: launch.app) { self.registry.launchBegins(app) }
         switch launch.reason {
         case .push: actions.append(.launch(launch, [], missing: 0))
         case .task:
-            guard self.isAwaited(launch.app) else {
+            guard !self.work.awaiting(launch.app).isEmpty else {
                 return self.tell(.launched(launch.app, launch.number, .needless), at: now)
             }
             actions.append(.start(launch))
@@ -123,7 +123,7 @@ extension BrokerCore {
         case .done:
             if let app = self.mailboxes.launched(launch.app) {
                 let count = self.mailboxes[app]?.calledEpochs.count ?? 0
-                self.apps.update(app) { $0?.delivered &+= UInt64(count) }
+                self.registry.handedOver(count, to: app)
             }
             self.mailboxes.changeLaunched(launch.app, &self.mail) { $0.callAnswered(at: now, &$1) }
             self.carry(&actions)

@@ -20,23 +20,27 @@ extension BrokerCore {
     }
 
     package mutating func lock(_ isLocked: Bool, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
-        var device = self.arbiter.device
-        device.isLocked = isLocked
-        self.tell(.device(device), at: arrival)
-        self.perform(&actions)
+        self.change(device: \.isLocked, to: isLocked, at: arrival, &actions)
     }
 
     /// The local time is in another minute of the week, whichever way it got there.
     package mutating func clock(_ minute: Int, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
-        var device = self.arbiter.device
-        guard device.minuteOfWeek != minute else { return }
-        device.minuteOfWeek = minute
+        if self.decisions.arbiter.device.minuteOfWeek == minute { return }
+        self.change(device: \.minuteOfWeek, to: minute, at: arrival, &actions)
+    }
+
+    mutating func change<Value>(
+        device fact: WritableKeyPath<DeviceFacts, Value>, to value: Value, at arrival: Timestamp,
+        _ actions: inout [BrokerAction]
+    ) {
+        var device = self.decisions.arbiter.device
+        device[keyPath: fact] = value
         self.tell(.device(device), at: arrival)
         self.perform(&actions)
     }
 
     /// Whether a rule goes by the local time, so that somebody must tell it.
-    package var followsClock: Bool { self.arbiter.policy.rules.contains { $0.conditions.times != nil } }
+    package var followsClock: Bool { self.decisions.arbiter.policy.rules.contains { $0.conditions.times != nil } }
 
     package mutating func sleep(_ begins: Bool, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         self.tell(.sleep(begins), at: arrival)
@@ -71,7 +75,7 @@ extension BrokerCore {
     /// Each session is weighed against each, so that there are few for all.
     private func checkSessions(of user: UInt32) throws(Refusal) {
         var shares = Sessions.shares
-        for handle in self.arbiter.sessions.apps {
+        for handle in self.decisions.arbiter.sessions.apps {
             guard let app = self.app(handle) else { continue }
             shares.set(shares.held(by: app.user) + 1, for: app.user)
         }
@@ -90,14 +94,7 @@ extension BrokerCore {
         _ input: ArbiterInput, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) {
         self.tell(input, at: arrival)
-        var refusal: LifeRefusal?
-        for decision in self.decisions[self.performed...] {
-            switch decision {
-            // Only the input at hand is answered.
-            case .assertion(_, _, let answer, _), .activity(_, _, let answer): refusal = answer
-            case .deliver, .verdict, .repeated, .life, .session, .launch: break
-            }
-        }
+        let refusal = self.decisions.refusal
         self.perform(&actions)
         if let refusal { throw .life(refusal) }
     }
@@ -108,26 +105,26 @@ extension BrokerCore {
     package func sessions(
         of client: AppHandle
     ) -> [(key: SessionKey, request: SessionRequest, standing: SessionStanding)] {
-        self.arbiter.sessions.sessions(of: client)
+        self.decisions.arbiter.sessions.sessions(of: client)
     }
 
     /// What rules see of an app.
-    package func facts(_ client: AppHandle) -> AppFacts? { self.arbiter.facts(of: client) }
-    package func life(_ client: AppHandle) -> AppLife? { self.arbiter.life(of: client) }
-    package func settings(_ client: AppHandle) -> AppSettings? { self.arbiter.settings(of: client) }
-    package var reporters: Policy.Entitled { self.arbiter.policy.reporters }
-    package var pushers: Policy.Entitled { self.arbiter.policy.pushers }
-    package var foreground: ForegroundReport { self.arbiter.foreground }
-    package var isLocked: Bool { self.arbiter.device.isLocked }
-    package var isAsleep: Bool { self.arbiter.isAsleep }
+    package func facts(_ client: AppHandle) -> AppFacts? { self.decisions.arbiter.facts(of: client) }
+    package func life(_ client: AppHandle) -> AppLife? { self.decisions.arbiter.life(of: client) }
+    package func settings(_ client: AppHandle) -> AppSettings? { self.decisions.arbiter.settings(of: client) }
+    package var reporters: Policy.Entitled { self.decisions.arbiter.policy.reporters }
+    package var pushers: Policy.Entitled { self.decisions.arbiter.policy.pushers }
+    package var foreground: ForegroundReport { self.decisions.arbiter.foreground }
+    package var isLocked: Bool { self.decisions.arbiter.device.isLocked }
+    package var isAsleep: Bool { self.decisions.arbiter.isAsleep }
 
     /// How long an app can go on as things are; `nil`: nothing ends it.
     package func remaining(_ client: AppHandle, at arrival: Timestamp) -> TimeSpan? {
-        self.arbiter.remaining(of: client, at: arrival)
+        self.decisions.arbiter.remaining(of: client, at: arrival)
     }
 
     /// How long an assertion lasts; `nil`: nothing of its budget is used while the app is where it is.
     package func remaining(_ assertion: AssertionID, of client: AppHandle, at arrival: Timestamp) -> TimeSpan? {
-        self.arbiter.remaining(of: assertion, client, at: arrival)
+        self.decisions.arbiter.remaining(of: assertion, client, at: arrival)
     }
 }

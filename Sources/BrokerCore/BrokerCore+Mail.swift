@@ -16,9 +16,9 @@ extension BrokerCore {
             case .forget(let stored): actions.append(.forget(stored))
             case .ended(let app, let stored, let end):
                 let event = stored.event
-                if let app { self.apps.update(app) { $0?.count(end.reason, epoch: event.epoch, at: event.time) } }
+                if let app { self.registry.count(end.reason, of: app, epoch: event.epoch, at: event.time) }
                 if let app, event.epoch == epoch {
-                    self.earlyEnds[app, default: []].append((stored, end))
+                    self.records.endEarly(stored, end, of: app)
                 } else {
                     self.tell(end, of: stored, &actions)
                 }
@@ -28,16 +28,13 @@ extension BrokerCore {
     }
 
     private mutating func tell(_ end: EventEnd, of stored: StoredEvent, _ actions: inout [BrokerAction]) {
-        self.recent.end(stored.event, of: stored.app, stored.user, end.reason)
+        self.records.end(stored, end)
         actions.append(.ended(stored.app, user: stored.user, stored.event, end))
     }
 
     /// Says of what ended before its verdict was there that it ended: of an app that has its verdict now, or of all.
     mutating func tellEarlyEnds(of app: AppHandle? = nil, _ actions: inout [BrokerAction]) {
-        guard !self.earlyEnds.isEmpty else { return }
-        for app in app.map({ [$0] }) ?? self.earlyEnds.keys.sorted() {
-            for (stored, end) in self.earlyEnds.removeValue(forKey: app) ?? [] { self.tell(end, of: stored, &actions) }
-        }
+        for (stored, end) in self.records.takeEarlyEnds(of: app) { self.tell(end, of: stored, &actions) }
     }
 
     /// What is due to an app, as others may see it.
@@ -51,7 +48,7 @@ extension BrokerCore {
     package mutating func subscribe(
         _ app: AppHandle, since: EventName?, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) -> Int {
-        guard self.apps.has(app) else { throw .unknownClient }
+        guard self.registry.has(app) else { throw .unknownClient }
         let count = self.mailboxes.change(app, &self.mail) { $0.subscribe(since: since, at: arrival, &$1) }
         self.carry(&actions)
         return count ?? 0
@@ -63,7 +60,7 @@ extension BrokerCore {
         _ app: AppHandle, _ event: EventName, _ answer: Answer, at arrival: Timestamp,
         _ actions: inout [BrokerAction]
     ) throws(Refusal) {
-        guard self.apps.has(app) else { throw .unknownClient }
+        guard self.registry.has(app) else { throw .unknownClient }
         let verdict = self.mailboxes.change(app, &self.mail) { $0.acknowledge(event, at: arrival, &$1) }
         self.carry(&actions)
         if verdict == .mismatched { return }
@@ -75,17 +72,13 @@ extension BrokerCore {
 
     /// An event went out.
     package mutating func sent(_ app: AppHandle, _ event: Event) {
-        if event.isRedelivered {
-            self.apps.update(app) { $0?.redelivered &+= 1 }
-        } else {
-            self.apps.update(app) { $0?.delivered &+= 1 }
-        }
+        self.registry.sent(app, event)
     }
 
     /// A mark went out.
     package mutating func sent(_ app: AppHandle, _ mark: Mark) {
         switch mark {
-        case .gap: self.apps.update(app) { $0?.gaps &+= 1 }
+        case .gap: self.registry.toldGap(app)
         case .caughtUp: break
         }
     }
@@ -132,7 +125,7 @@ extension BrokerCore {
     package mutating func restore(
         _ events: [StoredEvent], at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
-        let policy = self.arbiter.policy
+        let policy = self.decisions.arbiter.policy
         self.mailboxes.restore(events, keeping: { policy.settings(for: $0).queueBytes }, at: arrival, &self.mail)
         self.carry(&actions)
         self.launchForAll(at: arrival)
@@ -143,11 +136,11 @@ extension BrokerCore {
     // MARK: What changes
 
     /// How much may be kept for an app anywhere.
-    func queueBytes(of app: AppID) -> Int { self.arbiter.policy.settings(for: app).queueBytes }
+    func queueBytes(of app: AppID) -> Int { self.decisions.arbiter.policy.settings(for: app).queueBytes }
 
     /// An app that cannot receive keeps what is due to it; one that can again gets it.
     mutating func stateChanged(of app: AppHandle, _ change: StateChange, _ actions: inout [BrokerAction]) {
-        let now = self.arbiter.arrivalTime
+        let now = self.decisions.arbiter.arrivalTime
         self.mailboxes.change(app, &self.mail) { $0.setReachable(change.to.canReceive, at: now, &$1) }
         self.carry(&actions)
         if !change.to.canReceive { self.launchForMail(of: app, at: now) }
@@ -155,14 +148,14 @@ extension BrokerCore {
 
     /// Gives every mailbox the size that policy says.
     mutating func limitMailboxes(at arrival: Timestamp, _ actions: inout [BrokerAction]) {
-        let policy = self.arbiter.policy
+        let policy = self.decisions.arbiter.policy
         self.mailboxes.limit(to: { policy.settings(for: $0).queueBytes }, at: arrival, &self.mail)
         self.carry(&actions)
     }
 
     /// Takes an event from whoever has it, because it is another's now.
     mutating func revoke(_ epoch: UInt64, from app: AppHandle? = nil, _ actions: inout [BrokerAction]) {
-        self.mailboxes.revoke(epoch, from: app, at: self.arbiter.arrivalTime, &self.mail)
+        self.mailboxes.revoke(epoch, from: app, at: self.decisions.arbiter.arrivalTime, &self.mail)
         self.carry(&actions)
     }
 

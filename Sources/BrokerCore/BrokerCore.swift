@@ -1,5 +1,4 @@
 package import Arbitration
-package import Background
 package import Detection
 package import Motion
 
@@ -8,41 +7,19 @@ package import Motion
 /// Detectors of all apps that listen to one sensor share one engine; what it hits, the arbiter decides by policy.
 package struct BrokerCore {
     package let limits: BrokerLimits
-    /// Who gets the events. Its apps and detectors have our numbers. `tell` is the way in.
-    var arbiter: Arbiter
-    /// What the arbiter decided, until it is performed.
-    var decisions: [ArbiterAction] = []
-    /// How many of them are performed.
-    var performed = 0
-    var apps = AppTable<App>()
+    /// Who is there, and what they asked for.
+    var registry: Registry
     /// The sensors, and the detectors at work.
     var sensing: Sensing
-    /// How many apps and detectors there are, whose they are, and the bytes of the detectors' conditions.
-    private var appShares: UserShares
-    private var detectorShares: UserShares
-    private var textShares: UserShares
-    private var registrations: UInt64 = 0
-    /// What was decided lately.
-    var recent: RecentVerdicts
-    /// Counts the clients without a name, which have no other name in logs.
-    private var anonymous: UInt32 = 0
-    /// Detectors of apps that left, which are still to be taken from their engines.
-    var leftovers: [Leftovers] = []
-    /// Apps and detectors that went since memory was given back.
-    var gone = 0
-    /// What is written down while somebody asked for it.
-    var recording: Recording?
+    /// Who gets the events. `tell` is the way in, `perform` the way out.
+    var decisions: Decisions
     /// What is due to apps, and what is to be done about that.
     var mailboxes: Mailboxes
     var mail: [MailEffect] = []
-    /// Ends of events that came before the verdicts on them, while what was decided is performed.
-    var earlyEnds: [AppHandle: [(event: StoredEvent, end: EventEnd)]] = [:]
+    /// What was decided lately, and what became of it.
+    var records: Records
     /// Background work, whether its apps are here or not.
-    package internal(set) var tasks = Tasks()
-    /// What the wall clock is ahead of arrival times.
-    var wallOffset = TimeSpan.zero
-    /// Nobody uses the device, as far as is known.
-    package internal(set) var isIdle = true
+    var work = Work()
 
     /// - Parameters:
     ///   - policy: who may have events, and who competes for them.
@@ -53,13 +30,11 @@ package struct BrokerCore {
         batchLatency: TimeSpan = .zero
     ) {
         self.limits = limits
-        self.recent = RecentVerdicts(limits)
-        self.appShares = limits.shares(of: limits.apps)
-        self.detectorShares = limits.detectorShares
-        self.textShares = limits.shares(of: limits.conditionBytes)
-        self.mailboxes = Mailboxes(limits)
+        self.registry = Registry(limits)
         self.sensing = Sensing(limits, batchLatency: batchLatency)
-        self.arbiter = Arbiter(policy: policy, epoch: epoch)
+        self.decisions = Decisions(policy: policy, epoch: epoch)
+        self.mailboxes = Mailboxes(limits)
+        self.records = Records(limits)
     }
 
     // MARK: Apps
@@ -83,26 +58,15 @@ package struct BrokerCore {
     mutating func makeApp(
         _ client: AppHandle, _ app: AppID, _ entrance: AppEntrance, _ user: UInt32, payer: UInt32, at arrival: Timestamp
     ) throws(Refusal) {
-        guard self.appShares.take(1, for: payer) else {
-            throw Refusal("apps", self.appShares, payer, "too many apps")
-        }
+        let app = try self.registry.enter(client, app, entrance, user, payer: payer, at: arrival)
         // Who comes back finds its house in order.
-        if !self.leftovers.isEmpty { self.clean(app, user) }
-        var app = app
-        if app.isAnonymous {
-            self.anonymous &+= 1
-            app = .anonymous(self.anonymous)
-        }
-        let record = App(
-            id: app, entrance, user: user, payer: payer, registration: self.nextRegistration(), at: arrival)
-        self.apps.put(record, for: client)
+        self.giveBack(self.sensing.discardLeftovers(of: app, user))
         self.mailboxes.open(client, app, user, keeping: self.queueBytes(of: app))
         self.tell(.app(client, app, entrance), at: arrival)
     }
 
-    mutating func nextRegistration() -> UInt64 {
-        self.registrations &+= 1
-        return self.registrations
+    mutating func giveBack(_ detectors: [InstalledDetector]) {
+        for detector in detectors { self.registry.giveBack(detector) }
     }
 
     /// The client left the bus. What is installed of its app stays.
@@ -123,23 +87,18 @@ package struct BrokerCore {
         self.perform(&actions)
         // In one order, because handles that become free are given out again.
         let detectors = app.detectors.values.sorted { $0.id < $1.id }
-        self.forget(detectors.prefix(Self.cleanedAtOnce))
-        if detectors.count > Self.cleanedAtOnce {
-            self.leaveBehind(Array(detectors.dropFirst(Self.cleanedAtOnce)), app)
-        }
+        self.giveBack(self.sensing.discard(detectors, of: app.id, app.user))
         // Who has it now is settled: what is left is its own.
         self.mailboxes.close(client, &self.mail)
         self.carry(&actions)
-        self.apps.remove(client)
-        self.appShares.giveBack(1, for: app.payer)
-        self.gone += 1
+        self.registry.remove(client)
         self.launchForAbsent(app.id, app.user, at: arrival)
         self.perform(&actions)
         self.steer(&actions)
     }
 
     /// An app as others may see it.
-    package func app(_ client: AppHandle) -> App? { self.apps[client] }
+    package func app(_ client: AppHandle) -> App? { self.registry[client] }
 
     // MARK: Detectors
 
@@ -147,7 +106,7 @@ package struct BrokerCore {
     package mutating func addDetectors(
         _ client: AppHandle, _ requests: [DetectorRequest], at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) -> [EffectiveDetector] {
-        try self.checkCall(requests)
+        try self.registry.checkCall(requests)
         let compiled = try self.add(requests, to: client, isOwn: true, at: arrival, &actions)
         self.perform(&actions)
         // Who says what it listens to wants to hear it, and what was kept for it first.
@@ -165,7 +124,7 @@ package struct BrokerCore {
         guard let app = self.app(client) else { throw .unknownClient }
         // What is installed is nobody's in particular: whoever looks after the system put it there.
         let payer = isOwn ? app.user : UserShares.root
-        try self.checkLimits(requests, of: app, payer)
+        try self.registry.check(requests, of: client, payer)
         var compiled: [CompiledDetector] = []
         compiled.reserveCapacity(requests.count)
         for request in requests {
@@ -177,7 +136,14 @@ package struct BrokerCore {
                 throw .limit(name: name, value: self.limits.table[name] ?? 0, message: "\(error)")
             }
         }
-        try self.count(compiled, requests, of: client, payer)
+        let change = self.registry.change(by: compiled, requests, of: client)
+        try self.registry.count(change, of: client)
+        do throws(Refusal) {
+            try self.sensing.count(change, of: payer)
+        } catch {
+            self.registry.uncount(change, of: client)
+            throw error
+        }
         for (request, detector) in zip(requests, compiled) {
             self.install(detector, request, for: client, payer, isOwn: isOwn, at: arrival, &actions)
         }
@@ -197,10 +163,9 @@ package struct BrokerCore {
     mutating func removeDetector(
         _ name: String, of client: AppHandle, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
-        guard let detector = self.apps.update(client, { $0?.detectors.removeValue(forKey: name) }) else { return }
+        guard let detector = self.registry.removeDetector(name, of: client) else { return }
         self.tell(.removeDetector(detector.id), at: arrival)
-        self.count(detector.effective, of: client, detector.payer, isGone: true)
-        self.drop(detector)
+        self.sensing.discard(detector)
         self.mailboxes.remove(detector: name, of: client, at: arrival, &self.mail)
         self.carry(&actions)
     }
@@ -214,118 +179,28 @@ package struct BrokerCore {
         return SensorDescription.accelerometer
     }
 
-    /// Others wait while a call is served. What comes from files is bounded by them.
-    private func checkCall(_ requests: [DetectorRequest]) throws(Refusal) {
-        let most = (count: self.limits.detectorsPerCall, bytes: self.limits.conditionBytesPerCall)
-        guard requests.count <= most.count else {
-            throw .limit(
-                name: "detectors-per-call", value: UInt64(most.count),
-                message: "too many detectors in one call")
-        }
-        let bytes = requests.reduce(0) { $0 + $1.conditionBytes }
-        guard bytes <= most.bytes else {
-            throw .limit(
-                name: "condition-bytes-per-call", value: UInt64(most.bytes),
-                message: "\(bytes) bytes of conditions in one call")
-        }
-    }
-
-    private func checkLimits(_ requests: [DetectorRequest], of app: App, _ payer: UInt32) throws(Refusal) {
-        func limit(_ name: String, _ value: Int, _ message: String) -> Refusal {
-            .limit(name: name, value: UInt64(value), message: message)
-        }
-        var names: Set<String> = []
-        var added = 0
-        // What the payer needs besides what detectors of his have that are replaced.
-        var (places, moreBytes) = (0, 0)
-        for request in requests {
-            guard !request.name.isEmpty else { throw .badDetector("a detector needs a name") }
-            guard request.name.utf8.count <= self.limits.detectorNameBytes else {
-                throw limit(
-                    "detector-name-bytes", self.limits.detectorNameBytes,
-                    "the detector name '\(printable(request.name))' is too long")
-            }
-            guard names.insert(request.name).inserted else { throw .duplicateDetector(request.name) }
-            guard request.options.count <= self.limits.optionsPerDetector else {
-                throw limit(
-                    "options-per-detector", self.limits.optionsPerDetector,
-                    "detector '\(printable(request.name))' has \(request.options.count) options")
-            }
-            for (key, value) in request.options {
-                guard case .text(let text) = value, text.utf8.count > self.limits.optionBytes else { continue }
-                throw limit(
-                    "option-bytes", self.limits.optionBytes,
-                    "'\(printable(key))' of detector '\(printable(request.name))' is too long")
-            }
-            let old = app.detectors[request.name]
-            if old == nil { added += 1 }
-            let oldBytes = old.flatMap { $0.payer == payer ? $0.request.conditionBytes : nil }
-            if oldBytes == nil { places += 1 }
-            moreBytes += max(0, request.conditionBytes - (oldBytes ?? 0))
-        }
-        guard app.detectors.count + added <= self.limits.detectorsPerApp else {
-            throw limit("detectors-per-app", self.limits.detectorsPerApp, "too many detectors of one app")
-        }
-        guard places == 0 || places <= self.detectorShares.room(for: payer) else {
-            throw Refusal("detectors", self.detectorShares, payer, "too many detectors")
-        }
-        guard moreBytes == 0 || moreBytes <= self.textShares.room(for: payer) else {
-            throw Refusal("condition-bytes", self.textShares, payer, "too long conditions")
-        }
-    }
-
     private mutating func install(
         _ detector: CompiledDetector, _ request: DetectorRequest, for client: AppHandle, _ payer: UInt32, isOwn: Bool,
         at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
         let old = self.app(client)?.detectors[request.name]
         if let old {
-            if isOwn { self.apps.update(client) { $0?.detectors[request.name] = old.owned(true) } }
+            if isOwn { self.registry.own(old, true, of: client) }
             // What is the same goes on: the event for which an app was started must not end with its registration.
             if old.isUnchanged(by: detector, request) { return }
             self.tell(.removeDetector(old.id), at: arrival)
-            self.takeOut(old)
+            self.sensing.remove(old.id, on: old.sensor)
             if old.isOwn {
                 self.mailboxes.remove(detector: request.name, of: client, at: arrival, &self.mail)
                 self.carry(&actions)
             }
         }
         let added = self.sensing.add(detector, of: client, payer, at: arrival)
-        let isAvailable = self.sensing[detector.sensor]?.isAvailable ?? false
+        let isAvailable = self.sensing.isAvailable(detector.sensor)
         self.tell(.detector(added.id, client, added.detector.facts(isAvailable: isAvailable)), at: arrival)
         let installed = InstalledDetector(
             id: added.id, request: request, effective: added.detector, isOwn: isOwn, payer: payer)
-        self.apps.update(client) { $0?.detectors[request.name] = installed }
-        self.charge(request.conditionBytes, to: payer, insteadOf: old)
-    }
-
-    /// Books a detector in place of another. Whoever replaces one keeps its place, however little room is left.
-    private mutating func charge(_ bytes: Int, to payer: UInt32, insteadOf old: InstalledDetector?) {
-        var more = bytes
-        if let old, old.payer == payer {
-            more -= old.request.conditionBytes
-        } else {
-            if let old { self.discharge(old) }
-            self.detectorShares.set(self.detectorShares.held(by: payer) + 1, for: payer)
-        }
-        self.textShares.set(self.textShares.held(by: payer) + more, for: payer)
-    }
-
-    private mutating func discharge(_ detector: InstalledDetector) {
-        let (user, bytes) = (detector.payer, detector.request.conditionBytes)
-        self.detectorShares.set(self.detectorShares.held(by: user) - 1, for: user)
-        self.textShares.set(self.textShares.held(by: user) - bytes, for: user)
-    }
-
-    mutating func drop(_ detector: InstalledDetector) {
-        self.takeOut(detector)
-        self.discharge(detector)
-    }
-
-    /// Takes a detector from the engine of its sensor. Its place in its user's share stays.
-    private mutating func takeOut(_ detector: InstalledDetector) {
-        self.sensing.remove(detector.id, on: detector.sensor)
-        self.gone += 1
+        self.registry.put(installed, of: client)
     }
 
     /// What is in force for a detector, as its owner is told.
@@ -354,7 +229,7 @@ package struct BrokerCore {
             self.release(upTo: nil, at: arrival)
             self.reinstall(sensor.name, at: arrival)
         } else {
-            self.setAvailable(self.sensing[sensor.name]?.isAvailable ?? false, at: arrival, on: sensor.name)
+            self.setAvailable(self.sensing.isAvailable(sensor.name), at: arrival, on: sensor.name)
         }
         if wasAhead, !self.sensing.isAhead(at: arrival) { self.tell(.rewind(arrival), at: arrival) }
         self.perform(&actions)
@@ -377,23 +252,21 @@ package struct BrokerCore {
     /// One that the sensor cannot serve stays registered and never fires.
     private mutating func reinstall(_ sensor: String, at arrival: Timestamp) {
         self.sensing.rebuild(sensor)
-        let (description, isAvailable) = (self.sensing[sensor]?.description, self.sensing[sensor]?.isAvailable ?? false)
-        for client in self.apps.handles {
-            let detectors = (self.apps[client]?.detectors ?? [:]).sorted { $0.value.id < $1.value.id }
-            for (name, installed) in detectors where installed.sensor == sensor {
+        let (description, isAvailable) = (self.sensing[sensor]?.description, self.sensing.isAvailable(sensor))
+        for client in self.registry.handles {
+            let detectors = (self.registry[client]?.detectors ?? [:]).sorted { $0.value.id < $1.value.id }
+            for (_, installed) in detectors where installed.sensor == sensor {
                 let compiled = try? DetectorCompiler.compile(installed.request, for: description)
                 guard let compiled else {
                     self.tell(.available(installed.id, false), at: arrival)
                     continue
                 }
                 self.sensing.addAgain(compiled, as: installed.id, at: arrival)
-                // It stays whatever it costs now: its app was told that it is registered.
-                self.count(installed.effective, of: client, installed.payer, isGone: true)
-                self.count(compiled, of: client, installed.payer, isGone: false)
+                self.sensing.recount(installed.effective, as: compiled, of: installed.payer)
+                self.registry.recompile(installed, to: compiled, of: client)
                 self.tell(.removeDetector(installed.id), at: arrival)
                 self.tell(
                     .detector(installed.id, client, compiled.facts(isAvailable: isAvailable)), at: arrival)
-                self.apps.update(client) { $0?.detectors[name] = installed.compiled(to: compiled) }
             }
         }
     }

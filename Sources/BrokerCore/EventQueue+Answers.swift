@@ -44,7 +44,7 @@ extension EventQueue {
         func isNamed(_ kept: KeptEvent) -> Bool { kept.event.sequence == name.sequence && kept.attempts > 0 }
         let known =
             (self.unacknowledged.first(where: isNamed) ?? self.waiting.all.first(where: isNamed))?.event.epoch
-            ?? self.recent.first { $0.sequence == name.sequence }?.epoch
+            ?? self.ended.epoch(of: name.sequence)
         guard let known else { return .unknown }
         return known == name.epoch ? .taken : .mismatched
     }
@@ -183,9 +183,7 @@ extension EventQueue {
         for index in self.unacknowledged.indices where self.unacknowledged[index].event.sequence == sequence {
             self.unacknowledged[index].event.isPersistent = true
         }
-        if let index = self.waiting.all.firstIndex(where: { $0.event.sequence == sequence }) {
-            self.waiting.update(index - self.waiting.all.startIndex) { $0.event.isPersistent = true }
-        }
+        self.waiting.update(where: { $0.event.sequence == sequence }) { $0.event.isPersistent = true }
     }
 
     /// Puts in an event that was kept before a restart. It may have been sent already.

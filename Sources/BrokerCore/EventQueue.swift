@@ -31,7 +31,7 @@ package struct EventQueue: Sendable {
     package internal(set) var staleAcks: UInt64 = 0
 
     /// Not sent yet, or not since the app came back.
-    var waiting = KeptLine()
+    var waiting = WaitingLine<KeptEvent>()
     /// Sent and not acknowledged.
     var unacknowledged: [KeptEvent] = []
     /// What ended unsent and is still to be told.
@@ -49,13 +49,7 @@ package struct EventQueue: Sendable {
     /// Not later than the first time at which something happens without an input.
     package internal(set) var deadline: Timestamp?
     /// Acknowledged or given up lately, so that an acknowledgement of them is known to be late and not wrong.
-    var recent: [Recent] = []
-    private var oldestRecent = 0
-
-    struct Recent: Sendable {
-        var sequence: UInt64
-        var epoch: UInt64
-    }
+    private(set) var ended = EndedLately()
 
     /// Events that an app may have without having acknowledged them.
     package static let creditWindow = 16
@@ -63,7 +57,6 @@ package struct EventQueue: Sendable {
     package static let longestPatience = TimeSpan.seconds(60)
     /// What the bus may hold for an app; half of what may be kept for it anywhere, when that is less.
     private static let busLimit = 128 << 10
-    private static let mostRecent = 32
 
     /// - Parameter keeping: bytes that may be kept for the app anywhere: here, and by the bus.
     package init(keeping total: Int, isSubscribed: Bool = true) {
@@ -275,7 +268,7 @@ package struct EventQueue: Sendable {
         case .expired, .launchFailed: self.expired &+= 1
         }
         if kept.attempts > 0 {
-            self.remember(kept.event)
+            self.ended.add(kept.event)
         } else {
             var losses = Losses()
             losses.count(end)
@@ -283,12 +276,5 @@ package struct EventQueue: Sendable {
         }
         if kept.isDurable { actions.append(.forget(kept.event)) }
         actions.append(.ended(kept.event, end))
-    }
-
-    private mutating func remember(_ event: Event) {
-        let recent = Recent(sequence: event.sequence, epoch: event.epoch)
-        guard self.recent.count == Self.mostRecent else { return self.recent.append(recent) }
-        self.recent[self.oldestRecent] = recent
-        self.oldestRecent = (self.oldestRecent + 1) % Self.mostRecent
     }
 }

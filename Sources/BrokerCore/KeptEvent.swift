@@ -53,50 +53,6 @@ struct KeptEvent: Sendable {
     }
 }
 
-/// Kept events in the order of their numbers. Taking from the front costs no more than adding at the end.
-struct KeptLine: Sendable {
-    private var events: [KeptEvent] = []
-    private var head = 0
-
-    var count: Int { self.events.count - self.head }
-    var isEmpty: Bool { self.head == self.events.count }
-    var first: KeptEvent? { self.isEmpty ? nil : self.events[self.head] }
-    var all: ArraySlice<KeptEvent> { self.events[self.head...] }
-
-    mutating func popFirst() -> KeptEvent? {
-        guard let first = self.first else { return nil }
-        self.head += 1
-        if self.isEmpty {
-            self.events.removeAll(keepingCapacity: self.events.capacity <= Self.spareCapacity)
-            self.head = 0
-        } else if self.head > Self.spareCapacity, self.head > self.events.count / 2 {
-            self.events.removeFirst(self.head)
-            self.head = 0
-        }
-        return first
-    }
-
-    /// Puts an event where its number belongs, which mostly is at the end.
-    mutating func insert(_ event: KeptEvent) {
-        var index = self.events.count
-        while index > self.head, self.events[index - 1].event.sequence > event.event.sequence { index -= 1 }
-        self.events.insert(event, at: index)
-    }
-
-    /// Takes out what fits, in order.
-    mutating func remove(where fits: (KeptEvent) -> Bool) -> [KeptEvent] {
-        let gone = self.all.filter(fits)
-        if gone.isEmpty { return [] }
-        self.events = self.all.filter { !fits($0) }
-        self.head = 0
-        return gone
-    }
-
-    mutating func update(_ index: Int, _ body: (inout KeptEvent) -> Void) { body(&self.events[self.head + index]) }
-
-    private static let spareCapacity = 64
-}
-
 /// Numbers of events that ended unsent and of which the app has not been told: runs without a break, in order.
 struct LostNumbers: Sendable {
     private var runs: [Gap] = []
@@ -133,4 +89,21 @@ struct LostNumbers: Sendable {
         guard let first = self.runs.first, first.last < sequence else { return nil }
         return self.runs.removeFirst()
     }
+}
+
+/// The last events of a queue that came to their ends after they were sent, by number.
+struct EndedLately: Sendable {
+    private var events: [(sequence: UInt64, epoch: UInt64)] = []
+    private var oldest = 0
+
+    private static let most = 32
+
+    mutating func add(_ event: Event) {
+        let ended = (event.sequence, event.epoch)
+        guard self.events.count == Self.most else { return self.events.append(ended) }
+        self.events[self.oldest] = ended
+        self.oldest = (self.oldest + 1) % Self.most
+    }
+
+    func epoch(of sequence: UInt64) -> UInt64? { self.events.first { $0.sequence == sequence }?.epoch }
 }

@@ -14,16 +14,18 @@ struct Sensing {
     private let batchLatency: TimeSpan
     private var streams: [SensorStream] = []
     private var detectors = DetectorTable()
-    private var waiting = HitLine()
+    private var waiting = WaitingLine<Hit>()
     /// Of each group of the policy: the indices of the streams that its apps listen to. `nil`: to be found out anew.
     private var audiences: [Set<Int>]?
-    /// Detectors that are gone for their apps are still in the engines.
-    private var hasOrphans = false
+    /// What apps that left have in the engines still.
+    private var leftovers = Leftovers()
     /// Samples before this are not looked at, because the device itself vibrated.
     private(set) var mutedUntil = Timestamp.zero
     /// Somebody switched motion off: no sensor is claimed until it is switched on again.
     private(set) var isPaused = false
 
+    /// So many detectors of an app are taken from their engines at once. More are left for later.
+    private static let discardedAtOnce = 64
     /// More hits than this do not wait for a slower sensor.
     private static let mostWaiting = 4_096
 
@@ -42,6 +44,11 @@ struct Sensing {
 
     /// By index: handing each stream to a closure would copy it.
     private func index(of sensor: String) -> Int? { self.streams.indices.first { self.streams[$0].name == sensor } }
+
+    /// Whether a sensor is there, and something comes of it.
+    func isAvailable(_ sensor: String) -> Bool {
+        self.index(of: sensor).map { self.streams[$0].isAvailable } ?? false
+    }
 
     subscript(_ sensor: String) -> SensorStream? { self.index(of: sensor).map { self.streams[$0] } }
 
@@ -100,22 +107,50 @@ struct Sensing {
             self.streams[stream].engine.remove(detector)
             self.streams[stream].detectors -= 1
         }
-        if !self.waiting.isEmpty { self.waiting.remove(of: detector) }
+        if !self.waiting.isEmpty { self.waiting.remove { $0.detector == detector } }
         self.forgetUnknown()
         self.detectors.remove(detector)
     }
 
-    /// Has a detector say nothing any more. It is to be removed later.
-    mutating func orphan(_ detector: DetectorID) {
-        self.detectors.orphan(detector)
-        self.hasOrphans = true
+    /// Takes a detector from the engine of its sensor, and what it costs out of its payer's share.
+    mutating func discard(_ detector: InstalledDetector) {
+        self.count(detector.effective, of: detector.payer, isGone: true)
+        self.book(detector.sensor, detector.payer)
+        self.remove(detector.id, on: detector.sensor)
     }
 
-    /// All that were orphans are removed.
-    mutating func hasNoOrphans() { self.hasOrphans = false }
+    /// Takes what detectors an app that goes has from their engines, if they are not too many to be taken at once; those say
+    /// nothing any more. Returns those that are gone.
+    mutating func discard(_ detectors: [InstalledDetector], of app: AppID, _ user: UInt32) -> [InstalledDetector] {
+        let (first, rest) = (detectors.prefix(Self.discardedAtOnce), detectors.dropFirst(Self.discardedAtOnce))
+        for detector in first { self.discard(detector) }
+        if !rest.isEmpty {
+            for detector in rest { self.detectors.orphan(detector.id) }
+            self.leftovers.add(Array(rest), of: app, user)
+        }
+        return Array(first)
+    }
+
+    /// Detectors of apps that left are still in the engines.
+    var hasLeftovers: Bool { !self.leftovers.isEmpty }
+
+    /// Takes some of them from there. Returns those.
+    mutating func discardLeftovers() -> [InstalledDetector] {
+        let some = self.leftovers.take(Self.discardedAtOnce)
+        for detector in some { self.discard(detector) }
+        return some
+    }
+
+    /// Takes all that an app left behind from there. Returns those.
+    mutating func discardLeftovers(of app: AppID, _ user: UInt32) -> [InstalledDetector] {
+        if self.leftovers.isEmpty { return [] }
+        let all = self.leftovers.takeAll(of: app, user)
+        for detector in all { self.discard(detector) }
+        return all
+    }
 
     /// A sensor that never was and that nobody waits for is forgotten.
-    mutating func forgetUnknown() {
+    private mutating func forgetUnknown() {
         // They are known by their indices.
         self.audiences = nil
         // By index: handing each stream to a closure would copy it.
@@ -132,8 +167,43 @@ struct Sensing {
 
     // MARK: What they cost
 
+    /// Counts what detectors cost that are about to be put to work, and takes out those that they replace. All or none.
+    mutating func count(_ change: Registry.Change, of payer: UInt32) throws(Refusal) {
+        for old in change.replaced { self.count(old.effective, of: old.payer, isGone: true) }
+        for detector in change.added { self.count(detector, of: payer, isGone: false) }
+        let sensors = Set(change.added.map(\.sensor)).sorted()
+        guard let refusal = self.crossedLimit(on: sensors, of: payer) else {
+            for old in change.replaced { self.book(old.sensor, old.payer) }
+            for sensor in sensors { self.book(sensor, payer) }
+            return
+        }
+        for detector in change.added { self.count(detector, of: payer, isGone: true) }
+        for old in change.replaced { self.count(old.effective, of: old.payer, isGone: false) }
+        self.forgetUnknown()
+        throw refusal
+    }
+
+    private func crossedLimit(on sensors: [String], of payer: UInt32) -> Refusal? {
+        for sensor in sensors {
+            guard let overrun = self.index(of: sensor).flatMap({ self.streams[$0].costs.overrun(of: payer) })
+            else { continue }
+            return Refusal(
+                overrun.name, overrun.shares, payer,
+                "the conditions on the \(printable(sensor)) have \(overrun.amount) \(overrun.what)")
+        }
+        return nil
+    }
+
+    /// Counts a detector that was compiled anew in place of what it was.
+    mutating func recount(_ old: CompiledDetector, as new: CompiledDetector, of payer: UInt32) {
+        self.count(old, of: payer, isGone: true)
+        self.book(old.sensor, payer)
+        self.count(new, of: payer, isGone: false)
+        self.book(new.sensor, payer)
+    }
+
     /// Counts what a detector costs in or out, whatever its user's share is.
-    mutating func count(_ detector: CompiledDetector, of payer: UInt32, isGone: Bool) {
+    private mutating func count(_ detector: CompiledDetector, of payer: UInt32, isGone: Bool) {
         let stream = self.makeStream(for: detector.sensor)
         if isGone {
             self.streams[stream].costs.remove(detector, for: payer)
@@ -143,13 +213,8 @@ struct Sensing {
     }
 
     /// Books what a user has by now.
-    mutating func book(_ sensor: String, _ payer: UInt32) {
+    private mutating func book(_ sensor: String, _ payer: UInt32) {
         if let stream = self.index(of: sensor) { self.streams[stream].costs.book(payer) }
-    }
-
-    /// The limit that a user crosses with what was counted since the last booking.
-    func overrun(on sensor: String, of payer: UInt32) -> SensorCosts.Overrun? {
-        self.index(of: sensor).flatMap { self.streams[$0].costs.overrun(of: payer) }
     }
 
     // MARK: Sensors
@@ -297,7 +362,7 @@ struct Sensing {
 
     /// Takes the hits that the engine of a stream has made, in its order.
     mutating func takeHits(of stream: Int) -> [Hit] {
-        if self.hasOrphans {
+        if self.hasLeftovers {
             let detectors = self.detectors
             self.streams[stream].hits.removeAll { detectors[$0.detector] == nil }
         }
@@ -386,12 +451,12 @@ struct Sensing {
     /// The next of what waits, up to the first deadline of the contest that a slower sensor may still have a say in; all of it
     /// without a time.
     mutating func release(upTo time: Timestamp?, deadline: Timestamp?) -> Release? {
-        guard let next = self.waiting.next else { return nil }
+        guard let next = self.waiting.first?.time else { return nil }
         if let deadline, deadline <= next {
             if let time, deadline > time { return nil }
             return .motion(deadline)
         }
-        return .hits(self.waiting.popFirst())
+        return .hits(self.waiting.popAllFirst())
     }
 
     // MARK: Time
@@ -401,7 +466,7 @@ struct Sensing {
         var earliest: Timestamp?
         func expect(_ time: Timestamp) { earliest = min(earliest ?? time, time) }
         if let deadline { expect(deadline + self.held) }
-        if let hit = self.waiting.next { expect(hit + self.held) }
+        if let hit = self.waiting.first { expect(hit.time + self.held) }
         for index in self.streams.indices {
             if let retry = self.streams[index].nextTry { expect(retry) }
             if let tick = self.streams[index].nextTick { expect(tick) }
@@ -412,7 +477,6 @@ struct Sensing {
     /// Gives back memory that was needed for detectors that are gone.
     mutating func shrink() {
         self.detectors.shrink()
-        self.waiting.shrink()
         for index in self.streams.indices { self.streams[index].shrink() }
     }
 }

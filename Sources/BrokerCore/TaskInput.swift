@@ -26,4 +26,12 @@ package enum TaskInput: Sendable {
     /// Whether nobody uses the device.
     case idle(Bool)
     case power(Power)
+
+    /// The app that says it, if one does.
+    var app: AppHandle? {
+        switch self {
+        case .came(let app), .submit(let app, _, _), .cancel(let app, _), .done(let app, _): app
+        case .force, .kept, .failed, .restored, .terminated, .clock, .idle, .power: nil
+        }
+    }
 }

@@ -51,7 +51,7 @@ import Testing
         #expect(self.ends(&bench) == [.acknowledged])
         #expect(bench.core.app(client)?.delivered == 1)
         #expect(bench.core.app(client)?.launches.begun == 1)
-        #expect(bench.core.arbiter.nextArrivalDeadline == nil)
+        #expect(bench.core.decisions.arbiter.nextArrivalDeadline == nil)
     }
 
     @Test func whatCameMeanwhileIsTheNextCall() throws {

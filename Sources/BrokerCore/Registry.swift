@@ -1,0 +1,336 @@
+import Arbitration
+import Detection
+import Motion
+
+/// Keeps who is there and what they asked for: apps, their detectors, and what of the limits each user has by that.
+struct Registry {
+    private let limits: BrokerLimits
+    private var apps = AppTable<App>()
+    /// How many apps and detectors there are, whose they are, and the bytes of the detectors' conditions.
+    private var appShares: UserShares
+    private var detectorShares: UserShares
+    private var textShares: UserShares
+    private var registrations: UInt64 = 0
+    /// Counts the clients without a name, which have no other name in logs.
+    private var anonymous: UInt32 = 0
+    /// Apps and detectors that went since memory was given back.
+    private(set) var gone = 0
+
+    init(_ limits: BrokerLimits) {
+        self.limits = limits
+        self.appShares = limits.shares(of: limits.apps)
+        self.detectorShares = limits.detectorShares
+        self.textShares = limits.shares(of: limits.conditionBytes)
+    }
+
+    // MARK: Who is there
+
+    subscript(app: AppHandle) -> App? { self.apps[app] }
+    func has(_ app: AppHandle) -> Bool { self.apps.has(app) }
+    var isEmpty: Bool { self.apps.isEmpty }
+    /// The numbers of all apps, in order.
+    var handles: [AppHandle] { self.apps.handles }
+
+    /// Not a copy of the app, which would have to be made anew when it counts; so below.
+    func id(of app: AppHandle) -> AppID? { self.apps[app]?.id }
+
+    /// The user behind an app, and which registration it is.
+    func owner(of app: AppHandle) -> (user: UInt32, registration: UInt64)? {
+        guard let user = self.apps[app]?.user, let registration = self.apps[app]?.registration else { return nil }
+        return (user, registration)
+    }
+
+    /// The app of a name, whosever it is, or one user's.
+    func app(named id: AppID, of user: UInt32? = nil) -> AppHandle? {
+        self.apps.first { $0.id == id && (user == nil || $0.user == user) }
+    }
+
+    /// An app of a user that is on the bus.
+    func connected(_ id: AppID, of user: UInt32) -> AppHandle? {
+        self.apps.first { $0.id == id && $0.user == user && $0.isConnected }
+    }
+
+    // MARK: Coming and going
+
+    /// Takes an app in under a number that is free. Returns the name that it has from now on.
+    ///
+    /// - Parameters:
+    ///   - user: The user behind it.
+    ///   - payer: Of whose share it is.
+    mutating func enter(
+        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ user: UInt32, payer: UInt32, at arrival: Timestamp
+    ) throws(Refusal) -> AppID {
+        guard self.appShares.take(1, for: payer) else {
+            throw Refusal("apps", self.appShares, payer, "too many apps")
+        }
+        var id = id
+        if id.isAnonymous {
+            self.anonymous &+= 1
+            id = .anonymous(self.anonymous)
+        }
+        let record = App(
+            id: id, entrance, user: user, payer: payer, registration: self.nextRegistration(), at: arrival)
+        self.apps.put(record, for: app)
+        return id
+    }
+
+    private mutating func nextRegistration() -> UInt64 {
+        self.registrations &+= 1
+        return self.registrations
+    }
+
+    /// An app that is known came to the bus.
+    mutating func connect(_ app: AppHandle, _ entrance: AppEntrance, at arrival: Timestamp) {
+        let registration = self.nextRegistration()
+        self.apps.update(app) {
+            $0?.registration = registration
+            $0?.registered = arrival
+            $0?.proof = entrance.proof
+            $0?.isConnected = true
+            $0?.wasSeen = true
+        }
+    }
+
+    mutating func disconnect(_ app: AppHandle) { self.apps.update(app) { $0?.isConnected = false } }
+
+    /// An app is another user's than it was.
+    mutating func pass(_ app: AppHandle, to user: UInt32) { self.apps.update(app) { $0?.user = user } }
+
+    /// What exists of an app also while it is not on the bus.
+    mutating func setInstalled(_ requests: [DetectorRequest]?, of app: AppHandle) {
+        self.apps.update(app) { $0?.installed = requests }
+    }
+
+    /// Forgets an app, whose number may be used again. Its detectors are given back one by one.
+    mutating func remove(_ app: AppHandle) {
+        guard let payer = self.apps[app]?.payer else { return }
+        self.apps.remove(app)
+        self.appShares.giveBack(1, for: payer)
+        self.gone += 1
+    }
+
+    // MARK: What becomes of an app
+
+    mutating func hit(_ app: AppHandle) { self.apps.update(app) { $0?.hits &+= 1 } }
+
+    /// It is to get an event, or would if that were not too late.
+    mutating func expect(_ event: Event?, for app: AppHandle) { self.apps.update(app) { $0?.lastEvent = event } }
+
+    mutating func sent(_ app: AppHandle, _ event: Event) {
+        self.apps.update(app) { if event.isRedelivered { $0?.redelivered &+= 1 } else { $0?.delivered &+= 1 } }
+    }
+
+    /// It took so many events in a call.
+    mutating func handedOver(_ count: Int, to app: AppHandle) {
+        self.apps.update(app) { $0?.delivered &+= UInt64(count) }
+    }
+
+    mutating func toldGap(_ app: AppHandle) { self.apps.update(app) { $0?.gaps &+= 1 } }
+
+    /// Takes in a reason for which it got no event, or none more.
+    mutating func count(_ reason: Reason, of app: AppHandle, epoch: UInt64, at time: Timestamp) {
+        self.apps.update(app) { $0?.count(reason, epoch: epoch, at: time) }
+    }
+
+    mutating func launchBegins(_ app: AppHandle) { self.apps.update(app) { $0?.launches.begin() } }
+
+    mutating func launchEnded(_ app: AppHandle, _ launch: Launch, _ result: LaunchResult, at now: Timestamp) {
+        self.apps.update(app) { $0?.launches.end(launch, result, at: now) }
+    }
+
+    // MARK: What a registration may ask for
+
+    /// Others wait while a call is served. What comes from files is bounded by them.
+    func checkCall(_ requests: [DetectorRequest]) throws(Refusal) {
+        let most = (count: self.limits.detectorsPerCall, bytes: self.limits.conditionBytesPerCall)
+        guard requests.count <= most.count else {
+            throw self.limit("detectors-per-call", most.count, "too many detectors in one call")
+        }
+        let bytes = requests.reduce(0) { $0 + $1.conditionBytes }
+        guard bytes <= most.bytes else {
+            throw self.limit("condition-bytes-per-call", most.bytes, "\(bytes) bytes of conditions in one call")
+        }
+    }
+
+    private func limit(_ name: String, _ value: Int, _ message: String) -> Refusal {
+        .limit(name: name, value: UInt64(value), message: message)
+    }
+
+    /// Checks what requests are by themselves, and that the app and its payer have room for them.
+    func check(_ requests: [DetectorRequest], of app: AppHandle, _ payer: UInt32) throws(Refusal) {
+        guard let app = self.apps[app] else { throw .unknownClient }
+        var names: Set<String> = []
+        var added = 0
+        // What the payer needs besides what detectors of his have that are replaced.
+        var (places, moreBytes) = (0, 0)
+        for request in requests {
+            try self.check(request, among: &names)
+            let old = app.detectors[request.name]
+            if old == nil { added += 1 }
+            let oldBytes = old.flatMap { $0.payer == payer ? $0.request.conditionBytes : nil }
+            if oldBytes == nil { places += 1 }
+            moreBytes += max(0, request.conditionBytes - (oldBytes ?? 0))
+        }
+        guard app.detectors.count + added <= self.limits.detectorsPerApp else {
+            throw self.limit("detectors-per-app", self.limits.detectorsPerApp, "too many detectors of one app")
+        }
+        guard places == 0 || places <= self.detectorShares.room(for: payer) else {
+            throw Refusal("detectors", self.detectorShares, payer, "too many detectors")
+        }
+        guard moreBytes == 0 || moreBytes <= self.textShares.room(for: payer) else {
+            throw Refusal("condition-bytes", self.textShares, payer, "too long conditions")
+        }
+    }
+
+    private func check(_ request: DetectorRequest, among names: inout Set<String>) throws(Refusal) {
+        guard !request.name.isEmpty else { throw .badDetector("a detector needs a name") }
+        guard request.name.utf8.count <= self.limits.detectorNameBytes else {
+            throw self.limit(
+                "detector-name-bytes", self.limits.detectorNameBytes,
+                "the detector name '\(printable(request.name))' is too long")
+        }
+        guard names.insert(request.name).inserted else { throw .duplicateDetector(request.name) }
+        guard request.options.count <= self.limits.optionsPerDetector else {
+            throw self.limit(
+                "options-per-detector", self.limits.optionsPerDetector,
+                "detector '\(printable(request.name))' has \(request.options.count) options")
+        }
+        for (key, value) in request.options {
+            guard case .text(let text) = value, text.utf8.count > self.limits.optionBytes else { continue }
+            throw self.limit(
+                "option-bytes", self.limits.optionBytes,
+                "'\(printable(key))' of detector '\(printable(request.name))' is too long")
+        }
+    }
+
+    // MARK: What an app's detectors cost
+
+    /// What detectors change that an app asks for: those that are new or different, and those whose places they take.
+    struct Change {
+        fileprivate(set) var added: [CompiledDetector] = []
+        fileprivate(set) var replaced: [InstalledDetector] = []
+    }
+
+    func change(by detectors: [CompiledDetector], _ requests: [DetectorRequest], of app: AppHandle) -> Change {
+        let known = self.apps[app]?.detectors ?? [:]
+        var change = Change()
+        for (detector, request) in zip(detectors, requests) {
+            let old = known[request.name]
+            // The same request again changes nothing.
+            if let old, old.isUnchanged(by: detector, request) { continue }
+            change.added.append(detector)
+            if let old { change.replaced.append(old) }
+        }
+        return change
+    }
+
+    /// Counts what detectors cost that are about to be put in, and takes out those that they replace. All or none.
+    mutating func count(_ change: Change, of app: AppHandle) throws(Refusal) {
+        self.apps.update(app) {
+            for old in change.replaced { $0?.census.remove(old.effective) }
+            for detector in change.added { $0?.census.add(detector) }
+        }
+        self.countExactly(change.added, of: app)
+        guard let census = self.apps[app]?.census.exact, let refusal = self.crossedLimit(census) else { return }
+        self.uncount(change, of: app)
+        throw refusal
+    }
+
+    /// Counts as before a change.
+    mutating func uncount(_ change: Change, of app: AppHandle) {
+        self.apps.update(app) {
+            for detector in change.added { $0?.census.remove(detector) }
+            for old in change.replaced { $0?.census.add(old.effective) }
+        }
+    }
+
+    /// Finds out what the detectors of an app share, once they could be too many if they shared nothing.
+    ///
+    /// - Parameter added: Counted in already, and not put in yet.
+    private mutating func countExactly(_ added: [CompiledDetector], of app: AppHandle) {
+        guard let record = self.apps[app], record.census.exact == nil,
+            record.census.operations > self.limits.operationsPerApp
+                || record.census.stateful > self.limits.statefulPerApp
+        else { return }
+        let names = Set(added.map(\.name))
+        var exact = FeatureCensus()
+        for detector in record.detectors.values where !names.contains(detector.request.name) {
+            exact.add(detector.effective)
+        }
+        for detector in added { exact.add(detector) }
+        self.apps.update(app) { $0?.census.exact = exact }
+    }
+
+    private func crossedLimit(_ census: borrowing FeatureCensus) -> Refusal? {
+        if census.stateful > self.limits.statefulPerApp {
+            return self.limit(
+                "stateful-per-app", self.limits.statefulPerApp,
+                "the conditions of one app have \(census.stateful) different filters and windows")
+        }
+        if census.operations > self.limits.operationsPerApp {
+            return self.limit(
+                "operations-per-app", self.limits.operationsPerApp,
+                "the conditions of one app have \(census.operations) different operations")
+        }
+        return nil
+    }
+
+    // MARK: Detectors
+
+    /// Puts a detector in, which was counted before, and books it. Whoever replaces one keeps its place, however little room is
+    /// left.
+    mutating func put(_ detector: InstalledDetector, of app: AppHandle) {
+        let old = self.apps.update(app) { $0?.detectors.updateValue(detector, forKey: detector.request.name) }
+        if old != nil { self.gone += 1 }
+        var more = detector.request.conditionBytes
+        if let old, old.payer == detector.payer {
+            more -= old.request.conditionBytes
+        } else {
+            if let old { self.discharge(old) }
+            self.detectorShares.set(self.detectorShares.held(by: detector.payer) + 1, for: detector.payer)
+        }
+        self.textShares.set(self.textShares.held(by: detector.payer) + more, for: detector.payer)
+    }
+
+    /// A detector is the app's own from now on, or none of its own any more.
+    mutating func own(_ detector: InstalledDetector, _ isOwn: Bool, of app: AppHandle) {
+        self.apps.update(app) { $0?.detectors[detector.request.name] = detector.owned(isOwn) }
+    }
+
+    /// A detector was compiled anew. It stays whatever it costs now: its app was told that it is registered.
+    mutating func recompile(_ detector: InstalledDetector, to compiled: CompiledDetector, of app: AppHandle) {
+        self.apps.update(app) {
+            $0?.census.remove(detector.effective)
+            $0?.census.add(compiled)
+            $0?.detectors[detector.request.name] = detector.compiled(to: compiled)
+        }
+    }
+
+    /// Takes a detector out of an app, and what it had of its payer's shares.
+    mutating func removeDetector(_ name: String, of app: AppHandle) -> InstalledDetector? {
+        guard let detector = self.apps.update(app, { $0?.detectors.removeValue(forKey: name) }) else { return nil }
+        self.apps.update(app) { $0?.census.remove(detector.effective) }
+        self.giveBack(detector)
+        return detector
+    }
+
+    /// A detector is gone from the engine of its sensor with its app.
+    mutating func giveBack(_ detector: InstalledDetector) {
+        self.gone += 1
+        self.discharge(detector)
+    }
+
+    private mutating func discharge(_ detector: InstalledDetector) {
+        let (user, bytes) = (detector.payer, detector.request.conditionBytes)
+        self.detectorShares.set(self.detectorShares.held(by: user) - 1, for: user)
+        self.textShares.set(self.textShares.held(by: user) - bytes, for: user)
+    }
+
+    // MARK: Memory
+
+    /// Gives back memory that was needed for those who have gone.
+    mutating func shrink() {
+        self.gone = 0
+        self.apps.shrink()
+    }
+}

@@ -1,0 +1,78 @@
+import Motion
+
+/// What waits in an order of its own.
+protocol Waiting {
+    associatedtype Place: Comparable
+    /// What comes before another has a lesser one.
+    var place: Place { get }
+}
+
+/// Keeps what waits in order. Taking from the front costs no more than adding at the end.
+struct WaitingLine<Element: Waiting> {
+    private var elements: [Element] = []
+    private var head = 0
+    /// So many that were taken may stay in front of the others, and room for so many is kept for the next ones.
+    private static var spare: Int { 64 }
+
+    var isEmpty: Bool { self.head == self.elements.count }
+    var count: Int { self.elements.count - self.head }
+    var first: Element? { self.isEmpty ? nil : self.elements[self.head] }
+    var all: ArraySlice<Element> { self.elements[self.head...] }
+
+    /// Puts an element behind those of its place, which mostly is at the end.
+    mutating func insert(_ element: Element) {
+        var index = self.elements.count
+        while index > self.head, self.elements[index - 1].place > element.place { index -= 1 }
+        self.elements.insert(element, at: index)
+    }
+
+    mutating func popFirst() -> Element? {
+        guard let first = self.first else { return nil }
+        self.drop(1)
+        return first
+    }
+
+    /// Takes out all of the first place.
+    mutating func popAllFirst() -> [Element] {
+        guard let place = self.first?.place else { return [] }
+        let first = Array(self.all.prefix { $0.place == place })
+        self.drop(first.count)
+        return first
+    }
+
+    private mutating func drop(_ count: Int) {
+        self.head += count
+        if self.isEmpty {
+            self.elements.removeAll(keepingCapacity: self.elements.capacity <= Self.spare)
+            self.head = 0
+        } else if self.head > Self.spare, self.head > self.elements.count / 2 {
+            self.elements.removeFirst(self.head)
+            self.head = 0
+        }
+    }
+
+    /// Takes out what fits, in order.
+    @discardableResult
+    mutating func remove(where fits: (Element) -> Bool) -> [Element] {
+        let gone = self.all.filter(fits)
+        if gone.isEmpty { return [] }
+        self.elements = self.all.filter { !fits($0) }
+        self.head = 0
+        return gone
+    }
+
+    /// Changes what fits in its place, which must stay its place.
+    mutating func update(where fits: (Element) -> Bool, _ body: (inout Element) -> Void) {
+        for index in self.all.indices where fits(self.elements[index]) { body(&self.elements[index]) }
+    }
+}
+
+extension WaitingLine: Sendable where Element: Sendable {}
+
+extension Hit: Waiting {
+    var place: Timestamp { self.time }
+}
+
+extension KeptEvent: Waiting {
+    var place: UInt64 { self.event.sequence }
+}
