@@ -24,7 +24,7 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm build test test-attacks test-kills test-walks test-vm lint lint-format lint-sizes lint-imports lint-foundation lint-dbus lint-policy demo \
+.PHONY: help deps deps-build deps-bench deps-vm build test test-attacks test-kills test-walks test-vm lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-policy demo \
     bench install install-sensor-proxy clean fuzz
 
 help:
@@ -100,7 +100,7 @@ test-attacks: deps build
 test-vm: deps-vm build
 	Tests/VM/run .build/vm python3 Tests/VM/guest.py .build/release $(VM_SECONDS)
 
-lint: lint-format lint-sizes lint-imports lint-foundation lint-dbus lint-policy
+lint: lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-policy
 
 lint-format:
 	$(SWIFT) format lint --strict -r Sources Tests docs/examples Package.swift
@@ -111,6 +111,9 @@ lint-imports: deps
 # A type that nobody can see as a whole has to be cut.
 lint-sizes:
 	python3 Tests/Scripts/type-sizes.py Sources
+
+lint-docs:
+	python3 Tests/Scripts/doc-names.py README.md CONTRIBUTING.md docs/*.md docs/decisions/*.md
 
 # Foundation costs 17 MB and 5 ms at every start.
 lint-foundation: deps-build
