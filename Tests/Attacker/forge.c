@@ -109,6 +109,7 @@ static DBusMessage *new_forgery(struct forger *forger, enum forged kind, uint32_
         enough(dbus_message_iter_append_basic(&arguments, DBUS_TYPE_UNIX_FD, &stream));
         append_claim(&arguments);
         forger->peer.descriptor = stream;
+        forger->peer.descriptor_at = forger->peer.out.count;
         break;
     }
     case CLAIM:

@@ -153,7 +153,11 @@ bool peer_write(struct peer *peer) {
             char space[CMSG_SPACE(sizeof(int))];
         } control = {0};
         struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-        if (peer->descriptor >= 0) {
+        bool waits = peer->descriptor >= 0 && peer->descriptor_at > 0;
+        /* With the first byte of its message, as the specification asks: dbus-broker ends a connection that does otherwise. */
+        if (waits) {
+            part.iov_len = peer->descriptor_at;
+        } else if (peer->descriptor >= 0) {
             message.msg_control = &control;
             message.msg_controllen = sizeof control;
             struct cmsghdr *header = CMSG_FIRSTHDR(&message);
@@ -164,7 +168,11 @@ bool peer_write(struct peer *peer) {
         }
         ssize_t count = sendmsg(peer->socket, &message, MSG_NOSIGNAL);
         if (count < 0) return errno == EAGAIN || errno == EINTR;
-        peer->descriptor = -1;
+        if (waits) {
+            peer->descriptor_at -= (size_t)count;
+        } else {
+            peer->descriptor = -1;
+        }
         peer->written += (uint64_t)count;
         drop(&peer->out, (size_t)count);
     }

@@ -20,8 +20,9 @@ struct peer {
     char unique[64];
     struct bytes out;
     struct bytes in;
-    /* A descriptor to go out with the bytes at the front of `out`, or -1. */
+    /* A descriptor, or -1, and where in `out` the message begins that it goes out with. */
     int descriptor;
+    size_t descriptor_at;
     uint64_t written;
     uint64_t read;
 };
