@@ -109,7 +109,7 @@ static DBusMessage *new_forgery(struct forger *forger, enum forged kind, uint32_
         enough(dbus_message_iter_append_basic(&arguments, DBUS_TYPE_UNIX_FD, &stream));
         append_claim(&arguments);
         forger->peer.descriptor = stream;
-        forger->peer.descriptor_at = forger->peer.out.count;
+        forger->peer.descriptor_from = forger->peer.out.count;
         break;
     }
     case CLAIM:
@@ -136,6 +136,7 @@ static void forge(struct forger *forger, enum forged kind, uint32_t serial) {
     if (serial == 0) return;
     if (kind == ERROR) forger->errors++;
     peer_queue(&forger->peer, new_forgery(forger, kind, serial));
+    if (kind == STREAM) forger->peer.descriptor_to = forger->peer.out.count;
 }
 
 static enum forged any_kind(struct forger *forger) {

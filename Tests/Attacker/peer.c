@@ -153,11 +153,13 @@ bool peer_write(struct peer *peer) {
             char space[CMSG_SPACE(sizeof(int))];
         } control = {0};
         struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-        bool waits = peer->descriptor >= 0 && peer->descriptor_at > 0;
-        /* With the first byte of its message, as the specification asks: dbus-broker ends a connection that does otherwise. */
+        bool waits = peer->descriptor >= 0 && peer->descriptor_from > 0;
+        /* With no bytes but its message's: dbus-broker takes it for part of the last message that it comes with, and ends a
+         * connection whose messages do not have what they say. */
         if (waits) {
-            part.iov_len = peer->descriptor_at;
+            part.iov_len = peer->descriptor_from;
         } else if (peer->descriptor >= 0) {
+            part.iov_len = peer->descriptor_to;
             message.msg_control = &control;
             message.msg_controllen = sizeof control;
             struct cmsghdr *header = CMSG_FIRSTHDR(&message);
@@ -169,7 +171,8 @@ bool peer_write(struct peer *peer) {
         ssize_t count = sendmsg(peer->socket, &message, MSG_NOSIGNAL);
         if (count < 0) return errno == EAGAIN || errno == EINTR;
         if (waits) {
-            peer->descriptor_at -= (size_t)count;
+            peer->descriptor_from -= (size_t)count;
+            peer->descriptor_to -= (size_t)count;
         } else {
             peer->descriptor = -1;
         }

@@ -20,9 +20,9 @@ struct peer {
     char unique[64];
     struct bytes out;
     struct bytes in;
-    /* A descriptor, or -1, and where in `out` the message begins that it goes out with. */
+    /* A descriptor, or -1, and the message in `out` that it goes out with: where it begins and ends. */
     int descriptor;
-    size_t descriptor_at;
+    size_t descriptor_from, descriptor_to;
     uint64_t written;
     uint64_t read;
 };
