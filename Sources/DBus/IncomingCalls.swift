@@ -71,8 +71,9 @@ final class IncomingCalls {
     /// How long calls of one round are served as they arrive, in µs.
     private static let share: Int64 = 1_000
     /// Answers wait while the bus has so many bytes of ours to read, and we look again after so many µs. A bus reads a little of
-    /// everybody in turn: what is urgent is behind all that we have answered.
-    private static let room = 16 << 10
+    /// everybody in turn (dbus-daemon 4 KiB), and under a flood each turn takes it 5 ms and more: what is urgent is behind all
+    /// that we have answered.
+    private static let room = 4 << 10
     private static let parkingTime: Int64 = 1_000
     /// However long one call took, others do not wait longer for it, in µs.
     private static let longestPause: Int64 = 5_000
