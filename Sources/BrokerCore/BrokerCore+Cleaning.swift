@@ -1,3 +1,5 @@
+import Arbitration
+import Background
 package import Motion
 package import Scenarios
 
@@ -5,6 +7,20 @@ package import Scenarios
 extension BrokerCore {
     /// Memory is given back when so many apps and detectors have gone.
     private static let manyGone = 256
+
+    /// What is to be told before an input.
+    package struct Awaited {
+        /// Tasks wait for a time of the wall clock.
+        package let wallClock: Bool
+        /// The system is awake, as far as was told.
+        package let isAwake: Bool
+    }
+
+    /// Asked before every input. Mutating so that the core is looked at where it is: to ask it otherwise, another module would
+    /// copy it whole.
+    package mutating func awaited() -> Awaited {
+        Awaited(wallClock: self.work.tasks.pendingCount > 0, isAwake: !self.decisions.arbiter.isAsleep)
+    }
 
     /// What is to be seen to after an input.
     package struct Due {
@@ -16,14 +32,15 @@ extension BrokerCore {
         package let isShrinking: Bool
         /// There may be something to write down.
         package let isRecording: Bool
+        /// The last epoch that was given out.
+        package let lastEpoch: UInt64
     }
 
-    /// Asked after every input. Mutating so that the core is looked at where it is: to ask it otherwise, another module would
-    /// copy it whole.
+    /// Asked after every input.
     package mutating func due() -> Due {
         Due(
             tick: self.nextTick, isCleaning: self.isCleaningDue, isShrinking: self.isShrinkingDue,
-            isRecording: self.isRecording)
+            isRecording: self.isRecording, lastEpoch: self.lastEpoch)
     }
 
     var isCleaningDue: Bool { self.sensing.hasLeftovers }

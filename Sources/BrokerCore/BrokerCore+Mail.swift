@@ -70,9 +70,11 @@ extension BrokerCore {
 
     // MARK: What became of it
 
-    /// An event went out.
-    package mutating func sent(_ app: AppHandle, _ event: Event) {
+    /// An event went out. Returns whose it is.
+    @discardableResult
+    package mutating func sent(_ app: AppHandle, _ event: Event) -> AppID? {
         self.registry.sent(app, event)
+        return self.registry.id(of: app)
     }
 
     /// A mark went out.

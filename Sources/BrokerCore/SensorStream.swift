@@ -2,6 +2,8 @@ package import Detection
 package import Motion
 
 /// One sensor as the broker uses it: the claim it needs, the stream that comes in, and the engine that reads it.
+///
+/// What is asked of it with each sample is inlined: a call would copy all of it.
 package struct SensorStream {
     package let name: String
     /// `nil` while there is no reader that has the sensor.
@@ -142,6 +144,7 @@ package struct SensorStream {
     }
 
     /// When a claim that came to nothing is tried again.
+    @inline(__always)
     var nextTry: Timestamp? { self.patience.nextTry }
 
     /// Lets `steer` claim once more what was refused.
@@ -216,21 +219,26 @@ package struct SensorStream {
     static let underWay = TimeSpan.milliseconds(100)
 
     /// How long after its time a sample may still be under way.
+    @inline(__always)
     var held: TimeSpan { (self.inForce?.batchLatency ?? .zero) + Self.underWay }
 
     /// Whether it has come to a time that has not been: only a trace can.
-    func isAhead(at arrival: Timestamp) -> Bool { self.engine.time.map { $0 > arrival } ?? false }
+    @inline(__always)
+    func isAhead(at arrival: Timestamp) -> Bool { self.engine.lastTime > max(-1, arrival.microseconds) }
 
     /// Whether samples of it may be under way to somebody.
+    @inline(__always)
     var isRead: Bool { self.description != nil && self.detectors > 0 }
 
     /// The sample time up to which it has said what it had to say, by its last sample or because more is too late.
+    @inline(__always)
     func horizon(at arrival: Timestamp) -> Timestamp {
-        let latest = arrival - self.held
-        return self.engine.time.map { max($0, latest) } ?? latest
+        let (last, latest) = (self.engine.lastTime, arrival - self.held)
+        return last < 0 ? latest : max(Timestamp(microseconds: last), latest)
     }
 
     /// When `tick` has something to do, should no sample come before.
+    @inline(__always)
     var nextTick: Timestamp? { self.engine.nextDeadline.map { $0 + self.held } }
 
     /// Closes the buckets that end before a sample; one that ends with it takes the sample in.

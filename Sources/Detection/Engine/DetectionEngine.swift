@@ -36,7 +36,8 @@ package struct DetectionEngine {
     private var rates: [Double: Int] = [:]
     /// Where the grids of looks begin: the first sample after a start or a gap.
     private var origin: Int64?
-    private var lastTime: Int64 = -1
+    /// The time of the last sample, in µs; negative before the first. Stored, so that others read it without a copy of all.
+    package private(set) var lastTime: Int64 = -1
     private var mutedUntil = Int64.min
     /// The magnitude from which on a value is at the limit of the range.
     private var limit = Double.infinity
