@@ -59,13 +59,7 @@ final class BrokerService {
     var isShrinking = false
     /// Changes of tasks that are on their way to the disk.
     var keptTasks = KeptTasks()
-    private var lastArrival = Timestamp.zero
-    /// When the core was told something last.
-    private var lastInput = Timestamp.zero
-    private var sleepWatch = SleepWatch()
-    private var localMinute = LocalMinute()
-    /// A rule goes by the local time.
-    private var followsClock = false
+    private var clock = InputClock()
     private var login: LoginLink?
     private var power: PowerLink?
     private var timer: EventLoop.TimerID?
@@ -100,7 +94,7 @@ final class BrokerService {
         self.core = BrokerCore(policy: policy, epoch: epoch, batchLatency: batchLatency)
         self.core.record(
             inputs: record.wantsInputs, decisions: record.wantsDecisions, files: files.map(\.recorded),
-            at: self.arrival())
+            at: self.clock.arrival())
         self.link = SensorLink(self, on: sensorBus, streamsFrom: streamsFrom)
         self.followClock()
         let login = LoginLink(self, on: loginBus)
@@ -143,12 +137,6 @@ final class BrokerService {
 
     // MARK: The core
 
-    /// The arrival stamp of what happens now. It never decreases.
-    private func arrival() -> Timestamp {
-        self.lastArrival = max(self.lastArrival, Timestamp(microseconds: Clock.boottime.now()))
-        return self.lastArrival
-    }
-
     /// Hands an input to the core and performs what it asks for.
     func input<R>(
         _ body: (inout BrokerCore, Timestamp, inout [BrokerAction]) throws(Refusal) -> R
@@ -163,11 +151,11 @@ final class BrokerService {
         }
         // Read first, so that nothing is begun before its time.
         let wall = self.core.tasks.pendingCount > 0 ? Clock.wallClock() : nil
-        let arrival = self.arrival()
+        let arrival = self.clock.arrival()
         self.tellSleep(until: arrival)
         if let wall { self.tellClock(wall, at: arrival) }
-        if self.followsClock { self.tellMinute(at: arrival) }
-        self.lastInput = arrival
+        if let minute = self.clock.newMinute() { self.core.clock(minute, at: arrival, &self.actions) }
+        self.clock.noteInput(at: arrival)
         return try body(&self.core, arrival, &self.actions)
     }
 
@@ -190,8 +178,8 @@ final class BrokerService {
 
     /// Tells the core first of a sleep that nobody announced: it ended now.
     private func tellSleep(until arrival: Timestamp) {
-        guard !self.core.isAsleep, let span = self.sleepWatch.take(.now) else { return }
-        self.core.sleep(true, at: max(self.lastInput, arrival - span), &self.actions)
+        guard !self.core.isAsleep, let begin = self.clock.sleep(until: arrival) else { return }
+        self.core.sleep(true, at: begin, &self.actions)
         self.core.sleep(false, at: arrival, &self.actions)
     }
 
@@ -200,39 +188,31 @@ final class BrokerService {
         try? self.core.task(.clock(Timestamp(microseconds: wall) - arrival), at: arrival, &self.actions)
     }
 
-    /// Tells the core the local time, if that is news: rules are asked only when something happens, so that nothing need wake
-    /// us for it.
-    private func tellMinute(at arrival: Timestamp) {
-        guard let minute = self.localMinute.news(at: Clock.wallClock()) else { return }
-        self.core.clock(minute, at: arrival, &self.actions)
-    }
-
     /// Another policy may go by the local time, which is to be right before anybody asks.
     func followClock() {
-        self.followsClock = self.core.followsClock
-        self.localMinute.forget()
+        self.clock.follow(minutes: self.core.followsClock)
         self.refreshClock()
     }
 
     /// Has what is only asked, and not told, know the local time.
     func refreshClock() {
-        if self.followsClock { try? self.input { (_, _, _) throws(Refusal) in } }
+        if self.clock.followsMinutes { try? self.input { (_, _, _) throws(Refusal) in } }
     }
 
     /// Tells the core that nothing stands in the way of what was to be on the disk first. What follows is performed after
     /// what is being performed, or with the next input.
     func taskKept(_ owner: TaskOwner, _ revision: UInt64) {
-        try? self.core.task(.kept(owner, revision: revision), at: self.arrival(), &self.returned)
+        try? self.core.task(.kept(owner, revision: revision), at: self.clock.arrival(), &self.returned)
     }
 
     /// The system goes to sleep, or is back.
     func sleep(_ begins: Bool) {
         try? self.input { (core, now, actions) throws(Refusal) in core.sleep(begins, at: now, &actions) }
-        if !begins { self.sleepWatch.note(.now) }
+        if !begins { self.clock.noteAwake() }
     }
 
     /// Asks the core, as things are now.
-    func now<R>(_ body: (BrokerCore, Timestamp) -> R) -> R { body(self.core, self.arrival()) }
+    func now<R>(_ body: (BrokerCore, Timestamp) -> R) -> R { body(self.core, self.clock.arrival()) }
 
     /// Gives out no epoch up to this one any more.
     func skipEpochs(upTo epoch: UInt64) { self.core.skipEpochs(upTo: epoch) }
@@ -302,7 +282,7 @@ final class BrokerService {
                 return self.keep(event, of: client.appState?.id ?? client.app, .sent)
             }
         }
-        self.core.unsent(id, event, at: self.arrival(), &self.returned)
+        self.core.unsent(id, event, at: self.clock.arrival(), &self.returned)
     }
 
     private func deliver(_ mark: Mark, to id: AppHandle) {
@@ -681,13 +661,5 @@ extension BusError {
         case .wakeQuota(let app, let wait):
             self = .launchFailed("\(app) was launched as often as its WakeQuota allows: again in \(wait.inWords)")
         }
-    }
-}
-
-extension SleepWatch.Reading {
-    fileprivate static var now: SleepWatch.Reading {
-        let before = Clock.monotonic.now()
-        let boot = Clock.boottime.now()
-        return SleepWatch.Reading(awakeBefore: before, boot: boot, awakeAfter: Clock.monotonic.now())
     }
 }
