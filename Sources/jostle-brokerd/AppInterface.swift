@@ -162,7 +162,7 @@ extension Client {
         let effective = try self.service.request { (core, now, actions) throws(Refusal) in
             try core.addDetectors(self.id, decoded, at: now, &actions)
         }
-        self.service.sensors.startIfNeeded()
+        self.service.links.sensors.startIfNeeded()
         self.detectorsChanged()
         self.service.addDurable(decoded, of: self) { error in
             if let error { return call.fail(error) }

@@ -93,7 +93,7 @@ extension BrokerService {
     func lock(_ isLocked: Bool) {
         guard isLocked != self.core.isLocked else { return }
         try? self.input { (core, now, actions) throws(Refusal) in core.lock(isLocked, at: now, &actions) }
-        self.object?.changed("Locked", of: BrokerInterface.table)
+        self.links.changed("Locked")
     }
 
     // MARK: Who may report
@@ -167,7 +167,7 @@ extension BrokerService {
             } else if let app = gone?.popFirst() {
                 self.uninstall(app)
             } else {
-                self.sensors.startIfNeeded()
+                self.links.sensors.startIfNeeded()
                 return false
             }
             return true
@@ -189,7 +189,7 @@ extension BrokerService {
         self.loop.turns.add { [unowned self] in
             // Those that were forgotten or registered anew meanwhile are as that made them.
             guard let app = apps.popFirst() else {
-                self.sensors.startIfNeeded()
+                self.links.sensors.startIfNeeded()
                 done()
                 return false
             }

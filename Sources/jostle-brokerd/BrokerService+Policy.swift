@@ -66,8 +66,8 @@ extension BrokerService {
         self.limitPeers()
         self.policyFiles = files.map(\.name)
         self.keepPolicy()
-        self.object?.changed("PolicyGeneration", of: BrokerInterface.table)
-        self.object?.changed("PolicyFiles", of: BrokerInterface.table)
+        self.links.changed("PolicyGeneration")
+        self.links.changed("PolicyFiles")
         self.log.info(Self.inForce(self.policyFiles, self.core.policyGeneration))
     }
 }

@@ -67,7 +67,7 @@ extension BrokerService {
         let durability = self.durability
         guard durability != self.lastDurability else { return }
         self.lastDurability = durability
-        self.object?.changed("Durability", of: BrokerInterface.table)
+        self.links.changed("Durability")
     }
 
     /// Has more epochs reserved when that is due.

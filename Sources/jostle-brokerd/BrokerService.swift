@@ -28,10 +28,9 @@ final class BrokerService {
     private(set) lazy var reloading = Reloading(self)
     /// The policy files in force; none: the built-in policy is.
     var policyFiles: [String]
-    /// Our own object on the bus.
-    private(set) var object: ExportedObject?
     private let sender: PacedSender
-    private var link: SensorLink?
+    /// Made with us, as they need us.
+    private var madeLinks: BrokerLinks?
     private var clients: [String: Client] = [:]
     /// Apps by their ids, on the bus or not.
     private(set) var apps: [AppID: Client] = [:]
@@ -54,19 +53,9 @@ final class BrokerService {
     private var actions: [BrokerAction] = []
     /// What follows from what could not be sent: it is performed after what was being performed.
     private var returned: [BrokerAction] = []
-    /// Turns of cleaning are under way, or memory is about to be given back.
-    var isCleaning = false
-    var isShrinking = false
     /// Changes of tasks that are on their way to the disk.
     var keptTasks = KeptTasks()
     private var clock = InputClock()
-    private var login: LoginLink?
-    private var power: PowerLink?
-    private var timer: EventLoop.TimerID?
-    /// When the timer runs, while it does.
-    private var timerSet: Timestamp?
-    /// Where what happens is written down, while somebody asked for it.
-    private let record: BrokerRecord
     /// Calls that wait until an app is launched.
     var pushes: [AppID: [MethodCall]] = [:]
     /// Whoever said last which app is in the foreground.
@@ -79,7 +68,6 @@ final class BrokerService {
         self.loop = loop
         self.bus = bus
         self.log = log
-        self.record = record
         self.names = NameWatch(on: bus)
         self.sender = PacedSender(on: bus)
         let (policy, files) = Self.firstPolicy(of: source, log)
@@ -95,14 +83,9 @@ final class BrokerService {
         self.core.record(
             inputs: record.wantsInputs, decisions: record.wantsDecisions, files: files.map(\.recorded),
             at: self.clock.arrival())
-        self.link = SensorLink(self, on: sensorBus, streamsFrom: streamsFrom)
+        self.madeLinks = BrokerLinks(
+            self, sensorBus: sensorBus, loginBus: loginBus, streamsFrom: streamsFrom, record: record)
         self.followClock()
-        let login = LoginLink(self, on: loginBus)
-        self.login = login
-        self.power = PowerLink(self, on: loginBus, login.names)
-        let object = ExportedObject(Path.broker, [(BrokerInterface.table, self)])
-        bus.export(object)
-        self.object = object
         self.lastDurability = self.durability
         self.keepPolicy()
         store?.onNews { [unowned self] in self.storeNews() }
@@ -115,17 +98,17 @@ final class BrokerService {
         if self.parked != nil { loop.once(after: Self.diskPatience) { [weak self] in self?.admitParked() } }
     }
 
-    /// The way to the reader, which is there as long as we are.
-    var sensors: SensorLink {
-        guard let link else { invariantFailure("the sensor link is made with the service") }
-        return link
+    /// What stands beside the loop, which is there as long as we are.
+    var links: BrokerLinks {
+        guard let madeLinks else { invariantFailure("the links are made with the service") }
+        return madeLinks
     }
 
     /// The bus is there, or there again.
     func busReady() {
         self.names.refresh()
         // Not before: who waits for us waits for our name.
-        self.login?.open()
+        self.links.login.open()
     }
 
     /// The bus went away, and every client with it.
@@ -145,9 +128,8 @@ final class BrokerService {
             self.performActions()
             self.noteEpochs()
             let due = self.core.due()
-            self.setTimer(due.tick)
-            self.cleanLater(due)
-            if due.isRecording { self.record.write(&self.core) }
+            self.links.due.begin(due)
+            if due.isRecording { self.links.due.record(&self.core) }
         }
         // Read first, so that nothing is begun before its time.
         let wall = self.core.tasks.pendingCount > 0 ? Clock.wallClock() : nil
@@ -217,28 +199,16 @@ final class BrokerService {
     /// Gives out no epoch up to this one any more.
     func skipEpochs(upTo epoch: UInt64) { self.core.skipEpochs(upTo: epoch) }
 
-    /// A timer only while something waits for time alone; it is let run and set anew rather than moved with every sample,
-    /// unless something falls due before it.
-    private func setTimer(_ tick: Timestamp?) {
-        guard let tick else { return }
-        if let timerSet, timerSet <= tick { return }
-        self.timerSet = tick
-        if let timer = self.timer { return self.loop.reschedule(timer, at: tick.microseconds) }
-        self.timer = self.loop.schedule(at: tick.microseconds, on: .boottime) { [unowned self] in
-            self.timerSet = nil
-            try? self.input { (core, now, actions) throws(Refusal) in core.tick(at: now, &actions) }
-        }
-    }
-
     private func performActions() {
+        let links = self.links
         for index in self.actions.indices {
             switch self.actions[index] {
-            case .claim(let sensor, let pace): self.sensors.claim(sensor, pace)
-            case .release(let sensor): self.sensors.release(sensor)
+            case .claim(let sensor, let pace): links.sensors.claim(sensor, pace)
+            case .release(let sensor): links.sensors.release(sensor)
             case .availability(let sensor):
-                self.report(sensor)
+                links.sensors.report(sensor)
                 self.availabilityChanged()
-                self.sensors.watchSilence()
+                links.sensors.watchSilence()
             case .deliver(let client, let event): self.deliver(event, to: client)
             case .life(let client, let effect): self.client(client)?.perform(effect)
             case .session(let client, let effect): self.client(client)?.perform(effect)
@@ -311,11 +281,6 @@ final class BrokerService {
         }
     }
 
-    func inputSensorsLost() {
-        try? self.input { (core, now, actions) throws(Refusal) in core.sensorsLost(at: now, &actions) }
-        self.availabilityChanged()
-    }
-
     /// A sensor came or went, and detectors with it.
     func availabilityChanged() {
         for client in self.clients.values where client.appState?.detectors.isEmpty == false {
@@ -323,22 +288,9 @@ final class BrokerService {
         }
     }
 
-    /// Says how it stands with a sensor now.
-    private func report(_ sensor: String) {
-        guard let stream = self.core.stream(named: sensor) else { return }
-        if let obstacle = stream.standing.obstacle(sensor) { return self.log.warning(obstacle) }
-        let limit = stream.allowed.map { ", at \($0) Hz at most, as FastestRate of the reader's policy has it" } ?? ""
-        self.log.notice("the \(sensor) is to be had\(limit)")
-    }
-
-    /// Signals that pretended to be samples of ours, or were none.
-    private var sampleForgeries: UInt64 = 0
-
-    func countForgery() { self.sampleForgeries &+= 1 }
-
     /// All signals and replies that were not what they pretended to be.
     var forgeries: UInt64 {
-        self.sampleForgeries &+ self.names.forgeries &+ self.bus.refusedReplies &+ self.sensors.forgeries
+        self.names.forgeries &+ self.bus.refusedReplies &+ self.links.sensors.forgeries
     }
 
     // MARK: Clients
@@ -538,7 +490,7 @@ final class BrokerService {
     private static let spareActions = 1_024
 
     /// Gives back memory that was needed for clients that are gone.
-    func shrinkTables() {
+    func shrink() {
         self.core.shrink()
         self.clients.shrink()
         self.apps.shrink()
@@ -578,7 +530,7 @@ final class BrokerService {
         self.ifTrusted(call, .accessDenied("motion is switched off by the broker's own user and root")) {
             let wasPaused = self.core.isPaused
             try? self.input { (core, now, actions) throws(Refusal) in core.pause(isPaused, at: now, &actions) }
-            if isPaused != wasPaused { self.object?.changed("Paused", of: BrokerInterface.table) }
+            if isPaused != wasPaused { self.links.changed("Paused") }
             call.reply()
         }
     }

@@ -69,7 +69,7 @@ struct Main {
                 apps: AppSource(arguments.values(of: self.appsOption)), batchLatency: latency, streamsFrom: streamsFrom,
                 store: store,
                 record: record, log: daemon.log)
-            if sensorBus !== daemon.bus { try service.sensors.open() }
+            if sensorBus !== daemon.bus { try service.links.sensors.open() }
             let code = try daemon.run(
                 ready: { service.busReady() }, lost: { service.busLost() }, reload: { service.reload() })
             record.flush()

@@ -23,6 +23,8 @@ final class SensorLink {
     /// When that timer runs, while it does.
     private var silenceSet: Int64?
     private var isStarting = false
+    /// Signals that pretended to be samples of ours, or were none.
+    private var sampleForgeries: UInt64 = 0
 
     /// How long to wait after the reader could not be started.
     private static let startRetry: Int64 = 5_000_000
@@ -55,7 +57,8 @@ final class SensorLink {
     private func readerChanged(_ owner: String?) {
         if self.reader != nil {
             self.service.log.notice("the sensor reader is gone")
-            self.service.inputSensorsLost()
+            try? self.service.input { (core, now, actions) throws(Refusal) in core.sensorsLost(at: now, &actions) }
+            self.service.availabilityChanged()
             self.watchSilence()
         }
         self.reader = owner
@@ -91,7 +94,7 @@ final class SensorLink {
     private func sensorChanged(_ message: borrowing Message) {
         guard let reader, message.isFrom(reader),
             let (path, options) = try? message.read(ObjectPath.self, [String: Value].self)
-        else { return self.service.countForgery() }
+        else { return self.countForgery() }
         self.appeared(path, options)
     }
 
@@ -195,6 +198,14 @@ final class SensorLink {
         self.watchSilence()
     }
 
+    /// Says how it stands with a sensor now.
+    func report(_ sensor: String) {
+        guard let stream = self.service.core.stream(named: sensor) else { return }
+        if let obstacle = stream.standing.obstacle(sensor) { return self.service.log.warning(obstacle) }
+        let limit = stream.allowed.map { ", at \($0) Hz at most, as FastestRate of the reader's policy has it" } ?? ""
+        self.service.log.notice("the \(sensor) is to be had\(limit)")
+    }
+
     // MARK: Silence
 
     /// A timer while a sensor has to speak. It is let run and set anew, so that nothing has to be done for a sample.
@@ -273,10 +284,13 @@ final class SensorLink {
 
     // MARK: What comes in
 
-    /// What came on a bus of the reader's own and pretended to be that bus's word, or an answer.
+    /// What pretended to be samples; and on a bus of the reader's own, to be that bus's word or an answer.
     var forgeries: UInt64 {
-        self.bus === self.service.bus ? 0 : self.names.forgeries &+ self.bus.refusedReplies
+        let ofBus = self.bus === self.service.bus ? 0 : self.names.forgeries &+ self.bus.refusedReplies
+        return self.sampleForgeries &+ ofBus
     }
+
+    private func countForgery() { self.sampleForgeries &+= 1 }
 
     /// Anybody can send us a signal of this name: only the owner of the reader's name is heard.
     private func sensor(of message: borrowing Message) -> (name: String, path: ObjectPath, channels: Int)? {
@@ -286,7 +300,7 @@ final class SensorLink {
     }
 
     private func samples(_ message: borrowing Message) {
-        guard let sensor = self.sensor(of: message) else { return self.service.countForgery() }
+        guard let sensor = self.sensor(of: message) else { return self.countForgery() }
         // The last ones of a claim that a stream has replaced.
         guard self.streams[sensor.name] == nil else { return }
         let isWhole = SampleCodec.read(message, channels: sensor.channels) { first, times, values in
@@ -294,13 +308,13 @@ final class SensorLink {
                 core.samples(sensor.name, first: first, times: times, values: values, at: now, &actions)
             }
         }
-        if !isWhole { self.service.countForgery() }
+        if !isWhole { self.countForgery() }
     }
 
     private func claimChanged(_ message: borrowing Message) {
         guard let sensor = self.sensor(of: message), let options = try? message.read([String: Value].self),
             let pace = SensorPace(inForce: options)
-        else { return self.service.countForgery() }
+        else { return self.countForgery() }
         // Of the claim that is in force, and not of one that was replaced.
         let stream = self.streams[sensor.name]?.number
         guard options[SensorPace.Key.stream] == stream.map({ .uint64($0) }) else { return }

@@ -1,0 +1,27 @@
+import BrokerCore
+import DBus
+import Protocol
+
+/// Makes what stands beside the broker's loop, and knows it all: each link has one subject, and its variables are its own.
+final class BrokerLinks {
+    let due: DueWork
+    let sensors: SensorLink
+    let login: LoginLink
+    private let power: PowerLink
+    /// Our own object on the bus.
+    private let object: ExportedObject
+
+    init(
+        _ service: BrokerService, sensorBus: Connection, loginBus: Connection, streamsFrom: Double, record: BrokerRecord
+    ) {
+        self.due = DueWork(service, record: record)
+        self.sensors = SensorLink(service, on: sensorBus, streamsFrom: streamsFrom)
+        self.login = LoginLink(service, on: loginBus)
+        self.power = PowerLink(service, on: loginBus, self.login.names)
+        self.object = ExportedObject(Path.broker, [(BrokerInterface.table, service)])
+        service.bus.export(self.object)
+    }
+
+    /// Notes that one of the broker's own properties has a new value.
+    func changed(_ property: StaticString) { self.object.changed(property, of: BrokerInterface.table) }
+}

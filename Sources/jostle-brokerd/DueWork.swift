@@ -1,0 +1,75 @@
+import BrokerCore
+import EventLoop
+import Motion
+
+/// Has done what the core says is due after an input: a tick in time, cleaning in turns, memory given back, the recording.
+///
+/// Nothing that happens waits for the cleaning when many clients have gone.
+final class DueWork {
+    private unowned let service: BrokerService
+    private let loop: EventLoop
+    /// Where what happens is written down, while somebody asked for it.
+    private let record: BrokerRecord
+    private var timer: EventLoop.TimerID?
+    /// When the timer runs, while it does.
+    private var timerSet: Timestamp?
+    /// Turns of cleaning are under way, or memory is about to be given back.
+    private var isCleaning = false
+    private var isShrinking = false
+
+    /// How long it may take until memory is given back, in µs: whoever leaves is followed by others as a rule.
+    private static let shrinkingPause: Int64 = 1_000_000
+
+    init(_ service: BrokerService, record: BrokerRecord) {
+        self.service = service
+        self.loop = service.loop
+        self.record = record
+    }
+
+    /// Begins what has become due with the last input.
+    func begin(_ due: BrokerCore.Due) {
+        self.setTimer(due.tick)
+        if due.isCleaning, !self.isCleaning {
+            self.isCleaning = true
+            self.loop.turns.add { [weak self] in self?.clean() ?? false }
+        }
+        if due.isShrinking, !self.isShrinking {
+            self.isShrinking = true
+            self.loop.once(after: Self.shrinkingPause) { [weak self] in
+                self?.loop.turns.add { [weak self] in self?.shrink() ?? false }
+            }
+        }
+    }
+
+    /// Writes down what the core was given and what it decided.
+    func record(_ core: inout BrokerCore) { self.record.write(&core) }
+
+    /// A timer only while something waits for time alone; it is let run and set anew rather than moved with every sample,
+    /// unless something falls due before it.
+    private func setTimer(_ tick: Timestamp?) {
+        guard let tick else { return }
+        if let timerSet, timerSet <= tick { return }
+        self.timerSet = tick
+        if let timer = self.timer { return self.loop.reschedule(timer, at: tick.microseconds) }
+        self.timer = self.loop.schedule(at: tick.microseconds, on: .boottime) { [unowned self] in
+            self.timerSet = nil
+            try? self.service.input { (core, now, actions) throws(Refusal) in core.tick(at: now, &actions) }
+        }
+    }
+
+    private func clean() -> Bool {
+        let isMore = try? self.service.input { (core, _, actions) throws(Refusal) in
+            core.clean(&actions)
+            return core.due().isCleaning
+        }
+        self.isCleaning = isMore ?? false
+        return self.isCleaning
+    }
+
+    private func shrink() -> Bool {
+        self.isShrinking = false
+        self.service.shrink()
+        FreeMemory.giveBack()
+        return false
+    }
+}
