@@ -82,7 +82,7 @@ extension BrokerService {
         let app = AppID(name)
         let nothing = BusError.notFound("nothing of '\(printable(name))' is durable")
         // Also of what is not there: how long an answer takes is to say nothing.
-        self.uid(of: call.sender) { [weak self] uid in
+        self.bus.user(of: call.sender) { [weak self] uid in
             guard let self else { return }
             guard let uid, let durable = self.durable[app], uid == 0 || uid == durable.binding.user else {
                 // Whether it is is nobody else's to know.

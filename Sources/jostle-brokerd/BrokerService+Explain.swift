@@ -86,8 +86,8 @@ extension BrokerService {
             }
         }
         if let app = self.registered(call.sender)?.appState { return run(self, .app(app.reference)) }
-        self.uid(of: call.sender) { [weak self] uid in
-            guard let self, let uid else { return call.fail(.accessDenied("the bus does not know your user")) }
+        self.authority.ifKnown(call) { [weak self] uid in
+            guard let self else { return }
             run(self, .user(uid))
         }
     }

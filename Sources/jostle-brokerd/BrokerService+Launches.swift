@@ -15,7 +15,7 @@ extension BrokerService {
             return self.call(launch, events, missing)
         }
         // Somebody else may have taken the name of an app that is not there. Without an owner the bus starts the app.
-        self.uid(of: launch.app.name) { [weak self] uid in
+        self.bus.user(of: launch.app.name) { [weak self] uid in
             guard let self else { return }
             guard let uid, uid != user else { return self.call(launch, events, missing) }
             self.failed(launch, .refused, .identityMismatch("its name is another user's"))
@@ -66,12 +66,7 @@ extension BrokerService {
         guard AppID.isValid(name) else {
             throw .invalidConfiguration("'\(printable(name))' is no app id: give a well-known bus name")
         }
-        switch self.core.pushers {
-        case .everybody: self.pushNow(AppID(name), call)
-        case .nobodyNamed: throw .accessDenied("only who has MayPush in policy can launch apps, and nobody has")
-        case .named(let apps):
-            self.ifOwner(of: apps[...], "MayPush", call) { [weak self] in self?.pushNow(AppID(name), call) }
-        }
+        try self.authority.ifPusher(among: self.core.pushers, call) { [weak self] in self?.pushNow(AppID(name), call) }
     }
 
     private func pushNow(_ app: AppID, _ call: MethodCall) {

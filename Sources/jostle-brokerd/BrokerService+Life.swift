@@ -18,7 +18,7 @@ extension BrokerService {
         guard name.isEmpty || AppID.isValid(name) else {
             throw .invalidConfiguration("'\(printable(name))' is no app id: give a well-known bus name, or nothing")
         }
-        self.ifReporter(call) { [weak self] in
+        self.authority.ifReporter(among: self.core.reporters, call) { [weak self] in
             guard let self else { return }
             if self.reporter?.name != call.sender {
                 self.forgetReporter()
@@ -65,7 +65,7 @@ extension BrokerService {
                     + (near.map { "did you mean '\($0)'?" } ?? "give one of: \(words.joined(separator: ", "))"))
         }
         let state = AppState.allCases.first { $0.name == word }
-        self.ifReporter(call) { [weak self] in
+        self.authority.ifReporter(among: self.core.reporters, call) { [weak self] in
             guard let self else { return }
             if word == Self.terminated { return self.terminate(name, call) }
             guard let client = self.registered(app: name) else {
@@ -83,7 +83,7 @@ extension BrokerService {
     private static let terminated = "terminated"
 
     func setLocked(_ isLocked: Bool, _ call: MethodCall) {
-        self.ifReporter(call) { [weak self] in
+        self.authority.ifReporter(among: self.core.reporters, call) { [weak self] in
             self?.lock(isLocked)
             call.reply()
         }
@@ -94,44 +94,6 @@ extension BrokerService {
         guard isLocked != self.core.isLocked else { return }
         try? self.input { (core, now, actions) throws(Refusal) in core.lock(isLocked, at: now, &actions) }
         self.links.changed("Locked")
-    }
-
-    // MARK: Who may report
-
-    /// Does something for a caller who may say what state apps are in; refuses others.
-    ///
-    /// That is whoever policy names. On the system bus it is root besides; elsewhere, if policy names nobody, anybody of our
-    /// own user, and root.
-    func ifReporter(_ call: MethodCall, then: @escaping () -> Void) {
-        let reporters = self.core.reporters
-        let isSystem = self.bus.address == .system
-        switch reporters {
-        case .everybody: return then()
-        case .nobodyNamed: break
-        case .named(let apps): if !isSystem { return self.ifOwner(of: apps[...], "MayReportForeground", call, then) }
-        }
-        self.uid(of: call.sender) { [weak self] uid in
-            if let uid, uid == 0 || (!isSystem && uid == getuid()) { return then() }
-            switch reporters {
-            case .everybody, .nobodyNamed:
-                let who =
-                    isSystem ? "root, and who has MayReportForeground in policy," : "the broker's own user and root"
-                call.fail(.accessDenied("only \(who) can say that"))
-            case .named(let apps): self?.ifOwner(of: apps[...], "MayReportForeground", call, then)
-            }
-        }
-    }
-
-    /// - Parameter right: the key of the policy that gives those apps the right.
-    func ifOwner(of apps: ArraySlice<AppID>, _ right: String, _ call: MethodCall, _ then: @escaping () -> Void) {
-        guard let app = apps.first else {
-            return call.fail(.accessDenied("only who has \(right) in policy can say that"))
-        }
-        guard AppID.isValid(app.name) else { return self.ifOwner(of: apps.dropFirst(), right, call, then) }
-        self.bus.callBus("GetNameOwner", app.name) { [weak self] result in
-            if (try? result.take().read(reply: String.self)) == call.sender { return then() }
-            self?.ifOwner(of: apps.dropFirst(), right, call, then)
-        }
     }
 
     // MARK: App files

@@ -39,7 +39,7 @@ extension BrokerService {
 
     /// Reads the policy files and the app files anew for a caller of our own user, or root.
     func reload(_ call: MethodCall) {
-        self.ifTrusted(call, .accessDenied("the policy is reloaded for the broker's own user and root")) {
+        self.authority.ifTrusted(call, .accessDenied("the policy is reloaded for the broker's own user and root")) {
             self.reloading.want(call)
         }
     }

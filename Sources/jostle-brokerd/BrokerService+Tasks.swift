@@ -115,7 +115,7 @@ extension BrokerService {
 
     /// Runs a task at once, to try it. For whoever may say what state apps are in.
     func runTask(_ app: String, _ identifier: String, _ call: MethodCall) {
-        self.ifReporter(call) { [weak self] in
+        self.authority.ifReporter(among: self.core.reporters, call) { [weak self] in
             guard let self else { return }
             guard let owner = self.taskOwners(app).first else {
                 return call.fail(.notFound("no task of '\(printable(app))' waits"))
@@ -148,8 +148,8 @@ extension BrokerService {
 
     /// Answers with the tasks that wait or run, of the apps that the caller may see.
     func listTasks(_ call: MethodCall) {
-        self.uid(of: call.sender) { [weak self] uid in
-            guard let self, let uid else { return call.fail(.accessDenied("the bus does not know your user")) }
+        self.authority.ifKnown(call) { [weak self] uid in
+            guard let self else { return }
             let rows = self.core.tasks.all.lazy.filter { uid == 0 || $0.owner.user == uid }.flatMap { tasks in
                 self.rows(of: tasks).map {
                     Structure(tasks.owner.app.name, $0.identifier, $0.kind, $0.state, $0.details)

@@ -18,6 +18,7 @@ final class BrokerService {
     let bus: Connection
     let names: NameWatch
     let log: Log
+    let authority: Authority
     private(set) var core: BrokerCore
     /// `nil` when nothing is kept on the disk.
     let storeLink: StoreLink?
@@ -69,6 +70,7 @@ final class BrokerService {
         self.bus = bus
         self.log = log
         self.names = NameWatch(on: bus)
+        self.authority = Authority(on: bus)
         self.sender = PacedSender(on: bus)
         let (policy, files) = Self.firstPolicy(of: source, log)
         self.policySource = source
@@ -383,7 +385,7 @@ final class BrokerService {
             path, [(AppInterface.table, client)], audience: client.uniqueName,
             guardian: { [weak self, weak client] call, answer in
                 guard let self, let client else { return answer(.noObject(at: path.text)) }
-                self.admit(call, to: client, answer)
+                self.authority.admit(call, to: client, answer)
             },
             visibility: { [weak client] sender, uid in client?.isShown(to: sender, of: uid) ?? false })
         client.object = object
@@ -527,7 +529,7 @@ final class BrokerService {
 
     /// Switches motion off or on again, for everybody and therefore for a caller of our own user, or root.
     func pause(_ isPaused: Bool, _ call: MethodCall) {
-        self.ifTrusted(call, .accessDenied("motion is switched off by the broker's own user and root")) {
+        self.authority.ifTrusted(call, .accessDenied("motion is switched off by the broker's own user and root")) {
             let wasPaused = self.core.isPaused
             try? self.input { (core, now, actions) throws(Refusal) in core.pause(isPaused, at: now, &actions) }
             if isPaused != wasPaused { self.links.changed("Paused") }
@@ -535,32 +537,12 @@ final class BrokerService {
         }
     }
 
-    // MARK: Who may look
-
-    /// Does something for a caller of our own user, or root; refuses others.
-    func ifTrusted(_ call: MethodCall, _ refusal: BusError, then: @escaping () -> Void) {
-        self.uid(of: call.sender) { uid in
-            if let uid, uid == 0 || uid == getuid() { then() } else { call.fail(refusal) }
-        }
-    }
-
-    /// An app's object answers its owner, the same user and root. To others it is not there, as introspection says.
-    private func admit(_ call: MethodCall, to client: Client, _ answer: @escaping (BusError?) -> Void) {
-        if call.sender == client.uniqueName { return answer(nil) }
-        self.uid(of: call.sender) { uid in
-            let isAllowed = client.isShown(to: call.sender, of: uid)
-            answer(isAllowed ? nil : .noObject(at: call.message.path ?? ""))
-        }
-    }
-
-    func uid(of uniqueName: String, then: @escaping (UInt32?) -> Void) {
-        self.bus.user(of: uniqueName, then: then)
-    }
+    // MARK: What there is to see
 
     /// Answers with the apps that the caller may see: as many as one list may have, from the first on or behind an object.
     func listApps(after path: ObjectPath? = nil, _ call: MethodCall) {
-        self.uid(of: call.sender) { [weak self] uid in
-            guard let self, let uid else { return call.fail(.accessDenied("the bus does not know your user")) }
+        self.authority.ifKnown(call) { [weak self] uid in
+            guard let self else { return }
             let all = [self.clients.values.lazy.filter { _ in true }, self.apps.values.lazy.filter { !$0.isConnected }]
             let page = all.lazy.joined().filter { client in
                 guard let own = client.object?.path, uid == 0 || client.uid == uid else { return false }
