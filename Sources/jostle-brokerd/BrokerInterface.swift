@@ -81,7 +81,7 @@ enum BrokerInterface {
             },
             Method(later: "Push", in: ["app"]) {
                 (service: BrokerService, call: MethodCall, app: String) throws(BusError) in
-                try service.push(app, call)
+                try service.links.launches.push(app, call)
             },
             Method(later: "SetState", in: ["app", "state"]) {
                 (service: BrokerService, call: MethodCall, app: String, state: String) throws(BusError) in

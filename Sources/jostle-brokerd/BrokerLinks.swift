@@ -6,6 +6,7 @@ import Protocol
 final class BrokerLinks {
     let due: DueWork
     let sensors: SensorLink
+    let launches: LaunchLink
     let login: LoginLink
     private let power: PowerLink
     /// Our own object on the bus.
@@ -16,6 +17,7 @@ final class BrokerLinks {
     ) {
         self.due = DueWork(service, record: record)
         self.sensors = SensorLink(service, on: sensorBus, streamsFrom: streamsFrom)
+        self.launches = LaunchLink(service)
         self.login = LoginLink(service, on: loginBus)
         self.power = PowerLink(service, on: loginBus, self.login.names)
         self.object = ExportedObject(Path.broker, [(BrokerInterface.table, service)])

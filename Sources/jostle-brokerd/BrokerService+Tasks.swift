@@ -79,19 +79,6 @@ extension BrokerService {
         }
     }
 
-    /// Has the bus start an app. It registers when it is up.
-    func start(_ launch: Launch) {
-        self.log.debug("\(launch.app) is started for a task")
-        self.bus.callBus("StartServiceByName", launch.app.name, UInt32(0)) { [weak self] result in
-            guard let self else { return }
-            do throws(BusError) {
-                _ = try result.take()
-            } catch {
-                self.failed(launch, LaunchFailure(error, hasWaited: false), error)
-            }
-        }
-    }
-
     /// Has an app begin. It answers when it knows, and says `TaskDone` when it is through.
     private func run(_ run: TaskRun, in owner: TaskOwner) {
         guard let client = self.client(of: owner) else { return }

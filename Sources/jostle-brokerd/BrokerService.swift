@@ -57,8 +57,6 @@ final class BrokerService {
     /// Changes of tasks that are on their way to the disk.
     var keptTasks = KeptTasks()
     private var clock = InputClock()
-    /// Calls that wait until an app is launched.
-    var pushes: [AppID: [MethodCall]] = [:]
     /// Whoever said last which app is in the foreground.
     var reporter: (name: String, token: NameWatch.Token)?
 
@@ -215,7 +213,7 @@ final class BrokerService {
             case .life(let client, let effect): self.client(client)?.perform(effect)
             case .session(let client, let effect): self.client(client)?.perform(effect)
             case .task(let effect): self.perform(effect)
-            case .start(let launch): self.start(launch)
+            case .start(let launch): links.launches.start(launch)
             case .mark(let client, let mark): self.deliver(mark, to: client)
             case .persist(let event): self.persist(event)
             case .forget(let event): self.forget(event)
@@ -228,9 +226,9 @@ final class BrokerService {
                 }
                 self.keep(event, of: app, .ended(end.reason, user: user))
             case .keep(let record): self.keep(record)
-            case .launch(let launch, let events, let missing): self.launch(launch, events, missing: missing)
-            case .launchEnded(let launch, let result): self.ended(launch, result)
-            case .launchGivenUp(let request, let failure): self.gaveUp(request, failure)
+            case .launch(let launch, let events, let missing): links.launches.launch(launch, events, missing: missing)
+            case .launchEnded(let launch, let result): links.launches.ended(launch, result)
+            case .launchGivenUp(let request, let failure): links.launches.gaveUp(request, failure)
             }
         }
         self.actions.removeAll(keepingCapacity: self.actions.capacity <= Self.spareActions)

@@ -6,16 +6,23 @@ import Journal
 import Motion
 import Protocol
 
-/// Apps that are started or resumed: the calls of `org.jostle.Receiver1`.
+/// Starts and resumes apps: the calls of `org.jostle.Receiver1`.
 ///
 /// The name that is called is always that of an app that policy lets us launch, never one that a caller gave.
-extension BrokerService {
+final class LaunchLink {
+    private unowned let service: BrokerService
+    /// Calls that wait until an app is launched.
+    private var pushes: [AppID: [MethodCall]] = [:]
+
+    init(_ service: BrokerService) { self.service = service }
+
+    /// Launches an app with the events that are due to it.
     func launch(_ launch: Launch, _ events: [Event], missing: UInt64) {
-        guard launch.isCold, let user = self.durable[launch.app]?.binding.user else {
+        guard launch.isCold, let user = self.service.durable[launch.app]?.binding.user else {
             return self.call(launch, events, missing)
         }
         // Somebody else may have taken the name of an app that is not there. Without an owner the bus starts the app.
-        self.bus.user(of: launch.app.name) { [weak self] uid in
+        self.service.bus.user(of: launch.app.name) { [weak self] uid in
             guard let self else { return }
             guard let uid, uid != user else { return self.call(launch, events, missing) }
             self.failed(launch, .refused, .identityMismatch("its name is another user's"))
@@ -24,9 +31,9 @@ extension BrokerService {
 
     private func call(_ launch: Launch, _ events: [Event], _ missing: UInt64) {
         let target = CallTarget(launch.app.name, Path.receiver, InterfaceName.receiver.description)
-        let begun = self.now { _, now in now }
-        self.log.debug("\(launch.app) is launched: \(launch.reason), \(events.count) events")
-        self.bus.call(
+        let begun = self.service.now { _, now in now }
+        self.service.log.debug("\(launch.app) is launched: \(launch.reason), \(events.count) events")
+        self.service.bus.call(
             target, "Deliver", launch.reason.word, events.map(\.body.structure),
             LaunchOptions.options(missing: missing),
             timeout: Int32(clamping: launch.timeout.microseconds / 1_000)
@@ -35,7 +42,7 @@ extension BrokerService {
             do throws(BusError) {
                 self.answered(launch, events, try Self.answer(result.take()))
             } catch {
-                let waited = self.now { _, now in now - begun }
+                let waited = self.service.now { _, now in now - begun }
                 self.failed(launch, LaunchFailure(error, hasWaited: waited >= launch.timeout), error)
             }
         }
@@ -50,13 +57,30 @@ extension BrokerService {
     }
 
     private func answered(_ launch: Launch, _ events: [Event], _ answer: Answer) {
-        for event in events { self.keep(event, of: launch.app, .sent) }
-        try? self.input { (core, now, actions) throws(Refusal) in core.answered(launch, answer, at: now, &actions) }
+        for event in events { self.service.keep(event, of: launch.app, .sent) }
+        try? self.service.input { (core, now, actions) throws(Refusal) in
+            core.answered(launch, answer, at: now, &actions)
+        }
     }
 
-    func failed(_ launch: Launch, _ failure: LaunchFailure, _ error: BusError) {
-        self.log.info("\(launch.app) is not launched (\(failure.name)): \(error.message)")
-        try? self.input { (core, now, actions) throws(Refusal) in core.failed(launch, failure, at: now, &actions) }
+    /// Has the bus start an app for a task. It registers when it is up.
+    func start(_ launch: Launch) {
+        self.service.log.debug("\(launch.app) is started for a task")
+        self.service.bus.callBus("StartServiceByName", launch.app.name, UInt32(0)) { [weak self] result in
+            guard let self else { return }
+            do throws(BusError) {
+                _ = try result.take()
+            } catch {
+                self.failed(launch, LaunchFailure(error, hasWaited: false), error)
+            }
+        }
+    }
+
+    private func failed(_ launch: Launch, _ failure: LaunchFailure, _ error: BusError) {
+        self.service.log.info("\(launch.app) is not launched (\(failure.name)): \(error.message)")
+        try? self.service.input { (core, now, actions) throws(Refusal) in
+            core.failed(launch, failure, at: now, &actions)
+        }
     }
 
     // MARK: Push
@@ -66,16 +90,18 @@ extension BrokerService {
         guard AppID.isValid(name) else {
             throw .invalidConfiguration("'\(printable(name))' is no app id: give a well-known bus name")
         }
-        try self.authority.ifPusher(among: self.core.pushers, call) { [weak self] in self?.pushNow(AppID(name), call) }
+        try self.service.authority.ifPusher(among: self.service.core.pushers, call) { [weak self] in
+            self?.pushNow(AppID(name), call)
+        }
     }
 
     private func pushNow(_ app: AppID, _ call: MethodCall) {
-        let limit = self.core.limits.pushesPerApp
+        let limit = self.service.core.limits.pushesPerApp
         guard self.pushes[app]?.count ?? 0 < limit else {
             return call.fail(.limitsExceeded("too many wait for this app: pushes-per-app is \(limit)"))
         }
         do throws(Refusal) {
-            try self.input { (core, now, actions) throws(Refusal) in
+            try self.service.input { (core, now, actions) throws(Refusal) in
                 try core.push(app, at: now, &actions)
                 self.pushes[app, default: []].append(call)
             }
@@ -84,13 +110,16 @@ extension BrokerService {
         }
     }
 
+    /// A launch is over: answers whoever asked for it.
     func ended(_ launch: Launch, _ result: LaunchResult) {
         guard launch.reason == .push, result == .done else { return }
         for call in self.pushes.removeValue(forKey: launch.app) ?? [] { call.reply() }
     }
 
+    /// A launch is not tried again: answers whoever asked for it.
     func gaveUp(_ request: LaunchRequest, _ failure: LaunchFailure?) {
-        self.log.info("\(request.app) is given up (\(request.reason)): \(failure?.name ?? "its turn did not come")")
+        self.service.log.info(
+            "\(request.app) is given up (\(request.reason)): \(failure?.name ?? "its turn did not come")")
         guard request.reason == .push else { return }
         for call in self.pushes.removeValue(forKey: request.app) ?? [] {
             call.fail(.launchFailed("\(request.app) could not be launched: \(Self.why(failure))"))
