@@ -45,11 +45,11 @@ enum BrokerInterface {
                 later: "ListTasks", out: ["tasks"],
                 as: [Structure<String, String, String, String, [String: Value]>].self
             ) { (service: BrokerService, call: MethodCall) throws(BusError) in
-                service.listTasks(call)
+                service.links.tasks.list(call)
             },
             Method(later: "RunTask", in: ["app", "identifier"]) {
                 (service: BrokerService, call: MethodCall, app: String, identifier: String) throws(BusError) in
-                service.runTask(app, identifier, call)
+                service.links.tasks.run(app, identifier, call)
             },
             Method("DescribePresets", out: ["presets"]) {
                 (_: BrokerService, _: MethodCall) throws(BusError) -> [Structure<String, [String: Value]>] in

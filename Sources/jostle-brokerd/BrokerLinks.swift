@@ -7,17 +7,20 @@ final class BrokerLinks {
     let due: DueWork
     let sensors: SensorLink
     let launches: LaunchLink
+    let tasks: TaskLink
     let login: LoginLink
     private let power: PowerLink
     /// Our own object on the bus.
     private let object: ExportedObject
 
     init(
-        _ service: BrokerService, sensorBus: Connection, loginBus: Connection, streamsFrom: Double, record: BrokerRecord
+        _ service: BrokerService, _ store: StoreLink?, sensorBus: Connection, loginBus: Connection, streamsFrom: Double,
+        record: BrokerRecord
     ) {
         self.due = DueWork(service, record: record)
         self.sensors = SensorLink(service, on: sensorBus, streamsFrom: streamsFrom)
         self.launches = LaunchLink(service)
+        self.tasks = TaskLink(service, store?.store)
         self.login = LoginLink(service, on: loginBus)
         self.power = PowerLink(service, on: loginBus, self.login.names)
         self.object = ExportedObject(Path.broker, [(BrokerInterface.table, service)])

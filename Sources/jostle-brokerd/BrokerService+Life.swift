@@ -67,7 +67,7 @@ extension BrokerService {
         let state = AppState.allCases.first { $0.name == word }
         self.authority.ifReporter(among: self.core.reporters, call) { [weak self] in
             guard let self else { return }
-            if word == Self.terminated { return self.terminate(name, call) }
+            if word == Self.terminated { return self.links.tasks.terminate(name, call) }
             guard let client = self.registered(app: name) else {
                 let shown = "'\(printable(name))'"
                 let isDead = self.apps[AppID(name)] != nil

@@ -36,14 +36,14 @@ extension BrokerService {
             case .committed(let number): self.committed(upTo: number)
             case .uncommitted(let why): self.uncommitted(why)
             case .persisted(let due): self.persisted(due)
-            case .restoredTasks(let records, let terminated): self.restore(records, terminated: terminated)
-            case .tasksKept(let number): self.tasksKept(upTo: number)
+            case .restoredTasks(let records, let terminated): self.links.tasks.restore(records, terminated: terminated)
+            case .tasksKept(let number): self.links.tasks.committed(upTo: number)
             case .setAside(let why):
                 self.log.error("a broken file is set aside: \(why)")
             case .forgotten: self.restoreDisk()
             case .failed(let why):
                 self.log.error("nothing can be kept on the disk: \(why)")
-                self.tasksNotKept()
+                self.links.tasks.notCommitted()
                 self.admitParked()
             case .recovered: self.log.notice("the disk is well again")
             }
@@ -56,11 +56,7 @@ extension BrokerService {
         guard let store = self.storeLink?.store else { return }
         for app in self.durable.values { self.lastCommit = store.set(app.id, to: app) }
         for event in self.core.durableEvents { self.persist(event) }
-        for tasks in self.core.tasks.all {
-            // Nobody waits for these: whoever does, waits for a change that is on its way already.
-            for record in tasks.records { _ = store.keep(record) }
-            if tasks.isTerminated { store.keep(tasks.owner, isTerminated: true) }
-        }
+        self.links.tasks.storeAgain()
     }
 
     private func noteDurability() {

@@ -54,8 +54,6 @@ final class BrokerService {
     private var actions: [BrokerAction] = []
     /// What follows from what could not be sent: it is performed after what was being performed.
     private var returned: [BrokerAction] = []
-    /// Changes of tasks that are on their way to the disk.
-    var keptTasks = KeptTasks()
     private var clock = InputClock()
     /// Whoever said last which app is in the foreground.
     var reporter: (name: String, token: NameWatch.Token)?
@@ -84,7 +82,7 @@ final class BrokerService {
             inputs: record.wantsInputs, decisions: record.wantsDecisions, files: files.map(\.recorded),
             at: self.clock.arrival())
         self.madeLinks = BrokerLinks(
-            self, sensorBus: sensorBus, loginBus: loginBus, streamsFrom: streamsFrom, record: record)
+            self, store, sensorBus: sensorBus, loginBus: loginBus, streamsFrom: streamsFrom, record: record)
         self.followClock()
         self.lastDurability = self.durability
         self.keepPolicy()
@@ -212,7 +210,7 @@ final class BrokerService {
             case .deliver(let client, let event): self.deliver(event, to: client)
             case .life(let client, let effect): self.client(client)?.perform(effect)
             case .session(let client, let effect): self.client(client)?.perform(effect)
-            case .task(let effect): self.perform(effect)
+            case .task(let effect): links.tasks.perform(effect)
             case .start(let launch): links.launches.start(launch)
             case .mark(let client, let mark): self.deliver(mark, to: client)
             case .persist(let event): self.persist(event)
@@ -373,7 +371,7 @@ final class BrokerService {
         }
         self.log.debug("\(client.app.isAnonymous ? client.uniqueName : client.app.name) registered")
         self.answerRegistrations(of: client)
-        try? self.task(.came(client.id))
+        try? self.links.tasks.input(.came(client.id))
     }
 
     /// Shows an app on the bus.

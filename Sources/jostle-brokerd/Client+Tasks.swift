@@ -17,7 +17,7 @@ extension Client {
         guard let record = waiting?.record ?? self.tasks?.current?.record else {
             throw .failed("the task is over already")
         }
-        self.service.keptTasks.wait(for: record.revision) { isDurable in
+        self.service.links.tasks.wait(for: record.revision) { isDurable in
             call.reply([
                 "earliest-begin": Value.uint64(record.request.earliest.wire), "durable": .boolean(isDurable),
             ])
@@ -26,7 +26,7 @@ extension Client {
 
     func task(_ input: TaskInput) throws(BusError) {
         do throws(Refusal) {
-            try self.service.task(input)
+            try self.service.links.tasks.input(input)
         } catch {
             throw BusError(error)
         }
@@ -47,7 +47,7 @@ extension Client {
     }
 
     var taskList: [Structure<String, String, String, [String: Value]>] {
-        let rows = self.tasks.map { self.service.rows(of: $0) } ?? []
+        let rows = self.tasks.map { self.service.links.tasks.rows(of: $0) } ?? []
         return rows.map { Structure($0.identifier, $0.kind, $0.state, $0.details) }
     }
 

@@ -45,6 +45,6 @@ final class PowerLink {
     }
 
     private func tell(_ isOnBattery: Bool) {
-        try? self.service.task(.power(isOnBattery ? .battery(nil) : .ac))
+        try? self.service.links.tasks.input(.power(isOnBattery ? .battery(nil) : .ac))
     }
 }

@@ -9,20 +9,31 @@ import Journal
 import Motion
 import Protocol
 
-/// Background work: what apps hand in, what is kept of it, and who is told to begin.
-extension BrokerService {
+/// Brings background work to the disk that apps hand in, tells them to begin, and shows what waits.
+final class TaskLink {
+    private unowned let service: BrokerService
+    private let store: Store?
+    /// Changes that are on their way to the disk.
+    private var kept = KeptTasks()
+
+    /// - Parameter store: `nil` when nothing is kept on the disk.
+    init(_ service: BrokerService, _ store: Store?) {
+        self.service = service
+        self.store = store
+    }
+
     /// Does what follows for a task.
     func perform(_ effect: TaskEffect) {
         switch effect {
         case .keep(let record): self.keep(record)
-        case .forget(let owner, let identifier): self.storeLink?.store.forget(owner, task: identifier)
-        case .terminated(let owner, let isTerminated): self.storeLink?.store.keep(owner, isTerminated: isTerminated)
+        case .forget(let owner, let identifier): self.store?.forget(owner, task: identifier)
+        case .terminated(let owner, let isTerminated): self.store?.keep(owner, isTerminated: isTerminated)
         case .run(let owner, let run): self.run(run, in: owner)
         case .expiring(let owner, let identifier, let remaining):
             self.client(of: owner)?.tellExpiring(identifier, remaining)
         case .ended(let owner, let outcome):
             let again = outcome.isTriedAgain ? ", to be tried again" : ""
-            self.log.info(
+            self.service.log.info(
                 "task \(outcome.identifier) of \(owner.app): \(outcome.end.name) "
                     + "after \((outcome.ended - outcome.begun).inWords)\(again)")
         // The core does these itself.
@@ -31,49 +42,64 @@ extension BrokerService {
     }
 
     private func client(of owner: TaskOwner) -> Client? {
-        self.registered(app: owner.app.name).flatMap { $0.uid == owner.user ? $0 : nil }
+        self.service.registered(app: owner.app.name).flatMap { $0.uid == owner.user ? $0 : nil }
     }
 
     // MARK: The disk
 
     private func keep(_ record: TaskRecord) {
-        guard let store = self.storeLink?.store else { return self.taskKept(record.owner, record.revision) }
-        self.keptTasks.add(record, store.keep(record))
+        guard let store = self.store else { return self.service.taskKept(record.owner, record.revision) }
+        self.kept.add(record, store.keep(record))
         // Nobody waits for a disk that fails.
         if store.health != .ok { self.releaseTasks() }
     }
 
+    /// Has `answer` told when a task is on the disk; at once, when nobody is bringing it there.
+    func wait(for revision: UInt64, _ answer: @escaping (Bool) -> Void) { self.kept.wait(for: revision, answer) }
+
     /// Lets go what waits for the disk. It may come there later; nobody can say so now.
     private func releaseTasks() {
-        for change in self.keptTasks.take() {
-            self.taskKept(change.owner, change.revision)
+        for change in self.kept.take() {
+            self.service.taskKept(change.owner, change.revision)
             change.answer?(false)
         }
     }
 
-    func tasksKept(upTo number: UInt64) {
-        for change in self.keptTasks.take(upTo: number) {
-            try? self.task(.kept(change.owner, revision: change.revision))
+    /// Changes up to this one are on the disk.
+    func committed(upTo number: UInt64) {
+        for change in self.kept.take(upTo: number) {
+            try? self.input(.kept(change.owner, revision: change.revision))
             change.answer?(true)
         }
     }
 
     /// The disk fails.
-    func tasksNotKept() {
+    func notCommitted() {
         self.releaseTasks()
-        try? self.input { (_, _, _) throws(Refusal) in }
+        try? self.service.input { (_, _, _) throws(Refusal) in }
+    }
+
+    /// Brings all that the core knows to the disk again, which has lost it. Nobody waits for that: whoever does, waits for a
+    /// change that is on its way already.
+    func storeAgain() {
+        guard let store = self.store else { return }
+        for tasks in self.service.core.tasks.all {
+            for record in tasks.records { _ = store.keep(record) }
+            if tasks.isTerminated { store.keep(tasks.owner, isTerminated: true) }
+        }
     }
 
     func restore(_ records: [TaskRecord], terminated: [TaskOwner]) {
-        self.log.info("\(records.count) tasks wait from before")
-        try? self.task(.restored(records, terminated: terminated))
+        self.service.log.info("\(records.count) tasks wait from before")
+        try? self.input(.restored(records, terminated: terminated))
     }
 
     // MARK: Running
 
-    func task(_ input: TaskInput) throws(Refusal) {
+    /// Hands an input about tasks to the core, which is told the wall clock first.
+    func input(_ input: TaskInput) throws(Refusal) {
         let wall = Timestamp(microseconds: Clock.wallClock())
-        try self.input { (core, now, actions) throws(Refusal) in
+        try self.service.input { (core, now, actions) throws(Refusal) in
             try core.task(.clock(wall - now), at: now, &actions)
             try core.task(input, at: now, &actions)
         }
@@ -83,32 +109,32 @@ extension BrokerService {
     private func run(_ run: TaskRun, in owner: TaskOwner) {
         guard let client = self.client(of: owner) else { return }
         let target = CallTarget(client.uniqueName, Path.receiver, InterfaceName.receiver.description)
-        let deadline = self.core.arrival(of: run.ends) ?? .zero
+        let deadline = self.service.core.arrival(of: run.ends) ?? .zero
         let options: [String: Value] = [
             "attempt": .uint32(run.attempt), "kind": .string(run.kind.name), "time": .uint64((.zero + run.time).wire),
         ]
-        self.bus.call(
+        self.service.bus.call(
             target, "RunTask", run.identifier, deadline.wire, options, timeout: Connection.noTimeout, autoStart: false
         ) { [weak self] result in
             guard let self else { return }
             do throws(BusError) {
                 _ = try result.take()
             } catch {
-                self.log.notice("\(owner.app) does not take the task \(run.identifier): \(error)")
-                try? self.task(.failed(owner, run: run.revision))
+                self.service.log.notice("\(owner.app) does not take the task \(run.identifier): \(error)")
+                try? self.input(.failed(owner, run: run.revision))
             }
         }
     }
 
     /// Runs a task at once, to try it. For whoever may say what state apps are in.
-    func runTask(_ app: String, _ identifier: String, _ call: MethodCall) {
-        self.authority.ifReporter(among: self.core.reporters, call) { [weak self] in
+    func run(_ app: String, _ identifier: String, _ call: MethodCall) {
+        self.service.authority.ifReporter(among: self.service.core.reporters, call) { [weak self] in
             guard let self else { return }
             guard let owner = self.taskOwners(app).first else {
                 return call.fail(.notFound("no task of '\(printable(app))' waits"))
             }
             do throws(Refusal) {
-                try self.task(.force(owner, identifier))
+                try self.input(.force(owner, identifier))
                 call.reply()
             } catch {
                 call.fail(BusError(error))
@@ -121,28 +147,30 @@ extension BrokerService {
         let known = self.taskOwners(app)
         let owners = known.isEmpty && AppID.isValid(app) ? [TaskOwner(AppID(app), user: getuid())] : known
         guard !owners.isEmpty else { return call.fail(.notFound("there is no app '\(printable(app))'")) }
-        for owner in owners { try? self.task(.terminated(owner)) }
+        for owner in owners { try? self.input(.terminated(owner)) }
         call.reply()
     }
 
     /// Whose tasks somebody means by the id of an app, or by its unique name.
     private func taskOwners(_ app: String) -> [TaskOwner] {
-        if let client = self.registered(app: app), let owner = try? self.core.owner(client.id) { return [owner] }
-        return self.core.tasks.all.map(\.owner).filter { $0.app.name == app }
+        if let client = self.service.registered(app: app), let owner = try? self.service.core.owner(client.id) {
+            return [owner]
+        }
+        return self.service.core.tasks.all.map(\.owner).filter { $0.app.name == app }
     }
 
     // MARK: What there is to see
 
     /// Answers with the tasks that wait or run, of the apps that the caller may see.
-    func listTasks(_ call: MethodCall) {
-        self.authority.ifKnown(call) { [weak self] uid in
+    func list(_ call: MethodCall) {
+        self.service.authority.ifKnown(call) { [weak self] uid in
             guard let self else { return }
-            let rows = self.core.tasks.all.lazy.filter { uid == 0 || $0.owner.user == uid }.flatMap { tasks in
+            let rows = self.service.core.tasks.all.lazy.filter { uid == 0 || $0.owner.user == uid }.flatMap { tasks in
                 self.rows(of: tasks).map {
                     Structure(tasks.owner.app.name, $0.identifier, $0.kind, $0.state, $0.details)
                 }
             }
-            call.reply(Array(rows.prefix(self.core.limits.listRows)))
+            call.reply(Array(rows.prefix(self.service.core.limits.listRows)))
         }
     }
 
@@ -156,14 +184,14 @@ extension BrokerService {
     }
 
     func rows(of tasks: AppTasks) -> [TaskRow] {
-        let settings = self.core.taskSettings(tasks.owner.app)
+        let settings = self.service.core.taskSettings(tasks.owner.app)
         var rows: [TaskRow] = []
         if let current = tasks.current {
             var details = Self.details(of: current.record)
             var state = "starting"
             if case .running(let ends, _) = current.stage {
                 state = "running"
-                details["deadline"] = self.core.arrival(of: ends).map { .uint64($0.wire) }
+                details["deadline"] = self.service.core.arrival(of: ends).map { .uint64($0.wire) }
             }
             let request = current.record.request
             rows.append(
@@ -172,7 +200,7 @@ extension BrokerService {
         return rows
             + tasks.pending.map { task in
                 var details = Self.details(of: task.record)
-                let times = tasks.times(of: task, self.core.tasks.met, settings)
+                let times = tasks.times(of: task, self.service.core.tasks.met, settings)
                 if let times { details["due"] = .uint64(max(times.due, task.request.earliest).wire) }
                 let waits = self.waits(task, tasks, settings)
                 if !waits.isEmpty { details["waits-for"] = .array(of: "s", waits.map { .string($0) }) }
@@ -184,7 +212,7 @@ extension BrokerService {
 
     /// What has to change before a task is begun, besides the time.
     private func waits(_ task: AppTasks.Pending, _ tasks: AppTasks, _ settings: AppSettings) -> [String] {
-        var waits = task.request.needs.subtracting(self.core.tasks.met).elements.map {
+        var waits = task.request.needs.subtracting(self.service.core.tasks.met).elements.map {
             switch $0 {
             case .idle: "idle"
             case .power: "external-power"
