@@ -92,7 +92,7 @@ enum BrokerInterface {
                 service.setLocked(isLocked, call)
             },
             Method(later: "Reload") { (service: BrokerService, call: MethodCall) throws(BusError) in
-                service.reload(call)
+                service.links.policy.reload(call)
             },
         ],
         properties: [
@@ -103,7 +103,7 @@ enum BrokerInterface {
                     .merging(PolicyLimits.table) { own, _ in own }
             },
             Property("PolicyGeneration", .always) { (service: BrokerService) in service.core.policyGeneration },
-            Property("PolicyFiles", .always) { (service: BrokerService) in service.policyFiles },
+            Property("PolicyFiles", .always) { (service: BrokerService) in service.links.policy.files },
             Property("Sensors", .never) { (service: BrokerService) in
                 service.core.sensors.map { $0.options }
             },

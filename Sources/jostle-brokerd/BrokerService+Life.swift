@@ -103,7 +103,7 @@ extension BrokerService {
     /// - Returns: what does so, one app at a time; false when all is done.
     func take(_ reading: AppSource.Reading) -> () -> Bool {
         self.hasAppFiles = true
-        self.report(reading.findings)
+        self.log.report(reading.findings)
         var files = reading.files[...]
         var broken = reading.broken[...]
         var restless = reading.restless[...]
@@ -195,7 +195,7 @@ extension BrokerService {
     func entrance(of client: Client) -> AppEntrance {
         guard !client.app.isAnonymous else { return AppEntrance(proof: client.proof, declared: .none) }
         let (file, findings) = self.appSource.read(client.app)
-        self.report(findings)
+        self.log.report(findings)
         client.file = file ?? (findings.isEmpty ? nil : self.durable[client.app].map { AppFile($0) })
         if let file = client.file { self.install(file) } else { self.uninstall(client.app) }
         return AppEntrance(proof: client.proof, declared: client.file?.modes ?? .none)

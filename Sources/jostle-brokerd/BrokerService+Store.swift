@@ -125,9 +125,5 @@ extension BrokerService {
         store.keep(.event(JournalEvent(app: id, event.content, fate)), at: Clock.wallClock())
     }
 
-    /// The policy in force, as verdicts name it from now on.
-    func keepPolicy() {
-        self.storeLink?.store.keep(
-            JournalPolicy(generation: self.core.policyGeneration, files: self.policyFiles, since: Clock.wallClock()))
-    }
+    func keep(_ policy: JournalPolicy) { self.storeLink?.store.keep(policy) }
 }

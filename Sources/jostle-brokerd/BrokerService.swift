@@ -24,11 +24,7 @@ final class BrokerService {
     let storeLink: StoreLink?
     /// As it was told last.
     var lastDurability = StoreHealth.off
-    let policySource: PolicySource
     let appSource: AppSource
-    private(set) lazy var reloading = Reloading(self)
-    /// The policy files in force; none: the built-in policy is.
-    var policyFiles: [String]
     private let sender: PacedSender
     /// Made with us, as they need us.
     private var madeLinks: BrokerLinks?
@@ -68,10 +64,8 @@ final class BrokerService {
         self.names = NameWatch(on: bus)
         self.authority = Authority(on: bus)
         self.sender = PacedSender(on: bus)
-        let (policy, files) = Self.firstPolicy(of: source, log)
-        self.policySource = source
+        let (policy, files) = PolicyLink.first(of: source, log)
         self.appSource = apps
-        self.policyFiles = files.map(\.name)
         self.storeLink = store
         // Read while the disk is busy with what was there before us.
         let reading = apps.readAll()
@@ -82,10 +76,11 @@ final class BrokerService {
             inputs: record.wantsInputs, decisions: record.wantsDecisions, files: files.map(\.recorded),
             at: self.clock.arrival())
         self.madeLinks = BrokerLinks(
-            self, store, sensorBus: sensorBus, loginBus: loginBus, streamsFrom: streamsFrom, record: record)
+            self, store, PolicyLink(self, from: source, files), sensorBus: sensorBus, loginBus: loginBus,
+            streamsFrom: streamsFrom, record: record)
         self.followClock()
         self.lastDurability = self.durability
-        self.keepPolicy()
+        self.keep(self.links.policy.inForce)
         store?.onNews { [unowned self] in self.storeNews() }
         self.parked = store == nil ? nil : []
         self.takeDurableApps()

@@ -71,7 +71,7 @@ struct Main {
                 record: record, log: daemon.log)
             if sensorBus !== daemon.bus { try service.links.sensors.open() }
             let code = try daemon.run(
-                ready: { service.busReady() }, lost: { service.busLost() }, reload: { service.reload() })
+                ready: { service.busReady() }, lost: { service.busLost() }, reload: { service.links.policy.reload() })
             record.flush()
             store?.close()
             code.exit()

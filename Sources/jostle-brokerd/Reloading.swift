@@ -9,6 +9,7 @@ import PolicyFiles
 ///
 /// One at a time. Whoever asks meanwhile is answered by the next one, which sees all that was written until then.
 final class Reloading {
+    private unowned let policy: PolicyLink
     private unowned let service: BrokerService
     /// Whoever waits for the one under way, and for the next.
     private var calls: [MethodCall] = []
@@ -16,7 +17,10 @@ final class Reloading {
     private var isUnderWay = false
     private var isWanted = false
 
-    init(_ service: BrokerService) { self.service = service }
+    init(for policy: PolicyLink, _ service: BrokerService) {
+        self.policy = policy
+        self.service = service
+    }
 
     private var loop: EventLoop { self.service.loop }
 
@@ -34,21 +38,21 @@ final class Reloading {
     private func begin() {
         self.isWanted = false
         (self.calls, self.next) = (self.next, [])
-        let loading = self.service.policySource.load()
+        let loading = self.policy.load()
         self.loop.read({ loading.step() }) { self.read(loading) }
     }
 
     private func read(_ loading: PolicyLoading) {
         var (reading, files) = loading.finish()
-        self.service.report(reading.findings)
-        guard let policy = reading.inForce else { return self.readApps(self.service.refusal(of: reading)) }
+        self.service.log.report(reading.findings)
+        guard let policy = reading.inForce else { return self.readApps(self.policy.refusal(of: reading)) }
         // While the old policy decides: to be done with what was read, and to look up what the new one says.
         (reading.policy, reading.standing) = (nil, nil)
         self.loop.read({ reading.discard() ? .more : .done }) {
             var succession = PolicySuccession(policy)
             self.loop.read({ self.service.prepare(&succession) ? .more : .done }) {
                 var old = self.service.currentRules
-                self.service.put(succession, from: files)
+                self.policy.put(succession, from: files)
                 self.readApps(nil)
                 // To be rid of a large one takes a while, too.
                 self.loop.turns.add {
