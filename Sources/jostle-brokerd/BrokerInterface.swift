@@ -69,15 +69,15 @@ enum BrokerInterface {
             },
             Method("Mute", in: ["duration"]) {
                 (service: BrokerService, _: MethodCall, duration: UInt64) throws(BusError) in
-                try service.mute(duration)
+                try service.links.reports.mute(duration)
             },
             Method(later: "Pause", in: ["paused"]) {
                 (service: BrokerService, call: MethodCall, isPaused: Bool) throws(BusError) in
-                service.pause(isPaused, call)
+                service.links.reports.pause(isPaused, call)
             },
             Method(later: "SetForeground", in: ["app"]) {
                 (service: BrokerService, call: MethodCall, app: String) throws(BusError) in
-                try service.setForeground(app, call)
+                try service.links.reports.setForeground(app, call)
             },
             Method(later: "Push", in: ["app"]) {
                 (service: BrokerService, call: MethodCall, app: String) throws(BusError) in
@@ -85,11 +85,11 @@ enum BrokerInterface {
             },
             Method(later: "SetState", in: ["app", "state"]) {
                 (service: BrokerService, call: MethodCall, app: String, state: String) throws(BusError) in
-                try service.setState(app, state, call)
+                try service.links.reports.setState(app, state, call)
             },
             Method(later: "SetLocked", in: ["locked"]) {
                 (service: BrokerService, call: MethodCall, isLocked: Bool) throws(BusError) in
-                service.setLocked(isLocked, call)
+                service.links.reports.setLocked(isLocked, call)
             },
             Method(later: "Reload") { (service: BrokerService, call: MethodCall) throws(BusError) in
                 service.links.policy.reload(call)

@@ -10,6 +10,7 @@ final class BrokerLinks {
     let policy: PolicyLink
     let launches: LaunchLink
     let tasks: TaskLink
+    let reports: ReportLink
     let login: LoginLink
     private let power: PowerLink
     /// Our own object on the bus.
@@ -25,6 +26,7 @@ final class BrokerLinks {
         self.policy = policy
         self.launches = LaunchLink(service)
         self.tasks = TaskLink(service, store?.store)
+        self.reports = ReportLink(service)
         self.login = LoginLink(service, on: loginBus)
         self.power = PowerLink(service, on: loginBus, self.login.names)
         self.object = ExportedObject(Path.broker, [(BrokerInterface.table, service)])

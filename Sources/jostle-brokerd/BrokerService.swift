@@ -51,8 +51,6 @@ final class BrokerService {
     /// What follows from what could not be sent: it is performed after what was being performed.
     private var returned: [BrokerAction] = []
     private var clock = InputClock()
-    /// Whoever said last which app is in the foreground.
-    var reporter: (name: String, token: NameWatch.Token)?
 
     init(
         on loop: EventLoop, bus: Connection, sensorBus: Connection, loginBus: Connection, policy source: PolicySource,
@@ -108,7 +106,7 @@ final class BrokerService {
     func busLost() {
         self.names.forgetAll()
         for client in self.clients.values { self.leave(client) }
-        self.loseReporter()
+        self.links.reports.loseReporter()
     }
 
     // MARK: The core
@@ -509,23 +507,6 @@ final class BrokerService {
     /// Policy says how much the bus may hold for each client.
     func limitPeers() {
         for client in self.clients.values { client.peer?.setLimit(self.core.busShare(of: client.id)) }
-    }
-
-    /// Silences motion while the device itself vibrates.
-    func mute(_ duration: UInt64) throws(BusError) {
-        try self.request { (core, now, _) throws(Refusal) in
-            try core.mute(for: TimeSpan(microseconds: Int64(clamping: duration)), at: now)
-        }
-    }
-
-    /// Switches motion off or on again, for everybody and therefore for a caller of our own user, or root.
-    func pause(_ isPaused: Bool, _ call: MethodCall) {
-        self.authority.ifTrusted(call, .accessDenied("motion is switched off by the broker's own user and root")) {
-            let wasPaused = self.core.isPaused
-            try? self.input { (core, now, actions) throws(Refusal) in core.pause(isPaused, at: now, &actions) }
-            if isPaused != wasPaused { self.links.changed("Paused") }
-            call.reply()
-        }
     }
 
     // MARK: What there is to see

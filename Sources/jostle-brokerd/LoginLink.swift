@@ -134,6 +134,6 @@ final class LoginLink {
         // Without a session nobody has locked anything, and before the first there is nothing to take back.
         guard isLocked != self.told ?? false else { return }
         self.told = isLocked
-        self.service.lock(isLocked)
+        self.service.links.reports.lock(isLocked)
     }
 }

@@ -1,0 +1,126 @@
+import Arbitration
+import BrokerCore
+import DBus
+import DaemonSupport
+import Motion
+import PolicyFiles
+import Protocol
+
+/// Takes in what callers say of apps and of the device: the foreground, single states, the lock, and that motion is not wanted.
+final class ReportLink {
+    private unowned let service: BrokerService
+    /// Whoever said last which app is in the foreground.
+    private var reporter: (name: String, token: NameWatch.Token)?
+
+    init(_ service: BrokerService) { self.service = service }
+
+    // MARK: The foreground
+
+    /// Takes in which app is in the foreground; empty: none. The report lapses when its reporter leaves the bus.
+    func setForeground(_ name: String, _ call: MethodCall) throws(BusError) {
+        guard name.isEmpty || AppID.isValid(name) else {
+            throw .invalidConfiguration("'\(printable(name))' is no app id: give a well-known bus name, or nothing")
+        }
+        self.service.authority.ifReporter(among: self.service.core.reporters, call) { [weak self] in
+            guard let self else { return }
+            if self.reporter?.name != call.sender {
+                self.forgetReporter()
+                let token = self.service.names.follow(call.sender) { [weak self] owner in
+                    if owner == nil { self?.reporterLeft(call.sender) }
+                }
+                self.reporter = (call.sender, token)
+            }
+            self.report(.app(name.isEmpty ? nil : AppID(name)))
+            call.reply()
+        }
+    }
+
+    private func reporterLeft(_ name: String) {
+        guard self.reporter?.name == name else { return }
+        self.forgetReporter()
+        self.report(.none)
+    }
+
+    private func forgetReporter() {
+        if let token = self.reporter?.token { self.service.names.unfollow(token) }
+        self.reporter = nil
+    }
+
+    private func report(_ report: ForegroundReport) {
+        try? self.service.input { (core, now, actions) throws(Refusal) in core.report(report, at: now, &actions) }
+    }
+
+    /// The bus went away, and whoever reported with it.
+    func loseReporter() {
+        guard self.reporter != nil else { return }
+        self.forgetReporter()
+        self.report(.none)
+    }
+
+    // MARK: Single states
+
+    /// Takes in what state a single app is in, whatever else is the case.
+    func setState(_ name: String, _ word: String, _ call: MethodCall) throws(BusError) {
+        let words =
+            [AppState.foreground, .inactive, .background, .suspended].map(\.name) + ["auto", Self.terminated]
+        guard words.contains(word) else {
+            let near = Suggestion.nearest(to: word, among: words)
+            throw .invalidConfiguration(
+                "there is no state '\(printable(word))', "
+                    + (near.map { "did you mean '\($0)'?" } ?? "give one of: \(words.joined(separator: ", "))"))
+        }
+        let state = AppState.allCases.first { $0.name == word }
+        self.service.authority.ifReporter(among: self.service.core.reporters, call) { [weak self] in
+            guard let self else { return }
+            if word == Self.terminated { return self.service.links.tasks.terminate(name, call) }
+            guard let client = self.service.registered(app: name) else {
+                let shown = "'\(printable(name))'"
+                let isDead = self.service.apps[AppID(name)] != nil
+                return call.fail(.notFound(isDead ? "\(shown) is not on the bus" : "there is no app \(shown)"))
+            }
+            try? self.service.input { (core, now, actions) throws(Refusal) in
+                try core.tell(client.id, state, at: now, &actions)
+            }
+            call.reply()
+        }
+    }
+
+    private static let terminated = "terminated"
+
+    // MARK: The lock
+
+    func setLocked(_ isLocked: Bool, _ call: MethodCall) {
+        self.service.authority.ifReporter(among: self.service.core.reporters, call) { [weak self] in
+            self?.lock(isLocked)
+            call.reply()
+        }
+    }
+
+    /// The screen is locked or unlocked, as whoever spoke last has it.
+    func lock(_ isLocked: Bool) {
+        guard isLocked != self.service.core.isLocked else { return }
+        try? self.service.input { (core, now, actions) throws(Refusal) in core.lock(isLocked, at: now, &actions) }
+        self.service.links.changed("Locked")
+    }
+
+    // MARK: All motion
+
+    /// Silences motion while the device itself vibrates.
+    func mute(_ duration: UInt64) throws(BusError) {
+        try self.service.request { (core, now, _) throws(Refusal) in
+            try core.mute(for: TimeSpan(microseconds: Int64(clamping: duration)), at: now)
+        }
+    }
+
+    /// Switches motion off or on again, for everybody and therefore for a caller of our own user, or root.
+    func pause(_ isPaused: Bool, _ call: MethodCall) {
+        self.service.authority.ifTrusted(
+            call, .accessDenied("motion is switched off by the broker's own user and root")
+        ) {
+            let wasPaused = self.service.core.isPaused
+            try? self.service.input { (core, now, actions) throws(Refusal) in core.pause(isPaused, at: now, &actions) }
+            if isPaused != wasPaused { self.service.links.changed("Paused") }
+            call.reply()
+        }
+    }
+}
