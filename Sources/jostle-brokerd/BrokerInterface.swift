@@ -60,12 +60,12 @@ enum BrokerInterface {
             ) {
                 (service: BrokerService, call: MethodCall, event: UInt64, options: [String: Value]) throws(BusError)
                 in
-                try service.explain(event, options, call)
+                try service.links.explanations.explain(event, options, call)
             },
             Method(later: "WhyNot", in: ["app", "options"], out: ["answer"], as: [String: Value].self) {
                 (service: BrokerService, call: MethodCall, app: String, options: [String: Value]) throws(BusError)
                 in
-                try service.whyNot(app, options, call)
+                try service.links.explanations.whyNot(app, options, call)
             },
             Method("Mute", in: ["duration"]) {
                 (service: BrokerService, _: MethodCall, duration: UInt64) throws(BusError) in

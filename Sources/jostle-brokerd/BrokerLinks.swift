@@ -11,6 +11,7 @@ final class BrokerLinks {
     let launches: LaunchLink
     let tasks: TaskLink
     let reports: ReportLink
+    let explanations: ExplainLink
     let login: LoginLink
     private let power: PowerLink
     /// Our own object on the bus.
@@ -27,6 +28,7 @@ final class BrokerLinks {
         self.launches = LaunchLink(service)
         self.tasks = TaskLink(service, store?.store)
         self.reports = ReportLink(service)
+        self.explanations = ExplainLink(service, store)
         self.login = LoginLink(service, on: loginBus)
         self.power = PowerLink(service, on: loginBus, self.login.names)
         self.object = ExportedObject(Path.broker, [(BrokerInterface.table, service)])

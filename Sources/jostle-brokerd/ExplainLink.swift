@@ -1,10 +1,22 @@
 import Arbitration
 import BrokerCore
 import DBus
+import DaemonSupport
+import Journal
 import Motion
 import Protocol
 
-extension BrokerService {
+/// Answers what became of events and what would become of others, from memory and from the journal.
+final class ExplainLink {
+    private unowned let service: BrokerService
+    private let storeLink: StoreLink?
+
+    /// - Parameter storeLink: `nil` when there is no journal.
+    init(_ service: BrokerService, _ storeLink: StoreLink?) {
+        self.service = service
+        self.storeLink = storeLink
+    }
+
     // MARK: Explain
 
     /// Answers with the verdicts of one epoch, as far as the caller may see them.
@@ -12,17 +24,17 @@ extension BrokerService {
         let reader = try OptionReader(options, of: "Explain", known: ["app", "sequence"])
         let word = try reader.text("app")
         let isSequence = try reader.flag("sequence") ?? false
-        self.answer(call) { (service, viewer) throws(BusError) in
-            let app = try word.map { word throws(BusError) in try service.app(word, for: viewer) } ?? viewer.itself
+        self.answer(call) { [unowned self] (viewer) throws(BusError) in
+            let app = try word.map { word throws(BusError) in try self.app(word, for: viewer) } ?? viewer.itself
             guard app != nil || !isSequence else {
                 throw .invalidArguments("Explain: with 'sequence', 'app' says whose number it is")
             }
             let event: VerdictQuery.Event = number == 0 ? .last : isSequence ? .sequence(number) : .epoch(number)
             let query = VerdictQuery(event, of: app, for: viewer)
-            service.find(query) { [weak service] records in
-                guard let service else { return }
-                let verdicts = service.core.show(records, for: query)
-                if verdicts.isEmpty { return call.fail(.notFound(service.core.absence(of: query))) }
+            self.find(query) { [weak self] records in
+                guard let self else { return }
+                let verdicts = self.service.core.show(records, for: query)
+                if verdicts.isEmpty { return call.fail(.notFound(self.service.core.absence(of: query))) }
                 call.reply(verdicts.map(\.options))
             }
         }
@@ -31,8 +43,8 @@ extension BrokerService {
     /// Hands the verdicts that are asked for to `then`; not always at once, because those that are not kept in memory any
     /// more may have to be read from elsewhere.
     private func find(_ query: VerdictQuery, then: @escaping ([VerdictRecord]) -> Void) {
-        let recent = self.core.find(query)
-        if self.core.hasAll(of: query) || (query.event == .last && !recent.isEmpty) { return then(recent) }
+        let recent = self.service.core.find(query)
+        if self.service.core.hasAll(of: query) || (query.event == .last && !recent.isEmpty) { return then(recent) }
         self.findStored(query) { stored in
             // What is in both is shown once; what is in memory alone may not have come to the disk, nor may its end.
             then(
@@ -41,24 +53,60 @@ extension BrokerService {
         }
     }
 
+    // MARK: What the journal knows
+
+    /// Hands the verdicts of the epoch that a query is about to `then`, from the journal; none, if it does not know.
+    private func findStored(_ query: VerdictQuery, then: @escaping ([VerdictRecord]) -> Void) {
+        let wanted: JournalQuery
+        switch query.event {
+        case .epoch(let epoch): return self.askJournal(epoch, then: then)
+        case .last: wanted = JournalQuery(app: query.app?.id, limit: Self.newest)
+        case .sequence(let sequence): wanted = JournalQuery(app: query.app?.id, sequence: sequence, limit: Self.newest)
+        }
+        self.askJournal(wanted) { [weak self] records in
+            guard let self, let last = records.last(where: { query.concerns($0) }) else { return then([]) }
+            self.askJournal(last.verdict.epoch, then: then)
+        }
+    }
+
+    /// How many of the newest are looked through for one that the caller may see.
+    private static let newest = 256
+
+    private func askJournal(_ epoch: UInt64, then: @escaping ([VerdictRecord]) -> Void) {
+        self.askJournal(JournalQuery(epoch: epoch), then: then)
+    }
+
+    private func askJournal(_ query: JournalQuery, then: @escaping ([VerdictRecord]) -> Void) {
+        guard let link = self.storeLink else { return then([]) }
+        link.store.ask(query) { result in
+            switch result {
+            case .failure(let failure):
+                self.service.log.warning("the journal cannot be read: \(failure)")
+                then([])
+            case .success(let answer):
+                then(answer.verdicts.map { VerdictRecord($0, ofThisRun: $0.started == link.started) })
+            }
+        }
+    }
+
     // MARK: Why not
 
     /// Answers what would happen to an app's detectors now.
     func whyNot(_ word: String, _ options: [String: Value], _ call: MethodCall) throws(BusError) {
-        self.refreshClock()
+        self.service.refreshClock()
         let reader = try OptionReader(options, of: "WhyNot", known: ["detector", "peak"])
         let detector = try reader.text("detector")
         let peak = try reader.number("peak")
         if let peak, !peak.isFinite { throw .invalidConfiguration("WhyNot: peak is a finite number") }
-        self.answer(call) { (service, viewer) throws(BusError) in
-            guard let app = word.isEmpty ? viewer.itself : try service.app(word, for: viewer) else {
+        self.answer(call) { [unowned self] (viewer) throws(BusError) in
+            guard let app = word.isEmpty ? viewer.itself : try self.app(word, for: viewer) else {
                 throw .invalidArguments("WhyNot: say which app; you are none")
             }
-            guard let client = service.client(app) else { throw service.isGone(app, viewer) }
+            guard let client = self.service.client(app) else { throw self.isGone(app, viewer) }
             if let detector, client.appState?.detectors[detector] == nil {
                 throw .notFound("there is no detector '\(printable(detector))'")
             }
-            let answer = service.now { core, now in
+            let answer = self.service.now { core, now in
                 core.whyNot(client.id, detector: detector, peak: peak, for: viewer, at: now)
             }
             guard let answer else { throw .notFound("the app is gone") }
@@ -67,7 +115,7 @@ extension BrokerService {
     }
 
     private func isGone(_ app: AppReference, _ viewer: Viewer) -> BusError {
-        let last = self.core.find(VerdictQuery(.last, of: app, for: viewer)).last?.verdict
+        let last = self.service.core.find(VerdictQuery(.last, of: app, for: viewer)).last?.verdict
         let story = last.map { "; the last that became of it: \($0.reason.name) in epoch \($0.epoch)" } ?? ""
         return .notFound("\(app.id.name) is not registered\(story)")
     }
@@ -75,21 +123,16 @@ extension BrokerService {
     // MARK: Who asks, and about whom
 
     /// Lets `body` answer a call when it is known who asks; an error it throws is the answer.
-    private func answer(
-        _ call: MethodCall, _ body: @escaping (BrokerService, Viewer) throws(BusError) -> Void
-    ) {
-        func run(_ service: BrokerService, _ viewer: Viewer) {
+    private func answer(_ call: MethodCall, _ body: @escaping (Viewer) throws(BusError) -> Void) {
+        func run(_ viewer: Viewer) {
             do throws(BusError) {
-                try body(service, viewer)
+                try body(viewer)
             } catch {
                 call.fail(error)
             }
         }
-        if let app = self.registered(call.sender)?.appState { return run(self, .app(app.reference)) }
-        self.authority.ifKnown(call) { [weak self] uid in
-            guard let self else { return }
-            run(self, .user(uid))
-        }
+        if let app = self.service.registered(call.sender)?.appState { return run(.app(app.reference)) }
+        self.service.authority.ifKnown(call) { run(.user($0)) }
     }
 
     /// The app that a word means: an app id, or the unique name of a client without one.
@@ -97,7 +140,8 @@ extension BrokerService {
         guard BusNames.isValid(word) else {
             throw .invalidConfiguration("'\(printable(word))' is no app id and no unique name")
         }
-        let client = word.hasPrefix(":") ? self.registered(word) : self.client(AppReference(AppID(word)))
+        let client =
+            word.hasPrefix(":") ? self.service.registered(word) : self.service.client(AppReference(AppID(word)))
         let found = client?.appState?.reference
         switch viewer {
         case .app(let own):
@@ -109,6 +153,17 @@ extension BrokerService {
             if word.hasPrefix(":") { throw .notFound("\(word) is not registered") }
             return AppReference(AppID(word), user: user == 0 ? nil : user)
         }
+    }
+}
+
+extension VerdictRecord {
+    /// Registrations of other runs are nobody's any more.
+    fileprivate init(_ stored: StoredVerdict, ofThisRun isOurs: Bool) {
+        var verdict = stored.verdict
+        if let end = stored.end { verdict.reason = end }
+        self.init(
+            verdict: verdict, user: stored.user, registration: isOurs ? stored.registration : 0,
+            origin: Origin(wall: stored.wall, policyFiles: stored.policy.files))
     }
 }
 
