@@ -112,13 +112,9 @@ enum BrokerInterface {
             Property("Locked", .always) { (service: BrokerService) in service.core.isLocked },
             Property("Paused", .always) { (service: BrokerService) in service.core.isPaused },
             Property("MutedUntil", .never) { (service: BrokerService) in service.core.mutedUntil.wire },
-            Property("Durability", .always) { (service: BrokerService) in service.durability.rawValue },
-            Property("JournalWritten", .never) { (service: BrokerService) in
-                service.storeLink?.store.counts.written ?? 0
-            },
-            Property("JournalDropped", .never) { (service: BrokerService) in
-                service.storeLink?.store.counts.dropped ?? 0
-            },
+            Property("Durability", .always) { (service: BrokerService) in service.links.disk.durability.rawValue },
+            Property("JournalWritten", .never) { (service: BrokerService) in service.links.disk.counts.written },
+            Property("JournalDropped", .never) { (service: BrokerService) in service.links.disk.counts.dropped },
             Property("RefusedMessages", .never) { (service: BrokerService) in service.forgeries },
         ])
 }

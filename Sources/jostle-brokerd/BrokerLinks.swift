@@ -1,5 +1,7 @@
 import BrokerCore
 import DBus
+import DaemonSupport
+import Journal
 import Protocol
 
 /// Makes what stands beside the broker's loop, and knows it all: each link has one subject, and its variables are its own.
@@ -7,6 +9,7 @@ final class BrokerLinks {
     private unowned let service: BrokerService
     let due: DueWork
     let sensors: SensorLink
+    let disk: DiskLink
     let policy: PolicyLink
     let launches: LaunchLink
     let tasks: TaskLink
@@ -24,6 +27,7 @@ final class BrokerLinks {
         self.service = service
         self.due = DueWork(service, record: record)
         self.sensors = SensorLink(service, on: sensorBus, streamsFrom: streamsFrom)
+        self.disk = DiskLink(service, store)
         self.policy = policy
         self.launches = LaunchLink(service)
         self.tasks = TaskLink(service, store?.store)
@@ -39,9 +43,34 @@ final class BrokerLinks {
     func policyChanged() {
         self.service.followClock()
         self.service.limitPeers()
-        self.service.keep(self.policy.inForce)
+        self.disk.keep(self.policy.inForce)
         self.changed("PolicyGeneration")
         self.changed("PolicyFiles")
+    }
+
+    /// Hands on what the disk says.
+    func take(_ news: Store.News) {
+        switch news {
+        case .epochs(let block): self.service.skipEpochs(upTo: block.first)
+        case .restored(let due): self.disk.restore(due)
+        case .persisted(let due): self.disk.persisted(due)
+        case .apps(let apps): self.service.restore(apps)
+        case .committed(let number): self.service.committed(upTo: number)
+        case .uncommitted(let why): self.service.uncommitted(why)
+        case .restoredTasks(let records, let terminated): self.tasks.restore(records, terminated: terminated)
+        case .tasksKept(let number): self.tasks.committed(upTo: number)
+        case .setAside(let why): self.service.log.error("a broken file is set aside: \(why)")
+        case .forgotten:
+            // The file on the disk was not what it was: another one has to be what we know.
+            self.service.storeAgain()
+            self.disk.storeAgain()
+            self.tasks.storeAgain()
+        case .failed(let why):
+            self.service.log.error("nothing can be kept on the disk: \(why)")
+            self.tasks.notCommitted()
+            self.service.admitParked()
+        case .recovered: self.service.log.notice("the disk is well again")
+        }
     }
 
     /// Notes that one of the broker's own properties has a new value.

@@ -112,6 +112,12 @@ extension BrokerService {
         self.commits.append((self.lastCommit, done))
     }
 
+    /// Brings all to the disk again, which has lost it.
+    func storeAgain() {
+        guard let store = self.storeLink?.store else { return }
+        for app in self.durable.values { self.lastCommit = store.set(app.id, to: app) }
+    }
+
     func committed(upTo number: UInt64) {
         let ready = self.commits.prefix { $0.number <= number }
         self.commits.removeFirst(ready.count)

@@ -22,8 +22,6 @@ final class BrokerService {
     private(set) var core: BrokerCore
     /// `nil` when nothing is kept on the disk.
     let storeLink: StoreLink?
-    /// As it was told last.
-    var lastDurability = StoreHealth.off
     let appSource: AppSource
     private let sender: PacedSender
     /// Made with us, as they need us.
@@ -31,8 +29,6 @@ final class BrokerService {
     private var clients: [String: Client] = [:]
     /// Apps by their ids, on the bus or not.
     private(set) var apps: [AppID: Client] = [:]
-    /// What the disk said before there was a bus.
-    var heldNews: [Store.News] = []
     /// What apps registered for good.
     var durable: [AppID: DurableApp] = [:]
     /// App files have been read.
@@ -77,11 +73,9 @@ final class BrokerService {
             self, store, PolicyLink(self, from: source, files), sensorBus: sensorBus, loginBus: loginBus,
             streamsFrom: streamsFrom, record: record)
         self.followClock()
-        self.lastDurability = self.durability
-        self.keep(self.links.policy.inForce)
-        store?.onNews { [unowned self] in self.storeNews() }
+        self.links.disk.keep(self.links.policy.inForce)
         self.parked = store == nil ? nil : []
-        self.takeDurableApps()
+        self.links.disk.begin()
         // What the disk knows besides comes when it answers.
         let taking = self.take(reading)
         while taking() {}
@@ -117,7 +111,7 @@ final class BrokerService {
     ) throws(Refusal) -> R {
         defer {
             self.performActions()
-            self.noteEpochs()
+            self.links.disk.useEpochs(upTo: self.core.lastEpoch)
             let due = self.core.due()
             self.links.due.begin(due)
             if due.isRecording { self.links.due.record(&self.core) }
@@ -206,17 +200,10 @@ final class BrokerService {
             case .task(let effect): links.tasks.perform(effect)
             case .start(let launch): links.launches.start(launch)
             case .mark(let client, let mark): self.deliver(mark, to: client)
-            case .persist(let event): self.persist(event)
-            case .forget(let event): self.forget(event)
-            case .ended(let app, let user, let event, let end):
-                self.log.debug("event \(event.sequence) of \(app): \(end.reason.name)")
-                if end == .unkept {
-                    self.log.warning(
-                        "event \(event.sequence) of \(app) is given up: its user's share of absent-apps or kept-bytes is used up"
-                    )
-                }
-                self.keep(event, of: app, .ended(end.reason, user: user))
-            case .keep(let record): self.keep(record)
+            case .persist(let event): links.disk.persist(event)
+            case .forget(let event): links.disk.forget(event)
+            case .ended(let app, let user, let event, let end): links.disk.ended(event, of: app, user, end)
+            case .keep(let record): links.disk.keep(record)
             case .launch(let launch, let events, let missing): links.launches.launch(launch, events, missing: missing)
             case .launchEnded(let launch, let result): links.launches.ended(launch, result)
             case .launchGivenUp(let request, let failure): links.launches.gaveUp(request, failure)
@@ -240,7 +227,7 @@ final class BrokerService {
             ) { EventCodec.write(body, to: &$0) }
             if isSent {
                 self.core.sent(id, event)
-                return self.keep(event, of: client.appState?.id ?? client.app, .sent)
+                return self.links.disk.keep(event, of: client.appState?.id ?? client.app, .sent)
             }
         }
         self.core.unsent(id, event, at: self.clock.arrival(), &self.returned)

@@ -57,7 +57,7 @@ final class LaunchLink {
     }
 
     private func answered(_ launch: Launch, _ events: [Event], _ answer: Answer) {
-        for event in events { self.service.keep(event, of: launch.app, .sent) }
+        for event in events { self.service.links.disk.keep(event, of: launch.app, .sent) }
         try? self.service.input { (core, now, actions) throws(Refusal) in
             core.answered(launch, answer, at: now, &actions)
         }

@@ -1,0 +1,130 @@
+import Arbitration
+import BrokerCore
+import DaemonSupport
+import EventLoop
+import Journal
+import Motion
+
+/// Brings events and verdicts to the disk, and hears what it has to say.
+final class DiskLink {
+    private unowned let service: BrokerService
+    /// `nil` when nothing is kept on the disk.
+    private let link: StoreLink?
+    /// What the disk said before there was a bus.
+    private var heldNews: [Store.News] = []
+    /// Whether what must last is on the disk, as it was told last.
+    private var lastDurability: StoreHealth
+
+    init(_ service: BrokerService, _ link: StoreLink?) {
+        self.service = service
+        self.link = link
+        self.lastDurability = link?.store.health ?? .off
+    }
+
+    /// Whether what must last is on the disk.
+    var durability: StoreHealth { self.link?.store.health ?? .off }
+
+    /// How many rows are written, and how many were left out.
+    var counts: (written: UInt64, dropped: UInt64) { self.link?.store.counts ?? (0, 0) }
+
+    /// Begins to hear the news, and takes in what was registered for good, if the disk has said it. The rest waits for the bus.
+    func begin() {
+        guard let link = self.link else { return }
+        link.onNews { [unowned self] in self.takeNews() }
+        for news in link.store.takeNews() {
+            if case .apps = news { self.service.links.take(news) } else { self.heldNews.append(news) }
+        }
+    }
+
+    /// Takes in what the disk and its thread have to say.
+    func takeNews() {
+        guard let store = self.link?.store else { return }
+        let all = self.heldNews + store.takeNews()
+        self.heldNews = []
+        for news in all { self.service.links.take(news) }
+        let durability = self.durability
+        guard durability != self.lastDurability else { return }
+        self.lastDurability = durability
+        self.service.links.changed("Durability")
+    }
+
+    /// Has more epochs reserved when that is due.
+    func useEpochs(upTo last: UInt64) { self.link?.store.useEpochs(upTo: last) }
+
+    /// Brings all events to the disk again that are to be there, because it has lost them.
+    func storeAgain() {
+        for event in self.service.core.durableEvents { self.persist(event) }
+    }
+
+    // MARK: What is due
+
+    /// Has an event outlive the broker. What a client without a name gets does not: nobody would come back for it.
+    func persist(_ event: StoredEvent) {
+        guard let store = self.link?.store, !event.app.isAnonymous else { return }
+        store.keep(self.due(event))
+    }
+
+    /// An event is over that was to outlive the broker.
+    func forget(_ event: StoredEvent) {
+        guard let store = self.link?.store, !event.app.isAnonymous else { return }
+        store.forget(self.due(event))
+    }
+
+    private func due(_ stored: StoredEvent) -> DueEvent {
+        let event = stored.event
+        let left = self.service.now { _, now in event.ends - now }
+        return DueEvent(
+            app: stored.app, user: stored.user, event.content, event.terms,
+            ends: Clock.wallClock().addingReportingOverflow(left.microseconds).partialValue, strength: event.strength)
+    }
+
+    private func stored(_ due: DueEvent, at now: Timestamp) -> StoredEvent {
+        // As long as it may live at all, whatever the clocks say.
+        let left = due.ends.subtractingReportingOverflow(Clock.wallClock())
+        let most = max(0, due.terms.lifespan.microseconds)
+        let ends = left.overflow ? now : now + TimeSpan(microseconds: min(max(0, left.partialValue), most))
+        return StoredEvent(
+            app: due.app, user: due.user, event: Event(due.content, due.terms, ends: ends, strength: due.strength))
+    }
+
+    /// Takes in events that were due when the broker ended.
+    func restore(_ due: [DueEvent]) {
+        self.service.log.info("\(due.count) events are due from before")
+        try? self.service.input { (core, now, actions) throws(Refusal) in
+            core.restore(due.map { self.stored($0, at: now) }, at: now, &actions)
+        }
+    }
+
+    /// These events are on the disk now.
+    func persisted(_ due: [DueEvent]) {
+        try? self.service.input { (core, now, _) throws(Refusal) in
+            for event in due { core.persisted(self.stored(event, at: now)) }
+        }
+    }
+
+    // MARK: The journal
+
+    /// Notes what became of an event in the end.
+    func ended(_ event: Event, of app: AppID, _ user: UInt32, _ end: EventEnd) {
+        self.service.log.debug("event \(event.sequence) of \(app): \(end.reason.name)")
+        if end == .unkept {
+            self.service.log.warning(
+                "event \(event.sequence) of \(app) is given up: its user's share of absent-apps or kept-bytes is used up"
+            )
+        }
+        self.keep(event, of: app, .ended(end.reason, user: user))
+    }
+
+    func keep(_ record: VerdictRecord) {
+        guard let store = self.link?.store else { return }
+        store.keep(
+            .verdict(record.verdict, user: record.user, registration: record.registration), at: Clock.wallClock())
+    }
+
+    func keep(_ event: Event, of id: AppID, _ fate: JournalEvent.Fate) {
+        guard let store = self.link?.store else { return }
+        store.keep(.event(JournalEvent(app: id, event.content, fate)), at: Clock.wallClock())
+    }
+
+    func keep(_ policy: JournalPolicy) { self.link?.store.keep(policy) }
+}
