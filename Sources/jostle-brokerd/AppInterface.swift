@@ -72,7 +72,7 @@ enum AppInterface {
         properties: [
             Property("AppId", .constant) { (client: Client) in client.app.name },
             Property("Identity", .constant) { (client: Client) in client.appState?.proof.name ?? "" },
-            Property("Durable", .never) { (client: Client) in client.service.durable[client.app] != nil },
+            Property("Durable", .never) { (client: Client) in client.service.links.durable[client.app] != nil },
             Property("State", .always) { (client: Client) in client.stateName },
             Property("StateCause", .always) { (client: Client) in (client.life?.cause ?? .left).rawValue },
             Property("StateSince", .never) { (client: Client) in (client.life?.since ?? .zero).wire },
@@ -158,13 +158,13 @@ extension Client {
         for request in requests {
             decoded.append(try DetectorRequest(name: request.fields.0, wire: request.fields.1))
         }
-        try self.service.checkDurable(decoded, of: self)
+        try self.service.links.durable.check(decoded, of: self)
         let effective = try self.service.request { (core, now, actions) throws(Refusal) in
             try core.addDetectors(self.id, decoded, at: now, &actions)
         }
         self.service.links.sensors.startIfNeeded()
         self.detectorsChanged()
-        self.service.addDurable(decoded, of: self) { error in
+        self.service.links.durable.add(decoded, of: self) { error in
             if let error { return call.fail(error) }
             call.reply(effective.map { Structure($0.detector.name, $0.options) })
         }
@@ -175,7 +175,7 @@ extension Client {
             try core.removeDetectors(self.id, names, at: now, &actions)
         }
         self.detectorsChanged()
-        self.service.removeDurable(names, of: self) { error in
+        self.service.links.durable.remove(names, of: self) { error in
             if let error { call.fail(error) } else { call.reply() }
         }
     }

@@ -29,7 +29,7 @@ enum BrokerInterface {
             },
             Method(later: "Forget", in: ["app_id"]) {
                 (service: BrokerService, call: MethodCall, name: String) throws(BusError) in
-                service.forget(name, call)
+                service.links.durable.forget(name, call)
             },
             Method(
                 later: "ListApps", out: ["apps"],

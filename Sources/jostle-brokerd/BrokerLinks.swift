@@ -10,6 +10,7 @@ final class BrokerLinks {
     let due: DueWork
     let sensors: SensorLink
     let disk: DiskLink
+    let durable: DurableLink
     let policy: PolicyLink
     let launches: LaunchLink
     let tasks: TaskLink
@@ -28,6 +29,7 @@ final class BrokerLinks {
         self.due = DueWork(service, record: record)
         self.sensors = SensorLink(service, on: sensorBus, streamsFrom: streamsFrom)
         self.disk = DiskLink(service, store)
+        self.durable = DurableLink(service, store?.store)
         self.policy = policy
         self.launches = LaunchLink(service)
         self.tasks = TaskLink(service, store?.store)
@@ -54,15 +56,18 @@ final class BrokerLinks {
         case .epochs(let block): self.service.skipEpochs(upTo: block.first)
         case .restored(let due): self.disk.restore(due)
         case .persisted(let due): self.disk.persisted(due)
-        case .apps(let apps): self.service.restore(apps)
-        case .committed(let number): self.service.committed(upTo: number)
-        case .uncommitted(let why): self.service.uncommitted(why)
+        case .apps(let apps):
+            self.durable.restore(apps)
+            self.service.leaveMismatched()
+            self.service.install(apps) { [unowned self] in self.service.admitParked() }
+        case .committed(let number): self.durable.committed(upTo: number)
+        case .uncommitted(let why): self.durable.notCommitted(why)
         case .restoredTasks(let records, let terminated): self.tasks.restore(records, terminated: terminated)
         case .tasksKept(let number): self.tasks.committed(upTo: number)
         case .setAside(let why): self.service.log.error("a broken file is set aside: \(why)")
         case .forgotten:
             // The file on the disk was not what it was: another one has to be what we know.
-            self.service.storeAgain()
+            self.durable.storeAgain()
             self.disk.storeAgain()
             self.tasks.storeAgain()
         case .failed(let why):

@@ -32,11 +32,11 @@ extension BrokerService {
                 let known = self.apps[file.id]
                 if known?.file != file || known?.appState?.isInstalled != true { self.install(file) }
             } else if let app = broken.popFirst() {
-                guard let durable = self.durable[app] else { return true }
+                guard let durable = self.links.durable[app] else { return true }
                 kept.insert(app)
                 if self.apps[app]?.file != AppFile(durable) { self.install(AppFile(durable)) }
             } else if let app = restless.popFirst() {
-                if self.apps[app]?.file == nil, let durable = self.durable[app] { self.install(AppFile(durable)) }
+                if self.apps[app]?.file == nil, let durable = self.links.durable[app] { self.install(AppFile(durable)) }
             } else if gone == nil {
                 gone =
                     self.apps.keys.filter { !kept.contains($0) && self.apps[$0]?.appState?.isInstalled == true }
@@ -70,7 +70,7 @@ extension BrokerService {
                 done()
                 return false
             }
-            guard self.durable[app.id] == app else { return true }
+            guard self.links.durable[app.id] == app else { return true }
             if let file = self.apps[app.id]?.file { self.install(file) } else { _ = self.installDurable(app) }
             return true
         }
@@ -80,7 +80,7 @@ extension BrokerService {
     func install(_ file: AppFile) {
         let known = self.apps[file.id]
         let id = known?.id ?? self.takeID()
-        let durable = self.durable[file.id]
+        let durable = self.links.durable[file.id]
         let file = durable.map { file.sharing($0) } ?? file
         let user = durable?.binding.user ?? getuid()
         let entrance = AppEntrance(proof: durable?.binding.proof ?? .name, declared: file.modes)
@@ -111,8 +111,33 @@ extension BrokerService {
         guard !client.app.isAnonymous else { return AppEntrance(proof: client.proof, declared: .none) }
         let (file, findings) = self.appSource.read(client.app)
         self.log.report(findings)
-        client.file = file ?? (findings.isEmpty ? nil : self.durable[client.app].map { AppFile($0) })
+        client.file = file ?? (findings.isEmpty ? nil : self.links.durable[client.app].map { AppFile($0) })
         if let file = client.file { self.install(file) } else { self.uninstall(client.app) }
         return AppEntrance(proof: client.proof, declared: client.file?.modes ?? .none)
+    }
+}
+
+extension AppFile {
+    /// What stood in it when the app registered for good: it counts while the file has an error in it.
+    init(_ app: DurableApp) {
+        self.init(id: app.id)
+        self.usage = app.usage
+        self.modes = app.modes
+    }
+
+    /// The same, with the memory of what a durable app says as well: there may be very many.
+    func sharing(_ app: DurableApp) -> AppFile {
+        var file = self
+        file.id = app.id
+        if file.usage == app.usage { file.usage = app.usage }
+        return file
+    }
+
+    /// Its detectors and others, which count where the names are the same.
+    func detectors(besides others: [DetectorRequest]) -> [DetectorRequest] {
+        // Nothing is copied as long as there are only the others.
+        if self.detectors.isEmpty { return others }
+        let names = Set(others.map(\.name))
+        return self.detectors.filter { !names.contains($0.name) } + others
     }
 }

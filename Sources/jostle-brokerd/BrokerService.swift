@@ -20,8 +20,6 @@ final class BrokerService {
     let log: Log
     let authority: Authority
     private(set) var core: BrokerCore
-    /// `nil` when nothing is kept on the disk.
-    let storeLink: StoreLink?
     let appSource: AppSource
     private let sender: PacedSender
     /// Made with us, as they need us.
@@ -29,14 +27,8 @@ final class BrokerService {
     private var clients: [String: Client] = [:]
     /// Apps by their ids, on the bus or not.
     private(set) var apps: [AppID: Client] = [:]
-    /// What apps registered for good.
-    var durable: [AppID: DurableApp] = [:]
     /// App files have been read.
     var hasAppFiles = false
-    /// Who waits for which change to be on the disk, in order.
-    var commits: [(number: UInt64, done: (BusError?) -> Void)] = []
-    /// The number of the last change.
-    var lastCommit: UInt64 = 0
     /// Who waits for the disk to say whose apps are; `nil`: it has, or it fails.
     private var parked: [Client]?
     /// How long registrations wait for the disk, in µs.
@@ -60,7 +52,6 @@ final class BrokerService {
         self.sender = PacedSender(on: bus)
         let (policy, files) = PolicyLink.first(of: source, log)
         self.appSource = apps
-        self.storeLink = store
         // Read while the disk is busy with what was there before us.
         let reading = apps.readAll()
         // Epochs survive a lost disk because the wall clock is ahead of all that were given out.
@@ -281,7 +272,9 @@ final class BrokerService {
             guard client.app.name == name else {
                 throw .invalidConfiguration("already registered as '\(client.app)'; one connection is one app")
             }
-            if client.object != nil, isDurable, let obstacle = self.obstacle(to: client) { throw obstacle }
+            if client.object != nil, isDurable, let obstacle = self.links.durable.obstacle(to: client) {
+                throw obstacle
+            }
             client.isDurable = client.isDurable || isDurable
             client.waiting.append(call)
             if client.object != nil { self.answerRegistrations(of: client) }
@@ -332,9 +325,11 @@ final class BrokerService {
         }
         // Whoever had the name before us has lost it; the bus's word on that may still be under way.
         if let other = self.apps[client.app], other.isConnected { self.leave(other) }
-        if let mismatch = self.mismatch(of: client) { return self.leave(client, mismatch) }
+        if let mismatch = self.links.durable.mismatch(of: client) { return self.leave(client, mismatch) }
         let entrance = self.entrance(of: client)
-        if client.isDurable, let obstacle = self.obstacle(to: client) { return self.leave(client, obstacle) }
+        if client.isDurable, let obstacle = self.links.durable.obstacle(to: client) {
+            return self.leave(client, obstacle)
+        }
         if !client.app.isAnonymous { self.takeOver(client) }
         do throws(BusError) {
             try self.request { (core, now, actions) throws(Refusal) in
@@ -420,7 +415,7 @@ final class BrokerService {
         guard let object = client.object else { return }
         let calls = client.waiting
         client.waiting = []
-        self.bind(client) { error in
+        self.links.durable.bind(client) { error in
             let results: [String: Value] = [
                 "identity": .string(client.proof.name), "durable": .boolean(client.isDurable),
             ]
@@ -436,6 +431,13 @@ final class BrokerService {
         self.parked = nil
         for client in waiting where self.clients[client.uniqueName] === client && client.object == nil {
             self.complete(client)
+        }
+    }
+
+    /// Has those leave whose apps are somebody else's, as the disk has said since they came.
+    func leaveMismatched() {
+        for app in self.apps.values where app.isConnected {
+            if let mismatch = self.links.durable.mismatch(of: app) { self.leave(app, mismatch) }
         }
     }
 

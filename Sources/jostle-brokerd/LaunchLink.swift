@@ -18,7 +18,7 @@ final class LaunchLink {
 
     /// Launches an app with the events that are due to it.
     func launch(_ launch: Launch, _ events: [Event], missing: UInt64) {
-        guard launch.isCold, let user = self.service.durable[launch.app]?.binding.user else {
+        guard launch.isCold, let user = self.service.links.durable[launch.app]?.binding.user else {
             return self.call(launch, events, missing)
         }
         // Somebody else may have taken the name of an app that is not there. Without an owner the bus starts the app.

@@ -2,19 +2,35 @@ import Arbitration
 import BrokerCore
 import DBus
 import DaemonSupport
-import Glibc
 import Journal
 import Motion
 import PolicyFiles
 import Protocol
 
-/// What apps registered for good: it outlives their connections and us.
-extension BrokerService {
+/// Knows what apps registered for good: it outlives their connections and us.
+final class DurableLink {
+    private unowned let service: BrokerService
+    private let store: Store?
+    private var apps: [AppID: DurableApp] = [:]
+    /// Who waits for which change to be on the disk, in order.
+    private var commits: [(number: UInt64, done: (BusError?) -> Void)] = []
+    /// The number of the last change.
+    private var lastCommit: UInt64 = 0
+
+    /// - Parameter store: `nil` when nothing is kept on the disk.
+    init(_ service: BrokerService, _ store: Store?) {
+        self.service = service
+        self.store = store
+    }
+
+    /// What an app registered for good.
+    subscript(app: AppID) -> DurableApp? { self.apps[app] }
+
     // MARK: Whose it is
 
     /// Why a client that has an app's name is not taken for the app; `nil`: it is.
     func mismatch(of client: Client) -> BusError? {
-        guard let durable = self.durable[client.app], let uid = client.uid else { return nil }
+        guard let durable = self.apps[client.app], let uid = client.uid else { return nil }
         switch durable.binding.mismatch(of: IdentityBinding(user: uid, proof: client.proof)) {
         case nil: return nil
         case .user: return .identityMismatch("'\(client.app)' is another user's; 'jostle forget' gives it free")
@@ -27,7 +43,7 @@ extension BrokerService {
     /// Why an app can register nothing for good; `nil`: it can.
     func obstacle(to client: Client) -> BusError? {
         if client.app.isAnonymous { return .invalidConfiguration("Register: only an app with a name can be durable") }
-        guard self.storeLink != nil else {
+        guard self.store != nil else {
             return .notSupported("nothing outlives this broker: it was started with --no-journal")
         }
         guard client.file?.usage.isEmpty == false else {
@@ -42,36 +58,36 @@ extension BrokerService {
     func bind(_ client: Client, then done: @escaping (BusError?) -> Void) {
         guard let uid = client.uid, let file = client.file else { return done(nil) }
         let claimant = IdentityBinding(user: uid, proof: client.proof)
-        let known = self.durable[client.app]
+        let known = self.apps[client.app]
         guard client.isDurable || known != nil else { return done(nil) }
         let app = DurableApp(
             client.app, known?.binding.strengthened(by: claimant) ?? claimant, usage: file.usage, modes: file.modes,
             detectors: known?.detectors ?? [])
-        if client.isDurable { return self.setDurable(client.app, to: app, then: done) }
+        if client.isDurable { return self.set(client.app, to: app, then: done) }
         // Who asks for nothing to last need not wait for the disk.
-        self.setDurable(client.app, to: app) { _ in }
+        self.set(client.app, to: app) { _ in }
         done(nil)
     }
 
     /// Has an app's detectors be there also without it. Done when it is on the disk.
-    func addDurable(_ requests: [DetectorRequest], of client: Client, then done: @escaping (BusError?) -> Void) {
-        guard client.isDurable, var app = self.durable[client.app] else { return done(nil) }
+    func add(_ requests: [DetectorRequest], of client: Client, then done: @escaping (BusError?) -> Void) {
+        guard client.isDurable, var app = self.apps[client.app] else { return done(nil) }
         let names = Set(requests.map(\.name))
         app.detectors = (app.detectors.filter { !names.contains($0.name) } + requests).sorted { $0.name < $1.name }
-        self.setDurable(client.app, to: app, then: done)
+        self.set(client.app, to: app, then: done)
     }
 
-    func removeDurable(_ names: [String], of client: Client, then done: @escaping (BusError?) -> Void) {
-        guard var app = self.durable[client.app] else { return done(nil) }
+    func remove(_ names: [String], of client: Client, then done: @escaping (BusError?) -> Void) {
+        guard var app = self.apps[client.app] else { return done(nil) }
         app.detectors.removeAll { names.contains($0.name) }
-        self.setDurable(client.app, to: app, then: done)
+        self.set(client.app, to: app, then: done)
     }
 
     /// How many detectors an app would have for good.
-    func checkDurable(_ requests: [DetectorRequest], of client: Client) throws(BusError) {
+    func check(_ requests: [DetectorRequest], of client: Client) throws(BusError) {
         guard client.isDurable else { return }
-        let old = self.durable[client.app]?.detectors.map(\.name) ?? []
-        let limit = self.core.limits.durableDetectors
+        let old = self.apps[client.app]?.detectors.map(\.name) ?? []
+        let limit = self.service.core.limits.durableDetectors
         guard Set(old + requests.map(\.name)).count <= limit else {
             throw .limitsExceeded("too many detectors for good: durable-detectors is \(limit)")
         }
@@ -82,14 +98,14 @@ extension BrokerService {
         let app = AppID(name)
         let nothing = BusError.notFound("nothing of '\(printable(name))' is durable")
         // Also of what is not there: how long an answer takes is to say nothing.
-        self.bus.user(of: call.sender) { [weak self] uid in
+        self.service.bus.user(of: call.sender) { [weak self] uid in
             guard let self else { return }
-            guard let uid, let durable = self.durable[app], uid == 0 || uid == durable.binding.user else {
+            guard let uid, let durable = self.apps[app], uid == 0 || uid == durable.binding.user else {
                 // Whether it is is nobody else's to know.
                 return call.fail(nothing)
             }
-            self.apps[app]?.isDurable = false
-            self.setDurable(app, to: nil) { error in
+            self.service.apps[app]?.isDurable = false
+            self.set(app, to: nil) { error in
                 if let error { call.fail(error) } else { call.reply() }
             }
         }
@@ -98,12 +114,12 @@ extension BrokerService {
     // MARK: The disk
 
     /// Has what an app registered for good be this from now on; says so when it is on the disk.
-    private func setDurable(_ id: AppID, to app: DurableApp?, then done: @escaping (BusError?) -> Void) {
-        guard let store = self.storeLink?.store else { return done(nil) }
-        let old = self.durable[id]
+    private func set(_ id: AppID, to app: DurableApp?, then done: @escaping (BusError?) -> Void) {
+        guard let store = self.store else { return done(nil) }
+        let old = self.apps[id]
         if old != app {
-            self.durable[id] = app
-            if let file = self.apps[id]?.file, old?.detectors != app?.detectors { self.install(file) }
+            self.apps[id] = app
+            if let file = self.service.apps[id]?.file, old?.detectors != app?.detectors { self.service.install(file) }
             self.lastCommit = store.set(id, to: app)
         } else if self.commits.isEmpty {
             return done(nil)
@@ -114,17 +130,19 @@ extension BrokerService {
 
     /// Brings all to the disk again, which has lost it.
     func storeAgain() {
-        guard let store = self.storeLink?.store else { return }
-        for app in self.durable.values { self.lastCommit = store.set(app.id, to: app) }
+        guard let store = self.store else { return }
+        for app in self.apps.values { self.lastCommit = store.set(app.id, to: app) }
     }
 
+    /// Changes up to this one are on the disk.
     func committed(upTo number: UInt64) {
         let ready = self.commits.prefix { $0.number <= number }
         self.commits.removeFirst(ready.count)
         for commit in ready { commit.done(nil) }
     }
 
-    func uncommitted(_ why: String) {
+    /// The disk fails: whoever waits for it is told.
+    func notCommitted(_ why: String) {
         let waiting = self.commits
         self.commits = []
         for commit in waiting { commit.done(.failed("this is not on the disk yet: \(why)")) }
@@ -132,38 +150,8 @@ extension BrokerService {
 
     /// Takes in what was registered for good before us. What has changed since counts.
     func restore(_ apps: [DurableApp]) {
-        if !apps.isEmpty { self.log.info("\(apps.count) apps are durable") }
-        self.durable.reserveCapacity(apps.count)
-        for app in apps where self.durable[app.id] == nil { self.durable[app.id] = app }
-        // Some did not wait.
-        for app in self.apps.values where app.isConnected {
-            if let mismatch = self.mismatch(of: app) { self.leave(app, mismatch) }
-        }
-        self.install(apps) { [unowned self] in self.admitParked() }
-    }
-}
-
-extension AppFile {
-    /// What stood in it when the app registered for good: it counts while the file has an error in it.
-    init(_ app: DurableApp) {
-        self.init(id: app.id)
-        self.usage = app.usage
-        self.modes = app.modes
-    }
-
-    /// The same, with the memory of what a durable app says as well: there may be very many.
-    func sharing(_ app: DurableApp) -> AppFile {
-        var file = self
-        file.id = app.id
-        if file.usage == app.usage { file.usage = app.usage }
-        return file
-    }
-
-    /// Its detectors and others, which count where the names are the same.
-    func detectors(besides others: [DetectorRequest]) -> [DetectorRequest] {
-        // Nothing is copied as long as there are only the others.
-        if self.detectors.isEmpty { return others }
-        let names = Set(others.map(\.name))
-        return self.detectors.filter { !names.contains($0.name) } + others
+        if !apps.isEmpty { self.service.log.info("\(apps.count) apps are durable") }
+        self.apps.reserveCapacity(apps.count)
+        for app in apps where self.apps[app.id] == nil { self.apps[app.id] = app }
     }
 }
