@@ -10,6 +10,7 @@ final class BrokerLinks {
     let due: DueWork
     let sensors: SensorLink
     let disk: DiskLink
+    let appFiles: AppFileLink
     let durable: DurableLink
     let policy: PolicyLink
     let launches: LaunchLink
@@ -22,13 +23,14 @@ final class BrokerLinks {
     private let object: ExportedObject
 
     init(
-        _ service: BrokerService, _ store: StoreLink?, _ policy: PolicyLink, sensorBus: Connection,
-        loginBus: Connection, streamsFrom: Double, record: BrokerRecord
+        _ service: BrokerService, _ store: StoreLink?, _ policy: PolicyLink, _ appFiles: AppFileLink,
+        sensorBus: Connection, loginBus: Connection, streamsFrom: Double, record: BrokerRecord
     ) {
         self.service = service
         self.due = DueWork(service, record: record)
         self.sensors = SensorLink(service, on: sensorBus, streamsFrom: streamsFrom)
         self.disk = DiskLink(service, store)
+        self.appFiles = appFiles
         self.durable = DurableLink(service, store?.store)
         self.policy = policy
         self.launches = LaunchLink(service)
@@ -59,7 +61,7 @@ final class BrokerLinks {
         case .apps(let apps):
             self.durable.restore(apps)
             self.service.leaveMismatched()
-            self.service.install(apps) { [unowned self] in self.service.admitParked() }
+            self.appFiles.install(apps) { [unowned self] in self.service.admitParked() }
         case .committed(let number): self.durable.committed(upTo: number)
         case .uncommitted(let why): self.durable.notCommitted(why)
         case .restoredTasks(let records, let terminated): self.tasks.restore(records, terminated: terminated)

@@ -20,15 +20,12 @@ final class BrokerService {
     let log: Log
     let authority: Authority
     private(set) var core: BrokerCore
-    let appSource: AppSource
     private let sender: PacedSender
     /// Made with us, as they need us.
     private var madeLinks: BrokerLinks?
     private var clients: [String: Client] = [:]
     /// Apps by their ids, on the bus or not.
     private(set) var apps: [AppID: Client] = [:]
-    /// App files have been read.
-    var hasAppFiles = false
     /// Who waits for the disk to say whose apps are; `nil`: it has, or it fails.
     private var parked: [Client]?
     /// How long registrations wait for the disk, in µs.
@@ -51,7 +48,6 @@ final class BrokerService {
         self.authority = Authority(on: bus)
         self.sender = PacedSender(on: bus)
         let (policy, files) = PolicyLink.first(of: source, log)
-        self.appSource = apps
         // Read while the disk is busy with what was there before us.
         let reading = apps.readAll()
         // Epochs survive a lost disk because the wall clock is ahead of all that were given out.
@@ -61,14 +57,15 @@ final class BrokerService {
             inputs: record.wantsInputs, decisions: record.wantsDecisions, files: files.map(\.recorded),
             at: self.clock.arrival())
         self.madeLinks = BrokerLinks(
-            self, store, PolicyLink(self, from: source, files), sensorBus: sensorBus, loginBus: loginBus,
+            self, store, PolicyLink(self, from: source, files), AppFileLink(self, from: apps), sensorBus: sensorBus,
+            loginBus: loginBus,
             streamsFrom: streamsFrom, record: record)
         self.followClock()
         self.links.disk.keep(self.links.policy.inForce)
         self.parked = store == nil ? nil : []
         self.links.disk.begin()
         // What the disk knows besides comes when it answers.
-        let taking = self.take(reading)
+        let taking = self.links.appFiles.take(reading)
         while taking() {}
         // Nobody waits for one that does not.
         if self.parked != nil { loop.once(after: Self.diskPatience) { [weak self] in self?.admitParked() } }
@@ -326,7 +323,7 @@ final class BrokerService {
         // Whoever had the name before us has lost it; the bus's word on that may still be under way.
         if let other = self.apps[client.app], other.isConnected { self.leave(other) }
         if let mismatch = self.links.durable.mismatch(of: client) { return self.leave(client, mismatch) }
-        let entrance = self.entrance(of: client)
+        let entrance = self.links.appFiles.entrance(of: client)
         if client.isDurable, let obstacle = self.links.durable.obstacle(to: client) {
             return self.leave(client, obstacle)
         }

@@ -119,7 +119,9 @@ final class DurableLink {
         let old = self.apps[id]
         if old != app {
             self.apps[id] = app
-            if let file = self.service.apps[id]?.file, old?.detectors != app?.detectors { self.service.install(file) }
+            if let file = self.service.apps[id]?.file, old?.detectors != app?.detectors {
+                self.service.links.appFiles.install(file)
+            }
             self.lastCommit = store.set(id, to: app)
         } else if self.commits.isEmpty {
             return done(nil)

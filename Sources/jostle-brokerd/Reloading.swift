@@ -64,9 +64,9 @@ final class Reloading {
     }
 
     private func readApps(_ refusal: BusError?) {
-        let loading = self.service.appSource.loadAll()
+        let loading = self.service.links.appFiles.load()
         self.loop.read({ loading.step() }) {
-            let taking = self.service.take(loading.finish())
+            let taking = self.service.links.appFiles.take(loading.finish())
             self.loop.read({ taking() ? .more : .done }) { self.end(refusal) }
         }
     }

@@ -7,18 +7,28 @@ import Glibc
 import Journal
 import Motion
 import PolicyFiles
-import Protocol
 
-/// What is said of apps: the foreground, single states, and the lock.
-extension BrokerService {
-    // MARK: App files
+/// Has apps exist as their files say, on the bus or not.
+final class AppFileLink {
+    private unowned let service: BrokerService
+    private let source: AppSource
+    /// App files have been read.
+    private var hasFiles = false
+
+    init(_ service: BrokerService, from source: AppSource) {
+        self.service = service
+        self.source = source
+    }
+
+    /// Begins to read all files, in steps.
+    func load() -> AppLoading { self.source.loadAll() }
 
     /// Has the apps exist whose files were read, and those that are durable, and no others.
     ///
     /// - Returns: what does so, one app at a time; false when all is done.
     func take(_ reading: AppSource.Reading) -> () -> Bool {
-        self.hasAppFiles = true
-        self.log.report(reading.findings)
+        self.hasFiles = true
+        self.service.log.report(reading.findings)
         var files = reading.files[...]
         var broken = reading.broken[...]
         var restless = reading.restless[...]
@@ -29,22 +39,26 @@ extension BrokerService {
             if let file = files.popFirst() {
                 kept.insert(file.id)
                 // What has not changed is as it was.
-                let known = self.apps[file.id]
+                let known = self.service.apps[file.id]
                 if known?.file != file || known?.appState?.isInstalled != true { self.install(file) }
             } else if let app = broken.popFirst() {
-                guard let durable = self.links.durable[app] else { return true }
+                guard let durable = self.service.links.durable[app] else { return true }
                 kept.insert(app)
-                if self.apps[app]?.file != AppFile(durable) { self.install(AppFile(durable)) }
+                if self.service.apps[app]?.file != AppFile(durable) { self.install(AppFile(durable)) }
             } else if let app = restless.popFirst() {
-                if self.apps[app]?.file == nil, let durable = self.links.durable[app] { self.install(AppFile(durable)) }
+                if self.service.apps[app]?.file == nil, let durable = self.service.links.durable[app] {
+                    self.install(AppFile(durable))
+                }
             } else if gone == nil {
                 gone =
-                    self.apps.keys.filter { !kept.contains($0) && self.apps[$0]?.appState?.isInstalled == true }
+                    self.service.apps.keys.filter {
+                        !kept.contains($0) && self.service.apps[$0]?.appState?.isInstalled == true
+                    }
                     .sorted()[...]
             } else if let app = gone?.popFirst() {
                 self.uninstall(app)
             } else {
-                self.links.sensors.startIfNeeded()
+                self.service.links.sensors.startIfNeeded()
                 return false
             }
             return true
@@ -53,7 +67,7 @@ extension BrokerService {
 
     /// Has a durable app exist as it was when it registered, if its file has an error in it by now.
     private func installDurable(_ app: DurableApp) -> Bool {
-        guard !self.appSource.read(app.id).findings.isEmpty else { return false }
+        guard !self.source.read(app.id).findings.isEmpty else { return false }
         self.install(AppFile(app))
         return true
     }
@@ -61,57 +75,57 @@ extension BrokerService {
     /// Has apps exist with what they registered for good, once that is known: one at a time, as there may be very many.
     func install(_ apps: [DurableApp], then done: @escaping () -> Void) {
         // They all are taken in with the files.
-        guard self.hasAppFiles, !apps.isEmpty else { return done() }
+        guard self.hasFiles, !apps.isEmpty else { return done() }
         var apps = apps[...]
-        self.loop.turns.add { [unowned self] in
+        self.service.loop.turns.add { [unowned self] in
             // Those that were forgotten or registered anew meanwhile are as that made them.
             guard let app = apps.popFirst() else {
-                self.links.sensors.startIfNeeded()
+                self.service.links.sensors.startIfNeeded()
                 done()
                 return false
             }
-            guard self.links.durable[app.id] == app else { return true }
-            if let file = self.apps[app.id]?.file { self.install(file) } else { _ = self.installDurable(app) }
+            guard self.service.links.durable[app.id] == app else { return true }
+            if let file = self.service.apps[app.id]?.file { self.install(file) } else { _ = self.installDurable(app) }
             return true
         }
     }
 
     /// Has an app exist as its file says.
     func install(_ file: AppFile) {
-        let known = self.apps[file.id]
-        let id = known?.id ?? self.takeID()
-        let durable = self.links.durable[file.id]
+        let known = self.service.apps[file.id]
+        let id = known?.id ?? self.service.takeID()
+        let durable = self.service.links.durable[file.id]
         let file = durable.map { file.sharing($0) } ?? file
         let user = durable?.binding.user ?? getuid()
         let entrance = AppEntrance(proof: durable?.binding.proof ?? .name, declared: file.modes)
         let detectors = file.detectors(besides: durable?.detectors ?? [])
         do throws(Refusal) {
-            try self.input { (core, now, actions) throws(Refusal) in
+            try self.service.input { (core, now, actions) throws(Refusal) in
                 try core.install(id, file.id, entrance, detectors, user: user, at: now, &actions)
             }
         } catch {
-            self.log.warning("\(file.id) is not installed as its app file says: \(BusError(error).message)")
-            if known == nil { self.free(id) }
+            self.service.log.warning("\(file.id) is not installed as its app file says: \(BusError(error).message)")
+            if known == nil { self.service.free(id) }
             return
         }
         known?.file = file
-        if known == nil { return self.exportInstalled(id, file.id, user: user, file) }
+        if known == nil { return self.service.exportInstalled(id, file.id, user: user, file) }
         if known?.isConnected == false { known?.uid = known?.appState?.user }
     }
 
     /// Has an app exist only while it is on the bus.
     private func uninstall(_ app: AppID) {
-        guard let known = self.apps[app], known.appState?.isInstalled == true else { return }
-        try? self.input { (core, now, actions) throws(Refusal) in core.uninstall(known.id, at: now, &actions) }
-        if known.isConnected { known.detectorsChanged() } else { self.forgetInstalled(known) }
+        guard let known = self.service.apps[app], known.appState?.isInstalled == true else { return }
+        try? self.service.input { (core, now, actions) throws(Refusal) in core.uninstall(known.id, at: now, &actions) }
+        if known.isConnected { known.detectorsChanged() } else { self.service.forgetInstalled(known) }
     }
 
     /// What is known of an app when it comes: how well it is proven, and what its app file asks for.
     func entrance(of client: Client) -> AppEntrance {
         guard !client.app.isAnonymous else { return AppEntrance(proof: client.proof, declared: .none) }
-        let (file, findings) = self.appSource.read(client.app)
-        self.log.report(findings)
-        client.file = file ?? (findings.isEmpty ? nil : self.links.durable[client.app].map { AppFile($0) })
+        let (file, findings) = self.source.read(client.app)
+        self.service.log.report(findings)
+        client.file = file ?? (findings.isEmpty ? nil : self.service.links.durable[client.app].map { AppFile($0) })
         if let file = client.file { self.install(file) } else { self.uninstall(client.app) }
         return AppEntrance(proof: client.proof, declared: client.file?.modes ?? .none)
     }
