@@ -39,22 +39,18 @@ final class AppFileLink {
             if let file = files.popFirst() {
                 kept.insert(file.id)
                 // What has not changed is as it was.
-                let known = self.service.apps[file.id]
+                let known = self.service.links.clients[file.id]
                 if known?.file != file || known?.appState?.isInstalled != true { self.install(file) }
             } else if let app = broken.popFirst() {
                 guard let durable = self.service.links.durable[app] else { return true }
                 kept.insert(app)
-                if self.service.apps[app]?.file != AppFile(durable) { self.install(AppFile(durable)) }
+                if self.service.links.clients[app]?.file != AppFile(durable) { self.install(AppFile(durable)) }
             } else if let app = restless.popFirst() {
-                if self.service.apps[app]?.file == nil, let durable = self.service.links.durable[app] {
+                if self.service.links.clients[app]?.file == nil, let durable = self.service.links.durable[app] {
                     self.install(AppFile(durable))
                 }
             } else if gone == nil {
-                gone =
-                    self.service.apps.keys.filter {
-                        !kept.contains($0) && self.service.apps[$0]?.appState?.isInstalled == true
-                    }
-                    .sorted()[...]
+                gone = self.service.links.clients.installed.filter { !kept.contains($0) }.sorted()[...]
             } else if let app = gone?.popFirst() {
                 self.uninstall(app)
             } else {
@@ -85,15 +81,19 @@ final class AppFileLink {
                 return false
             }
             guard self.service.links.durable[app.id] == app else { return true }
-            if let file = self.service.apps[app.id]?.file { self.install(file) } else { _ = self.installDurable(app) }
+            if let file = self.service.links.clients[app.id]?.file {
+                self.install(file)
+            } else {
+                _ = self.installDurable(app)
+            }
             return true
         }
     }
 
     /// Has an app exist as its file says.
     func install(_ file: AppFile) {
-        let known = self.service.apps[file.id]
-        let id = known?.id ?? self.service.takeID()
+        let known = self.service.links.clients[file.id]
+        let id = known?.id ?? self.service.links.clients.takeHandle()
         let durable = self.service.links.durable[file.id]
         let file = durable.map { file.sharing($0) } ?? file
         let user = durable?.binding.user ?? getuid()
@@ -105,19 +105,19 @@ final class AppFileLink {
             }
         } catch {
             self.service.log.warning("\(file.id) is not installed as its app file says: \(BusError(error).message)")
-            if known == nil { self.service.free(id) }
+            if known == nil { self.service.links.clients.free(id) }
             return
         }
         known?.file = file
-        if known == nil { return self.service.exportInstalled(id, file.id, user: user, file) }
+        if known == nil { return self.service.links.clients.exportInstalled(id, file.id, user: user, file) }
         if known?.isConnected == false { known?.uid = known?.appState?.user }
     }
 
     /// Has an app exist only while it is on the bus.
     private func uninstall(_ app: AppID) {
-        guard let known = self.service.apps[app], known.appState?.isInstalled == true else { return }
+        guard let known = self.service.links.clients[app], known.appState?.isInstalled == true else { return }
         try? self.service.input { (core, now, actions) throws(Refusal) in core.uninstall(known.id, at: now, &actions) }
-        if known.isConnected { known.detectorsChanged() } else { self.service.forgetInstalled(known) }
+        if known.isConnected { known.detectorsChanged() } else { self.service.links.clients.forgetInstalled(known) }
     }
 
     /// What is known of an app when it comes: how well it is proven, and what its app file asks for.

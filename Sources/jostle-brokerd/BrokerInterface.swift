@@ -25,7 +25,7 @@ enum BrokerInterface {
                 (service: BrokerService, call: MethodCall, name: String, options: [String: Value]) throws(BusError)
                 in
                 let reader = try OptionReader(options, of: "Register", known: ["durable"])
-                try service.register(name, isDurable: try reader.flag("durable") ?? false, call)
+                try service.links.registrations.register(name, isDurable: try reader.flag("durable") ?? false, call)
             },
             Method(later: "Forget", in: ["app_id"]) {
                 (service: BrokerService, call: MethodCall, name: String) throws(BusError) in
@@ -33,13 +33,13 @@ enum BrokerInterface {
             },
             Method(
                 later: "ListApps", out: ["apps"],
-                as: [BrokerService.AppRow].self
+                as: [ClientLink.Row].self
             ) { (service: BrokerService, call: MethodCall) throws(BusError) in
-                service.listApps(call)
+                service.links.clients.list(call)
             },
-            Method(later: "ListAppsAfter", in: ["app"], out: ["apps"], as: [BrokerService.AppRow].self) {
+            Method(later: "ListAppsAfter", in: ["app"], out: ["apps"], as: [ClientLink.Row].self) {
                 (service: BrokerService, call: MethodCall, app: ObjectPath) throws(BusError) in
-                service.listApps(after: app, call)
+                service.links.clients.list(after: app, call)
             },
             Method(
                 later: "ListTasks", out: ["tasks"],

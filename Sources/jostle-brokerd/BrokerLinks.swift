@@ -7,9 +7,11 @@ import Protocol
 /// Makes what stands beside the broker's loop, and knows it all: each link has one subject, and its variables are its own.
 final class BrokerLinks {
     private unowned let service: BrokerService
-    let due: DueWork
+    let dueWork: DueWork
     let sensors: SensorLink
     let disk: DiskLink
+    let clients: ClientLink
+    let registrations: RegistrationLink
     let appFiles: AppFileLink
     let durable: DurableLink
     let policy: PolicyLink
@@ -27,9 +29,11 @@ final class BrokerLinks {
         sensorBus: Connection, loginBus: Connection, streamsFrom: Double, record: BrokerRecord
     ) {
         self.service = service
-        self.due = DueWork(service, record: record)
+        self.dueWork = DueWork(service, record: record)
         self.sensors = SensorLink(service, on: sensorBus, streamsFrom: streamsFrom)
         self.disk = DiskLink(service, store)
+        self.clients = ClientLink(service)
+        self.registrations = RegistrationLink(service, self.clients, waits: store != nil)
         self.appFiles = appFiles
         self.durable = DurableLink(service, store?.store)
         self.policy = policy
@@ -46,7 +50,7 @@ final class BrokerLinks {
     /// Another policy is in force.
     func policyChanged() {
         self.service.followClock()
-        self.service.limitPeers()
+        self.clients.limitPeers()
         self.disk.keep(self.policy.inForce)
         self.changed("PolicyGeneration")
         self.changed("PolicyFiles")
@@ -60,8 +64,8 @@ final class BrokerLinks {
         case .persisted(let due): self.disk.persisted(due)
         case .apps(let apps):
             self.durable.restore(apps)
-            self.service.leaveMismatched()
-            self.appFiles.install(apps) { [unowned self] in self.service.admitParked() }
+            self.clients.leaveMismatched()
+            self.appFiles.install(apps) { [unowned self] in self.registrations.admitParked() }
         case .committed(let number): self.durable.committed(upTo: number)
         case .uncommitted(let why): self.durable.notCommitted(why)
         case .restoredTasks(let records, let terminated): self.tasks.restore(records, terminated: terminated)
@@ -75,7 +79,7 @@ final class BrokerLinks {
         case .failed(let why):
             self.service.log.error("nothing can be kept on the disk: \(why)")
             self.tasks.notCommitted()
-            self.service.admitParked()
+            self.registrations.admitParked()
         case .recovered: self.service.log.notice("the disk is well again")
         }
     }

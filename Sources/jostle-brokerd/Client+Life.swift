@@ -141,30 +141,3 @@ extension Client {
     var activityList: [String] { (self.life?.activities ?? []).map(\.mode.name) }
     var grantList: [String] { (self.service.core.settings(self.id)?.grants.elements ?? []).map(\.name) }
 }
-
-extension BusError {
-    /// Why an app may not begin what it wants to.
-    init(_ refusal: LifeRefusal) {
-        switch refusal {
-        case .unknown: self = .notFound("register first")
-        case .anonymous: self = .accessDenied("a client without a name has nothing in the background")
-        case .away(let state): self = .accessDenied("the app is \(state.name); only a running app can begin anything")
-        case .repeated: self = .failed("the number is taken")
-        case .tooMany(let limit): self = .limitsExceeded("too many at a time: held-per-app is \(limit)")
-        case .budget(let budget):
-            self = .limitsExceeded(
-                "the time in the background is used up until the app is in the foreground again: "
-                    + "AssertionBudget is \(budget.text)")
-        case .hourly(let limit, _):
-            self = .limitsExceeded("too many assertions in an hour: AssertionsPerHour is \(limit)")
-        case .undeclared(let mode):
-            self = .accessDenied("the app file does not ask for \(mode.name): Modes in apps.d/APPID.conf")
-        case .ungranted(let mode):
-            self = .accessDenied("policy does not grant \(mode.name): Grants in its [App] section")
-        case .unknownClass(let name): self = .invalidConfiguration("policy has no class '\(printable(name))'")
-        // Whose session it is, is none of its business.
-        case .rejected(let meeting):
-            self = .accessDenied("another session leaves no place for it: \(Explanation.cell(meeting.cell))")
-        }
-    }
-}

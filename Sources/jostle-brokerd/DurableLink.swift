@@ -104,7 +104,7 @@ final class DurableLink {
                 // Whether it is is nobody else's to know.
                 return call.fail(nothing)
             }
-            self.service.apps[app]?.isDurable = false
+            self.service.links.clients[app]?.isDurable = false
             self.set(app, to: nil) { error in
                 if let error { call.fail(error) } else { call.reply() }
             }
@@ -119,7 +119,7 @@ final class DurableLink {
         let old = self.apps[id]
         if old != app {
             self.apps[id] = app
-            if let file = self.service.apps[id]?.file, old?.detectors != app?.detectors {
+            if let file = self.service.links.clients[id]?.file, old?.detectors != app?.detectors {
                 self.service.links.appFiles.install(file)
             }
             self.lastCommit = store.set(id, to: app)

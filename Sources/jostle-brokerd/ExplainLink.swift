@@ -102,7 +102,7 @@ final class ExplainLink {
             guard let app = word.isEmpty ? viewer.itself : try self.app(word, for: viewer) else {
                 throw .invalidArguments("WhyNot: say which app; you are none")
             }
-            guard let client = self.service.client(app) else { throw self.isGone(app, viewer) }
+            guard let client = self.service.links.clients.find(app) else { throw self.isGone(app, viewer) }
             if let detector, client.appState?.detectors[detector] == nil {
                 throw .notFound("there is no detector '\(printable(detector))'")
             }
@@ -131,7 +131,7 @@ final class ExplainLink {
                 call.fail(error)
             }
         }
-        if let app = self.service.registered(call.sender)?.appState { return run(.app(app.reference)) }
+        if let app = self.service.links.clients.registered(call.sender)?.appState { return run(.app(app.reference)) }
         self.service.authority.ifKnown(call) { run(.user($0)) }
     }
 
@@ -141,7 +141,8 @@ final class ExplainLink {
             throw .invalidConfiguration("'\(printable(word))' is no app id and no unique name")
         }
         let client =
-            word.hasPrefix(":") ? self.service.registered(word) : self.service.client(AppReference(AppID(word)))
+            word.hasPrefix(":")
+            ? self.service.links.clients.registered(word) : self.service.links.clients.find(AppReference(AppID(word)))
         let found = client?.appState?.reference
         switch viewer {
         case .app(let own):

@@ -50,8 +50,8 @@ final class Reloading {
         (reading.policy, reading.standing) = (nil, nil)
         self.loop.read({ reading.discard() ? .more : .done }) {
             var succession = PolicySuccession(policy)
-            self.loop.read({ self.service.prepare(&succession) ? .more : .done }) {
-                var old = self.service.currentRules
+            self.loop.read({ self.service.core.prepare(&succession) ? .more : .done }) {
+                var old = self.service.core.rules
                 self.policy.put(succession, from: files)
                 self.readApps(nil)
                 // To be rid of a large one takes a while, too.

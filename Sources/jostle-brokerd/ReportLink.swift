@@ -73,9 +73,9 @@ final class ReportLink {
         self.service.authority.ifReporter(among: self.service.core.reporters, call) { [weak self] in
             guard let self else { return }
             if word == Self.terminated { return self.service.links.tasks.terminate(name, call) }
-            guard let client = self.service.registered(app: name) else {
+            guard let client = self.service.links.clients.registered(app: name) else {
                 let shown = "'\(printable(name))'"
-                let isDead = self.service.apps[AppID(name)] != nil
+                let isDead = self.service.links.clients[AppID(name)] != nil
                 return call.fail(.notFound(isDead ? "\(shown) is not on the bus" : "there is no app \(shown)"))
             }
             try? self.service.input { (core, now, actions) throws(Refusal) in

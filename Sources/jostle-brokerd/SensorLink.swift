@@ -58,7 +58,7 @@ final class SensorLink {
         if self.reader != nil {
             self.service.log.notice("the sensor reader is gone")
             try? self.service.input { (core, now, actions) throws(Refusal) in core.sensorsLost(at: now, &actions) }
-            self.service.availabilityChanged()
+            self.service.links.clients.availabilityChanged()
             self.watchSilence()
         }
         self.reader = owner
@@ -86,7 +86,7 @@ final class SensorLink {
         try? self.service.input { (core, now, actions) throws(Refusal) in
             core.sensorAppeared(sensor, at: now, &actions)
         }
-        self.service.availabilityChanged()
+        self.service.links.clients.availabilityChanged()
         self.watchSilence()
     }
 

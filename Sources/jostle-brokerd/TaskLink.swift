@@ -42,7 +42,7 @@ final class TaskLink {
     }
 
     private func client(of owner: TaskOwner) -> Client? {
-        self.service.registered(app: owner.app.name).flatMap { $0.uid == owner.user ? $0 : nil }
+        self.service.links.clients.registered(app: owner.app.name).flatMap { $0.uid == owner.user ? $0 : nil }
     }
 
     // MARK: The disk
@@ -153,7 +153,9 @@ final class TaskLink {
 
     /// Whose tasks somebody means by the id of an app, or by its unique name.
     private func taskOwners(_ app: String) -> [TaskOwner] {
-        if let client = self.service.registered(app: app), let owner = try? self.service.core.owner(client.id) {
+        if let client = self.service.links.clients.registered(app: app),
+            let owner = try? self.service.core.owner(client.id)
+        {
             return [owner]
         }
         return self.service.core.tasks.all.map(\.owner).filter { $0.app.name == app }
@@ -234,29 +236,5 @@ final class TaskLink {
         ]
         if let latest = request.latest { details["latest-begin"] = .uint64(latest.wire) }
         return details
-    }
-}
-
-extension BusError {
-    /// Why a task is not taken, or not run.
-    init(_ refusal: TaskRefusal) {
-        switch refusal {
-        case .anonymous: self = .accessDenied("a client without a name has nothing in the background")
-        case .undeclared(let identifier):
-            self = .accessDenied(
-                "the app file does not name the task '\(printable(identifier))': Tasks in apps.d/APPID.conf")
-        case .undeclaredMode(let mode): self.init(LifeRefusal.undeclared(mode))
-        case .ungranted(let mode): self.init(LifeRefusal.ungranted(mode))
-        case .tooMany(let kind):
-            self = .limitsExceeded("too many \(kind.name) tasks wait: \(kind.name)-tasks is \(kind.mostPending)")
-        case .full(let limit): self = .limitsExceeded("too many tasks wait: tasks is \(limit)")
-        case .shareUsed(let limit):
-            self = .limitsExceeded(
-                "too many tasks wait; your user's share of tasks is used up: tasks-per-user is \(limit)")
-        case .unknown(let identifier): self = .notFound("no task '\(printable(identifier))' waits")
-        case .nothingRuns: self = .notFound("no task is under way")
-        case .terminated:
-            self = .accessDenied("the user ended the app: it runs no task until the user opens it again")
-        }
     }
 }

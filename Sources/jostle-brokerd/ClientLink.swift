@@ -1,0 +1,190 @@
+import Arbitration
+import BrokerCore
+import DBus
+import DaemonSupport
+import Motion
+import PolicyFiles
+import Protocol
+
+/// Shows apps on the bus, those that are connected and those that are only installed, and cleans up after them.
+final class ClientLink {
+    private unowned let service: BrokerService
+    private var table = ClientTable()
+
+    init(_ service: BrokerService) { self.service = service }
+
+    // MARK: Who is there
+
+    /// How many are on the bus, completely registered or not.
+    var count: Int { self.table.connections.count }
+
+    /// `nil` when it is gone.
+    subscript(handle: AppHandle) -> Client? { self.table[handle] }
+    /// An app, on the bus or not.
+    subscript(app: AppID) -> Client? { self.table[app] }
+    /// A connection, completely registered or not.
+    subscript(uniqueName: String) -> Client? { self.table[uniqueName] }
+
+    /// Whether a connection is there yet.
+    func has(_ client: Client) -> Bool { self.table[client.uniqueName] === client }
+
+    /// The app of a connection; `nil` while it is not completely registered.
+    func registered(_ uniqueName: String) -> Client? {
+        self.table[uniqueName].flatMap { $0.object == nil ? nil : $0 }
+    }
+
+    /// The app of this id, or with this unique name.
+    func registered(app name: String) -> Client? {
+        self.registered(name) ?? self.table[AppID(name)].flatMap { $0.isConnected ? $0 : nil }
+    }
+
+    /// An app that is here, on the bus or not.
+    func find(_ app: AppReference) -> Client? {
+        func isMeant(_ client: Client) -> Bool {
+            guard client.object != nil, let own = client.appState else { return false }
+            return app.registration.map { $0 == own.registration }
+                ?? (own.id == app.id && (app.user.map { $0 == own.user } ?? true))
+        }
+        if !app.id.isAnonymous { return self.table[app.id].flatMap { isMeant($0) ? $0 : nil } }
+        return self.table.connections.first { isMeant($0) }
+    }
+
+    /// The apps that exist without a connection, too.
+    var installed: [AppID] { self.table.apps.filter { $0.appState?.isInstalled == true }.map(\.app) }
+
+    // MARK: Coming
+
+    /// Takes in a connection, which is not shown before it is completely registered.
+    func connect(_ uniqueName: String, _ app: AppID) -> Client {
+        let client = Client(
+            self.table.takeHandle(), uniqueName, app, self.service.outbox.peer(uniqueName), self.service)
+        self.table.add(client)
+        return client
+    }
+
+    /// Gives a connection the number of its app, if that exists without it.
+    func takeOver(_ client: Client) {
+        if let object = self.table.takeOver(client)?.object { self.service.bus.unexport(object) }
+    }
+
+    /// Shows an app on the bus.
+    func export(_ client: Client) {
+        let path = Path.app(client.app.isAnonymous ? client.uniqueName : client.app.name)
+        let object = ExportedObject(
+            path, [(AppInterface.table, client)], audience: client.uniqueName,
+            guardian: { [weak service = self.service, weak client] call, answer in
+                guard let service, let client else { return answer(.noObject(at: path.text)) }
+                service.authority.admit(call, to: client, answer)
+            },
+            visibility: { [weak client] sender, uid in client?.isShown(to: sender, of: uid) ?? false })
+        client.object = object
+        self.table.show(client)
+        self.service.bus.export(object)
+    }
+
+    // MARK: Without a connection
+
+    /// A number for an app that is to be installed.
+    func takeHandle() -> AppHandle { self.table.takeHandle() }
+
+    /// Takes back such a number.
+    func free(_ handle: AppHandle) { self.table.free(handle) }
+
+    /// Shows an app that is not on the bus.
+    func exportInstalled(_ id: AppHandle, _ app: AppID, user: UInt32, _ file: AppFile?) {
+        let client = Client(id, "", app, nil, self.service)
+        client.uid = user
+        client.file = file
+        self.table.add(client)
+        self.export(client)
+    }
+
+    /// Forgets an app that is not on the bus.
+    func forgetInstalled(_ client: Client) {
+        if let object = client.object { self.service.bus.unexport(object) }
+        self.table.hide(client)
+        self.table.free(client.id)
+    }
+
+    // MARK: Leaving
+
+    /// Cleans up after a client, at once and whole.
+    func leave(_ client: Client, _ error: BusError = .disconnected("the client left")) {
+        guard self.has(client) else { return }
+        self.table.disconnect(client)
+        for token in client.watches { self.service.names.unfollow(token) }
+        for call in client.waiting { call.fail(error) }
+        client.waiting = []
+        if let object = client.object { self.service.bus.unexport(object) }
+        client.assertions = [:]
+        client.activities = [:]
+        try? self.service.input { (core, now, actions) throws(Refusal) in core.leave(client.id, at: now, &actions) }
+        self.table.hide(client)
+        if let app = client.appState, client.object != nil {
+            self.exportInstalled(client.id, client.app, user: app.user, client.file)
+        } else {
+            self.table.free(client.id)
+        }
+        client.object = nil
+    }
+
+    /// The bus went away, and every client with it.
+    func leaveAll() {
+        for client in self.table.connections { self.leave(client) }
+    }
+
+    /// Has those leave whose apps are somebody else's, as the disk has said since they came.
+    func leaveMismatched() {
+        for app in self.table.apps where app.isConnected {
+            if let mismatch = self.service.links.durable.mismatch(of: app) { self.leave(app, mismatch) }
+        }
+    }
+
+    /// Gives back memory that was needed for clients that are gone.
+    func shrink() { self.table.shrink() }
+
+    // MARK: What changes for all
+
+    /// A sensor came or went, and detectors with it.
+    func availabilityChanged() {
+        for client in self.table.connections where client.appState?.detectors.isEmpty == false {
+            client.detectorsChanged()
+        }
+    }
+
+    /// Policy says how much the bus may hold for each client.
+    func limitPeers() {
+        for client in self.table.connections {
+            client.peer?.setLimit(self.service.core.busShare(of: client.id))
+        }
+    }
+
+    // MARK: What there is to see
+
+    /// A row of `ListApps`.
+    typealias Row = Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64, UInt64>
+
+    /// Answers with the apps that the caller may see: as many as one list may have, from the first on or behind an object.
+    func list(after path: ObjectPath? = nil, _ call: MethodCall) {
+        self.service.authority.ifKnown(call) { [weak self] uid in
+            guard let self else { return }
+            let all = [
+                self.table.connections.lazy.filter { _ in true }, self.table.apps.lazy.filter { !$0.isConnected },
+            ]
+            let page = all.lazy.joined().filter { client in
+                guard let own = client.object?.path, uid == 0 || client.uid == uid else { return false }
+                return path.map { $0.text < own.text } ?? true
+            }.first(self.service.core.limits.listRows) {
+                ($0.object?.path.text ?? "") < ($1.object?.path.text ?? "")
+            }
+            call.reply(page.compactMap(self.row))
+        }
+    }
+
+    private func row(of client: Client) -> Row? {
+        guard let object = client.object, let app = self.service.core.app(client.id) else { return nil }
+        return Structure(
+            object.path, client.app.name, client.stateName, UInt32(clamping: app.detectors.count), app.hits,
+            app.delivered, app.denied, client.mailbox?.dropped ?? 0)
+    }
+}
