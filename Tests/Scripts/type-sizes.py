@@ -17,7 +17,6 @@ LINES, VARIABLES = 600, 16
 EXCEPTIONS = {
     "Arbitration.Arbiter": (1880, 17),
     "BrokerCore.BrokerCore": (1476, 16),
-    "jostle-brokerd.BrokerService": (1677, 42),
     "Detection.Lane": (912, 41),
     "JostleClient.JostleClient": (754, 31),
     "PolicyFiles.PolicyLinter": (708, 16),
