@@ -203,6 +203,7 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop", "Randomness"]),
         tests("DaemonSupportTests", ["DaemonSupport", "EventLoop", "CLinux", "Motion", "Randomness"]),
         tests("DBusTests", ["DBus", "CDBus", "EventLoop", "TestSupport", "Randomness"]),
+        tests("JostleClientTests", ["JostleClient", "DBus", "Motion"]),
         tests("ProtocolTests", ["Protocol", "DBus", "Motion"]),
         tests("TestSupportTests", ["TestSupport", "CTestSupport"]),
         tests("BusPolicyTests", ["TestSupport"]),

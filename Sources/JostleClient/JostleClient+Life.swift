@@ -1,5 +1,4 @@
 import DBus
-import EventLoop
 import Motion
 import Protocol
 
@@ -22,16 +21,13 @@ extension JostleClient {
 
     /// Begins an assertion, which lasts until the value goes, or its time is over, or the app is in the foreground again.
     public func beginAssertion(_ name: String, warning: Duration = .seconds(5)) throws(JostleError) -> Assertion {
-        let (seconds, attoseconds) = warning.components
-        let span = TimeSpan.seconds(seconds) + TimeSpan(microseconds: attoseconds / 1_000_000_000_000)
-        let (descriptor, inForce) = try self.ask { (connection, target) throws(BusError) in
-            let options: [String: Value] = ["warning": .uint64((Timestamp.zero + span).wire)]
-            return try connection.callAndWait(target, "BeginAssertion", name, options)
-                .read(reply: WireDescriptor.self, [String: Value].self)
+        let options: [String: Value] = ["warning": .uint64((Timestamp.zero + TimeSpan(warning)).wire)]
+        let (descriptor, inForce) = try self.ask { (link) throws(BusError) in
+            try link.ask("BeginAssertion", name, options).read(reply: WireDescriptor.self, [String: Value].self)
         }
         var deadline: UInt64?
         if case .uint64(let time) = inForce["deadline"] { deadline = time }
-        return Assertion(name, deadline: deadline, try Self.taken(descriptor))
+        return Assertion(name, deadline: deadline, try Lifeline(descriptor))
     }
 
     /// Says that the app is at work in a mode: audio, location, bluetooth, fetch, processing, voip or push.
@@ -45,29 +41,16 @@ extension JostleClient {
     ) throws(JostleError) -> Activity {
         var options: [String: Value] = [:]
         if let name { options = ["class": .string(name), "mix-with-others": .boolean(mixesWithOthers)] }
-        let descriptor = try self.ask { (connection, target) throws(BusError) in
-            try connection.callAndWait(target, "BeginActivity", mode, options).read(
-                reply: WireDescriptor.self)
+        let descriptor = try self.ask { (link) throws(BusError) in
+            try link.ask("BeginActivity", mode, options).read(reply: WireDescriptor.self)
         }
-        return Activity(mode, try Self.taken(descriptor))
+        return Activity(mode, try Lifeline(descriptor))
     }
 
     /// How long the app can go on as things are; `nil`: nothing ends it.
     public func backgroundTimeRemaining() throws(JostleError) -> Duration? {
-        let value = try self.ask { (connection, target) throws(BusError) in
-            let properties = CallTarget(target.name, target.path, "org.freedesktop.DBus.Properties")
-            return try connection.callAndWait(
-                properties, "Get", InterfaceName.app.description, "BackgroundTimeRemaining"
-            ).read(reply: Value.self)
-        }
+        let value = try self.ask { (link) throws(BusError) in try link.property("BackgroundTimeRemaining") }
         guard case .uint64(let time) = value, time < .max else { return nil }
         return .microseconds(Int64(clamping: time))
-    }
-
-    private static func taken(_ descriptor: WireDescriptor) throws(JostleError) -> OwnedDescriptor {
-        guard let own = descriptor.take() else {
-            throw JostleError(kind: .failed, name: "", message: "the broker gave no descriptor")
-        }
-        return own
     }
 }

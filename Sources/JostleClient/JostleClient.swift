@@ -35,10 +35,16 @@ public final class JostleClient {
     /// Called when all that was kept for us when we subscribed has come, with the number of the last such event.
     public var onCaughtUp: (UInt64) -> Void = { _ in }
     /// Whether events that want an answer are acknowledged when `onEvent` returns, and copies of them left unheard.
-    public var answersByItself = true
+    public var answersByItself: Bool {
+        get { self.desk.answersByItself }
+        set { self.desk.answersByItself = newValue }
+    }
     /// Whether the detectors are to outlive the app and the broker; to be said before `connect`. For apps whose app file says
     /// what they want motion for.
-    public var isDurable = false
+    public var isDurable: Bool {
+        get { self.registration.isDurable }
+        set { self.registration.isDurable = newValue }
+    }
     /// Called when the broker is there with all our detectors (`true`) and when it is gone (`false`).
     public var onBrokerChange: (Bool) -> Void = { _ in }
     /// Called when an assertion ends soon, with its name and how long it still lasts.
@@ -55,40 +61,16 @@ public final class JostleClient {
     /// Called when the broker came back and does not take our detectors any more.
     public var onRefusal: (JostleError) -> Void = { _ in }
 
-    let loop: EventLoop
-    let connection: Connection
-    private let names: NameWatch
-    private let app: String
-    /// The broker's unique name; only its events count.
-    private(set) var broker: String?
-    private var isBrokerKnown = false
-    /// Our object at the broker, once registered there.
-    private(set) var object: ObjectPath?
-    private var detectors: [Detector] = []
+    private let loop: EventLoop
+    private let link: BrokerLink
     private var isRunning = false
-    var forgeries: UInt64 = 0
-    /// What came while a call waited for its answer: whoever called learns the answer first.
-    var early: [Arrival] = []
-    var isCalling = false
-    /// The event that `onEvent` is at.
-    var current: MotionEvent?
-    /// Events that we answered lately.
-    var answered: [MotionEvent.Name] = []
-    /// Tasks that the broker has begun and nobody has taken.
-    var begunTasks: [RunningTask] = []
-    /// We run tasks, which is reason enough to register again.
-    var hasTasks = false
-    /// The time of the task that is under way ends soon: break it off.
-    public internal(set) var isTaskExpiring = false
-    /// Events are asked for one by one: those that came and were not yet, and the one that was asked for last.
-    var isSequenced = false
-    var heard: [MotionEvent] = []
-    var given: MotionEvent?
-    /// We subscribed, and do so again when the broker comes back.
-    private var isSubscribed = false
+    var registration: Registration
+    private var arrivals = Arrivals()
+    private var desk = EventDesk()
+    var tasks = BegunTasks()
 
     /// Signals that pretended to be events of ours or to come from the bus, and replies of others than were asked. None was heard.
-    public var refusedMessages: UInt64 { self.forgeries &+ self.names.forgeries &+ self.connection.refusedReplies }
+    public var refusedMessages: UInt64 { self.link.refusedMessages }
 
     /// Makes a client; nothing is sent yet.
     ///
@@ -105,54 +87,34 @@ public final class JostleClient {
     /// The same on a loop that has other things to do too.
     package init(app: String, on bus: Bus, loop: EventLoop) {
         self.loop = loop
-        let address: BusAddress =
-            switch bus {
-            case .session: .session
-            case .system: .system
-            case .address(let text): .address(text)
-            }
-        self.app = app
-        self.connection = Connection(
-            to: address, on: self.loop, names: app.isEmpty ? [] : [app], retry: .upTo(microseconds: 2_000_000))
-        self.names = NameWatch(on: self.connection)
-        self.connection.onSignal(InterfaceName.app, "Event") { [unowned self] in self.receivedEvent($0) }
-        self.connection.onSignal(InterfaceName.app, "Gap") { [unowned self] in self.receivedGap($0) }
-        self.connection.onSignal(InterfaceName.app, "CaughtUp") { [unowned self] in self.receivedCaughtUp($0) }
-        self.connection.onSignal(InterfaceName.app, "SessionChanged") { [unowned self] in
-            self.receivedSession($0)
+        self.link = BrokerLink(app: app, on: bus, loop: loop)
+        self.registration = Registration(app: app)
+        self.listen()
+        if !app.isEmpty { self.link.export(Receiver.object(of: self)) }
+    }
+
+    /// Has the link tell us what the broker says, and of its comings and goings.
+    private func listen() {
+        self.link.hear("Event", EventCodec.read) { [unowned self] in self.arrived(.event(MotionEvent($0))) }
+        self.link.hear("Gap", GapCodec.read) { [unowned self] in self.arrived(.gap(EventGap($0))) }
+        self.link.hear("CaughtUp", CaughtUpCodec.read) { [unowned self] in self.arrived(.caughtUp($0)) }
+        self.link.hear("SessionChanged", SessionChange.read) { [unowned self] in self.onSession($0) }
+        self.link.hear("AssertionExpiring", { try? $0.read(String.self, UInt64.self) }) { [unowned self] in
+            self.onExpiring($0.0, .microseconds(Int64(clamping: $0.1)))
         }
-        self.connection.onSignal(InterfaceName.app, "AssertionExpiring") { [unowned self] in
-            self.receivedExpiring($0)
-        }
-        self.connection.onSignal(InterfaceName.app, "TaskExpiring") { [unowned self] in
-            self.receivedTaskExpiring($0)
-        }
-        if !app.isEmpty { self.exportReceiver() }
-        self.connection.onReady = { [unowned self] in self.names.refresh() }
-        self.connection.onLost = { [unowned self] in self.names.forgetAll() }
+        self.link.hear("TaskExpiring", { _ in () }) { [unowned self] in self.tasks.expire() }
+        self.link.onChange = { [unowned self] in self.brokerChanged($0) }
     }
 
     /// Connects to the bus and registers with the broker, which the bus starts if it can.
     public func connect() throws(JostleError) {
         // What we are launched for comes as soon as we have our name, and waits until we are registered.
-        self.isCalling = true
+        self.arrivals.callBegins()
         defer { self.callEnded() }
         do throws(BusError) {
-            // The broker would say the same, but the bus is asked for the name first, and each bus has its own words.
-            guard self.app.isEmpty || AppID.isValid(self.app) else {
-                throw .invalidConfiguration(
-                    "'\(printable(self.app))' is no app id: give a well-known bus name, or nothing")
-            }
-            try self.connection.openAndWait()
-            _ = self.names.follow(BusName.broker, ownRule: true) { [unowned self] in self.brokerChanged($0) }
-            try self.wait { self.isBrokerKnown }
-            if self.broker == nil {
-                let bus = CallTarget(
-                    "org.freedesktop.DBus", ObjectPath(literal: "/org/freedesktop/DBus"), "org.freedesktop.DBus")
-                _ = try self.connection.callAndWait(bus, "StartServiceByName", BusName.broker, UInt32(0))
-                try self.wait { self.broker != nil }
-            }
-            try self.registerAndWait()
+            try self.registration.check()
+            try self.link.open()
+            try self.link.register(self.registration)
         } catch {
             throw JostleError(error)
         }
@@ -161,34 +123,38 @@ public final class JostleClient {
     /// Adds detectors, all or none, and returns what is in force for them.
     @discardableResult
     public func add(_ detectors: [Detector]) throws(JostleError) -> [EffectiveDetector] {
-        let rows = try self.ask { (connection, target) throws(BusError) in
-            try connection.callAndWait(target, "AddDetectors", detectors.map(\.request.wire))
+        let rows = try self.ask { (link) throws(BusError) in
+            try link.ask("AddDetectors", detectors.map(\.request.wire))
                 .read(reply: [Structure<String, [String: Value]>].self)
         }
-        let names = Set(detectors.map(\.name))
-        self.detectors.removeAll { names.contains($0.name) }
-        self.detectors += detectors
+        self.registration.add(detectors)
         return rows.map { EffectiveDetector($0.fields.0, $0.fields.1) }
     }
 
     /// Removes detectors by name.
     public func remove(_ names: [String]) throws(JostleError) {
-        _ = try self.ask { (connection, target) throws(BusError) in
-            _ = try connection.callAndWait(target, "RemoveDetectors", names)
-        }
-        self.detectors.removeAll { names.contains($0.name) }
+        _ = try self.ask { (link) throws(BusError) in _ = try link.ask("RemoveDetectors", names) }
+        self.registration.remove(names)
     }
 
-    /// Asks the broker about our own object; events that come meanwhile wait.
-    func ask<Answer>(
-        _ body: (Connection, CallTarget) throws(BusError) -> Answer
-    ) throws(JostleError) -> Answer {
-        self.isCalling = true
+    /// Asks the broker about our own object; what arrives meanwhile waits.
+    func ask<Answer>(_ body: (BrokerLink) throws(BusError) -> Answer) throws(JostleError) -> Answer {
+        self.arrivals.callBegins()
         defer { self.callEnded() }
         do throws(BusError) {
-            return try body(self.connection, try self.target())
+            return try body(self.link)
         } catch {
             throw JostleError(error)
+        }
+    }
+
+    /// Lets what waited follow, once the caller has gone on.
+    private func callEnded() {
+        guard self.arrivals.callEnds() else { return }
+        // A timer makes the descriptor readable, for programs with a loop of their own.
+        self.loop.once(after: 0) { [weak self] in
+            guard let self else { return }
+            for arrival in self.arrivals.release() { self.handle(arrival) }
         }
     }
 
@@ -199,13 +165,16 @@ public final class JostleClient {
     /// - Returns: how many events are kept.
     @discardableResult
     public func subscribe(since event: MotionEvent.Name? = nil) throws(JostleError) -> UInt64 {
-        try self.ask { (connection, target) throws(BusError) in
-            let reply = try connection.callAndWait(
-                target, "Subscribe", SubscribeOptions.options(since: event.map { ($0.sequence, $0.epoch) }))
-            self.isSubscribed = true
+        try self.ask { (link) throws(BusError) in
+            let reply = try link.ask("Subscribe", Self.subscription(since: event))
+            self.registration.subscribe()
             let results = try reply.read(reply: [String: Value].self)
             return if case .uint64(let count) = results[SubscribeOptions.kept] { count } else { 0 }
         }
+    }
+
+    private static func subscription(since event: MotionEvent.Name?) -> [String: Value] {
+        SubscribeOptions.options(since: event.map { ($0.sequence, $0.epoch) })
     }
 
     // MARK: Running
@@ -215,10 +184,8 @@ public final class JostleClient {
 
     /// Handles events for some time, or until `stop`.
     public func run(for time: Duration) throws(JostleError) {
-        let (seconds, attoseconds) = time.components
-        let span = TimeSpan.seconds(seconds) + TimeSpan(microseconds: attoseconds / 1_000_000_000_000)
         var isOver = false
-        let timer = self.loop.schedule(after: span.microseconds) { isOver = true }
+        let timer = self.loop.schedule(after: TimeSpan(time).microseconds) { isOver = true }
         defer { self.loop.cancel(timer) }
         try self.run(until: { isOver })
     }
@@ -226,10 +193,10 @@ public final class JostleClient {
     /// Handles events until something is so, or until `stop`.
     func run(until isDone: () -> Bool) throws(JostleError) {
         self.isRunning = true
-        do throws(BusError) {
-            try self.wait { !self.isRunning || isDone() }
+        do throws(SystemError) {
+            try self.loop.run { !self.isRunning || isDone() }
         } catch {
-            throw JostleError(error)
+            throw JostleError(.failed("\(error)"))
         }
     }
 
@@ -248,55 +215,100 @@ public final class JostleClient {
         }
     }
 
-    private func wait(until isDone: () -> Bool) throws(BusError) {
-        do throws(SystemError) {
-            try self.loop.run(until: isDone)
-        } catch {
-            throw .failed("\(error)")
+    // MARK: Events
+
+    /// Says that we are done with an event and with all before it: with `answersByItself` off, or from the handler.
+    public func acknowledge(_ event: MotionEvent) { self.answer(event, "consume") }
+
+    /// Leaves an event of an ordered group to the next app: with `answersByItself` off, or from the handler.
+    ///
+    /// It counts until the event's `answerBy`. Where nobody is next it is as good as `acknowledge`.
+    public func pass(_ event: MotionEvent) { self.answer(event, "pass") }
+
+    private func answer(_ event: MotionEvent, _ answer: String) {
+        self.desk.close(event)
+        if self.link.tell("Ack", event.sequence, event.epoch, answer) { self.desk.remember(event.name) }
+    }
+
+    /// The events from now on, in place of `onEvent`.
+    public func events() -> MotionEvents {
+        self.desk.beginSequence()
+        return MotionEvents(client: self)
+    }
+
+    var hasNextEvent: Bool { self.desk.hasNext }
+
+    /// The next event that waits, for whoever iterates over them.
+    func nextEvent() -> MotionEvent? { self.desk.next() }
+
+    /// Whoever asks for the next event is done with the last one.
+    func finishGiven() {
+        if let event = self.desk.finishGiven() { self.acknowledge(event) }
+    }
+
+    /// Handles what the broker sent, now or when the caller has learnt the answer that it waits for.
+    func arrived(_ arrival: Arrival) {
+        if let arrival = self.arrivals.take(arrival) { self.handle(arrival) }
+    }
+
+    private func handle(_ arrival: Arrival) {
+        switch arrival {
+        case .event(let event): self.handle(event)
+        case .gap(let gap): self.onGap(gap)
+        case .caughtUp(let last): self.onCaughtUp(last)
+        case .launch(let launch, let call): self.handle(launch, call)
         }
     }
 
-    // MARK: The broker
-
-    func target() throws(BusError) -> CallTarget {
-        guard let broker, let object else { throw .disconnected("not registered with the broker") }
-        return CallTarget(broker, object, InterfaceName.app.description)
+    private func handle(_ event: MotionEvent) {
+        switch self.desk.take(event) {
+        case .answered: self.acknowledge(event)
+        case .kept: break
+        case .due(let wantsAck):
+            self.onEvent(event)
+            if wantsAck, self.desk.isOpen(event) { self.acknowledge(event) }
+        }
     }
 
-    private var registration: [String: Value] { self.isDurable ? ["durable": .boolean(true)] : [:] }
-
-    private func registerAndWait() throws(BusError) {
-        guard let broker else { throw .disconnected("the broker left") }
-        let root = CallTarget(broker, Path.broker, InterfaceName.broker.description)
-        let reply = try self.connection.callAndWait(root, "Register", self.app, self.registration)
-        let (object, _) = try reply.read(reply: ObjectPath.self, [String: Value].self)
-        self.object = object
+    /// Answers a launch when the handler is done with it. Only the broker launches us; who else says so is refused.
+    private func handle(_ launch: Launch, _ call: MethodCall) {
+        guard self.link.isFromBroker(call) else {
+            self.link.countForgery()
+            return call.fail(.accessDenied("only the broker launches apps"))
+        }
+        guard let onLaunch = self.onLaunch else {
+            return call.fail(.notSupported("the app does nothing when it is launched"))
+        }
+        onLaunch(launch)
+        for event in launch.events { self.desk.remember(event.name) }
+        call.reply("consume")
     }
 
-    private func brokerChanged(_ owner: String?) {
-        let isReturn = self.isBrokerKnown && owner != nil && self.object == nil && self.isAtWork
-        if self.broker != nil, self.object != nil { self.onBrokerChange(false) }
-        self.isBrokerKnown = true
-        self.broker = owner
-        self.object = nil
-        guard isReturn || (owner != nil && self.isAtWork) else { return }
-        self.registerAgain()
+    /// Takes a task that the broker began. False: somebody else says so.
+    func begin(_ task: RunningTask, _ call: MethodCall) -> Bool {
+        guard self.link.isFromBroker(call) else { return false }
+        self.tasks.begin(task)
+        return true
     }
 
-    /// There is something that only a broker that knows us does.
-    private var isAtWork: Bool { !self.detectors.isEmpty || self.hasTasks }
+    // MARK: The broker's comings and goings
+
+    private func brokerChanged(_ change: BrokerLink.Change) {
+        switch change {
+        case .leaves: self.onBrokerChange(false)
+        case .comes: if self.registration.isNeeded { self.registerAgain() }
+        }
+    }
 
     /// The broker came back and knows nothing of us.
     private func registerAgain() {
-        guard let broker else { return }
-        let root = CallTarget(broker, Path.broker, InterfaceName.broker.description)
-        self.connection.call(root, "Register", self.app, self.registration) { [weak self] result in
-            guard let self, self.broker == broker else { return }
+        self.link.register(self.registration) { [weak self] error in
+            guard let self else { return }
             do throws(BusError) {
-                let (object, _) = try result.take().read(reply: ObjectPath.self, [String: Value].self)
-                self.object = object
-                if self.isSubscribed { self.subscribeAgain(try self.target()) }
-                self.addAgain(try self.target(), DetectorBatch.split(self.detectors.map(\.request))[...])
+                if let error { throw error }
+                let target = try self.link.target()
+                if self.registration.isSubscribed { self.subscribeAgain(target) }
+                self.addAgain(target, self.registration.batches[...])
             } catch {
                 self.onRefusal(JostleError(error))
             }
@@ -304,74 +316,18 @@ public final class JostleClient {
     }
 
     private func subscribeAgain(_ target: CallTarget) {
-        let last = self.answered.last.map { ($0.sequence, $0.epoch) }
-        self.connection.call(target, "Subscribe", SubscribeOptions.options(since: last)) { [weak self] result in
-            do throws(BusError) {
-                _ = try result.take()
-            } catch {
-                self?.onRefusal(JostleError(error))
-            }
+        self.link.call(target, "Subscribe", Self.subscription(since: self.desk.lastAnswered)) { [weak self] error in
+            if let error { self?.onRefusal(JostleError(error)) }
         }
     }
 
     /// Adds the detectors that were there before, a call at a time.
     private func addAgain(_ target: CallTarget, _ batches: ArraySlice<ArraySlice<DetectorRequest>>) {
         guard let batch = batches.first else { return self.onBrokerChange(true) }
-        self.connection.call(target, "AddDetectors", batch.map(\.wire)) { [weak self] result in
+        self.link.call(target, "AddDetectors", batch.map(\.wire)) { [weak self] error in
             guard let self else { return }
-            do throws(BusError) {
-                _ = try result.take()
-                self.addAgain(target, batches.dropFirst())
-            } catch {
-                self.onRefusal(JostleError(error))
-            }
-        }
-    }
-}
-
-extension JostleError {
-    init(_ error: BusError) {
-        let kind: Kind
-        switch error.name {
-        case "org.freedesktop.DBus.Error.AccessDenied", "org.freedesktop.DBus.Error.LimitsExceeded",
-            "org.jostle.Error.IdentityMismatch":
-            kind = .refused
-        case "org.jostle.Error.InvalidConfiguration", "org.jostle.Error.NotFound",
-            "org.freedesktop.DBus.Error.InvalidArgs", "org.freedesktop.DBus.Error.BadAddress":
-            kind = .invalid
-        default:
-            kind = error.isServiceMissing || error.isBusMissing ? .noService : .failed
-        }
-        // The bus's own words are about service files, which few people know.
-        let isAbsent = ["ServiceUnknown", "NameHasNoOwner"].contains {
-            error.name == "org.freedesktop.DBus.Error." + $0
-        }
-        self.init(
-            kind: kind, name: error.name,
-            message: isAbsent ? "the broker (\(BusName.broker)) is not running" : error.message)
-    }
-}
-
-extension EffectiveDetector {
-    /// Of what is in force only times are such numbers.
-    private static func text(_ value: Value) -> String {
-        if case .uint64(let count) = value {
-            TimeSpan(microseconds: Int64(clamping: count)).text
-        } else {
-            value.plainText
-        }
-    }
-
-    init(_ name: String, _ options: [String: Value]) {
-        self.name = name
-        self.warnings = []
-        self.settings = []
-        for (key, value) in options.sorted(by: { $0.key < $1.key }) {
-            if key == "warnings", case .array(_, let values) = value {
-                self.warnings = values.compactMap { if case .string(let text) = $0 { text } else { nil } }
-            } else {
-                self.settings.append(Setting(key: key, value: Self.text(value)))
-            }
+            if let error { return self.onRefusal(JostleError(error)) }
+            self.addAgain(target, batches.dropFirst())
         }
     }
 }

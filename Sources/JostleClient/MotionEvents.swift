@@ -25,39 +25,12 @@ public struct MotionEvents: AsyncSequence {
         ) async throws(JostleError) -> MotionEvent? {
             self.client.finishGiven()
             while true {
-                if let event = self.client.takeHeard() { return event }
+                if let event = self.client.nextEvent() { return event }
                 if Task.isCancelled { return nil }
                 try self.client.dispatch()
-                if self.client.hasHeard { continue }
+                if self.client.hasNextEvent { continue }
                 try await Readiness.wait(for: self.client.descriptor)
             }
         }
-    }
-}
-
-extension JostleClient {
-    /// The events from now on, in place of `onEvent`.
-    public func events() -> MotionEvents {
-        self.isSequenced = true
-        return MotionEvents(client: self)
-    }
-
-    var hasHeard: Bool { !self.heard.isEmpty }
-
-    func takeHeard() -> MotionEvent? {
-        guard !self.heard.isEmpty else { return nil }
-        let event = self.heard.removeFirst()
-        self.given = event
-        return event
-    }
-
-    /// Whoever asks for the next event is done with the last one.
-    func finishGiven() {
-        guard let event = self.given else { return }
-        self.given = nil
-        guard self.answersByItself, event.wantsAck || event.answerBy != nil, !self.answered.contains(event.name) else {
-            return
-        }
-        self.acknowledge(event)
     }
 }

@@ -27,8 +27,16 @@ public struct SessionChange: Hashable, Sendable {
     /// What is another than before.
     public let change: Change
 
+    /// What a signal says of a session; `nil` for what no broker says.
+    static func read(_ message: borrowing Message) -> SessionChange? {
+        guard let (name, word, details) = try? message.read(String.self, String.self, [String: Value].self) else {
+            return nil
+        }
+        return SessionChange(name, word, details)
+    }
+
     /// `nil` for what no broker says.
-    init?(_ name: String, _ word: String, _ details: [String: Value]) {
+    private init?(_ name: String, _ word: String, _ details: [String: Value]) {
         self.name = name
         switch word {
         case "began": self.change = .began

@@ -18,7 +18,6 @@ EXCEPTIONS = {
     "Arbitration.Arbiter": (1880, 17),
     "BrokerCore.BrokerCore": (1476, 16),
     "Detection.Lane": (912, 41),
-    "JostleClient.JostleClient": (754, 31),
     "PolicyFiles.PolicyLinter": (708, 16),
     "Detection.ThresholdTable": (652, 23),
     "jostle-sensord.SensorService": (600, 20),

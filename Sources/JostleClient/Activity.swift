@@ -1,0 +1,19 @@
+extension JostleClient {
+    /// A running use of a mode, such as playing audio. It ends when this value goes, or with `end`.
+    public struct Activity: ~Copyable {
+        /// The mode.
+        public let mode: String
+        private let line: Lifeline
+
+        init(_ mode: String, _ line: consuming Lifeline) {
+            self.mode = mode
+            self.line = line
+        }
+
+        /// True when the broker ended it: the app was suspended.
+        public var isEnded: Bool { self.line.isEnded }
+
+        /// Ends it.
+        public consuming func end() {}
+    }
+}

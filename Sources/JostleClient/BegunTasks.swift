@@ -1,0 +1,24 @@
+/// Keeps tasks that the broker has begun until the app takes them, one at a time.
+struct BegunTasks {
+    private var waiting: [JostleClient.RunningTask] = []
+    /// The time of the task that is under way ends soon.
+    private(set) var isExpiring = false
+
+    var isEmpty: Bool { self.waiting.isEmpty }
+
+    /// Takes in a task that the broker has begun.
+    mutating func begin(_ task: JostleClient.RunningTask) { self.waiting.append(task) }
+
+    /// Hands out the task that is under way from now on.
+    mutating func next() -> JostleClient.RunningTask? {
+        guard !self.waiting.isEmpty else { return nil }
+        self.isExpiring = false
+        return self.waiting.removeFirst()
+    }
+
+    /// The time of the task that is under way ends soon.
+    mutating func expire() { self.isExpiring = true }
+
+    /// The task that was under way is over.
+    mutating func finish() { self.isExpiring = false }
+}

@@ -1,0 +1,185 @@
+import DBus
+import EventLoop
+import Protocol
+
+/// Keeps the way to the broker: the connection to the bus, whose the broker's name is, and our object there.
+///
+/// The connection comes back by itself, and the name is followed from `open` on. Only what the owner of that name says about our
+/// object is heard. Not `Sendable`: it belongs to the thread of its loop.
+final class BrokerLink {
+    /// What becomes of the broker.
+    enum Change {
+        /// It is gone, and our object with it. Until this is told, calls still go there.
+        case leaves
+        /// It is there, and knows nothing of us.
+        case comes
+    }
+
+    /// Told of the broker's comings and goings.
+    var onChange: (Change) -> Void = { _ in }
+
+    private let loop: EventLoop
+    private let connection: Connection
+    private let names: NameWatch
+    /// The broker's unique name.
+    private var broker: String?
+    private var isBrokerKnown = false
+    /// Our object at the broker, once registered there.
+    private var object: ObjectPath?
+    private var forgeries: UInt64 = 0
+
+    /// - Parameter app: the name to own on the bus, if it is not empty.
+    init(app: String, on bus: JostleClient.Bus, loop: EventLoop) {
+        let address: BusAddress =
+            switch bus {
+            case .session: .session
+            case .system: .system
+            case .address(let text): .address(text)
+            }
+        self.loop = loop
+        self.connection = Connection(
+            to: address, on: loop, names: app.isEmpty ? [] : [app], retry: .upTo(microseconds: 2_000_000))
+        self.names = NameWatch(on: self.connection)
+        self.connection.onReady = { [unowned self] in self.names.refresh() }
+        self.connection.onLost = { [unowned self] in self.names.forgetAll() }
+    }
+
+    // MARK: Who is there
+
+    /// Connects to the bus, and waits for the broker, which the bus starts if it can.
+    func open() throws(BusError) {
+        try self.connection.openAndWait()
+        _ = self.names.follow(BusName.broker, ownRule: true) { [unowned self] in self.brokerChanged($0) }
+        try self.wait { self.isBrokerKnown }
+        guard self.broker == nil else { return }
+        let bus = CallTarget(
+            "org.freedesktop.DBus", ObjectPath(literal: "/org/freedesktop/DBus"), "org.freedesktop.DBus")
+        _ = try self.connection.callAndWait(bus, "StartServiceByName", BusName.broker, UInt32(0))
+        try self.wait { self.broker != nil }
+    }
+
+    private func wait(until isDone: () -> Bool) throws(BusError) {
+        do throws(SystemError) {
+            try self.loop.run(until: isDone)
+        } catch {
+            throw .failed("\(error)")
+        }
+    }
+
+    private func brokerChanged(_ owner: String?) {
+        if self.broker != nil, self.object != nil { self.onChange(.leaves) }
+        self.isBrokerKnown = true
+        self.broker = owner
+        self.object = nil
+        if owner != nil { self.onChange(.comes) }
+    }
+
+    /// Registers, and waits until that is done.
+    func register(_ registration: Registration) throws(BusError) {
+        guard let broker else { throw .disconnected("the broker left") }
+        self.object = try Self.object(
+            in: self.connection.callAndWait(
+                Self.root(of: broker), "Register", registration.app, registration.options))
+    }
+
+    /// Registers; `then` is told what came of it, unless the broker is another one by then.
+    func register(_ registration: Registration, then: @escaping (BusError?) -> Void) {
+        guard let broker else { return }
+        self.connection.call(Self.root(of: broker), "Register", registration.app, registration.options) {
+            [weak self] result in
+            guard let self, self.broker == broker else { return }
+            do throws(BusError) {
+                self.object = try Self.object(in: result.take())
+            } catch {
+                return then(error)
+            }
+            then(nil)
+        }
+    }
+
+    private static func root(of broker: String) -> CallTarget {
+        CallTarget(broker, Path.broker, InterfaceName.broker.description)
+    }
+
+    private static func object(in reply: consuming Message) throws(BusError) -> ObjectPath {
+        try reply.read(reply: ObjectPath.self, [String: Value].self).0
+    }
+
+    // MARK: Calls of our object
+
+    /// Our object at the broker that is there now.
+    func target() throws(BusError) -> CallTarget {
+        guard let broker, let object else { throw .disconnected("not registered with the broker") }
+        return CallTarget(broker, object, InterfaceName.app.description)
+    }
+
+    /// Calls a method of our object, and waits for the answer.
+    func ask<each Argument: WireValue>(
+        _ member: String, _ arguments: repeat each Argument
+    ) throws(BusError) -> Message {
+        try self.connection.callAndWait(try self.target(), member, repeat each arguments)
+    }
+
+    /// What a property of our object says now.
+    func property(_ name: String) throws(BusError) -> Value {
+        let target = try self.target()
+        let properties = CallTarget(target.name, target.path, "org.freedesktop.DBus.Properties")
+        return try self.connection.callAndWait(properties, "Get", InterfaceName.app.description, name)
+            .read(reply: Value.self)
+    }
+
+    /// Calls a method whose answer says nothing but whether it was done.
+    func call<each Argument: WireValue>(
+        _ target: CallTarget, _ member: String, _ arguments: repeat each Argument,
+        then: @escaping (BusError?) -> Void
+    ) {
+        self.connection.call(target, member, repeat each arguments) { result in
+            do throws(BusError) {
+                _ = try result.take()
+            } catch {
+                return then(error)
+            }
+            then(nil)
+        }
+    }
+
+    /// Calls a method of our object that has no answer. False: we are not registered.
+    func tell<each Argument: WireValue>(_ member: String, _ arguments: repeat each Argument) -> Bool {
+        guard let target = try? self.target() else { return false }
+        self.connection.tell(target, member, repeat each arguments)
+        return true
+    }
+
+    // MARK: What the broker says
+
+    /// Runs `handler` for signals of the broker about our object that `read` can read. Anybody can send us signals of these names:
+    /// all others are counted, and not heard.
+    func hear<Body>(
+        _ member: StaticString, _ read: @escaping (borrowing Message) -> Body?, _ handler: @escaping (Body) -> Void
+    ) {
+        self.connection.onSignal(InterfaceName.app, member) { [unowned self] message in
+            guard self.isOurs(message), let body = read(message) else { return self.countForgery() }
+            handler(body)
+        }
+    }
+
+    private func isOurs(_ message: borrowing Message) -> Bool {
+        guard let broker, let object else { return false }
+        return message.isFrom(broker) && message.isAt(object)
+    }
+
+    /// Lets others call an object of ours. Anybody can: it asks who did.
+    func export(_ object: ExportedObject) { self.connection.export(object) }
+
+    /// Whether a call is the broker's.
+    func isFromBroker(_ call: MethodCall) -> Bool { call.sender == self.broker }
+
+    /// Takes note of something that pretended to come from the broker.
+    func countForgery() { self.forgeries &+= 1 }
+
+    /// What pretended to come from the broker or the bus, and replies of others than were asked.
+    var refusedMessages: UInt64 { self.forgeries &+ self.names.forgeries &+ self.connection.refusedReplies }
+}
+
+@available(*, unavailable)
+extension BrokerLink: Sendable {}

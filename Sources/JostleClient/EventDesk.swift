@@ -1,0 +1,85 @@
+/// Says what is done with each event, and remembers which were answered.
+struct EventDesk {
+    /// What is done with an event that came.
+    enum Course: Equatable {
+        /// It is a copy of one that was answered: it is answered once more, and not handed out.
+        case answered
+        /// It waits until somebody asks for it.
+        case kept
+        /// It is handed out now. One that `wantsAck` is acknowledged afterwards, if it is still `isOpen`.
+        case due(wantsAck: Bool)
+    }
+
+    /// Whether events that want an answer are acknowledged when they have been handled, and copies of them left unheard.
+    var answersByItself = true
+    /// The event that is being handled, and not answered yet.
+    private var current: MotionEvent.Name?
+    /// Events that we answered lately.
+    private var answered: [MotionEvent.Name] = []
+    /// Events are asked for one by one: those that came and were not yet, and the one that was asked for last.
+    private var isSequenced = false
+    private var heard: [MotionEvent] = []
+    private var given: MotionEvent?
+
+    /// As many answers of ours are remembered as the broker sends events without having had one.
+    private static let mostAnswered = 32
+
+    /// Takes an event that came, and says what is done with it.
+    mutating func take(_ event: MotionEvent) -> Course {
+        let wantsAck = self.acknowledges(event)
+        // A copy that was under way when we answered. The broker may not know that we did.
+        if wantsAck, event.isRedelivered, self.answered.contains(event.name) { return .answered }
+        if self.isSequenced {
+            self.heard.append(event)
+            return .kept
+        }
+        if wantsAck { self.current = event.name }
+        return .due(wantsAck: wantsAck)
+    }
+
+    /// Whether we say by ourselves that the app is done with an event.
+    private func acknowledges(_ event: MotionEvent) -> Bool {
+        self.answersByItself && (event.wantsAck || event.answerBy != nil)
+    }
+
+    /// Whether an event is being handled and nobody answered it.
+    func isOpen(_ event: MotionEvent) -> Bool { self.current == event.name }
+
+    /// Somebody answers an event.
+    mutating func close(_ event: MotionEvent) {
+        if self.isOpen(event) { self.current = nil }
+    }
+
+    /// Takes note of an answer that went out.
+    mutating func remember(_ name: MotionEvent.Name) {
+        if self.answered.count == Self.mostAnswered { self.answered.removeFirst() }
+        self.answered.append(name)
+    }
+
+    /// The last event that was answered.
+    var lastAnswered: MotionEvent.Name? { self.answered.last }
+
+    // MARK: One by one
+
+    /// From now on events wait until they are asked for.
+    mutating func beginSequence() { self.isSequenced = true }
+
+    /// Whether an event waits.
+    var hasNext: Bool { !self.heard.isEmpty }
+
+    /// The next event that waits.
+    mutating func next() -> MotionEvent? {
+        guard self.hasNext else { return nil }
+        let event = self.heard.removeFirst()
+        self.given = event
+        return event
+    }
+
+    /// Ends the handling of the event that was asked for last, and gives it back if it is to be acknowledged now.
+    mutating func finishGiven() -> MotionEvent? {
+        guard let event = self.given.take(), self.acknowledges(event), !self.answered.contains(event.name) else {
+            return nil
+        }
+        return event
+    }
+}

@@ -1,0 +1,26 @@
+import Protocol
+
+/// Events that were due to us and that we do not get.
+public struct EventGap: Hashable, Sendable {
+    /// The first number.
+    public var first: UInt64
+    /// The last number.
+    public var last: UInt64
+    /// How many gave way to newer ones because we did not read.
+    public var dropped: UInt64
+    /// How many grew too old.
+    public var expired: UInt64
+    /// How many had lost what they were for.
+    public var removed: UInt64
+
+    /// How many there are.
+    public var count: UInt64 { self.last &- self.first &+ 1 }
+}
+
+extension EventGap {
+    /// What the broker said.
+    init(_ body: GapCodec.Body) {
+        self.init(
+            first: body.first, last: body.last, dropped: body.dropped, expired: body.expired, removed: body.removed)
+    }
+}

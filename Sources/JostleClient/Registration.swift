@@ -1,0 +1,53 @@
+import DBus
+import Motion
+import Protocol
+
+/// Keeps what the app asked the broker for, to ask for it again when the broker comes back.
+struct Registration {
+    /// The app id; empty for an app without one.
+    let app: String
+    /// Whether the detectors are to outlive the app and the broker.
+    var isDurable = false
+    /// Whether the app asked for what is kept for it.
+    private(set) var isSubscribed = false
+    private var detectors: [Detector] = []
+    /// We run tasks, which is reason enough to register again.
+    private var hasTasks = false
+
+    init(app: String) { self.app = app }
+
+    /// Refuses what can be no app. The broker would say the same, but the bus is asked for the name first, and each bus has its
+    /// own words.
+    func check() throws(BusError) {
+        guard self.app.isEmpty || AppID.isValid(self.app) else {
+            throw .invalidConfiguration("'\(printable(self.app))' is no app id: give a well-known bus name, or nothing")
+        }
+    }
+
+    /// What it says besides the app's name.
+    var options: [String: Value] { self.isDurable ? ["durable": .boolean(true)] : [:] }
+
+    /// There is something that only a broker that knows us does.
+    var isNeeded: Bool { !self.detectors.isEmpty || self.hasTasks }
+
+    /// All detectors, split into calls.
+    var batches: [ArraySlice<DetectorRequest>] { DetectorBatch.split(self.detectors.map(\.request)) }
+
+    /// Takes in detectors that the broker took; one of the same name is replaced.
+    mutating func add(_ detectors: [Detector]) {
+        self.remove(detectors.map(\.name))
+        self.detectors += detectors
+    }
+
+    /// Forgets detectors that the broker took away.
+    mutating func remove(_ names: [String]) {
+        let names = Set(names)
+        self.detectors.removeAll { names.contains($0.name) }
+    }
+
+    /// The app asked for what is kept for it.
+    mutating func subscribe() { self.isSubscribed = true }
+
+    /// The app runs tasks.
+    mutating func useTasks() { self.hasTasks = true }
+}

@@ -1,0 +1,70 @@
+import Testing
+
+@testable import JostleClient
+
+@Suite struct EventDeskTests {
+    private func event(_ sequence: UInt64, wantsAck: Bool = true, isRedelivered: Bool = false) -> MotionEvent {
+        MotionEvent(
+            sequence: sequence, epoch: sequence + 100, time: 0, detector: "d", peak: 1, isSimulated: false,
+            isClipped: false, wantsAck: wantsAck, isRedelivered: isRedelivered, isPersistent: false, received: 0)
+    }
+
+    @Test func whatWantsAnAnswerIsOpenUntilItIsAnswered() {
+        var desk = EventDesk()
+        let event = self.event(1)
+        #expect(desk.take(event) == .due(wantsAck: true))
+        #expect(desk.isOpen(event))
+        desk.close(self.event(2))
+        #expect(desk.isOpen(event))
+        desk.close(event)
+        #expect(!desk.isOpen(event))
+    }
+
+    @Test func whatWantsNoneIsOnlyHandedOut() {
+        var desk = EventDesk()
+        let event = self.event(1, wantsAck: false)
+        #expect(desk.take(event) == .due(wantsAck: false))
+        #expect(!desk.isOpen(event))
+        // An app that may pass it on owes an answer, too.
+        var chained = event
+        chained.answerBy = 1
+        #expect(desk.take(chained) == .due(wantsAck: true))
+    }
+
+    @Test func copiesOfWhatWasAnsweredAreNotHandedOut() {
+        var desk = EventDesk()
+        desk.remember(self.event(1).name)
+        #expect(desk.take(self.event(1, isRedelivered: true)) == .answered)
+        // The number alone is of another epoch's event.
+        #expect(desk.take(self.event(2, isRedelivered: true)) == .due(wantsAck: true))
+        #expect(desk.take(self.event(1)) == .due(wantsAck: true))
+        desk.answersByItself = false
+        #expect(desk.take(self.event(1, isRedelivered: true)) == .due(wantsAck: false))
+    }
+
+    @Test func soManyAnswersAreRemembered() {
+        var desk = EventDesk()
+        for number in 1...33 { desk.remember(self.event(UInt64(number)).name) }
+        #expect(desk.lastAnswered == self.event(33).name)
+        #expect(desk.take(self.event(1, isRedelivered: true)) == .due(wantsAck: true))
+        #expect(desk.take(self.event(2, isRedelivered: true)) == .answered)
+    }
+
+    @Test func oneByOneTheLastIsFinishedOnce() {
+        var desk = EventDesk()
+        desk.beginSequence()
+        #expect(desk.take(self.event(1)) == .kept)
+        #expect(desk.take(self.event(2)) == .kept)
+        #expect(desk.finishGiven() == nil)
+        #expect(desk.next() == self.event(1))
+        #expect(desk.hasNext)
+        #expect(desk.finishGiven() == self.event(1))
+        #expect(desk.finishGiven() == nil)
+        #expect(desk.next() == self.event(2))
+        #expect(!desk.hasNext)
+        // Whoever answered it is not answered for.
+        desk.remember(self.event(2).name)
+        #expect(desk.finishGiven() == nil)
+        #expect(desk.next() == nil)
+    }
+}
