@@ -96,7 +96,7 @@ let package = Package(
         shell("EventLoop", ["CLinux"]),
         shell("DBus", ["CDBus", "EventLoop"]),
         shell("Protocol", ["Motion", "DBus"]),
-        shell("DaemonSupport", ["EventLoop", "DBus", "PolicyFiles", "Motion"]),
+        shell("DaemonSupport", ["EventLoop", "DBus", "Motion"]),
         shell("Devices", ["DeviceCore", "Motion", "EventLoop", "CLinux", "CUdev", "CEvdev", "CGps"]),
         shell("JostleClient", ["Protocol", "Motion", "DBus", "EventLoop"]),
 

@@ -34,6 +34,20 @@ package final class Turns {
         self.schedule()
     }
 
+    /// Begins a job whose steps may ask for a pause, and runs `done` after the last.
+    ///
+    /// - Parameter step: Does a little, and says after how many µs it can go on; `nil`: that was all.
+    package func add(_ step: @escaping () -> Int64?, then done: @escaping () -> Void) {
+        self.add { [unowned self] in
+            switch step() {
+            case 0: return true
+            case let pause?: self.loop.once(after: pause) { [unowned self] in self.add(step, then: done) }
+            case nil: done()
+            }
+            return false
+        }
+    }
+
     private func schedule() {
         guard !self.isDue else { return }
         self.isDue = true

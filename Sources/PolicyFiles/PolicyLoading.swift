@@ -11,6 +11,15 @@ package final class PolicyLoading {
         /// Nothing can be done for so long, in µs.
         case wait(Int64)
         case done
+
+        /// After how many µs the next step can be done; `nil` when there is none.
+        package var pause: Int64? {
+            switch self {
+            case .more: 0
+            case .wait(let pause): pause
+            case .done: nil
+            }
+        }
     }
 
     private enum Stage {

@@ -39,7 +39,7 @@ final class Reloading {
         self.isWanted = false
         (self.calls, self.next) = (self.next, [])
         let loading = self.policy.load()
-        self.loop.read({ loading.step() }) { self.read(loading) }
+        self.loop.turns.add({ loading.step().pause }) { self.read(loading) }
     }
 
     private func read(_ loading: PolicyLoading) {
@@ -48,9 +48,9 @@ final class Reloading {
         guard let policy = reading.inForce else { return self.readApps(self.policy.refusal(of: reading)) }
         // While the old policy decides: to be done with what was read, and to look up what the new one says.
         (reading.policy, reading.standing) = (nil, nil)
-        self.loop.read({ reading.discard() ? .more : .done }) {
+        self.loop.turns.add({ reading.discard() ? 0 : nil }) {
             var succession = PolicySuccession(policy)
-            self.loop.read({ self.service.core.prepare(&succession) ? .more : .done }) {
+            self.loop.turns.add({ self.service.core.prepare(&succession) ? 0 : nil }) {
                 var old = self.service.core.rules
                 self.policy.put(succession, from: files)
                 self.readApps(nil)
@@ -65,9 +65,9 @@ final class Reloading {
 
     private func readApps(_ refusal: BusError?) {
         let loading = self.service.links.appFiles.load()
-        self.loop.read({ loading.step() }) {
+        self.loop.turns.add({ loading.step().pause }) {
             let taking = self.service.links.appFiles.take(loading.finish())
-            self.loop.read({ taking() ? .more : .done }) { self.end(refusal) }
+            self.loop.turns.add({ taking() ? 0 : nil }) { self.end(refusal) }
         }
     }
 

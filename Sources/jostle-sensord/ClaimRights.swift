@@ -168,7 +168,7 @@ final class ClaimRights {
         self.readers.append(then)
         guard self.readers.count == 1 else { return }
         let loading = source.load()
-        self.bus.loop.read(loading.step) { [weak self] in self?.finish(loading) }
+        self.bus.loop.turns.add({ loading.step().pause }) { [weak self] in self?.finish(loading) }
     }
 
     /// Takes the rates from what was read. The rest is of no use here, and there may be very much of it.

@@ -62,4 +62,23 @@ import Testing
         try loop.run { order.count == 4 }
         #expect(order == ["first", "second", "first", "second"])
     }
+
+    @Test func aJobMayPauseAndEnds() throws {
+        let loop = try EventLoop()
+        var order: [String] = []
+        var pauses: [Int64?] = [0, 2_000, 0, nil]
+        let began = Clock.monotonic.now()
+        loop.turns.add({
+            order.append("step")
+            return pauses.removeFirst()
+        }) { order.append("done") }
+        loop.turns.add {
+            order.append("other")
+            return order.count < 4
+        }
+        try loop.run { order.last == "done" }
+        #expect(order == ["step", "other", "step", "other", "step", "step", "done"])
+        #expect(Clock.monotonic.now() - began >= 2_000)
+        #expect(try !loop.runOnce(timeout: 1_000))
+    }
 }
