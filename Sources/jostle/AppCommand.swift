@@ -6,29 +6,23 @@ import Protocol
 
 /// `jostle app`: one app, as the broker shows it.
 struct AppCommand {
-    static let syntax = CommandSyntax(
-        "app", "show one app: its state and why it is in it, its detectors and what became of them",
-        options: [CommonOption.json], arguments: [CommonArgument.app],
-        action: Invocation.action {
-            try AppCommand(
-                app: $0.arguments.positionals[0], bus: $0.bus, isJSON: $0.isJSON, terminal: $0.terminal, loop: $0.loop
-            ).run()
-        })
+    static let syntax = CommandSyntax.ofOneApp(
+        "app", "show one app: its state and why it is in it, its detectors and what became of them"
+    ) { try AppCommand(app: $0, invocation: $1).run() }
 
     /// Its id, or its unique name.
     let app: String
-    let bus: BusAddress
-    let isJSON: Bool
-    let terminal: Terminal
-    let loop: EventLoop
+    let invocation: Invocation
+
+    private var terminal: Terminal { self.invocation.terminal }
 
     func run() throws(CommandFailure) {
-        let broker = try Service.broker(on: self.bus, self.loop)
+        let broker = try Service.broker(on: self.invocation.bus, self.invocation.loop)
         // Says what is wrong with a name that is none, and finds the app behind a unique name.
         let lately = try broker.whyNot(self.app)
         let id = lately.text("app")
         let own = try broker.app(Path.app(id.isEmpty ? self.app : id))
-        if self.isJSON { return self.printJSON(own, lately) }
+        if self.invocation.isJSON { return self.printJSON(own, lately) }
 
         let since = Self.ago(own.count("StateSince"))
         self.terminal.print(

@@ -26,3 +26,15 @@ enum CommonArgument {
     static let presets = CommandArgument(
         "PRESET[,option=value...]", "presets to register, such as shake.planar,threshold=2.3g", .list, naming: .preset)
 }
+
+extension CommandSyntax {
+    /// A command that shows one app, to people or to machines.
+    static func ofOneApp(
+        _ name: String, _ summary: String,
+        _ show: @escaping @Sendable (_ app: String, Invocation) throws -> Void
+    ) -> CommandSyntax {
+        CommandSyntax(
+            name, summary, options: [CommonOption.json], arguments: [CommonArgument.app],
+            action: Invocation.action { try show($0.arguments.positionals[0], $0) })
+    }
+}

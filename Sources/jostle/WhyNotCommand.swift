@@ -4,24 +4,19 @@ import EventLoop
 
 /// `jostle why-not`: what would happen to an app's detectors now, and since when it got nothing.
 struct WhyNotCommand {
-    static let syntax = CommandSyntax(
-        "why-not", "show what would happen to an app's detectors now, and since when it got nothing",
-        options: [CommonOption.json], arguments: [CommonArgument.app],
-        action: Invocation.action {
-            try WhyNotCommand(
-                app: $0.arguments.positionals[0], bus: $0.bus, isJSON: $0.isJSON, terminal: $0.terminal, loop: $0.loop
-            ).run()
-        })
+    static let syntax = CommandSyntax.ofOneApp(
+        "why-not", "show what would happen to an app's detectors now, and since when it got nothing"
+    ) { try WhyNotCommand(app: $0, invocation: $1).run() }
 
-    var app: String
-    let bus: BusAddress
-    let isJSON: Bool
-    let terminal: Terminal
-    let loop: EventLoop
+    /// Its id, or its unique name.
+    let app: String
+    let invocation: Invocation
+
+    private var terminal: Terminal { self.invocation.terminal }
 
     func run() throws(CommandFailure) {
-        let answer = try Service.broker(on: self.bus, self.loop).whyNot(self.app)
-        guard self.isJSON else { return answer.lines("text").forEach { self.terminal.print($0) } }
+        let answer = try Service.broker(on: self.invocation.bus, self.invocation.loop).whyNot(self.app)
+        guard self.invocation.isJSON else { return answer.lines("text").forEach { self.terminal.print($0) } }
         self.terminal.print(self.json(answer))
         for detector in answer.rows("detectors") {
             var line = JSONLine()
