@@ -164,9 +164,6 @@ install:
 	chmod 644 $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-jostle.rules
 	$(INSTALL) dbus/jostle.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/jostle.conf
 	$(INSTALL) dbus/jostle.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/jostle.conf
-	for page in $(wildcard docs/*.[1578]); do \
-	    $(INSTALL) $$page $(DESTDIR)$(SHARE)/man/man$${page##*.}/$${page##*/} || exit 1; \
-	done
 
 # After install. Whichever of its two names is called first, the bus starts the same program.
 install-sensor-proxy:
