@@ -9,8 +9,9 @@ import Protocol
 /// Who may claim what: whose a claim is, how fast it may be, and how many streams there may be.
 ///
 /// Faster than anybody may read the broker, and the apps that policy names. Policy is looked at when somebody asks for such a
-/// rate, so it is never stale; its files are read only if they are not what they were, or a stranger who asks again and again
-/// would keep us from reading sensors. What one connection asks is answered in the order in which it asked.
+/// rate: its files are read again only if they do not look as they did, or a stranger who asks again and again would keep us
+/// from reading sensors. Who asks while they are being read is told what that reading finds; what was granted before stays.
+/// What one connection asks is answered in the order in which it asked.
 final class ClaimRights {
     /// Somebody who claims something.
     struct Caller {
