@@ -124,8 +124,7 @@ let package = Package(
         program(
             "jostle-bench",
             [
-                "Detection", "DetectionModel", "Replay", "Traces", "Arbitration", "Background", "Journal",
-                "PolicyFiles", "Motion",
+                "Detection", "Replay", "Traces", "Arbitration", "Background", "Journal", "PolicyFiles", "Motion",
                 "TestSupport", "DaemonSupport", "Protocol", "DBus", "EventLoop",
             ]),
 
@@ -147,9 +146,13 @@ let package = Package(
             swiftSettings: strict),
 
         // What tests and the benchmark run on, and what the benchmark compares with.
+        .target(name: "CTestSupport", cSettings: [.define("_GNU_SOURCE")]),
+        .target(
+            name: "TestSupport", dependencies: ["CTestSupport"], exclude: ["Devices", "device-bed.py"],
+            swiftSettings: audited),
         helper("jostle-baseline", ["CDBus"]),
-        helper("test-tether", path: "Tests/Tether"),
-        helper("test-dbus-broker", path: "Tests/BrokerLauncher", ["CDBus"]),
+        helper("test-tether"),
+        helper("test-dbus-broker", ["CDBus"]),
         helper("test-attacker", path: "Tests/Attacker", ["CDBus"]),
         .target(
             name: "malloc-count",
@@ -172,7 +175,6 @@ let package = Package(
             ],
             linkerSettings: [withoutRuntime]),
         .target(name: "Randomness", path: "Tests/Randomness", swiftSettings: strict),
-        .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: [.define("_GNU_SOURCE")]),
         .target(
             name: "DetectionModel", dependencies: ["Detection", "Motion", "Randomness"], path: "Tests/DetectionModel",
             swiftSettings: strict),
@@ -184,11 +186,10 @@ let package = Package(
                 "Traces",
             ],
             path: "Tests/FuzzTargets", swiftSettings: strict),
-        .target(name: "TestSupport", dependencies: ["CTestSupport"], path: "Tests/TestSupport", swiftSettings: audited),
 
         tests("MotionTests", ["Motion", "Randomness"]),
         tests("TracesTests", ["Traces", "Motion", "Randomness"]),
-        tests("DetectionTests", ["Detection", "DetectionModel", "Motion", "Randomness"]),
+        tests("DetectionTests", ["Detection", "DetectionModel", "Motion", "Randomness", "TestSupport"]),
         tests("ReplayTests", ["Replay", "Traces", "Detection", "Motion"]),
         tests("ArbitrationTests", ["Arbitration", "Motion", "Randomness"]),
         tests("BackgroundTests", ["Background", "Arbitration", "Motion", "Randomness"]),

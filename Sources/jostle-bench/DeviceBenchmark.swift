@@ -60,7 +60,7 @@ enum DeviceBenchmark {
         }
         let name = "org.jostle.Sensors1"
         let reader = try BackgroundProgram(tool: [
-            "umockdev-run", "-d", Programs.source("Tests/Devices/polled.umockdev"), "--",
+            "umockdev-run", "-d", Programs.device("polled.umockdev"), "--",
             Programs.path(of: "jostle-sensord"), "--bus", stage.bus.address, "--exit-with-bus", "--source",
             "iio:polled",
         ])

@@ -52,7 +52,7 @@ enum ProxyBenchmark {
         ])
         guard allowed.status == 0 else { throw Failure("polkit's double refuses: \(allowed.stderr)") }
         let daemon = try BackgroundProgram(
-            tool: ["umockdev-run", "-d", Programs.source("Tests/Devices/desktop.umockdev"), "--"] + command,
+            tool: ["umockdev-run", "-d", Programs.device("desktop.umockdev"), "--"] + command,
             environment: system)
         try stage.bus.waitForName(name)
         let pid = try DeviceBenchmark.owner(of: name, on: stage)

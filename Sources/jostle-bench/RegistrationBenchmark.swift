@@ -1,5 +1,4 @@
 import Detection
-import DetectionModel
 import Motion
 import TestSupport
 

@@ -1,6 +1,6 @@
-import DetectionModel
 import Glibc
 import Motion
+import TestSupport
 import Testing
 
 @testable import Detection

@@ -7,7 +7,7 @@ extension EndToEnd.Devices {
 
     /// Adds a pad that answers all that libevdev asks.
     private func addPad(to bed: DeviceBed) throws {
-        try bed.perform(DeviceBed.add("pad"), "ioctl \(Programs.source("Tests/Devices/pad.ioctl"))", "pipe \(Self.pad)")
+        try bed.perform(DeviceBed.add("pad"), "ioctl \(Programs.device("pad.ioctl"))", "pipe \(Self.pad)")
     }
 
     @Test func aGamePadIsAnAccelerometerAndAGyroscope() throws {

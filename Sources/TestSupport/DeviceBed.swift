@@ -2,7 +2,7 @@ import Glibc
 
 /// Devices of a test's own, as the kernel would show them: files that jostle-sensord takes for /sys and /dev.
 ///
-/// What there is, and how it changes, is said in commands to `Tests/Scripts/device-bed.py`.
+/// What there is, and how it changes, is said in commands to `device-bed.py`.
 package final class DeviceBed {
     /// What makes a program see these devices and no others.
     package let environment: [String: String]
@@ -15,7 +15,7 @@ package final class DeviceBed {
         // SAFETY: the path is a terminated string for the time of the call.
         guard unsafe mkfifo(fifo, 0o600) == 0 else { throw Failure.system("mkfifo") }
         self.program = try BackgroundProgram(
-            tool: ["umockdev-wrapper", "/usr/bin/python3", Programs.source("Tests/Scripts/device-bed.py"), fifo])
+            tool: ["umockdev-wrapper", "/usr/bin/python3", Programs.source("Sources/TestSupport/device-bed.py"), fifo])
         let root = try self.program.waitForLine { $0.hasPrefix("bed ") }.dropFirst(4)
         // Opened for both, so that it does not wait for the reader.
         // SAFETY: as above.
@@ -48,7 +48,7 @@ package final class DeviceBed {
 
     /// The command that adds the devices of a description.
     package static func add(_ name: String, _ values: String...) -> String {
-        "add \(Programs.source("Tests/Devices/\(name).umockdev")) " + values.map { "'\($0)'" }.joined(separator: " ")
+        "add \(Programs.device("\(name).umockdev")) " + values.map { "'\($0)'" }.joined(separator: " ")
     }
 
     /// The command that adds an accelerometer that is polled and lies flat; its counts are mg.

@@ -23,9 +23,12 @@ package enum Programs {
 
     /// The path of a file of the source tree, from its root: `Tests/Scripts/own-name.py`.
     package static func source(_ path: String) -> String {
-        let here = "Tests/TestSupport/Programs.swift"
+        let here = "Sources/TestSupport/Programs.swift"
         return String("\(#filePath)".dropLast(here.count)) + path
     }
+
+    /// The path of a recorded device: `phone.umockdev`.
+    package static func device(_ name: String) -> String { self.source("Sources/TestSupport/Devices/\(name)") }
 
     /// Our environment, one `NAME=value` each, with some variables replaced. Tools are to speak plain English.
     static func environment(adding additions: [String: String]) -> [String] {
