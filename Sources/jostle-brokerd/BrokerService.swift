@@ -90,15 +90,16 @@ final class BrokerService {
         defer {
             let links = self.links
             self.performActions(links)
-            links.disk.useEpochs(upTo: self.core.lastEpoch)
             let due = self.core.due()
+            links.disk.useEpochs(upTo: due.lastEpoch)
             links.dueWork.begin(due)
             if due.isRecording { links.dueWork.record(&self.core) }
         }
+        let awaited = self.core.awaited()
         // Read first, so that nothing is begun before its time.
-        let wall = self.core.tasks.pendingCount > 0 ? Clock.wallClock() : nil
+        let wall = awaited.wallClock ? Clock.wallClock() : nil
         let arrival = self.clock.arrival()
-        self.tellSleep(until: arrival)
+        if awaited.isAwake { self.tellSleep(until: arrival) }
         if let wall { self.tellClock(wall, at: arrival) }
         if let minute = self.clock.newMinute() { self.core.clock(minute, at: arrival, &self.actions) }
         self.clock.noteInput(at: arrival)
@@ -118,7 +119,7 @@ final class BrokerService {
 
     /// Tells the core first of a sleep that nobody announced: it ended now.
     private func tellSleep(until arrival: Timestamp) {
-        guard !self.core.isAsleep, let begin = self.clock.sleep(until: arrival) else { return }
+        guard let begin = self.clock.sleep(until: arrival) else { return }
         self.core.sleep(true, at: begin, &self.actions)
         self.core.sleep(false, at: arrival, &self.actions)
     }
@@ -193,8 +194,7 @@ final class BrokerService {
         guard let client = links.clients[id], let object = client.object, let peer = client.peer else { return }
         // Once something came back, all that follows must, or the order were lost.
         if !self.core.isHeld(id), self.outbox.send(event, from: object.path, to: peer) {
-            self.core.sent(id, event)
-            return links.disk.keep(event, of: client.appState?.id ?? client.app, .sent)
+            return links.disk.keep(event, of: self.core.sent(id, event) ?? client.app, .sent)
         }
         self.core.unsent(id, event, at: self.clock.arrival(), &self.returned)
     }

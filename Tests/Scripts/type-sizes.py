@@ -16,7 +16,7 @@ LINES, VARIABLES = 600, 16
 # Types that are larger, and how large: lines, stored variables.
 EXCEPTIONS = {
     "Arbitration.Arbiter": (1880, 17),
-    "BrokerCore.BrokerCore": (1476, 16),
+    "BrokerCore.BrokerCore": (1493, 16),
     "Detection.Lane": (912, 41),
     "PolicyFiles.PolicyLinter": (708, 16),
     "Detection.ThresholdTable": (652, 23),
