@@ -17,9 +17,7 @@ LINES, VARIABLES = 600, 16
 EXCEPTIONS = {
     "Arbitration.Arbiter": (1880, 17),
     "BrokerCore.BrokerCore": (1493, 16),
-    "Detection.Lane": (912, 41),
     "PolicyFiles.PolicyLinter": (708, 16),
-    "Detection.ThresholdTable": (652, 23),
     "jostle-sensord.SensorService": (600, 20),
     "DBus.Connection": (600, 25),
     "Journal.StoreWriter": (600, 26),

@@ -71,7 +71,7 @@ package struct DetectionEngine {
     }
 
     /// Distinct filters, windows and other memories that all detectors together need.
-    package var statefulFeatures: Int { self.lanes.reduce(0) { $0 + $1.graph.stateful } }
+    package var statefulFeatures: Int { self.lanes.reduce(0) { $0 + $1.stateful } }
 
     /// Distinct pairs of `every` and `decimation`. Each costs a little with every sample, so who admits detectors should
     /// hold them to `DetectionLimits.paces`.
@@ -80,7 +80,7 @@ package struct DetectionEngine {
     /// True when some detector has this one's pace already.
     package func hasPace(of detector: CompiledDetector) -> Bool {
         let every = detector.every?.microseconds ?? 0
-        return self.lanes.contains { $0.clock.every == every && $0.decimation == detector.decimation }
+        return self.lanes.contains { $0.hasPace(every: every, detector.decimation) }
     }
 
     /// The rate in Hz that the sensor must run at, or `nil` when nobody needs it.
@@ -102,14 +102,14 @@ package struct DetectionEngine {
         }
         let every = detector.every?.microseconds ?? 0
         let lane: Int
-        if let known = self.lanes.firstIndex(where: { $0.clock.every == every && $0.decimation == detector.decimation })
-        {
+        if let known = self.lanes.firstIndex(where: { $0.hasPace(every: every, detector.decimation) }) {
             lane = known
         } else {
-            var new = Lane(every: every, decimation: detector.decimation, channels: self.channels.count)
-            if let origin { new.clock.nextDue = new.clock.boundary(after: self.lastTime, origin: origin) }
             lane = self.lanes.count
-            self.lanes.append(new)
+            self.lanes.append(
+                Lane(
+                    every: every, decimation: detector.decimation, channels: self.channels.count, after: self.lastTime,
+                    origin: self.origin))
             if detector.decimation != .last { self.gathering += 1 }
         }
         self.around.records[index].lane = Int32(lane)
@@ -136,7 +136,7 @@ package struct DetectionEngine {
         if let users = self.rates[record.neededRate] {
             self.rates[record.neededRate] = users > 1 ? users - 1 : nil
         }
-        guard self.lanes[lane].detectors == 0 else { return }
+        guard self.lanes[lane].isEmpty else { return }
         if self.lanes[lane].decimation != .last { self.gathering -= 1 }
         // The last lane takes the place of an empty one.
         self.lanes.swapAt(lane, self.lanes.count - 1)
@@ -169,21 +169,7 @@ package struct DetectionEngine {
         let record = self.around.records[index]
         let seat = self.around.seats[index]
         guard seat.table >= 0 else { return Status(isTrue: false) }
-        let lane = Int(record.lane)
-        let table = Int(seat.table)
-        let isTrue = self.lanes[lane].tables[table].isTrue(seat.key)
-        let last =
-            isTrue
-            ? self.lanes[lane].clock.lastLook : self.lanes[lane].tables[table].lastTrue(seat.key, at: seat.place)
-        let ends =
-            switch record.restMode {
-            case .leading: self.lanes[lane].tables[table].deadline(at: seat.place)
-            case .restarting: last.map { $0 + self.lanes[lane].tables[table].rest(at: seat.place) }
-            case .none: Int64?.none
-            }
-        return Status(
-            isTrue: isTrue, lastTrue: last.map(Timestamp.init(microseconds:)),
-            restEnds: ends.map(Timestamp.init(microseconds:)))
+        return self.lanes[Int(record.lane)].status(of: seat, record.restMode)
     }
 
     // MARK: Samples
@@ -304,18 +290,18 @@ package struct DetectionEngine {
 
     /// True when a detector notes what happened.
     private var isNoting: Bool {
-        for lane in self.lanes.indices where self.lanes[lane].notingCompounds > 0 { return true }
+        for lane in self.lanes.indices where self.lanes[lane].isNoting { return true }
         return false
     }
 
     private func addNotes(to hits: inout [Hit], from first: Int) {
         for index in first..<hits.count {
             let record = self.around.records[Int(hits[index].detector.index)]
-            guard record.compound >= 0, self.lanes[Int(record.lane)].compounds[Int(record.compound)].noting >= 0 else {
-                continue
-            }
-            hits[index].note = self.lanes[Int(record.lane)].compounds[Int(record.compound)].note
-            hits[index].peak = self.lanes[Int(record.lane)].compounds[Int(record.compound)].noted
+            guard record.compound >= 0,
+                let (note, amount) = self.lanes[Int(record.lane)].note(ofCompound: record.compound)
+            else { continue }
+            hits[index].note = note
+            hits[index].peak = amount
         }
     }
 

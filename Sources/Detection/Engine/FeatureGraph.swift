@@ -19,15 +19,17 @@ struct FeatureGraph {
     /// Slots so far, free ones too.
     private var slots: Int
     /// Never empty: the unique span of an empty array costs more than that of any other.
-    var state: [Double] = [.nan]
+    private var state: [Double] = [.nan]
     private var program: [Instruction] = []
     /// The program without nodes that nobody needs by themselves.
     private var compiled: [Instruction] = []
     private var isStale = false
+    /// Slots of the channels and the undefined one.
     private let fixed: Int
     private var nodes: [Node?] = []
     private var known: [FormulaNode: Int32] = [:]
-    private var freeSlots: [Int32] = []
+    /// Places in `nodes`.
+    private var freeNodes = FreePlaces()
     /// Slots that nobody uses any more, but the program may still mention.
     private var deadSlots: [Int32] = []
     /// Free stretches of the state by size.
@@ -107,18 +109,18 @@ struct FeatureGraph {
     private mutating func bury() {
         guard !self.deadSlots.isEmpty else { return }
         self.program.removeAll { self.nodes[Int($0.destination) - self.fixed] == nil }
-        self.freeSlots.append(contentsOf: self.deadSlots)
+        for slot in self.deadSlots { self.freeNodes.add(slot - Int32(self.fixed)) }
         self.deadSlots.removeAll()
     }
 
     /// Lets a block take its looks; their values come into the channels' columns.
     mutating func fill(
-        _ block: inout LookBlock, _ clock: inout LookClock, _ times: Span<Int64>, _ values: Span<Double>, width: Int,
-        to end: Int, origin: Int64
+        _ block: inout LookBlock, _ clock: inout LookClock, _ times: Span<Int64>, _ values: Span<Double>, to end: Int,
+        origin: Int64
     ) {
         let stride = self.stride
         block.fill(
-            &clock, &self.columns, stride: stride, times, values, width: width, to: end, origin: origin)
+            &clock, &self.columns, stride: stride, times, values, width: self.fixed - 1, to: end, origin: origin)
     }
 
     /// Fills the nodes' columns for a block.
@@ -141,11 +143,8 @@ struct FeatureGraph {
     /// Gives back memory that was needed for nodes that are gone.
     mutating func shrink() {
         self.bury()
-        let fixed = self.fixed
-        var free = self.freeSlots.map { $0 - Int32(fixed) }
-        let gone = Lane.cut(self.nodes.count, &free)
+        let gone = self.freeNodes.cut(from: self.nodes.count)
         self.nodes.removeLast(gone)
-        self.freeSlots = free.map { $0 + Int32(fixed) }
         self.nodes.shrink()
         self.known.shrink()
         self.program.shrink()
@@ -155,7 +154,7 @@ struct FeatureGraph {
         }
         guard gone > 0 else { return }
         // What remains stands where it stood, in columns that may be longer now.
-        self.slots = self.nodes.count + fixed
+        self.slots = self.nodes.count + self.fixed
         let size = self.slots * self.stride + Evaluation.Looks.scalarCount
         self.columns.removeLast(max(0, self.columns.count - size))
         self.columns.shrink()
@@ -178,10 +177,10 @@ struct FeatureGraph {
             self.nodes[Int(slot) - self.fixed]?.uses += 1
             return slot
         }
-        if self.freeSlots.isEmpty, self.deadSlots.count > self.program.count / 2 { self.bury() }
+        if self.freeNodes.isEmpty, self.deadSlots.count > self.program.count / 2 { self.bury() }
         let slot: Int32
-        if let free = self.freeSlots.popLast() {
-            slot = free
+        if let free = self.freeNodes.take() {
+            slot = free + Int32(self.fixed)
         } else {
             slot = Int32(self.slots)
             self.slots += 1

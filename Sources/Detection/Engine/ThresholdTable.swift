@@ -1,9 +1,13 @@
-/// All comparisons `value > key` of one value, sorted, with a cursor between those that are true and those that are not.
+/// Compares one value with many keys: an entry is true while `value > key`. Tells what changes when the value moves.
 ///
-/// A move of the value visits only the keys between its old and its new place; in a table of leading detectors not even
-/// those, as long as all of them rest. Entries stand in chunks of bounded size, so that adding or removing one moves few
-/// others. What an entry stands for is its owner's business: a detector with a leading or a restarting rest, or a
-/// comparison of a compound condition.
+/// A cursor stands between the keys that are true and those that are not, and a move of the value visits only the keys
+/// between its old and its new place. In a table of leading detectors it does not visit even those, as long as all of
+/// them rest. Whoever is true there rests, or fires and rests from then on: so only entries that the value has not reached
+/// can fire, and the value may go where it likes below the first of them that does not rest. What the others must know
+/// later, how high it went and when it fell, two ladders keep.
+///
+/// What an entry stands for is its owner's business: a detector with a leading or a restarting rest, or a comparison of a
+/// compound condition.
 struct ThresholdTable {
     enum Purpose {
         /// Entries are detectors; those that rest are left out until the owner ends their rest.
@@ -14,64 +18,46 @@ struct ThresholdTable {
         case watching
     }
 
-    static let capacity = 256
-    static let words = capacity / 64
-    private static let pivotsByChunk = capacity / 16
-    /// Places of a table's first chunk while that is enough; most features have few thresholds.
-    private static let leastRoom = 16
-    /// The stamp of an entry that has never been true.
-    static let never = Int64.min
+    /// What an entry is.
+    struct Entry {
+        var id: UInt32
+        var key: Double
+        var rest: Int64 = 0
+        var stamp = EntryRests.never
+        /// When a rest ends that runs already.
+        var deadline: Int64?
+    }
 
     let purpose: Purpose
-    /// What the rest wheel tells of this table's words: whose they are.
-    private let number: Int32
-    // One entry's numbers stand at the same place of each column; a chunk owns `capacity` places.
-    private(set) var keys: [Double] = []
-    private var pivots: [Double] = []
-    private(set) var ids: [UInt32] = []
-    /// When the entry was last true, as far as it is not now; of a leading entry, when it was added.
-    private var stamps: [Int64] = []
-    private(set) var rests: [Int64] = []
-    /// When the rest of a leading entry that runs, or ran last, ends.
-    var deadlines: [Int64] = []
-    var resting: [UInt64] = []
-    private(set) var counts: [Int] = []
-    private var shortest: [Int64] = []
-    /// The first of a chunk's words in the wheel.
-    private(set) var firstWords: [Int32] = []
-    private var free: [Int32] = []
-    /// The chunks in the order of their keys; none is empty.
-    private(set) var order: [Int32] = []
-    private var cursor = Cursor(chunk: 0, offset: 0)
-    private(set) var count = 0
+    private var keys = SortedKeys()
+    private var rests: EntryRests
+    /// The first false entry; not kept for leading ones.
+    private var cursor = SortedKeys.Position(chunk: 0, offset: 0)
     /// The latest value, or another that no key lies between.
-    var value = -Double.infinity
-    var ladder = PeakLadder()
+    private(set) var value = -Double.infinity
+    private var ladder = PeakLadder()
     /// When the false entries of a leading table were last true.
-    var falls = FallLadder()
+    private var falls = FallLadder()
     /// Up to this value no leading entry can fire: all below rest.
-    var fireAbove = Double.infinity
+    private(set) var fireAbove = Double.infinity
     /// While the value stays above `lower` and up to `upper`, nothing changes.
     private(set) var lower = -Double.infinity
     private(set) var upper = Double.infinity
-    /// The shortest rest of all, for the looks that lie so far apart that a true entry may fire again.
-    private(set) var shortestRest = Int64.max
 
-    /// The first false entry: an index into `order`, and one into the chunk.
-    private struct Cursor: Equatable {
-        var chunk: Int
-        var offset: Int
-    }
-
+    /// `number` is what the rest wheel tells of this table's words: whose they are.
     init(_ purpose: Purpose, number: Int) {
         self.purpose = purpose
-        self.number = Int32(number)
+        self.rests = EntryRests(number: purpose == .leading ? Int32(number) : -1)
     }
+
+    var count: Int { self.keys.count }
 
     var hasTrue: Bool { self.cursor.chunk > 0 || self.cursor.offset > 0 }
 
     /// The lowest key, infinite without any.
-    var lowest: Double { self.order.isEmpty ? .infinity : self.keys[Int(self.order[0]) * Self.capacity] }
+    var lowest: Double { self.keys.lowest }
+
+    var shortestRest: Int64 { self.rests.shortest }
 
     // MARK: Moving
 
@@ -101,25 +87,25 @@ struct ThresholdTable {
         to value: Double, _ peak: Double, _ now: Int64, _ hits: inout HitCollector, _ crossed: inout [UInt32]
     ) {
         self.ladder.rise(from: self.value, to: value)
-        while self.cursor.chunk < self.order.count {
-            let chunk = Int(self.order[self.cursor.chunk])
-            let (start, count) = (chunk * Self.capacity, self.counts[chunk])
+        while self.cursor.chunk < self.keys.chunks {
+            let chunk = self.keys.chunk(self.cursor.chunk)
+            let start = chunk * SortedKeys.capacity
             let from = self.cursor.offset
-            let end = self.place(of: value, in: chunk)
+            let end = self.keys.place(of: value, in: chunk)
             if from < end {
                 if self.purpose == .watching {
-                    crossed.append(contentsOf: self.ids[start + from..<start + end])
+                    crossed.append(contentsOf: self.keys.ids[start + from..<start + end])
                 } else {
-                    for place in start + from..<start + end where self.isRested(place, at: now) {
-                        hits.add(self.ids[place], peak: peak)
+                    for place in start + from..<start + end where self.rests.isRested(place, at: now) {
+                        hits.add(self.keys.ids[place], peak: peak)
                     }
                 }
             }
-            guard end == count else {
+            guard end == self.keys.count(of: chunk) else {
                 self.cursor.offset = end
                 return
             }
-            self.cursor = Cursor(chunk: self.cursor.chunk + 1, offset: 0)
+            self.cursor = SortedKeys.Position(chunk: self.cursor.chunk + 1, offset: 0)
         }
     }
 
@@ -129,92 +115,165 @@ struct ThresholdTable {
             if self.cursor.offset == 0 {
                 guard self.cursor.chunk > 0 else { return }
                 self.cursor.chunk -= 1
-                self.cursor.offset = self.counts[Int(self.order[self.cursor.chunk])]
+                self.cursor.offset = self.keys.count(of: self.keys.chunk(self.cursor.chunk))
             }
-            let chunk = Int(self.order[self.cursor.chunk])
-            let start = chunk * Self.capacity
+            let chunk = self.keys.chunk(self.cursor.chunk)
+            let start = chunk * SortedKeys.capacity
             let from = self.cursor.offset
-            let end = self.place(of: value, in: chunk)
-            Self.fill(&self.stamps, start + end..<start + from, previous)
-            if self.purpose == .watching { crossed.append(contentsOf: self.ids[start + end..<start + from]) }
+            let end = self.keys.place(of: value, in: chunk)
+            self.rests.stamp(start + end..<start + from, previous)
+            if self.purpose == .watching { crossed.append(contentsOf: self.keys.ids[start + end..<start + from]) }
             self.cursor.offset = end
-            if end == self.counts[chunk] { self.cursor = Cursor(chunk: self.cursor.chunk + 1, offset: 0) }
+            if end == self.keys.count(of: chunk) {
+                self.cursor = SortedKeys.Position(chunk: self.cursor.chunk + 1, offset: 0)
+            }
             if end > 0 { return }
         }
     }
 
-    private static func fill(_ stamps: inout [Int64], _ places: Range<Int>, _ time: Int64) {
-        var stamps = stamps.mutableSpan
-        precondition(places.upperBound <= stamps.count)
-        // SAFETY: checked just now, and a range of places does not begin below 0.
-        for place in places { stamps[unchecked: place] = time }
-    }
-
-    /// The first entry of a chunk whose key is not below `value`.
-    ///
-    /// Without branches on the keys, which a shake makes unpredictable, and without waiting for one to choose the next:
-    /// the last of every sixteen tells the sixteen. Behind the entries the keys are infinite.
-    func place(of value: Double, in chunk: Int) -> Int {
-        let block = Self.below(value, self.pivots, chunk * Self.pivotsByChunk)
-        let room = self.room(of: chunk)
-        guard block * 16 < room else { return room }
-        return block * 16 + Self.below(value, self.keys, chunk * Self.capacity + block * 16)
-    }
-
-    /// How many of sixteen keys are below a value.
-    private static func below(_ value: Double, _ keys: borrowing [Double], _ start: Int) -> Int {
-        let bytes = keys.span.extracting(start..<start + 16).bytes
-        var count = SIMD4<Double>.zero
-        for index in 0..<4 {
-            // SAFETY: four times four keys.
-            let four = bytes.unsafeLoadUnaligned(
-                fromUncheckedByteOffset: index &* MemoryLayout<SIMD4<Double>>.stride, as: SIMD4<Double>.self)
-            count += SIMD4<Double>.zero.replacing(with: 1, where: four .< value)
-        }
-        return Int(count.sum())
-    }
-
-    /// Keeps the last key of every sixteen beside the others.
-    private mutating func refreshPivots(_ chunk: Int) {
-        for index in 0..<self.room(of: chunk) / 16 {
-            self.pivots[chunk * Self.pivotsByChunk + index] = self.keys[chunk * Self.capacity + index * 16 + 15]
-        }
-    }
-
-    /// The places of a chunk: only a lone one has fewer than its capacity.
-    private func room(of chunk: Int) -> Int { min(Self.capacity, self.keys.count - chunk * Self.capacity) }
-
-    private func isRested(_ place: Int, at now: Int64) -> Bool {
-        let stamp = self.stamps[place]
-        return stamp == Self.never || now - stamp >= self.rests[place]
-    }
-
     /// Appends the entries that stay true and may fire again because the look before is a whole rest ago.
-    mutating func repeated(after pause: Int64, crossed: inout [UInt32]) {
-        for index in 0..<min(self.order.count, self.cursor.chunk + 1) {
-            let chunk = Int(self.order[index])
-            guard self.shortest[chunk] <= pause else { continue }
-            let end = index == self.cursor.chunk ? self.cursor.offset : self.counts[chunk]
-            let start = chunk * Self.capacity
-            for place in start..<start + end where self.rests[place] <= pause { crossed.append(self.ids[place]) }
+    func repeated(after pause: Int64, into ids: inout [UInt32]) {
+        for index in 0..<min(self.keys.chunks, self.cursor.chunk + 1) {
+            let chunk = self.keys.chunk(index)
+            guard self.rests.shortest(in: chunk) <= pause else { continue }
+            let end = index == self.cursor.chunk ? self.cursor.offset : self.keys.count(of: chunk)
+            let start = chunk * SortedKeys.capacity
+            for place in start..<start + end where self.rests.rest(at: place) <= pause {
+                ids.append(self.keys.ids[place])
+            }
         }
     }
 
     private mutating func updateBounds() {
-        if self.cursor.chunk < self.order.count {
-            self.upper = self.keys[Int(self.order[self.cursor.chunk]) * Self.capacity + self.cursor.offset]
-        } else {
-            self.upper = .infinity
-        }
+        self.upper = self.keys.key(at: self.cursor)
         if let top = self.ladder.top { self.upper = min(self.upper, top) }
-        if self.cursor.offset > 0 {
-            self.lower = self.keys[Int(self.order[self.cursor.chunk]) * Self.capacity + self.cursor.offset - 1]
-        } else if self.cursor.chunk > 0 {
-            let chunk = Int(self.order[self.cursor.chunk - 1])
-            self.lower = self.keys[chunk * Self.capacity + self.counts[chunk] - 1]
-        } else {
-            self.lower = -.infinity
+        self.lower = self.keys.key(before: self.cursor)
+    }
+
+    // MARK: Leading rests
+
+    /// Lets the value go through some looks, none of which makes anybody fire.
+    mutating func glide(
+        _ columns: borrowing [Double], _ column: Int, sign: Double, looks: Range<Int>, _ times: borrowing [Int64],
+        before: Int64
+    ) {
+        var look = looks.lowerBound
+        while look < looks.upperBound {
+            var value = sign * columns[column + look]
+            if value > self.value {
+                // Of several rises the last one tells all.
+                while look + 1 < looks.upperBound, case let next = sign * columns[column + look + 1], next > value {
+                    value = next
+                    look += 1
+                }
+            }
+            self.glide(to: value.isNaN ? -.infinity : value, previous: look > 0 ? times[look - 1] : before)
+            look += 1
         }
+    }
+
+    /// Lets the value go on; `previous` is the time of the look before.
+    private mutating func glide(to value: Double, previous: Int64) {
+        let lowest = self.lowest
+        if value > self.value {
+            if value > lowest {
+                self.ladder.rise(from: self.value, to: value)
+                if self.ladder.isLong { self.shorten() }
+            }
+            self.falls.rise(to: value)
+        } else if self.value > lowest, value < self.value {
+            self.falls.fall(from: self.value, at: previous)
+            if self.falls.isLong { self.shorten(to: value) }
+            if value > lowest { self.ladder.fall(to: value) } else { self.ladder.clear() }
+        }
+        self.value = value
+    }
+
+    /// Drops what no entry asks for, so that ladders have no more steps than there are entries.
+    private mutating func shorten() {
+        var ladder = PeakLadder()
+        swap(&ladder, &self.ladder)
+        ladder.shorten { self.keys.hasKey(from: $0, below: $1) }
+        swap(&ladder, &self.ladder)
+    }
+
+    private mutating func shorten(to value: Double) {
+        var falls = FallLadder()
+        swap(&falls, &self.falls)
+        falls.shorten(above: value) { self.keys.hasKey(from: $0, below: $1) }
+        swap(&falls, &self.falls)
+    }
+
+    /// Hits of the entries below `value` that do not rest, 64 at a time.
+    private mutating func wake(
+        upTo value: Double, peak: Double, at now: Int64, _ hits: inout HitCollector, _ wheel: inout RestWheel
+    ) {
+        var index = self.keys.chunkIndex(of: self.fireAbove)
+        self.fireAbove = .infinity
+        while index < self.keys.chunks {
+            let chunk = self.keys.chunk(index)
+            let count = self.keys.count(of: chunk)
+            let end = self.keys.place(of: value, in: chunk)
+            for word in 0..<EntryRests.words where word * 64 < end {
+                let mask = end >= word * 64 + 64 ? ~0 : (UInt64(1) << UInt64(end - word * 64)) - 1
+                let place = chunk * EntryRests.words + word
+                let awake = mask & self.rests.awake(chunk, word, count: count)
+                guard awake != 0 else { continue }
+                hits.add(awake, of: self.keys.ids, at: place * 64, peak: peak)
+                self.rests.begin(awake, inWord: place, at: now, &wheel)
+            }
+            if end < count {
+                self.findAwake(from: index, offset: end)
+                return
+            }
+            index += 1
+        }
+    }
+
+    /// Sets `fireAbove` to the key of the first entry from a place on that does not rest, or to one before it: so many
+    /// may rest that they are not worth looking at all of them now.
+    private mutating func findAwake(from index: Int, offset: Int) {
+        var index = index
+        var offset = offset
+        for _ in 0..<16 {
+            let chunk = self.keys.chunk(index)
+            for word in offset / 64..<EntryRests.words {
+                var awake = self.rests.awake(chunk, word, count: self.keys.count(of: chunk))
+                if word == offset / 64 { awake &= ~0 << UInt64(offset % 64) }
+                guard awake != 0 else { continue }
+                self.fireAbove = self.keys.key(
+                    at: chunk * SortedKeys.capacity + word * 64 + awake.trailingZeroBitCount)
+                return
+            }
+            index += 1
+            offset = 0
+            guard index < self.keys.chunks else { return }
+        }
+        self.fireAbove = self.keys.key(at: self.keys.chunk(index) * SortedKeys.capacity)
+    }
+
+    /// Begins the rest of an entry that fires by itself.
+    mutating func beginRest(at place: Int32, _ now: Int64, _ wheel: inout RestWheel) {
+        self.rests.begin(UInt64(1) << UInt64(Int(place) % 64), inWord: Int(place) / 64, at: now, &wheel)
+    }
+
+    /// Ends the rests of a word that are over, and begins those of its entries that are true anew: these are appended to
+    /// `repeated`.
+    mutating func endRests(inWord word: Int, at now: Int64, repeated: inout [UInt32], wheel: inout RestWheel) {
+        let start = word * 64
+        let (ended, next) = self.rests.ended(inWord: word, at: now)
+        var again: UInt64 = 0
+        // The keys rise, so that those that are true stand first.
+        var left = ended
+        while left != 0 {
+            let bit = left.trailingZeroBitCount
+            guard self.isTrue(self.keys.key(at: start + bit)) else { break }
+            left &= left - 1
+            again |= 1 << UInt64(bit)
+            repeated.append(self.keys.ids[start + bit])
+        }
+        if left != 0 { self.fireAbove = min(self.fireAbove, self.keys.key(at: start + left.trailingZeroBitCount)) }
+        self.rests.end(ended, again: again, next: next, inWord: word, at: now, &wheel)
     }
 
     // MARK: One entry
@@ -224,8 +283,8 @@ struct ThresholdTable {
 
     /// When an entry that is not true was last true; `nil` before it ever was.
     func lastTrue(_ key: Double, at place: Int32) -> Int64? {
-        let stamp = self.stamps[Int(place)]
-        guard self.purpose == .leading else { return stamp == Self.never ? nil : stamp }
+        let stamp = self.rests.stamp(at: Int(place))
+        guard self.purpose == .leading else { return stamp == EntryRests.never ? nil : stamp }
         // What happened before it was added did not happen to it.
         return self.falls.time(of: key).flatMap { $0 >= stamp ? $0 : nil }
     }
@@ -233,204 +292,62 @@ struct ThresholdTable {
     /// The largest value since entries of that key became true.
     func peak(of key: Double) -> Double { self.ladder.peak(of: key) ?? self.value }
 
-    func rest(at place: Int32) -> Int64 { self.rests[Int(place)] }
+    func rest(at place: Int32) -> Int64 { self.rests.rest(at: Int(place)) }
+
+    /// When the rest of an entry ends, or ended last; `nil` before any.
+    func deadline(at place: Int32) -> Int64? { self.rests.deadline(at: Int(place)) }
 
     // MARK: Adding and removing
-
-    /// What an entry is.
-    struct Entry {
-        var id: UInt32
-        var key: Double
-        var rest: Int64 = 0
-        var stamp = ThresholdTable.never
-        /// When a rest ends that runs already.
-        var deadline: Int64?
-    }
 
     /// Adds an entry at the present value, and keeps the places in `seats` right.
     ///
     /// The caller asks `isTrue` and sees to what follows: an added entry has not been crossed.
     mutating func add(_ entry: Entry, value: Double, seats: inout [Seat], wheel: inout RestWheel) {
-        var index = self.chunkIndex(for: entry)
-        if self.order.isEmpty {
-            self.order.append(self.newChunk(&wheel))
-            index = 0
-        }
-        let room = self.room(of: Int(self.order[index]))
-        if room < Self.capacity, self.counts[Int(self.order[index])] == room { self.makeRoom(4 * room) }
-        if self.counts[Int(self.order[index])] == Self.capacity {
-            self.split(index, &seats, &wheel)
-            if self.isBefore(self.firstEntry(index + 1), entry) { index += 1 }
-        }
-        let chunk = Int(self.order[index])
-        let start = chunk * Self.capacity
-        let count = self.counts[chunk]
-        var place = start
-        while place < start + count, self.isBefore((self.keys[place], self.ids[place]), entry) { place += 1 }
-        var last = start + count
-        while last > place {
-            self.copy(last - 1, last, &seats)
-            last -= 1
-        }
-        self.keys[place] = entry.key
-        self.ids[place] = entry.id
-        self.stamps[place] = entry.stamp
-        self.rests[place] = entry.rest
-        self.deadlines[place] = entry.deadline ?? Self.never
-        self.setResting(entry.deadline != nil, at: place)
-        seats[Int(entry.id)].place = Int32(place)
-        self.counts[chunk] += 1
-        self.count += 1
-        self.refreshPivots(chunk)
-        self.rearm(chunk, from: place - start, &wheel)
-        self.shortest[chunk] = min(self.shortest[chunk], entry.rest)
-        self.shortestRest = min(self.shortestRest, entry.rest)
+        let added = self.keys.insert(entry.key, entry.id)
+        if let split = added.split { self.seat(split.to, split.count, &seats) }
+        self.seat(added.place, added.shift.count + 1, &seats)
+        self.rests.add(entry, added, &wheel)
         // One that is true fires by itself.
         if entry.deadline == nil, entry.key >= value { self.fireAbove = min(self.fireAbove, entry.key) }
         self.settle(at: value)
     }
 
     /// Removes the entry at a place.
-    mutating func remove(at position: Int32, seats: inout [Seat], wheel: inout RestWheel) {
-        let chunk = Int(position) / Self.capacity
-        let start = chunk * Self.capacity
-        for place in Int(position) + 1..<max(Int(position) + 1, start + self.counts[chunk]) {
-            self.copy(place, place - 1, &seats)
-        }
-        self.counts[chunk] -= 1
-        self.keys[start + self.counts[chunk]] = .infinity
-        self.refreshPivots(chunk)
-        self.setResting(false, at: start + self.counts[chunk])
-        self.rearm(chunk, from: Int(position) - start, &wheel)
-        self.count -= 1
-        if self.counts[chunk] == 0 {
-            self.order.removeAll { $0 == Int32(chunk) }
-            self.free.append(Int32(chunk))
-        } else {
-            self.shortest[chunk] = self.rests[start..<start + self.counts[chunk]].min() ?? .max
-        }
-        self.shortestRest = self.order.map { self.shortest[Int($0)] }.min() ?? .max
+    mutating func remove(at place: Int32, seats: inout [Seat], wheel: inout RestWheel) {
+        let shift = self.keys.remove(at: Int(place))
+        self.seat(shift.to, shift.count, &seats)
+        self.rests.remove(shift, &wheel)
         self.settle(at: self.value)
     }
 
     /// Gives the wheel its words back, when nothing is left.
-    func dissolve(_ wheel: inout RestWheel) {
-        for word in self.firstWords { wheel.release(word, Self.words) }
+    func dissolve(_ wheel: inout RestWheel) { self.rests.dissolve(&wheel) }
+
+    private func seat(_ first: Int, _ count: Int, _ seats: inout [Seat]) {
+        for place in first..<first + count { seats[Int(self.keys.ids[place])].place = Int32(place) }
     }
 
-    private mutating func setResting(_ isResting: Bool, at place: Int) {
-        let (word, bit) = (place / 64, UInt64(1) << UInt64(place % 64))
-        if isResting { self.resting[word] |= bit } else { self.resting[word] &= ~bit }
-    }
-
-    /// The first chunk whose last key is not below `value`, as an index into `order`.
-    func chunkIndex(of value: Double) -> Int {
-        var (low, high) = (0, self.order.count)
-        while low < high {
-            let middle = (low + high) / 2
-            let chunk = Int(self.order[middle])
-            if self.keys[chunk * Self.capacity + self.counts[chunk] - 1] < value {
-                low = middle + 1
-            } else {
-                high = middle
-            }
-        }
-        return low
-    }
-
+    /// After an entry came or went: what follows from the present value.
     private mutating func settle(at value: Double) {
         guard self.purpose != .leading else {
             self.settleLeading(at: value)
             return
         }
         self.value = value
-        let low = self.chunkIndex(of: value)
-        var offset = 0
-        if low < self.order.count {
-            let chunk = Int(self.order[low])
-            offset = self.place(of: value, in: chunk)
-        }
-        self.cursor = Cursor(chunk: low, offset: offset)
+        self.cursor = self.keys.position(of: value)
         if self.hasTrue, self.ladder.top == nil { self.ladder.rise(from: -.infinity, to: value) }
         if !self.hasTrue { self.ladder.fall(to: -.infinity) }
         self.updateBounds()
     }
 
-    private func isBefore(_ a: (key: Double, id: UInt32), _ b: Entry) -> Bool {
-        a.key < b.key || (a.key == b.key && a.id < b.id)
-    }
-
-    private func firstEntry(_ index: Int) -> (key: Double, id: UInt32) {
-        let start = Int(self.order[index]) * Self.capacity
-        return (self.keys[start], self.ids[start])
-    }
-
-    /// The last chunk whose first entry stands before `entry`, or the first.
-    private func chunkIndex(for entry: Entry) -> Int {
-        var (low, high) = (0, self.order.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if self.isBefore(self.firstEntry(middle), entry) { low = middle + 1 } else { high = middle }
+    private mutating func settleLeading(at value: Double) {
+        if value > self.value { self.falls.rise(to: value) }
+        self.value = value
+        if self.keys.count == 0 { self.fireAbove = .infinity }
+        if value <= self.lowest {
+            self.ladder.clear()
+        } else if self.ladder.top == nil {
+            self.ladder.rise(from: -.infinity, to: value)
         }
-        return max(0, low - 1)
-    }
-
-    private mutating func newChunk(_ wheel: inout RestWheel) -> Int32 {
-        let chunk: Int32
-        if let known = self.free.popLast() {
-            chunk = known
-        } else {
-            chunk = Int32(self.counts.count)
-            self.makeRoom(chunk == 0 ? Self.leastRoom : (Int(chunk) + 1) * Self.capacity)
-            self.pivots.append(contentsOf: repeatElement(.infinity, count: Self.pivotsByChunk))
-            self.resting.append(contentsOf: repeatElement(0, count: Self.words))
-            self.counts.append(0)
-            self.shortest.append(.max)
-            if self.purpose == .leading {
-                self.firstWords.append(wheel.allocate(Self.words, for: self.number, from: Int(chunk) * Self.words))
-            }
-        }
-        self.counts[Int(chunk)] = 0
-        self.shortest[Int(chunk)] = .max
-        return chunk
-    }
-
-    /// Lets every column have that many places.
-    private mutating func makeRoom(_ places: Int) {
-        let missing = places - self.keys.count
-        self.keys.append(contentsOf: repeatElement(.infinity, count: missing))
-        self.ids.append(contentsOf: repeatElement(0, count: missing))
-        self.stamps.append(contentsOf: repeatElement(Self.never, count: missing))
-        self.rests.append(contentsOf: repeatElement(0, count: missing))
-        self.deadlines.append(contentsOf: repeatElement(Self.never, count: missing))
-    }
-
-    /// Moves the upper half of a full chunk into a new one behind it.
-    private mutating func split(_ index: Int, _ seats: inout [Seat], _ wheel: inout RestWheel) {
-        let chunk = Int(self.order[index])
-        let new = self.newChunk(&wheel)
-        self.order.insert(new, at: index + 1)
-        let half = Self.capacity / 2
-        for offset in half..<Self.capacity {
-            self.copy(chunk * Self.capacity + offset, Int(new) * Self.capacity + offset - half, &seats)
-        }
-        self.counts[chunk] = half
-        self.counts[Int(new)] = Self.capacity - half
-        self.shortest[Int(new)] = self.shortest[chunk]
-        for offset in half..<Self.capacity { self.keys[chunk * Self.capacity + offset] = .infinity }
-        self.refreshPivots(chunk)
-        self.refreshPivots(Int(new))
-        for word in half / 64..<Self.words { self.resting[chunk * Self.words + word] = 0 }
-        self.rearm(Int(new), from: 0, &wheel)
-    }
-
-    private mutating func copy(_ from: Int, _ to: Int, _ seats: inout [Seat]) {
-        self.keys[to] = self.keys[from]
-        self.ids[to] = self.ids[from]
-        self.stamps[to] = self.stamps[from]
-        self.rests[to] = self.rests[from]
-        self.deadlines[to] = self.deadlines[from]
-        self.setResting(self.resting[from / 64] & (UInt64(1) << UInt64(from % 64)) != 0, at: to)
-        seats[Int(self.ids[to])].place = Int32(to)
     }
 }
