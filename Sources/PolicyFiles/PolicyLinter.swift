@@ -4,7 +4,7 @@ package import Motion
 /// Finds what is probably not meant in a policy that can be read.
 ///
 /// Pure: what apps there are is told, nothing is looked up. The same policy always gives the same findings.
-package struct PolicyLinter {
+package enum PolicyLinter {
     /// An app that is there, and what it listens to, as far as that is known.
     package struct InstalledApp: Sendable {
         package var id: AppID
@@ -19,36 +19,6 @@ package struct PolicyLinter {
         }
     }
 
-    let policy: Policy
-    /// With the built-in policy behind it, if it is: what apps are held against.
-    let inForce: Policy
-    let reading: PolicyReading
-    let installed: [InstalledApp]?
-    /// How many comparisons of rules and names are left.
-    var budget: Int
-    /// How many names that are not there are still compared with all that are.
-    var suggestions = 64
-    /// The section that each rule and group was read from.
-    private let sectionOf: [Place: Int]
-    /// The sections of apps.
-    let appSections: [String: Int]
-    var findings: [Finding] = []
-    /// The positions of the rules with exceptions in their lists of names, once somebody asked.
-    var withExceptions: [Int]?
-
-    private init(policy: Policy, reading: PolicyReading, installed: [InstalledApp]?, budget: Int) {
-        self.policy = policy
-        self.inForce = reading.inForce ?? policy
-        self.reading = reading
-        self.installed = installed
-        self.budget = budget
-        let sections = reading.sections.enumerated()
-        self.sectionOf = Dictionary(sections.map { ($0.element.place, $0.offset) }) { _, last in last }
-        self.appSections = Dictionary(
-            sections.compactMap { $0.element.kind == "App" ? ($0.element.argument?.text ?? "", $0.offset) : nil }
-        ) { first, _ in first }
-    }
-
     /// Checks a policy.
     ///
     /// - Parameters:
@@ -59,24 +29,16 @@ package struct PolicyLinter {
         _ reading: PolicyReading, installed: [InstalledApp]? = nil, budget: Int = 3_000_000
     ) -> [Finding] {
         guard let policy = reading.policy else { return reading.findings }
-        var linter = PolicyLinter(policy: policy, reading: reading, installed: installed, budget: budget)
-        linter.checkRules()
-        linter.checkGroups()
-        linter.checkMatrix()
-        linter.checkDelivery()
-        linter.checkInstalled()
-        return (reading.findings + linter.findings).inReadingOrder()
+        let notes = LintNotes(reading.sections)
+        var findings = reading.findings
+        findings += RuleLinter.check(policy, notes, budget: budget)
+        findings += GroupLinter.check(policy, notes)
+        findings += MatrixLinter.check(policy, notes)
+        findings += DeliveryLinter.check(policy, notes)
+        if let installed {
+            // Apps are held against all that decides about them.
+            findings += InstalledAppLinter.check(reading.inForce ?? policy, reading.sections, installed, notes)
+        }
+        return findings.inReadingOrder()
     }
-
-    mutating func find(_ check: Check, at place: Place, _ message: String, advice: String) {
-        self.findings.append(Finding(check, at: place, message, advice: advice))
-    }
-
-    /// The section that a rule or group was read from.
-    func section(at place: Place) -> MergedSection? { self.sectionOf[place].map { self.reading.sections[$0] } }
-
-    /// Where a key of a rule or group stands.
-    func place(of key: String, at place: Place) -> Place { self.section(at: place)?.place(of: key) ?? place }
-
-    static func named(_ rule: Rule) -> String { "[Rule \(rule.name)]" }
 }

@@ -17,7 +17,6 @@ LINES, VARIABLES = 600, 16
 EXCEPTIONS = {
     "Arbitration.Arbiter": (1880, 17),
     "BrokerCore.BrokerCore": (1493, 16),
-    "PolicyFiles.PolicyLinter": (708, 16),
     "jostle-sensord.SensorService": (600, 20),
     "DBus.Connection": (600, 25),
     "Journal.StoreWriter": (600, 26),

@@ -1,19 +1,28 @@
 import Arbitration
 
-extension PolicyLinter {
-    /// Cells that say something else than the classes do, and classes that wait for each other.
-    mutating func checkMatrix() {
+/// Finds cells that say something else than the classes do, and classes that wait for each other.
+struct MatrixLinter {
+    private let policy: Policy
+    private var notes: LintNotes
+
+    static func check(_ policy: Policy, _ notes: LintNotes) -> [Finding] {
+        var linter = MatrixLinter(policy: policy, notes: notes)
+        linter.checkMatrix()
+        return linter.notes.findings
+    }
+
+    private mutating func checkMatrix() {
         let matrix = self.policy.matrix
         for asking in matrix.classes {
             for name in asking.interrupts ?? [] where matrix[name]?.isUninterruptible == true {
                 self.contradict(
-                    self.place(of: "Interrupts", at: asking.place),
+                    self.notes.place(of: "Interrupts", at: asking.place),
                     "[Class \(asking.name)] interrupts \(name), which is Uninterruptible",
                     advice: "take it out of one of them")
             }
             if asking.isMixable, asking.interrupts != nil {
                 self.contradict(
-                    self.place(of: "Interrupts", at: asking.place),
+                    self.notes.place(of: "Interrupts", at: asking.place),
                     "[Class \(asking.name)] is Mixable, which interrupts nobody",
                     advice: "remove Mixable or Interrupts")
             }
@@ -28,7 +37,7 @@ extension PolicyLinter {
     }
 
     private mutating func check(_ interaction: Interaction, _ holder: SessionClass, _ requester: SessionClass) {
-        let place = self.place(of: "Action", at: interaction.place)
+        let place = self.notes.place(of: "Action", at: interaction.place)
         let cell = "[Interaction \(holder.name) \(requester.name)]"
         if !requester.isMixable, requester.interrupts?.contains(holder.name) == true {
             self.contradict(
@@ -44,8 +53,9 @@ extension PolicyLinter {
                 advice: "make one of them not Mixable, or remove the cell")
         case .concurrent, .duck: break
         }
-        if interaction.action != .duck, let section = self.section(at: interaction.place), section["Duck"] != nil {
-            self.find(
+        if interaction.action != .duck, let section = self.notes.section(at: interaction.place), section["Duck"] != nil
+        {
+            self.notes.find(
                 .withoutEffect, at: section.place(of: "Duck"),
                 "Duck does nothing in \(cell), whose Action is \(interaction.action.name)", advice: "remove it")
         }
@@ -68,7 +78,7 @@ extension PolicyLinter {
             }
             guard first == interaction else { continue }
             self.contradict(
-                self.place(of: "Action", at: interaction.place),
+                self.notes.place(of: "Action", at: interaction.place),
                 "classes delay each other: \((way + [way[0]]).joined(separator: " waits for "))",
                 advice: "let one of them do something else")
         }
@@ -92,6 +102,6 @@ extension PolicyLinter {
     }
 
     private mutating func contradict(_ place: Place, _ message: String, advice: String) {
-        self.find(.contradiction, at: place, message, advice: advice)
+        self.notes.find(.contradiction, at: place, message, advice: advice)
     }
 }

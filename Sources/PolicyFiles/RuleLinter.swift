@@ -1,15 +1,28 @@
 import Arbitration
 
-extension PolicyLinter {
-    /// Rules against the rules before them.
-    mutating func checkRules() {
+/// Holds rules against the rules before them: what they never decide, change or leave to their order.
+struct RuleLinter {
+    private let policy: Policy
+    private var notes: LintNotes
+    /// How many comparisons of rules and names are left.
+    private var budget: Int
+    /// The positions of the rules with exceptions in their lists of names, once somebody asked.
+    private var withExceptions: [Int]?
+
+    static func check(_ policy: Policy, _ notes: LintNotes, budget: Int) -> [Finding] {
+        var linter = RuleLinter(policy: policy, notes: notes, budget: budget)
+        linter.checkRules()
+        return linter.notes.findings
+    }
+
+    private mutating func checkRules() {
         let index = RuleIndex(self.policy.rules)
         let regions = self.policy.rules.map { RuleRegion($0.conditions) }
         for position in index.rules.indices {
             if self.budget > 0 { self.check(position, index, regions) }
             guard self.budget <= 0 else { continue }
             let left = index.rules.count - position
-            self.find(
+            self.notes.find(
                 .undecided, at: index.rules[position].place,
                 "\(left) rules from here on were not fully compared with those before them",
                 advice: "name apps or presets in more rules, or allow more work")
@@ -64,16 +77,16 @@ extension PolicyLinter {
         if isCovered, !deciders.isEmpty {
             self.report(rule, hiddenBy: deciders.sorted().map { index.rules[$0] })
         } else if !isExact {
-            self.find(
+            self.notes.find(
                 .undecided, at: rule.place,
-                "whether the rules before it leave anything of \(Self.named(rule)) was too "
+                "whether the rules before it leave anything of \(LintNotes.named(rule)) was too "
                     + "much work to find out", advice: "make the rules before it simpler, or allow more work")
         }
         if !isCovered, let crossing {
             let other = index.rules[crossing]
-            self.find(
+            self.notes.find(
                 .orderDependent, at: rule.place,
-                "\(Self.named(rule)) and \(Self.named(other)) in \(other.place.lineDescription) contradict each other "
+                "\(LintNotes.named(rule)) and \(LintNotes.named(other)) in \(other.place.lineDescription) contradict each other "
                     + "with the same Priority, and the one that stands first decides",
                 advice: "give one of them a higher Priority")
         }
@@ -99,9 +112,9 @@ extension PolicyLinter {
             guard let first = narrow.first else { continue }
             let (rule, other) = (index.rules[wider], index.rules[first])
             let more = narrow.count > 1 ? " and \(narrow.count - 1) more" : ""
-            self.find(
+            self.notes.find(
                 .exception, at: rule.place,
-                "\(Self.named(other)) in \(other.place.lineDescription)\(more) is an exception of \(Self.named(rule)) "
+                "\(LintNotes.named(other)) in \(other.place.lineDescription)\(more) is an exception of \(LintNotes.named(rule)) "
                     + "only because it stands first", advice: "give it a higher Priority, if files may come between")
         }
     }
@@ -141,7 +154,8 @@ extension PolicyLinter {
     }
 
     private mutating func report(_ rule: Rule, hiddenBy others: [Rule]) {
-        let names = others.prefix(3).map { "\(Self.named($0)) in \($0.place.lineDescription)" }.joined(separator: ", ")
+        let names = others.prefix(3).map { "\(LintNotes.named($0)) in \($0.place.lineDescription)" }.joined(
+            separator: ", ")
         let more = others.count > 3 ? " and \(others.count - 3) more" : ""
         let isSame = others.allSatisfy { other in
             guard other.effect == rule.effect else { return false }
@@ -150,12 +164,13 @@ extension PolicyLinter {
                     && other.sessionClass == rule.sessionClass && other.terms == rule.terms)
         }
         if isSame {
-            self.find(
-                .redundant, at: rule.place, "\(Self.named(rule)) changes nothing after \(names)\(more)",
+            self.notes.find(
+                .redundant, at: rule.place, "\(LintNotes.named(rule)) changes nothing after \(names)\(more)",
                 advice: "remove it")
         } else {
-            self.find(
-                .shadowed, at: rule.place, "\(Self.named(rule)) never decides: \(names)\(more) match all it matches",
+            self.notes.find(
+                .shadowed, at: rule.place,
+                "\(LintNotes.named(rule)) never decides: \(names)\(more) match all it matches",
                 advice: "give it a higher Priority, or remove it")
         }
     }
