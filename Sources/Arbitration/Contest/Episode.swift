@@ -84,6 +84,16 @@ struct Episode: Sendable {
         self.lastTrue = opened
     }
 
+    /// An episode in place of one whose owner is gone.
+    init(_ old: Episode, epoch: UInt64, _ heirs: [Candidate]) {
+        self.init(epoch: epoch, old.configuration, generation: old.generation, opened: old.opened)
+        self.lastTrue = old.lastTrue
+        self.inherits = old.epoch
+        self.holder = old.holder
+        for heir in heirs { self.append(heir) }
+        self.findLeader()
+    }
+
     var closes: Timestamp { self.opened + self.configuration.commitWindow }
     /// When nothing was true for long enough; not before the window closes, however early it was decided.
     var ends: Timestamp {
@@ -94,6 +104,18 @@ struct Episode: Sendable {
     var isCollecting: Bool {
         if case .collecting = self.phase { return true }
         return false
+    }
+
+    /// Who owns it, as an index of `candidates`.
+    var owner: Int? {
+        if case .owned(let owner, _) = self.phase { return owner }
+        return nil
+    }
+
+    /// Who is launched for its event and has not answered, as an index of `candidates`.
+    var awaited: Int? {
+        guard case .owned(let owner, isAnswered: false) = self.phase, self.outcomes[owner] == .woken else { return nil }
+        return owner
     }
 
     /// The next sample time at which something happens by itself.

@@ -66,4 +66,11 @@ package struct Rank: Equatable, Sendable {
         }
         return (self.order < other.order, .registration)
     }
+
+    /// What put this one before another: the first key that says so, or its hold on a sticky group.
+    func key(over other: Rank, _ select: [SelectKey]) -> Key {
+        let (outranks, key) = self.outranks(other, by: select)
+        if outranks { return key }
+        return self.effectiveStrength > other.effectiveStrength ? .selected(.strength) : .holder
+    }
 }

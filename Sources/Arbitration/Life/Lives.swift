@@ -15,15 +15,16 @@ package enum ForegroundReport: Equatable, Sendable {
     }
 }
 
-/// The lives of all apps, and what they have in common.
+/// Keeps the lives of all apps, and what they have in common.
 struct Lives: Sendable {
     /// By the index of the app.
     private var lives: [AppLife?] = []
     /// What was said of single apps.
     private var told: [AppState?] = []
     private var deadlines = DeadlineHeap()
-    var clock = AwakeClock()
-    var report = ForegroundReport.none
+    private(set) var clock = AwakeClock()
+    private(set) var report = ForegroundReport.none
+    private var isLocked = false
 
     subscript(_ app: AppHandle) -> AppLife? {
         get {
@@ -41,18 +42,32 @@ struct Lives: Sendable {
         }
     }
 
+    // MARK: What is said
+
     mutating func tell(_ app: AppHandle, _ state: AppState?) { self.told[Int(app.index)] = state }
 
+    /// Takes in what is said of the foreground. Returns whether that is new.
+    mutating func report(_ foreground: ForegroundReport) -> Bool {
+        guard foreground != self.report else { return false }
+        self.report = foreground
+        return true
+    }
+
+    mutating func lock(_ isLocked: Bool) { self.isLocked = isLocked }
+
+    /// Takes in that the system goes to sleep or is back. Returns whether that is new.
+    mutating func sleep(_ begins: Bool, at arrival: Timestamp) -> Bool { self.clock.sleep(begins, at: arrival) }
+
     /// What was said of this app alone.
-    func told(_ app: AppHandle) -> AppState? {
+    private func told(_ app: AppHandle) -> AppState? {
         let index = Int(app.index)
         return index < self.told.count ? self.told[index] : nil
     }
 
     /// Where an app is by all that was said.
-    func place(of app: AppHandle, _ id: AppID, isLocked: Bool) -> AppLife.Place {
+    func place(of app: AppHandle, _ id: AppID) -> AppLife.Place {
         if let state = self.told(app) { return .told(state) }
-        let shown: AppLife.Place = isLocked ? .behindLock : .foreground
+        let shown: AppLife.Place = self.isLocked ? .behindLock : .foreground
         switch self.report {
         case .none: return shown
         // Without a name it cannot be reported, and has nothing in the background.

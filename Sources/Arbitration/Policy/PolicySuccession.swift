@@ -1,3 +1,5 @@
+import Motion
+
 /// A policy that is to come into force, and what it says to the detectors there are: looked up a little at a time, while the
 /// old one decides, so that the change itself is short.
 package struct PolicySuccession: Sendable {
@@ -18,10 +20,12 @@ package struct PolicySuccession: Sendable {
 
     /// Looks on; false when all detectors are through. Those that come later are looked up when the policy is in force.
     package mutating func step(_ arbiter: Arbiter) -> Bool {
+        let (detectors, apps) = (arbiter.contests.detectors, arbiter.apps)
         var left = Self.work
-        while left > 0, self.all.count < arbiter.detectors.count {
+        while left > 0, self.all.count < detectors.count {
             left -= 1
-            guard let detector = arbiter.detectors[self.all.count], let app = arbiter.entry(detector.app) else {
+            let next = DetectorID(UInt32(truncatingIfNeeded: self.all.count))
+            guard let detector = detectors[next], let app = apps[detector.app] else {
                 self.all.append(nil)
                 continue
             }
@@ -34,7 +38,7 @@ package struct PolicySuccession: Sendable {
             }
             self.all.append(Found(order: detector.order, rules: rules, groups: groups))
         }
-        return self.all.count < arbiter.detectors.count
+        return self.all.count < detectors.count
     }
 
     /// What it says to a detector; `nil` when that came later.

@@ -50,7 +50,7 @@ package struct SessionStanding: Equatable, Sendable {
     package var isPlaying: Bool { self.state == .playing }
 }
 
-/// The sessions of all apps, and how they stand to each other.
+/// Keeps the sessions of all apps, and how they stand to each other.
 ///
 /// A value without clock. How a session stands follows from which ones have begun, in which order, and from the matrix: nothing
 /// is remembered of what was done to it, so nothing can be forgotten to be undone. Of two that do not go together the later one
@@ -70,7 +70,7 @@ package struct Sessions: Sendable {
     private var begun: [Entry] = []
     /// In the order in which they asked.
     private var waiting: [Entry] = []
-    private(set) var isLocked = false
+    private var isLocked = false
 
     /// Each is weighed against each.
     package static let most = 128
@@ -157,8 +157,31 @@ package struct Sessions: Sendable {
         return worst
     }
 
+    /// What the classes say to a hit of an app: by its session, or else by the class that the rule gives it.
+    ///
+    /// An app without either mixes with everybody. Of several sessions the one that is best off speaks for it.
+    func judge(
+        _ app: AppHandle, grants: WordSet<BackgroundMode>, class name: String?, at time: Timestamp,
+        _ matrix: InteractionMatrix
+    ) -> MixingJudgement {
+        var best: MixingJudgement?
+        for session in self.sessions(of: app) {
+            let judgement = MixingJudgement(
+                session.key, session.request, session.standing, mayHear: self.mayHear(session.key, at: time))
+            if judgement.refusal == nil { return judgement }
+            if best == nil { best = judgement }
+        }
+        if let best { return best }
+        guard let name, let own = matrix[name] else { return MixingJudgement() }
+        if !own.requiredGrants.isEmpty, own.requiredGrants.isDisjoint(with: grants) {
+            return MixingJudgement(name, missing: own.requiredGrants)
+        }
+        if self.isLocked, own.whenLocked == .silence { return MixingJudgement(silent: name) }
+        return MixingJudgement(name, self.worst(SessionRequest(name), app, matrix))
+    }
+
     /// Whether a ducked session may have one more event now.
-    func mayHear(_ key: SessionKey, at time: Timestamp) -> Bool {
+    private func mayHear(_ key: SessionKey, at time: Timestamp) -> Bool {
         guard let entry = self.entry(key), let quota = entry.told?.ducked?.cell.ducking?.events else { return true }
         return entry.events.tokens(of: quota, at: time) > 0
     }

@@ -166,11 +166,14 @@ package struct Launches: Sendable {
 
     // MARK: Time
 
+    /// Whether there is anything to be done now.
+    func isDue(by now: Timestamp) -> Bool { self.isUnsettled || self.nextDeadline.map { $0 <= now } ?? false }
+
     /// Does what is due now: ends what did not come in time, gives up what is too old, and launches whoever may be.
     ///
     /// - Parameter timeout: How long an app may take.
     package mutating func run(to now: Timestamp, timeout: (AppID) -> TimeSpan, _ effects: inout [LaunchEffect]) {
-        guard self.isUnsettled || self.nextDeadline.map({ $0 <= now }) ?? false else { return }
+        guard self.isDue(by: now) else { return }
         let late = self.entries.values.compactMap(\.flight).filter { $0.answerBy <= now }
         for flight in late.sorted(by: { ($0.answerBy, $0.launch.number) < ($1.answerBy, $1.launch.number) }) {
             self.finish(flight.launch.app, flight.launch.number, .failed(.silent), at: now, &effects)

@@ -23,19 +23,12 @@ extension Arbiter {
         let hit = Hit(detector: detector, time: max(self.motionTime, arrival), peak: peak)
         // What is due by now comes first, and is not of interest.
         copy.take(.motion(hit.time), at: arrival, lastTrue: lastTrue, into: &actions)
-        guard let entry = copy.entry(detector), let app = copy.entry(entry.app) else { return nil }
+        guard let app = copy.contests.detectors[detector]?.app, copy.apps[app] != nil else { return nil }
         actions.removeAll()
-        // Not by way of `hits`, which would copy every detector to note the hit at one.
-        switch copy.judge(hit, entry, app) {
-        case .refused(let refusal):
-            return .verdict(copy.verdict(hit, entry, app, refusal, epoch: copy.nextEpoch()))
-        case .passed(let passage):
-            if let group = copy.admit(hit, entry, app, passage, into: &actions) {
-                copy.settle(group, at: hit.time, into: &actions)
-            }
-        }
+        // Not by way of `take`, which would copy every detector to note the hit at one.
+        if let refusal = copy.rehearse(hit, into: &actions) { return .verdict(refusal) }
         while true {
-            if let prospect = copy.prospect(of: entry.app, in: &actions) { return prospect }
+            if let prospect = copy.prospect(of: app, in: &actions) { return prospect }
             // It waits, for the window to close or for its turn.
             guard let next = [copy.nextMotionDeadline, copy.nextArrivalDeadline].compactMap({ $0 }).min() else {
                 return nil
@@ -57,8 +50,9 @@ extension Arbiter {
             }
         }
         actions.removeAll()
-        let isOffered = self.chains.contains { $0.epoch == offered && $0.current?.app == app }
-        guard isOffered, let epoch = offered else { return counted ?? offered.map { .more(epoch: $0) } }
+        guard let epoch = offered, self.contests.isOffered(epoch, to: app) else {
+            return counted ?? offered.map { .more(epoch: $0) }
+        }
         self.take(.answer(app, epoch: epoch, .consume), at: self.arrivalTime, into: &actions)
         return self.prospect(of: app, in: &actions)
     }

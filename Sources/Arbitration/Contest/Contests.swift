@@ -1,0 +1,597 @@
+import Motion
+
+/// Decides who gets the events of motions: hits in, verdicts and deliveries out.
+///
+/// What it leads to for others than the apps it serves waits in `effects`. Apps are only looked at.
+struct Contests: Sendable {
+    private(set) var rules: Rulebook
+    private(set) var motionTime = Timestamp(microseconds: .min)
+    private(set) var arrivalTime = Timestamp(microseconds: .min)
+    /// The last epoch given out.
+    private(set) var lastEpoch: UInt64
+    /// Answers to events that the app did not have, or not any more.
+    private(set) var staleAnswers: UInt64 = 0
+    private(set) var detectors = Detectors()
+    private var groups: Groups
+    private var chains = Chains()
+    private var deliveries = Deliveries()
+
+    /// - Parameter epoch: The last epoch that may have been given out before.
+    init(_ policy: Policy, epoch: UInt64) {
+        self.rules = Rulebook(policy)
+        self.lastEpoch = epoch
+        self.groups = Groups(policy.groups)
+    }
+
+    // MARK: What there is to see
+
+    /// What follows for others, in order, since it was last carried out.
+    var effects: [ContestEffect] { self.deliveries.effects }
+    /// The next sample time at which something happens without a hit.
+    var nextMotionDeadline: Timestamp? { self.groups.nextDeadline }
+    /// When the time of whoever has an event of an order is up.
+    var nextAnswerDeadline: Timestamp? { self.chains.next?.answerBy }
+    /// Groups whose motion is not over, as indices into those of the policy.
+    var openGroups: [Int] { self.groups.active }
+
+    /// Whether an epoch is still to be decided, for one of its candidates at least.
+    func isOpen(_ epoch: UInt64) -> Bool { self.chains.contains(epoch) || self.groups.isCollecting(epoch) }
+
+    /// Whether an app has the event of an order, and may pass it on.
+    func isOffered(_ epoch: UInt64, to app: AppHandle) -> Bool { self.chains[epoch]?.current?.app == app }
+
+    // MARK: Time
+
+    mutating func forgetEffects() { self.deliveries.forgetEffects() }
+
+    mutating func arrive(_ arrival: Timestamp) { self.arrivalTime = max(self.arrivalTime, arrival) }
+
+    /// Lets motion pass to a sample time. What fell due by then has run.
+    mutating func advance(to time: Timestamp) { self.motionTime = max(self.motionTime, time) }
+
+    /// Gives out none up to this one any more: others may have.
+    mutating func skipEpochs(upTo epoch: UInt64) { self.lastEpoch = max(self.lastEpoch, epoch) }
+
+    private mutating func nextEpoch() -> UInt64 {
+        self.lastEpoch &+= 1
+        return self.lastEpoch
+    }
+
+    /// Runs what falls due first, if that is at or before a sample time. Returns whether something did.
+    mutating func runNext(
+        to time: Timestamp, _ lastTrue: Arbiter.LastTrue, _ apps: Apps, into actions: inout [ArbiterAction]
+    ) -> Bool {
+        guard let due = self.groups.due(by: time) else { return false }
+        self.advance(to: due.deadline)
+        if self.groups[due.group].episode?.isCollecting == true {
+            self.decide(due.group, at: due.deadline, isEager: false, apps, into: &actions)
+        } else if !self.prolong(due.group, lastTrue) {
+            self.groups.end(due.group, apps)
+        }
+        return true
+    }
+
+    /// Whether a condition has been true since, so that the episode goes on.
+    private mutating func prolong(_ group: Int, _ lastTrue: Arbiter.LastTrue) -> Bool {
+        guard let episode = self.groups[group].episode else { return false }
+        for candidate in episode.candidates {
+            for held in candidate.hits where self.isRegistered(held) {
+                if let time = lastTrue(held.hit.detector) { self.groups[group].sawTrue(at: time) }
+            }
+        }
+        return self.groups[group].episode.map { $0.ends > episode.ends } ?? false
+    }
+
+    /// Whether the detector of a hit is still the one that fired.
+    private func isRegistered(_ held: HeldHit) -> Bool { self.detectors[held.hit.detector]?.order == held.order }
+
+    // MARK: Apps and detectors
+
+    /// Takes in that an app came. What it had used up when it left is still used up.
+    mutating func come(_ app: AppHandle, _ id: AppID) { self.deliveries.open(app, id) }
+
+    /// Takes out an app that left, and its detectors.
+    mutating func leave(_ app: AppHandle, _ apps: Apps, into actions: inout [ArbiterAction]) {
+        self.withdraw(app, isGone: true, apps, into: &actions)
+        while let detector = self.detectors.first(of: app) { self.detach(detector) }
+        guard let entry = apps[app] else { return }
+        self.groups.forget(app, entry)
+        self.deliveries.close(app, entry, at: self.motionTime, arrival: self.arrivalTime, self.rules.policy)
+    }
+
+    /// Adds a detector to an app, or replaces the one with the same handle.
+    mutating func add(
+        _ detector: DetectorID, to app: AppHandle, _ entry: AppEntry, _ facts: DetectorFacts, order: UInt64
+    ) {
+        self.detach(detector)
+        let (rules, groups) = self.rules.policy.rulesAndGroups(for: entry.id, facts)
+        self.detectors.add(
+            detector,
+            DetectorEntry(
+                app: app, order: order, facts: facts, rules: rules, groups: groups, registered: self.arrivalTime))
+        self.groups.add(detector, to: groups)
+    }
+
+    /// Removes a detector, with its hits that are not decided.
+    mutating func remove(_ detector: DetectorID, _ apps: Apps, into actions: inout [ArbiterAction]) {
+        guard let entry = self.detectors[detector] else { return }
+        self.detach(detector)
+        self.dropHits(of: entry.app, apps, into: &actions) { $0.hit.detector != detector }
+        self.review(apps, into: &actions)
+    }
+
+    private mutating func detach(_ detector: DetectorID) {
+        guard let entry = self.detectors[detector] else { return }
+        self.groups.loseMembers(of: entry.groups)
+        self.detectors.remove(detector)
+    }
+
+    /// Takes in whether the sensor of a detector is there.
+    mutating func setAvailable(
+        _ detector: DetectorID, _ isAvailable: Bool, _ apps: Apps, into actions: inout [ArbiterAction]
+    ) {
+        if self.detectors.setAvailable(detector, isAvailable) { self.review(apps, into: &actions) }
+    }
+
+    /// Takes in what the device is like. Who could still fire is looked at apart.
+    mutating func update(_ device: DeviceFacts) { self.rules.update(device) }
+
+    /// Who could still fire may be another now.
+    mutating func review(_ apps: Apps, into actions: inout [ArbiterAction]) {
+        for group in self.groups.active {
+            self.groups[group].startOver()
+            self.settle(group, at: self.groups[group].reached(self.motionTime), apps, into: &actions)
+        }
+    }
+
+    /// Takes an app that cannot receive any more out of what is open.
+    mutating func withdraw(_ app: AppHandle, isGone: Bool, _ apps: Apps, into actions: inout [ArbiterAction]) {
+        let state = apps[app]?.facts.state ?? .dead
+        self.dropHits(of: app, apps, into: &actions) { !isGone && $0.rule.terms.reach(state) }
+        for group in self.groups.active {
+            guard state == .dead, let owner = self.groups[group].episode?.owner,
+                self.groups[group].episode?.candidates[owner].app == app
+            else { continue }
+            self.replaceOwner(of: group, apps, into: &actions)
+        }
+        self.groups.sweep()
+        if state == .dead { self.groups.loseHolds(of: app) }
+        guard isGone || state == .dead else { return }
+        // It can no longer answer to what it has.
+        for epoch in self.chains.epochs where self.isOffered(epoch, to: app) {
+            self.pass(epoch, .left, apps, into: &actions)
+        }
+    }
+
+    /// Drops hits of an app that wait and do not pass the test; without any left the app is out.
+    private mutating func dropHits(
+        of app: AppHandle, _ apps: Apps, into actions: inout [ArbiterAction], keeping isKept: (HeldHit) -> Bool
+    ) {
+        for group in self.groups.active {
+            guard let epoch = self.groups[group].episode?.epoch,
+                let generation = self.groups[group].episode?.generation,
+                let candidate = self.groups[group].drop(app, apps[app], keeping: isKept)
+            else { continue }
+            let verdict = self.rules.verdict(candidate, .gone, apps.id(of: app), epoch: epoch, generation: generation)
+            actions.append(.verdict(verdict))
+        }
+        self.groups.sweep()
+        for epoch in self.chains.epochs {
+            for candidate in self.chains.drop(epoch, app, keeping: isKept) {
+                if let chain = self.chains[epoch] { self.close(candidate, .gone, chain, apps, into: &actions) }
+            }
+        }
+    }
+
+    /// The assertions that an app began in the last hour.
+    func hour(of app: AppHandle) -> HourlyCount { self.deliveries.hour(of: app) }
+    mutating func setHour(_ hour: HourlyCount, of app: AppHandle) { self.deliveries.setHour(hour, of: app) }
+
+    /// Quotas go by the time of samples, and no sample need have come.
+    private func quotaTime(at arrival: Timestamp) -> Timestamp { max(self.motionTime, arrival) }
+
+    /// Takes a launch for a push from what an app is given.
+    mutating func spendWake(_ app: AppHandle, _ entry: AppEntry) {
+        self.deliveries.spendWake(app, entry, at: self.quotaTime(at: self.arrivalTime))
+    }
+
+    /// When an app may be launched by a push again; `nil`: now, as far as its quota says.
+    func wakeQuotaReturns(to app: AppHandle, _ entry: AppEntry, at arrival: Timestamp) -> Timestamp? {
+        self.deliveries.timeToWake(app, entry, at: self.quotaTime(at: arrival)).map { arrival + $0 }
+    }
+
+    // MARK: Hits
+
+    /// Takes one hit through the stages; returns the group it has come to, if that has to be settled.
+    mutating func take(_ hit: Hit, _ apps: Apps, into actions: inout [ArbiterAction]) -> Int? {
+        guard let detector = self.detectors[hit.detector], let app = apps[detector.app] else { return nil }
+        self.detectors.fired(hit.detector, at: hit.time)
+        switch self.judge(hit, detector, app) {
+        case .refused(let passage, let reason):
+            if let epoch = self.detectors.refusesAgain(hit, reason, passage.rule) {
+                actions.append(.repeated(detector.app, hit, epoch: epoch, reason))
+            } else {
+                let epoch = self.nextEpoch()
+                self.detectors.refused(hit, reason, passage.rule, epoch)
+                actions.append(.verdict(self.refusal(of: hit, detector, app, passage, reason, epoch: epoch)))
+            }
+            return nil
+        case .passed(let passage):
+            self.detectors.passed(hit.detector)
+            return self.admit(hit, detector, app, passage, apps, into: &actions)
+        }
+    }
+
+    /// Takes one hit through the stages, but does not keep that it came. Returns the verdict if it is refused.
+    mutating func rehearse(_ hit: Hit, _ apps: Apps, into actions: inout [ArbiterAction]) -> Verdict? {
+        guard let detector = self.detectors[hit.detector], let app = apps[detector.app] else { return nil }
+        switch self.judge(hit, detector, app) {
+        case .refused(let passage, let reason):
+            return self.refusal(of: hit, detector, app, passage, reason, epoch: self.nextEpoch())
+        case .passed(let passage):
+            if let group = self.admit(hit, detector, app, passage, apps, into: &actions) {
+                self.settle(group, at: hit.time, apps, into: &actions)
+            }
+            return nil
+        }
+    }
+
+    /// S0 to S3: what they say to a hit, without doing anything about it.
+    private func judge(_ hit: Hit, _ detector: DetectorEntry, _ app: AppEntry) -> Rulebook.Judgement {
+        let judgement = self.rules.judge(hit, detector, app.facts)
+        guard case .passed(var passage) = judgement else { return judgement }
+        var seen = LimitsSeen()
+        let reason =
+            self.deliveries.limit(detector.app, app, passage.terms, at: hit.time, &seen)
+            ?? passage.group.flatMap { self.groups[$0].limit(at: hit.time, &seen) }
+        passage.limits = seen
+        return reason.map { .refused(passage, $0) } ?? .passed(passage)
+    }
+
+    /// The verdict of a hit that does not come to a group.
+    private func refusal(
+        of hit: Hit, _ detector: DetectorEntry, _ app: AppEntry, _ passage: Rulebook.Passage, _ reason: Reason,
+        epoch: UInt64
+    ) -> Verdict {
+        var verdict = self.rules.verdict(hit, detector, app, passage, reason, epoch: epoch)
+        verdict.alongside = passage.group.flatMap { self.groups[$0].episode?.epoch }
+        return verdict
+    }
+
+    /// S4 and S5 for a hit that passed the others; returns the group it has come to, if that has to be settled.
+    private mutating func admit(
+        _ hit: Hit, _ detector: DetectorEntry, _ app: AppEntry, _ passage: Rulebook.Passage, _ apps: Apps,
+        into actions: inout [ArbiterAction]
+    ) -> Int? {
+        let held = HeldHit(
+            hit: hit, order: detector.order, detector: detector.facts,
+            rule: passage.rule ?? Rulebook.defaultRule, arrival: self.arrivalTime)
+        if let group = passage.group {
+            return self.join(
+                group, held, detector, app, passage.limits ?? LimitsSeen(), apps, into: &actions)
+        }
+        // It competes with nobody.
+        let epoch = self.nextEpoch()
+        let reason = self.deliveries.deliver(held, to: detector.app, self.errand(epoch), apps, into: &actions)
+        actions.append(.verdict(self.rules.verdict(hit, detector, app, passage, reason, epoch: epoch)))
+        return nil
+    }
+
+    /// S4 for one hit; returns the group if its episode has to be settled after the sample's last hit.
+    private mutating func join(
+        _ group: Int, _ held: HeldHit, _ detector: DetectorEntry, _ app: AppEntry, _ limits: LimitsSeen,
+        _ apps: Apps, into actions: inout [ArbiterAction]
+    ) -> Int? {
+        if self.groups[group].episode == nil {
+            self.groups.open(
+                group, self.nextEpoch(), generation: self.rules.generation, at: held.hit.time,
+                arrival: self.arrivalTime)
+        }
+        guard let epoch = self.groups[group].episode?.epoch else { return nil }
+        switch self.groups[group].admit(held, of: detector.app, app, limits) {
+        case .nothing: break
+        case .collected: return group
+        case .closed(let reason): actions.append(.repeated(detector.app, held.hit, epoch: epoch, reason))
+        case .owner:
+            let reason = self.deliveries.deliver(held, to: detector.app, self.errand(epoch), apps, into: &actions)
+            if !reason.isDelivered {
+                actions.append(.repeated(detector.app, held.hit, epoch: epoch, reason))
+            }
+        case .shared(let isNew):
+            self.share(group, held, detector, app, limits, isNew: isNew, epoch: epoch, apps, into: &actions)
+        case .late(let candidate):
+            let contest = self.groups[group].contest
+            actions.append(.verdict(self.rules.verdict(candidate, .late, app.id, epoch: epoch, contest)))
+        }
+        return nil
+    }
+
+    /// Carries a hit to its app where nobody owns the motion.
+    private mutating func share(
+        _ group: Int, _ held: HeldHit, _ detector: DetectorEntry, _ app: AppEntry, _ limits: LimitsSeen,
+        isNew: Bool, epoch: UInt64, _ apps: Apps, into actions: inout [ArbiterAction]
+    ) {
+        let isMixable = self.groups[group].episode?.configuration.mode == .mixable
+        let mixing = isMixable ? apps.mixing(of: detector.app, app, held) : nil
+        let reason =
+            mixing?.refusal
+            ?? self.deliveries.deliver(
+                held, to: detector.app, self.errand(epoch, session: mixing?.session), apps, into: &actions)
+        if isNew {
+            let candidate = self.groups[group].share(held, detector.app, app, limits, reason)
+            let contest = self.groups[group].contest
+            let verdict = self.rules.verdict(
+                candidate, reason, app.id, epoch: epoch, contest, mixing: mixing?.seen)
+            actions.append(.verdict(verdict))
+        } else if !reason.isDelivered {
+            actions.append(.repeated(detector.app, held.hit, epoch: epoch, reason))
+        }
+    }
+
+    /// What an event is carried for; by the policy in force, unless it was begun under another.
+    private func errand(
+        _ epoch: UInt64, generation: UInt64? = nil, answerBy: Timestamp? = nil, session: SessionKey? = nil
+    ) -> Deliveries.Errand {
+        Deliveries.Errand(
+            epoch: epoch, generation: generation ?? self.rules.generation, arrival: self.arrivalTime,
+            answerBy: answerBy, session: session)
+    }
+
+    // MARK: Deciding
+
+    /// Decides an episode if its time is up, or if waiting cannot change the answer.
+    mutating func settle(_ group: Int, at time: Timestamp, _ apps: Apps, into actions: inout [ArbiterAction]) {
+        guard let episode = self.groups[group].episode, episode.isCollecting, !episode.candidates.isEmpty else {
+            return
+        }
+        if episode.closes <= time {
+            self.decide(group, at: time, isEager: false, apps, into: &actions)
+            return
+        }
+        guard episode.configuration.commitsEagerly, !self.canChange(group, episode, apps) else { return }
+        let answerBy =
+            episode.configuration.mode == .ordered ? self.arrivalTime + episode.configuration.ackTimeout : nil
+        for candidate in episode.candidates {
+            // By the time the window closes an app may be launched again that cannot be now.
+            if self.deliveries.isResting(candidate, at: self.arrivalTime, answerBy: answerBy, apps) { return }
+        }
+        self.decide(group, at: time, isEager: true, apps, into: &actions)
+    }
+
+    /// Whether a hit that may still come before the window closes could change who gets the event.
+    private mutating func canChange(_ group: Int, _ episode: Episode, _ apps: Apps) -> Bool {
+        // Gone before anything is decided: what it shares would be copied then.
+        let foresight = Foresight(
+            rules: self.rules, detectors: self.detectors, deliveries: self.deliveries, motionTime: self.motionTime)
+        return self.groups[group].canChange(group, episode, foresight, apps)
+    }
+
+    /// Decides an episode: somebody gets the event, and every candidate its verdict.
+    private mutating func decide(
+        _ group: Int, at time: Timestamp, isEager: Bool, _ apps: Apps, into actions: inout [ArbiterAction]
+    ) {
+        guard let decision = self.groups[group].decision(at: time, isEager: isEager, apps) else { return }
+        let episode = decision.episode
+        if episode.configuration.mode == .ordered {
+            self.groups[group].startOrder(decision)
+            self.chains.add(Chain(decision, at: self.arrivalTime))
+            self.offer(episode.epoch, apps, into: &actions)
+            return
+        }
+        let best = episode.candidates[decision.winner]
+        let errand = self.errand(episode.epoch, generation: episode.generation)
+        let reason = self.deliveries.deliverAll(best, errand, apps, into: &actions)
+        self.groups[group].give(decision, reason)
+        actions.reserveCapacity(actions.count + episode.candidates.count)
+        for index in episode.candidates.indices {
+            let isWinner = index == decision.winner
+            let candidate = episode.candidates[index]
+            let verdict = self.rules.verdict(
+                candidate, isWinner ? reason : .outranked, apps.id(of: candidate.app), epoch: episode.epoch,
+                generation: episode.generation, decision.contest,
+                decidedBy: (isWinner ? decision.next : index).map { decision.key(over: $0) })
+            actions.append(.verdict(verdict))
+        }
+        // Who is known not to come keeps it from nobody.
+        if reason == .launchFailed {
+            self.replaceOwner(of: group, apps, into: &actions)
+            self.groups.sweep()
+            return
+        }
+        self.groups[group].won(
+            best.app, among: episode.candidates.map(\.app), epoch: episode.epoch, at: best.first.hit.time,
+            arrival: self.arrivalTime)
+    }
+
+    // MARK: Orders
+
+    /// Offers the event to whoever's turn it is; the chain is gone when nobody is left.
+    private mutating func offer(_ epoch: UInt64, _ apps: Apps, into actions: inout [ArbiterAction]) {
+        while let chain = self.chains[epoch], let candidate = chain.current {
+            if chain.ends <= self.arrivalTime {
+                self.finish(chain, chain.rest, .budget, apps, into: &actions)
+                return
+            }
+            let answerBy = chain.answerBy(at: self.arrivalTime)
+            let errand = self.errand(epoch, generation: chain.generation, answerBy: answerBy)
+            let reason = self.deliveries.deliverAll(candidate, errand, apps, into: &actions)
+            if reason.isDelivered {
+                self.chains.wait(epoch, until: answerBy)
+                if let group = self.groups.index(named: chain.configuration.name) {
+                    self.groups[group].wasOffered(candidate.app, epoch: epoch)
+                }
+                return
+            }
+            self.close(candidate, reason, chain, apps, into: &actions)
+            self.chains.advance(epoch)
+        }
+        self.chains.remove(epoch)
+    }
+
+    /// Takes the event on from whoever has not answered in time.
+    mutating func passSilent(_ apps: Apps, into actions: inout [ArbiterAction]) {
+        if let next = self.chains.next { self.pass(next.epoch, .silent, apps, into: &actions) }
+    }
+
+    /// The one who has the event leaves it to the next.
+    private mutating func pass(
+        _ epoch: UInt64, _ reason: Reason, _ apps: Apps, into actions: inout [ArbiterAction]
+    ) {
+        if let chain = self.chains[epoch], let candidate = chain.current {
+            self.close(candidate, reason, chain, apps, into: &actions)
+        }
+        self.chains.advance(epoch)
+        self.offer(epoch, apps, into: &actions)
+    }
+
+    /// Ends a chain; whoever's turn did not come gets `reason`.
+    private mutating func finish(
+        _ chain: Chain, _ rest: some Sequence<Candidate>, _ reason: Reason, takenBy: AppID? = nil, _ apps: Apps,
+        into actions: inout [ArbiterAction]
+    ) {
+        self.chains.remove(chain.epoch)
+        let group = self.groups.index(named: chain.configuration.name)
+        for candidate in rest {
+            self.close(candidate, reason, chain, takenBy: takenBy, apps, into: &actions)
+            if let group { self.groups[group].wasDenied(candidate.app) }
+        }
+    }
+
+    /// Gives a candidate of a chain its verdict.
+    private mutating func close(
+        _ candidate: Candidate, _ reason: Reason, _ chain: Chain, takenBy: AppID? = nil, _ apps: Apps,
+        into actions: inout [ArbiterAction]
+    ) {
+        let verdict = self.rules.verdict(
+            candidate, reason, apps.id(of: candidate.app), epoch: chain.epoch, generation: chain.generation,
+            chain.contest, decidedBy: chain.key(of: candidate), takenBy: takenBy)
+        actions.append(.verdict(verdict))
+        if let group = self.groups.index(named: chain.configuration.name) {
+            self.groups[group].close(candidate.app, reason, epoch: chain.epoch)
+        }
+    }
+
+    // MARK: Answers
+
+    /// Takes an app's answer to an event. An epoch that the app does not own, or not any more, changes nothing.
+    mutating func answer(
+        _ app: AppHandle, _ epoch: UInt64, _ answer: Answer, _ apps: Apps, into actions: inout [ArbiterAction]
+    ) {
+        guard let id = apps.id(of: app), epoch <= self.lastEpoch else {
+            self.staleAnswers &+= 1
+            return
+        }
+        guard let chain = self.chains[epoch] else {
+            if !self.groups.answer(app, epoch: epoch, arrival: self.arrivalTime) { self.staleAnswers &+= 1 }
+            return
+        }
+        guard let candidate = chain.current, candidate.app == app else {
+            self.staleAnswers &+= 1
+            return
+        }
+        guard answer == .consume else { return self.pass(epoch, .passed, apps, into: &actions) }
+        self.close(candidate, .taken, chain, apps, into: &actions)
+        self.finish(chain, chain.rest.dropFirst(), .consumed, takenBy: id, apps, into: &actions)
+        guard let group = self.groups.index(named: chain.configuration.name) else { return }
+        self.groups[group].won(
+            app, among: chain.apps, epoch: epoch, at: candidate.first.hit.time, arrival: self.arrivalTime)
+        self.groups[group].consumed(by: app, epoch: epoch)
+    }
+
+    // MARK: Owners
+
+    /// The owner of an episode died, or cannot be launched. If it had not answered, the next best gets the event, under an
+    /// epoch of its own.
+    private mutating func replaceOwner(of group: Int, _ apps: Apps, into actions: inout [ArbiterAction]) {
+        guard let old = self.groups[group].episode, case .owned(let owner, let isAnswered) = old.phase else { return }
+        self.groups[group].endEpisode()
+        if isAnswered { return }
+        let heirs = self.heirs(of: old, owner, apps)
+        if heirs.isEmpty { return }
+        self.groups[group].inherit(Episode(old, epoch: self.nextEpoch(), heirs))
+        self.decide(group, at: self.groups[group].reached(self.motionTime), isEager: false, apps, into: &actions)
+    }
+
+    /// Who may have the event of an episode in place of its owner, while it is fresh.
+    private func heirs(of episode: Episode, _ owner: Int, _ apps: Apps) -> [Candidate] {
+        episode.candidates.indices.compactMap { index in
+            var candidate = episode.candidates[index]
+            guard index != owner, let app = apps[candidate.app] else { return nil }
+            let hits = candidate.hits.filter {
+                self.isRegistered($0) && self.deliveries.canHave($0, candidate.app, app, at: self.arrivalTime)
+            }
+            if hits.isEmpty { return nil }
+            candidate.hits = hits
+            return candidate
+        }
+    }
+
+    /// An app could not be launched: what it was to have goes to whoever is next, if somebody is. Otherwise it waits for the
+    /// next try.
+    mutating func handOn(from id: AppID, _ apps: Apps, into actions: inout [ArbiterAction]) {
+        for epoch in self.chains.epochs {
+            guard let app = self.chains[epoch]?.current?.app, apps.isOutOfReach(app, id) else { continue }
+            self.pass(epoch, .launchFailed, apps, into: &actions)
+        }
+        for group in self.groups.indices {
+            let isOver = self.groups[group].episode == nil
+            guard let episode = self.groups[group].episode ?? self.groups[group].entrusted,
+                let owner = episode.awaited, apps.isOutOfReach(episode.candidates[owner].app, id),
+                !self.heirs(of: episode, owner, apps).isEmpty
+            else { continue }
+            if isOver { self.groups.takeUp(group) }
+            self.replaceOwner(of: group, apps, into: &actions)
+        }
+        self.groups.sweep()
+    }
+
+    /// Nothing of what is over is an app's to lose any more.
+    mutating func forgetEntrusted(_ id: AppID, _ apps: Apps) { self.groups.forgetEntrusted(id, apps) }
+
+    // MARK: All of it
+
+    /// Decides what is open in groups that another policy does not have. The rest is decided as it was begun.
+    mutating func decideGroups(missingIn policy: Policy, _ apps: Apps, into actions: inout [ArbiterAction]) {
+        let kept = Set(policy.groups.map(\.name))
+        for group in self.groups.active where !kept.contains(self.groups[group].configuration.name) {
+            self.decideNow(group, apps, into: &actions)
+        }
+    }
+
+    /// Decides an episode that nothing is waited for any more.
+    private mutating func decideNow(_ group: Int, _ apps: Apps, into actions: inout [ArbiterAction]) {
+        guard self.groups[group].episode?.isCollecting == true else { return }
+        self.decide(group, at: self.groups[group].reached(self.motionTime), isEager: false, apps, into: &actions)
+    }
+
+    /// Goes by another policy.
+    ///
+    /// - Parameter prepared: What was looked up for it before.
+    mutating func adopt(_ policy: Policy, _ prepared: PolicySuccession?, _ apps: Apps) {
+        self.rules.adopt(policy)
+        self.groups.adopt(policy)
+        self.detectors.adopt(policy, prepared, apps)
+    }
+
+    /// Goes on from a sample time that is earlier than what was seen: a trace that ran ahead of the clock has ended.
+    ///
+    /// Its motions are over. What would last until a time that only it had reached lasts as long from now on, so that nobody
+    /// waits for the clock to catch up.
+    mutating func rewind(to now: Timestamp, _ apps: Apps, into actions: inout [ArbiterAction]) {
+        let last = self.groups.reached(self.motionTime)
+        guard now < last else { return }
+        for group in self.groups.active { self.decideNow(group, apps, into: &actions) }
+        self.groups.rewind(from: last, to: now)
+        self.chains.rewind(to: now)
+        self.motionTime = now
+        self.deliveries.rewind(from: last, to: now)
+        self.detectors.rewind(to: now)
+    }
+
+    /// Gives back memory that was needed for apps and detectors that are gone.
+    mutating func shrink(apps: Int) {
+        self.detectors.shrink(apps: apps)
+        self.groups.shrink(apps: apps)
+        self.deliveries.shrink(apps: apps)
+    }
+}

@@ -1,0 +1,182 @@
+import Motion
+
+/// Carries events to apps, and keeps account of what apps have used up: S3 as far as it is the app's, and S5.
+struct Deliveries: Sendable {
+    /// What an event is carried for.
+    struct Errand {
+        var epoch: UInt64
+        var generation: UInt64
+        var arrival: Timestamp
+        /// The app may pass the event on until then.
+        var answerBy: Timestamp?
+        /// The session that the event counts for.
+        var session: SessionKey?
+    }
+
+    /// By the index of the app.
+    private var ledgers: [Ledger] = []
+    /// What named apps that left have used up.
+    private var retired: [AppID: Ledger] = [:]
+    /// What follows for others, in order, since it was last carried out.
+    private(set) var effects: [ContestEffect] = []
+
+    /// How many ledgers of apps that left are kept before those that say nothing are thrown away.
+    private static let mostRetired = 4_096
+
+    mutating func forgetEffects() { self.effects.removeAll(keepingCapacity: true) }
+
+    // MARK: Ledgers
+
+    private func ledger(_ app: AppHandle) -> Ledger {
+        let index = Int(app.index)
+        return index < self.ledgers.count ? self.ledgers[index] : Ledger()
+    }
+
+    /// Opens the ledger of an app that comes: what it had used up when it left is still used up.
+    mutating func open(_ app: AppHandle, _ id: AppID) {
+        while self.ledgers.count <= app.index { self.ledgers.append(Ledger()) }
+        if !id.isAnonymous, let ledger = self.retired.removeValue(forKey: id) {
+            self.ledgers[Int(app.index)] = ledger
+        }
+    }
+
+    /// Closes the ledger of an app that leaves, and keeps it for when the app is back.
+    mutating func close(_ app: AppHandle, _ entry: AppEntry, at now: Timestamp, arrival: Timestamp, _ policy: Policy) {
+        let ledger = self.ledger(app)
+        self.ledgers[Int(app.index)] = Ledger()
+        if entry.id.isAnonymous || ledger.isSpent(at: now, arrival: arrival, entry.settings) { return }
+        if self.retired.count >= Self.mostRetired {
+            self.retired = self.retired.filter {
+                !$0.value.isSpent(at: now, arrival: arrival, policy.settings(for: $0.key))
+            }
+        }
+        self.retired[entry.id] = ledger
+    }
+
+    /// The assertions that an app began in the last hour.
+    func hour(of app: AppHandle) -> HourlyCount { self.ledger(app).hour }
+
+    mutating func setHour(_ hour: HourlyCount, of app: AppHandle) {
+        if Int(app.index) < self.ledgers.count { self.ledgers[Int(app.index)].hour = hour }
+    }
+
+    /// Why an app may not have an event at a sample time, as far as it has used up what it is given.
+    func limit(
+        _ app: AppHandle, _ entry: AppEntry, _ terms: DeliveryTerms, at time: Timestamp, _ seen: inout LimitsSeen
+    ) -> Reason? {
+        let index = Int(app.index)
+        guard index < self.ledgers.count else { return nil }
+        return self.ledgers[index].limit(entry.settings, entry.facts.state, terms, at: time, &seen)
+    }
+
+    /// Takes a launch that no event is the cause of from what an app is given.
+    mutating func spendWake(_ app: AppHandle, _ entry: AppEntry, at time: Timestamp) {
+        self.ledgers[Int(app.index)].spendWake(entry.settings, at: time)
+    }
+
+    /// How long until an app may be launched again; `nil`: now, as far as its quota says.
+    func timeToWake(_ app: AppHandle, _ entry: AppEntry, at time: Timestamp) -> TimeSpan? {
+        self.ledger(app).timeToWake(entry.settings, at: time)
+    }
+
+    /// Goes on from a sample time that is earlier than the last.
+    mutating func rewind(from last: Timestamp, to now: Timestamp) {
+        for index in self.ledgers.indices { self.ledgers[index].rewind(from: last, to: now) }
+        for id in self.retired.keys { self.retired[id]?.rewind(from: last, to: now) }
+    }
+
+    mutating func shrink(apps: Int) {
+        if self.ledgers.count > apps { self.ledgers.removeLast(self.ledgers.count - apps) }
+        self.ledgers.shrink()
+        self.retired.shrink()
+    }
+
+    // MARK: Events
+
+    /// Carries one event to an app, and takes it from the app's quota. Who cannot be launched in time does not get it.
+    mutating func deliver(
+        _ held: HeldHit, to app: AppHandle, _ errand: Errand, _ apps: Apps, into actions: inout [ArbiterAction]
+    ) -> Reason {
+        guard let entry = apps[app], held.rule.terms.reach(entry.facts.state) else { return .gone }
+        let terms = held.rule.terms
+        let route: Delivery.Route
+        let reason: Reason
+        if entry.facts.state.canReceive {
+            (route, reason) = (.live, .sent)
+        } else if terms.kind == .wake, !entry.id.isAnonymous {
+            (route, reason) = (.wake, .woken)
+            let ends = Self.launchEnds(held, errand.arrival, errand.answerBy)
+            guard apps.launches.canLaunch(entry.id, before: ends) else { return .launchFailed }
+            let motion = LaunchReason.motion(held.detector.kind)
+            self.effects.append(.launch(LaunchRequest(entry.id, motion, strength: held.rule.strength, ends: ends)))
+        } else {
+            (route, reason) = (.store, .stored)
+        }
+        self.ledgers[Int(app.index)].spend(entry.settings, isWake: route == .wake, at: held.hit.time)
+        if let session = errand.session { self.effects.append(.heard(session, at: held.hit.time)) }
+        actions.append(
+            .deliver(
+                Delivery(
+                    app: app, id: entry.id, epoch: errand.epoch, generation: errand.generation, hit: held.hit,
+                    detector: held.detector.name, route: route, terms: terms, strength: held.rule.strength,
+                    answerBy: errand.answerBy)))
+        return reason
+    }
+
+    /// Carries all hits of a candidate to it; what became of the first one that could be is the answer.
+    mutating func deliverAll(
+        _ candidate: Candidate, _ errand: Errand, _ apps: Apps, into actions: inout [ArbiterAction]
+    ) -> Reason {
+        var answer: Reason?
+        for held in candidate.hits {
+            guard let app = apps[candidate.app] else { break }
+            if answer != nil {
+                var seen = LimitsSeen()
+                if let reason = self.limit(candidate.app, app, held.rule.terms, at: held.hit.time, &seen) {
+                    actions.append(.repeated(candidate.app, held.hit, epoch: errand.epoch, reason))
+                    continue
+                }
+            }
+            guard held.rule.terms.reach(app.facts.state) else { continue }
+            let reason = self.deliver(held, to: candidate.app, errand, apps, into: &actions)
+            if answer == nil { answer = reason }
+        }
+        return answer ?? .gone
+    }
+
+    // MARK: Who could be served
+
+    /// Until when it is of use to launch an app for a hit.
+    private static func launchEnds(_ held: HeldHit, _ arrival: Timestamp, _ answerBy: Timestamp?) -> Timestamp {
+        let ends = arrival + held.rule.terms.lifespan
+        return answerBy.map { min($0, ends) } ?? ends
+    }
+
+    /// Whether a candidate would have to be launched, and cannot be as things are.
+    ///
+    /// - Parameter answerBy: Until when it would have to answer, where it is asked to.
+    func isResting(_ candidate: Candidate, at arrival: Timestamp, answerBy: Timestamp?, _ apps: Apps) -> Bool {
+        guard let app = apps[candidate.app], !app.facts.state.canReceive else { return false }
+        for held in candidate.hits where held.rule.terms.kind == .wake {
+            let ends = Self.launchEnds(held, arrival, answerBy)
+            if !apps.launches.canLaunch(app.id, before: ends) { return true }
+        }
+        return false
+    }
+
+    /// Whether an app can have a hit that waited, while it is fresh.
+    func canHave(_ held: HeldHit, _ app: AppHandle, _ entry: AppEntry, at arrival: Timestamp) -> Bool {
+        let terms = held.rule.terms
+        guard terms.reach(entry.facts.state), arrival - held.arrival < terms.lifespan else { return false }
+        if terms.kind != .wake || entry.facts.state.canReceive { return true }
+        return self.timeToWake(app, entry, at: held.hit.time) == nil
+    }
+}
+
+/// What the contest leads to for others than the apps it serves.
+enum ContestEffect {
+    /// An app is to be launched for its event.
+    case launch(LaunchRequest)
+    /// A session had an event.
+    case heard(SessionKey, at: Timestamp)
+}

@@ -1,0 +1,162 @@
+import Motion
+
+/// Keeps the groups of the policy, and which of them have a motion that is not over.
+struct Groups: Sendable {
+    /// By the index of the group in the policy.
+    private var states: [GroupState]
+    /// Those with an episode, in the order in which it began.
+    private(set) var active: [Int] = []
+
+    init(_ configurations: [GroupConfiguration]) {
+        self.states = configurations.map { GroupState($0) }
+    }
+
+    var indices: Range<Int> { self.states.indices }
+
+    subscript(_ group: Int) -> GroupState {
+        // For one to look at, not to copy.
+        _read { yield self.states[group] }
+        _modify { yield &self.states[group] }
+    }
+
+    func index(named name: String) -> Int? { self.states.firstIndex { $0.configuration.name == name } }
+
+    // MARK: Episodes
+
+    /// The next sample time at which something happens without a hit.
+    var nextDeadline: Timestamp? {
+        // Asked with every sample: a loop allocates nothing.
+        var earliest: Timestamp?
+        for group in self.active {
+            guard let deadline = self.states[group].episode?.deadline else { continue }
+            earliest = min(earliest ?? deadline, deadline)
+        }
+        return earliest
+    }
+
+    /// Which group's episode falls due first, by a sample time, and when; in the order of time and epoch.
+    func due(by time: Timestamp) -> (group: Int, deadline: Timestamp)? {
+        var due: (deadline: Timestamp, epoch: UInt64, group: Int)?
+        for group in self.active {
+            guard let deadline = self.states[group].episode?.deadline, deadline <= time,
+                let epoch = self.states[group].episode?.epoch
+            else { continue }
+            if let best = due, (best.deadline, best.epoch) < (deadline, epoch) { continue }
+            due = (deadline, epoch, group)
+        }
+        return due.map { ($0.group, $0.deadline) }
+    }
+
+    /// Whether an episode of this epoch waits for its decision.
+    func isCollecting(_ epoch: UInt64) -> Bool {
+        self.active.contains {
+            self.states[$0].episode?.epoch == epoch && self.states[$0].episode?.isCollecting == true
+        }
+    }
+
+    /// Opens an episode of a group with its first hit.
+    mutating func open(_ group: Int, _ epoch: UInt64, generation: UInt64, at time: Timestamp, arrival: Timestamp) {
+        self.states[group].open(epoch, generation: generation, at: time, arrival: arrival)
+        self.active.append(group)
+    }
+
+    /// Ends the episode of a group. While its owner is still launched for it, should that fail, the next best has it.
+    mutating func end(_ group: Int, _ apps: Apps) {
+        self.states[group].endEpisode(isEntrusted: self.isLaunching(group, apps))
+        self.active.removeAll { $0 == group }
+    }
+
+    /// Whether the owner of an episode is launched for its event, and has not answered.
+    private func isLaunching(_ group: Int, _ apps: Apps) -> Bool {
+        guard let episode = self.states[group].episode, let owner = episode.awaited,
+            let id = apps.id(of: episode.candidates[owner].app)
+        else { return false }
+        return apps.launches.launch(of: id) != nil || apps.launches.isWaiting(id)
+    }
+
+    /// Forgets which groups had an episode that has ended.
+    mutating func sweep() { self.active.removeAll { self.states[$0].episode == nil } }
+
+    /// Takes up a motion again that is over, because its owner is to lose it.
+    mutating func takeUp(_ group: Int) {
+        self.states[group].takeUpEntrusted()
+        self.active.append(group)
+    }
+
+    /// Nothing of what is over is an app's to lose any more.
+    mutating func forgetEntrusted(_ id: AppID, _ apps: Apps) {
+        for group in self.states.indices {
+            guard let episode = self.states[group].entrusted, let owner = episode.owner,
+                apps.id(of: episode.candidates[owner].app).map({ $0 == id }) ?? true
+            else { continue }
+            self.states[group].forgetEntrusted()
+        }
+    }
+
+    // MARK: Apps and detectors
+
+    /// Takes in an app's answer to an event that is not in an order. Returns whether the motion is its own, or nobody's.
+    mutating func answer(_ app: AppHandle, epoch: UInt64, arrival: Timestamp) -> Bool {
+        for group in self.states.indices where self.states[group].entrusted?.epoch == epoch {
+            self.states[group].forgetEntrusted()
+        }
+        if let group = self.active.first(where: { self.states[$0].episode?.epoch == epoch }),
+            !self.states[group].answer(app, epoch: epoch)
+        {
+            return false
+        }
+        for group in self.states.indices { self.states[group].renewLease(of: app, epoch: epoch, arrival: arrival) }
+        return true
+    }
+
+    /// Whoever dies holds nothing.
+    mutating func loseHolds(of app: AppHandle) {
+        for group in self.states.indices { self.states[group].loseHold(app) }
+    }
+
+    /// Forgets an app, whose handle may be used again.
+    mutating func forget(_ app: AppHandle, _ entry: AppEntry) {
+        for group in self.states.indices { self.states[group].forget(app, entry) }
+    }
+
+    mutating func add(_ detector: DetectorID, to groups: [Int32]) {
+        for group in groups { self.states[Int(group)].add(detector) }
+    }
+
+    /// Some detector of these groups is gone.
+    mutating func loseMembers(of groups: [Int32]) {
+        for group in groups { self.states[Int(group)].loseMembers() }
+    }
+
+    // MARK: All of them
+
+    /// Goes by another policy. What is open goes on in the group of the same name, as it was begun.
+    mutating func adopt(_ policy: Policy) {
+        var byName: [String: GroupState] = [:]
+        for state in self.states { byName[state.configuration.name] = state }
+        self.states = policy.groups.map { configuration in
+            var state = byName[configuration.name] ?? GroupState(configuration)
+            state.adopt(configuration)
+            return state
+        }
+        self.active = self.states.indices.filter { self.states[$0].episode != nil }
+    }
+
+    /// The sample time that the last of the groups has come to.
+    func reached(_ motion: Timestamp) -> Timestamp {
+        var last = motion
+        for group in self.active { last = max(last, self.states[group].reached(motion)) }
+        return last
+    }
+
+    /// Goes on from a sample time that is earlier: all motions are over, and rests last as long from now on.
+    mutating func rewind(from last: Timestamp, to now: Timestamp) {
+        for group in self.active { self.states[group].endEpisode() }
+        self.active.removeAll()
+        for group in self.states.indices { self.states[group].rewind(from: last, to: now) }
+    }
+
+    mutating func shrink(apps: Int) {
+        for group in self.states.indices { self.states[group].shrink(apps: apps) }
+    }
+}

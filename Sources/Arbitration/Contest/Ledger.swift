@@ -1,0 +1,68 @@
+import Motion
+
+/// What an app has used up. Outlives its registration, so that leaving and coming back gains nothing.
+struct Ledger: Sendable {
+    private var events = TokenBucket()
+    private var wakes = TokenBucket()
+    /// The assertions that it began.
+    var hour = HourlyCount()
+    /// The sample time of the last event.
+    private var lastEvent: Timestamp?
+
+    /// Whether it says no more than an empty one would.
+    func isSpent(at now: Timestamp, arrival: Timestamp, _ settings: AppSettings) -> Bool {
+        self.events.isFull(at: now) && self.wakes.isFull(at: now) && self.hour.isSpent(at: arrival)
+            && (self.lastEvent.map { $0 + settings.cooldown <= now } ?? true)
+    }
+
+    /// Why an app may not have an event, as far as it has used up what it is given: S3 without the group.
+    func limit(
+        _ settings: AppSettings, _ state: AppState, _ terms: DeliveryTerms, at time: Timestamp, _ seen: inout LimitsSeen
+    ) -> Reason? {
+        if let quota = settings.quota {
+            seen.burst = quota.burst
+            let tokens = self.events.tokens(of: quota, at: time)
+            seen.tokens = tokens
+            guard tokens > 0 else {
+                seen.until = self.events.nextToken(of: quota, at: time)
+                return .quota
+            }
+        }
+        if let quota = settings.wakeQuota, terms.kind == .wake, !state.canReceive {
+            guard self.wakes.tokens(of: quota, at: time) > 0 else {
+                seen.until = self.wakes.nextToken(of: quota, at: time)
+                return .wakeQuota
+            }
+        }
+        if let last = self.lastEvent, time < last + settings.cooldown {
+            seen.until = last + settings.cooldown
+            return .appCooldown
+        }
+        return nil
+    }
+
+    /// Takes an event from what the app is given.
+    mutating func spend(_ settings: AppSettings, isWake: Bool, at time: Timestamp) {
+        if let quota = settings.quota { self.events.spend(quota, at: time) }
+        if isWake { self.spendWake(settings, at: time) }
+        self.lastEvent = max(self.lastEvent ?? time, time)
+    }
+
+    /// Takes a launch from what the app is given.
+    mutating func spendWake(_ settings: AppSettings, at time: Timestamp) {
+        if let quota = settings.wakeQuota { self.wakes.spend(quota, at: time) }
+    }
+
+    /// How long until the app may be launched again; `nil`: now.
+    func timeToWake(_ settings: AppSettings, at time: Timestamp) -> TimeSpan? {
+        guard let quota = settings.wakeQuota, self.wakes.tokens(of: quota, at: time) <= 0 else { return nil }
+        return self.wakes.nextToken(of: quota, at: time) - time
+    }
+
+    /// Goes on from a time that is earlier than the last.
+    mutating func rewind(from last: Timestamp, to now: Timestamp) {
+        self.events.rewind(from: last, to: now)
+        self.wakes.rewind(from: last, to: now)
+        self.lastEvent = self.lastEvent.map { min($0, now) }
+    }
+}

@@ -1,0 +1,129 @@
+import Motion
+
+/// Says what the policy in force says to hits, as the device is: S0 to S2.
+struct Rulebook: Sendable {
+    private(set) var policy: Policy
+    /// Counts the policies, from 1. Every event and verdict names the one that decided it.
+    private(set) var generation: UInt64 = 1
+    private(set) var device = DeviceFacts()
+
+    /// What stands for the policy's default when it allows.
+    static let defaultRule = Rule(
+        name: "", place: Place(file: "", line: 0), effect: .allow, note: "the policy's default")
+
+    init(_ policy: Policy) { self.policy = policy }
+
+    /// Puts another policy in force.
+    mutating func adopt(_ policy: Policy) {
+        self.policy = policy
+        self.generation &+= 1
+    }
+
+    mutating func update(_ device: DeviceFacts) { self.device = device }
+
+    /// The index of the group that a rule names.
+    func group(of index: Int32) -> Int? {
+        let group = self.policy.ruleGroups[Int(index)]
+        return group < 0 ? nil : Int(group)
+    }
+
+    /// What S0 to S2 say to a hit: what it brings along, if nothing is against it.
+    func judge(_ hit: Hit, _ detector: DetectorEntry, _ facts: AppFacts) -> Judgement {
+        let index = self.decidingRule(detector, facts, intensity: hit.peak)
+        let rule = index.map { self.policy.rules[Int($0)] }
+        let passage = Passage(rule: rule, group: index.flatMap { self.group(of: $0) })
+        if !facts.isProvenEnough { return .refused(passage, .mismatch) }
+        let isAllowed = (rule?.effect ?? self.policy.otherwise) == .allow
+        if !facts.state.canReceive, !isAllowed || !passage.terms.reach(facts.state) {
+            return .refused(passage, facts.state == .dead ? .dead : .suspended)
+        }
+        if !isAllowed { return .refused(passage, rule == nil ? .noRule : .denied) }
+        return .passed(passage)
+    }
+
+    /// The first rule that matches; `nil` when none does.
+    private func decidingRule(_ detector: DetectorEntry, _ facts: AppFacts, intensity: Double) -> Int32? {
+        for index in detector.rules {
+            let conditions = self.policy.rules[Int(index)].conditions
+            guard conditions.unmet(facts, self.device).isEmpty else { continue }
+            if let condition = conditions.intensity, !condition.holds(for: intensity, detector.facts.dimension) {
+                continue
+            }
+            return index
+        }
+        return nil
+    }
+
+    // MARK: Verdicts
+
+    /// The verdict of a candidate, with the name that its app has now.
+    ///
+    /// - Parameter generation: The policy that decided, if not the one in force.
+    func verdict(
+        _ candidate: Candidate, _ reason: Reason, _ id: AppID?, epoch: UInt64, generation: UInt64? = nil,
+        _ contest: Contest? = nil, decidedBy: Rank.Key? = nil, mixing: Mixing? = nil, takenBy: AppID? = nil
+    ) -> Verdict {
+        let first = candidate.first
+        return Verdict(
+            epoch: epoch, app: candidate.app, id: id ?? AppID(""), detector: first.detector.name,
+            preset: first.detector.preset, time: first.hit.time, intensity: candidate.rank.intensity,
+            dimension: first.detector.dimension, threshold: first.detector.threshold, reason: reason,
+            generation: generation ?? self.generation, facts: candidate.facts, device: self.device, rule: first.rule,
+            limits: candidate.limits, contest: contest, rank: candidate.rank, decidedBy: decidedBy, mixing: mixing,
+            takenBy: takenBy)
+    }
+
+    /// The verdict of a hit that comes to no group.
+    func verdict(
+        _ hit: Hit, _ detector: DetectorEntry, _ app: AppEntry, _ passage: Passage, _ reason: Reason, epoch: UInt64
+    ) -> Verdict {
+        var verdict = Verdict(
+            epoch: epoch, app: detector.app, id: app.id, detector: detector.facts.name,
+            preset: detector.facts.preset, time: hit.time, intensity: hit.peak, dimension: detector.facts.dimension,
+            threshold: detector.facts.threshold, reason: reason, generation: self.generation, facts: app.facts,
+            device: self.device, rule: passage.rule, limits: passage.limits)
+        switch reason.stage {
+        case .alive, .rule: verdict.nearest = self.nearMiss(hit, detector, app.facts)
+        case .identity, .limits, .group, .delivery: break
+        }
+        return verdict
+    }
+
+    /// Of the rules that would have allowed a hit, had they matched, the one that lacked least.
+    private func nearMiss(_ hit: Hit, _ detector: DetectorEntry, _ facts: AppFacts) -> NearMiss? {
+        var nearest: NearMiss?
+        for index in detector.rules {
+            let rule = self.policy.rules[Int(index)]
+            var unmet = rule.conditions.unmet(facts, self.device)
+            if let condition = rule.conditions.intensity,
+                !condition.holds(for: hit.peak, detector.facts.dimension)
+            {
+                unmet.insert(.intensity)
+            }
+            if rule.effect == .allow, nearest.map({ unmet.count < $0.unmet.count }) ?? true {
+                nearest = NearMiss(rule: rule, unmet: unmet)
+            }
+            // What comes after the rule that decided would not have been asked.
+            if unmet.isEmpty { break }
+        }
+        return nearest
+    }
+
+    /// What the stages before the group say to a hit.
+    enum Judgement {
+        case refused(Passage, Reason)
+        case passed(Passage)
+    }
+
+    /// What a hit brings along from the rules.
+    struct Passage {
+        /// `nil`: it is the policy's default that decides.
+        var rule: Rule?
+        /// `nil`: it competes with nobody.
+        var group: Int?
+        /// What S3 saw; `nil` before that.
+        var limits: LimitsSeen?
+
+        var terms: DeliveryTerms { self.rule?.terms ?? DeliveryTerms() }
+    }
+}

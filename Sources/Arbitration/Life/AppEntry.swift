@@ -1,0 +1,59 @@
+import Motion
+
+/// An app as it is known: who it is, what rules see of it, and what policy gives it.
+struct AppEntry: Sendable {
+    let id: AppID
+    /// Rises with each registration: the last word in every comparison.
+    let order: UInt64
+    /// The modes that its app file asks for.
+    private(set) var declared: WordSet<BackgroundMode>
+    /// False while it exists without being on the bus.
+    private(set) var isConnected: Bool
+    private(set) var facts: AppFacts
+    /// What policy gives it, as far as it asks for it.
+    private(set) var settings: AppSettings
+
+    /// - Parameter settings: What policy gives an app of this name.
+    init(_ id: AppID, order: UInt64, _ entrance: AppEntrance, _ settings: AppSettings) {
+        self.id = id
+        self.order = order
+        self.declared = entrance.declared
+        self.isConnected = entrance.isConnected
+        self.facts = AppFacts(state: .dead, proof: entrance.proof, isProvenEnough: entrance.isProvenEnough)
+        self.settings = settings
+        _ = self.grant(settings)
+    }
+
+    /// Takes in what is known of it now.
+    mutating func admit(_ entrance: AppEntrance, _ settings: AppSettings) {
+        self.declared = entrance.declared
+        self.isConnected = entrance.isConnected
+        self.facts.proof = entrance.proof
+        self.facts.isProvenEnough = entrance.isProvenEnough
+        _ = self.grant(settings)
+    }
+
+    mutating func disconnect() { self.isConnected = false }
+
+    /// Takes in what policy gives an app of this name. Returns whether it has something else now.
+    mutating func grant(_ settings: AppSettings) -> Bool {
+        var own = settings
+        own.grants = own.grants.intersection(self.declared)
+        self.facts.grants = own.grants
+        if own == self.settings { return false }
+        self.settings = own
+        return true
+    }
+
+    /// Takes in how it lives now.
+    mutating func show(_ life: AppLife, at arrival: Timestamp) {
+        let state = life.appState
+        if state == .foreground, self.facts.state != .foreground { self.facts.lastUsed = arrival }
+        self.facts.state = state
+        self.facts.activities = life.modes
+        self.facts.hasAssertion = life.hasAssertion
+    }
+
+    /// Takes in that it left.
+    mutating func die() { self.facts.state = .dead }
+}
