@@ -50,7 +50,7 @@ final class AppFileLink {
                     self.install(AppFile(durable))
                 }
             } else if gone == nil {
-                gone = self.service.links.clients.installed.filter { !kept.contains($0) }.sorted()[...]
+                gone = self.service.links.clients.installed(besides: kept).sorted()[...]
             } else if let app = gone?.popFirst() {
                 self.uninstall(app)
             } else {

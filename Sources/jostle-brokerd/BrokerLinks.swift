@@ -1,4 +1,3 @@
-import BrokerCore
 import DBus
 import DaemonSupport
 import Journal

@@ -4,11 +4,9 @@ import BrokerCore
 import DBus
 import DaemonSupport
 import EventLoop
-import Glibc
 import Journal
 import Motion
 import PolicyFiles
-import Protocol
 
 /// Hands inputs to the core, and performs the actions that it asks for. What comes from the bus and goes there is the work of
 /// `BrokerLinks`.

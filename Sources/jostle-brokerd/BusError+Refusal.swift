@@ -2,7 +2,6 @@ import Arbitration
 import Background
 import BrokerCore
 import DBus
-import DaemonSupport
 import Motion
 import Protocol
 

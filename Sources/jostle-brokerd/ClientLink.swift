@@ -1,7 +1,6 @@
 import Arbitration
 import BrokerCore
 import DBus
-import DaemonSupport
 import Motion
 import PolicyFiles
 import Protocol
@@ -49,8 +48,10 @@ final class ClientLink {
         return self.table.connections.first { isMeant($0) }
     }
 
-    /// The apps that exist without a connection, too.
-    var installed: [AppID] { self.table.apps.filter { $0.appState?.isInstalled == true }.map(\.app) }
+    /// The apps that exist without a connection, too, but for some.
+    func installed(besides others: Set<AppID>) -> [AppID] {
+        self.table.apps.filter { !others.contains($0.app) && $0.appState?.isInstalled == true }.map(\.app)
+    }
 
     // MARK: Coming
 
