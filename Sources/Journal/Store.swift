@@ -16,6 +16,7 @@ package final class Store {
     private var waiting: [UInt64: (Result<JournalAnswer, JournalFailure>) -> Void] = [:]
     private var lastQuestion: UInt64 = 0
     private var lastTaskChange: UInt64 = 0
+    private var lastDurable: UInt64 = 0
     /// The last epoch of which the writer need not be told yet.
     private var quietUntil: UInt64 = .max
 
@@ -87,17 +88,16 @@ package final class Store {
     /// Has something kept. When there is no room it is left out, and counted.
     package func keep(_ entry: JournalEntry, at wall: Int64) {
         let isBad = self.shared.change { queue in
-            guard queue.outstanding < self.limits.waitingRows else {
-                queue.dropped &+= 1
+            guard queue.rows.outstanding < self.limits.waitingRows else {
+                queue.rows.leaveOut()
                 let isNews = queue.health.fail(at: Monitor<StoreQueue>.now())
                 if isNews { queue.news.append(.told(.failed("rows are left out: the disk is too slow for them"))) }
                 return (isNews, false)
             }
-            if queue.rows.isEmpty { queue.lingerUntil = Monitor<StoreQueue>.now() + self.limits.linger.microseconds }
-            queue.rows.append(JournalRow(entry: entry, wall: wall))
-            queue.outstanding += 1
-            let isUrgent = entry.isPersistent || queue.rows.count == self.limits.waitingRows / 8
-            if isUrgent { queue.isUrgent = true }
+            if queue.rows.isEmpty {
+                queue.rows.linger(until: Monitor<StoreQueue>.now() + self.limits.linger.microseconds)
+            }
+            let isUrgent = queue.rows.add(JournalRow(entry: entry, wall: wall), most: self.limits.waitingRows / 8)
             return (false, isUrgent || queue.isIdle)
         }
         if isBad { self.notify() }
@@ -113,8 +113,7 @@ package final class Store {
     /// Has an event kept until it is forgotten. `takeNews` says when it is on the disk; with no room for it, it never is.
     package func keep(_ event: DueEvent) {
         self.shared.change { queue in
-            guard queue.dueOutstanding < self.limits.waitingRows else { return ((), false) }
-            queue.dueOutstanding += 1
+            guard queue.due.outstanding < self.limits.waitingRows else { return ((), false) }
             queue.due.add(event)
             return ((), true)
         }
@@ -155,11 +154,13 @@ package final class Store {
 
     /// Has what an app registered for good be this, or nothing. `takeNews` says when this number is on the disk.
     package func set(_ id: AppID, to app: DurableApp?) -> UInt64 {
+        self.lastDurable &+= 1
+        let number = self.lastDurable
         self.shared.change { queue in
-            queue.lastDurable &+= 1
-            queue.durable.set(id, to: app, number: queue.lastDurable)
-            return (queue.lastDurable, true)
+            queue.durable.set(id, to: app, number: number)
+            return ((), true)
         }
+        return number
     }
 
     // MARK: Questions
@@ -234,7 +235,9 @@ package final class Store {
     }
 
     /// Rows that are in the journal, and rows that were left out.
-    package var counts: (written: UInt64, dropped: UInt64) { self.shared.withLock { ($0.written, $0.dropped) } }
+    package var counts: (written: UInt64, dropped: UInt64) {
+        self.shared.withLock { ($0.rows.written, $0.rows.dropped) }
+    }
 
     /// Has the writer write what there is and end; does not wait longer than that.
     package func close(within patience: TimeSpan) {

@@ -10,26 +10,16 @@ struct JournalRow: Sendable {
 /// What the loop's thread and the writer hand to each other.
 struct StoreQueue: Sendable {
     // To the writer.
-    var rows: [JournalRow] = []
-    /// Rows that are not written yet: these, and those that the writer has taken.
-    var outstanding = 0
-    /// Until when to wait for more rows.
-    var lingerUntil: Int64 = 0
-    /// True: not to wait for more.
-    var isUrgent = false
+    var rows = WaitingRows()
     var policies: [JournalPolicy] = []
     var questions: [(UInt64, JournalQuery)] = []
     /// Where the first epochs must not begin before; `nil` when they are reserved.
     var epochFloor: UInt64?
     /// How far epochs are to be reserved.
     var wantedEpochs: UInt64?
-    var due = DueChanges()
-    /// Due events that are on no disk yet: these, and those that the writer has taken.
-    var dueOutstanding = 0
+    var due = WaitingDue()
     var tasks = TaskChanges()
     var durable = DurableChanges()
-    /// The number of the last change to a durable app.
-    var lastDurable: UInt64 = 0
     var isStopping = false
 
     // From the writer.
@@ -42,8 +32,6 @@ struct StoreQueue: Sendable {
     /// What people are told of the disk.
     var health: DiskHealth
     var hold = Hold.free
-    var written: UInt64 = 0
-    var dropped: UInt64 = 0
     /// The writer has ended.
     var isOver = false
 

@@ -131,10 +131,8 @@ final class StoreWriter {
             if !isFailing {
                 isReady = isReady || queue.epochFloor != nil || queue.wantedEpochs != nil || !queue.due.isEmpty
                 isReady = isReady || !queue.tasks.isEmpty || !queue.durable.isEmpty
-                if !queue.rows.isEmpty {
-                    isReady = isReady || queue.isUrgent || now >= queue.lingerUntil
-                    next = min(next ?? .max, queue.lingerUntil)
-                }
+                isReady = isReady || queue.rows.isDue(at: now)
+                if let deadline = queue.rows.deadline { next = min(next ?? .max, deadline) }
             }
             queue.isIdle = !isReady && !isFailing && queue.rows.isEmpty
             guard isReady else { return .wait(until: next) }
@@ -144,14 +142,7 @@ final class StoreWriter {
     }
 
     private func take(_ queue: inout StoreQueue) {
-        if self.rows.isEmpty {
-            // Both keep their memory.
-            swap(&self.rows, &queue.rows)
-        } else {
-            self.rows += queue.rows
-            queue.rows.removeAll(keepingCapacity: true)
-        }
-        queue.isUrgent = false
+        queue.rows.take(into: &self.rows)
         for policy in queue.policies { self.policies[policy.generation] = policy }
         queue.policies = []
         // Verdicts of longer ago are written.
@@ -164,9 +155,7 @@ final class StoreWriter {
         queue.epochFloor = nil
         self.wantedEpochs = queue.wantedEpochs ?? self.wantedEpochs
         queue.wantedEpochs = nil
-        self.due.merge(queue.due)
-        queue.due = DueChanges()
-        queue.dueOutstanding = self.due.count
+        queue.due.take(into: &self.due)
         self.tasks.merge(queue.tasks)
         queue.tasks = TaskChanges()
         self.durable.merge(queue.durable)
@@ -186,7 +175,7 @@ final class StoreWriter {
             if let reason {
                 if queue.health.fail(at: now) { queue.news.append(.told(.failed(reason.description))) }
             }
-            if !isFailing, queue.outstanding < self.limits.waitingRows / 2, queue.health.succeed(at: now) {
+            if !isFailing, queue.rows.outstanding < self.limits.waitingRows / 2, queue.health.succeed(at: now) {
                 queue.news.append(.told(.recovered))
             }
             queue.isFailing = isFailing
@@ -349,7 +338,7 @@ final class StoreWriter {
             self.stateFailed(error)
         }
         let left = self.due.count
-        self.shared.withLock { $0.dueOutstanding = $0.due.count + left }
+        self.shared.withLock { $0.due.setTaken(left) }
     }
 
     // MARK: Tasks
@@ -436,10 +425,7 @@ final class StoreWriter {
         } else {
             self.rows.removeFirst(count)
         }
-        self.shared.withLock { queue in
-            queue.outstanding -= count
-            queue.written &+= UInt64(count)
-        }
+        self.shared.withLock { $0.rows.wrote(count) }
     }
 
     /// Sees to a failure; true when a broken journal is out of the way.

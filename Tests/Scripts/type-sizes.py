@@ -23,7 +23,6 @@ EXCEPTIONS = {
     "Devices.BufferCapture": (600, 17),
     "BrokerCore.SensorStream": (600, 19),
     "SensorCore.SensorClaim": (600, 25),
-    "Journal.StoreQueue": (600, 23),
     # Plain records.
     "BrokerCore.BrokerLimits": (600, 24),
     "BrokerCore.App": (600, 19),

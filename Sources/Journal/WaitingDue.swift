@@ -1,0 +1,25 @@
+/// Due events that wait for the writer, and how many there are of them until they are on the disk.
+struct WaitingDue: Sendable {
+    private var changes = DueChanges()
+    /// Due events that are on no disk yet: these, and those that the writer has taken.
+    private(set) var outstanding = 0
+
+    var isEmpty: Bool { self.changes.isEmpty }
+
+    mutating func add(_ event: DueEvent) {
+        self.outstanding += 1
+        self.changes.add(event)
+    }
+
+    mutating func remove(_ event: DueEvent) { self.changes.remove(event) }
+
+    /// Hands the changes over, on top of those that the writer has.
+    mutating func take(into taken: inout DueChanges) {
+        taken.merge(self.changes)
+        self.changes = DueChanges()
+        self.outstanding = taken.count
+    }
+
+    /// The writer tried, and still has so many.
+    mutating func setTaken(_ count: Int) { self.outstanding = self.changes.count + count }
+}
