@@ -78,7 +78,7 @@ package final class Store {
         self.quietUntil = .max
         let end = last.addingReportingOverflow(self.limits.epochBlock)
         self.shared.change { queue in
-            queue.wantedEpochs = end.overflow ? .max : end.partialValue
+            queue.epochs.extend(to: end.overflow ? .max : end.partialValue)
             return ((), true)
         }
     }

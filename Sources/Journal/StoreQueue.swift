@@ -13,10 +13,7 @@ struct StoreQueue: Sendable {
     var rows = WaitingRows()
     var policies: [JournalPolicy] = []
     var questions: [(UInt64, JournalQuery)] = []
-    /// Where the first epochs must not begin before; `nil` when they are reserved.
-    var epochFloor: UInt64?
-    /// How far epochs are to be reserved.
-    var wantedEpochs: UInt64?
+    var epochs: EpochOrders
     var due = WaitingDue()
     var tasks = TaskChanges()
     var durable = DurableChanges()
@@ -55,7 +52,7 @@ struct StoreQueue: Sendable {
     }
 
     init(epochFloor: UInt64, _ health: DiskHealth) {
-        self.epochFloor = epochFloor
+        self.epochs = EpochOrders(floor: epochFloor)
         self.health = health
     }
 

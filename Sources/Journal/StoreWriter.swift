@@ -8,39 +8,24 @@ import Motion
 /// It sleeps until there is something to do. While the disk fails it tries again now and then; what waits is kept as far as
 /// there is room for it.
 final class StoreWriter {
-    private let directory: String
     private let run: StoreRun
     private let limits: StoreLimits
     private let shared: Monitor<StoreQueue>
     private let notify: @Sendable () -> Void
 
-    private var held: HeldDirectory?
+    private var directory: StoreDirectory
     private var state: StateStore?
     private var journal: JournalStore?
-    /// The files that were open, and why they are not any more.
-    private var left: [String: StoreError.Code] = [:]
-    /// When we began to open files anew the last time.
-    private var reopenedAt: Int64 = .min / 2
-    /// What went wrong in this round and is mended already.
-    private var mended: StoreError?
-    /// Rows that were taken and are not written yet.
-    private var rows: [JournalRow] = []
-    private var policies: [UInt64: JournalPolicy] = [:]
+    private var failures: StoreFailures
+    private var rows = TakenRows()
     private var questions: [(UInt64, JournalQuery)] = []
-    private var epochFloor: UInt64?
-    private var wantedEpochs: UInt64?
-    /// Up to where epochs were given out, whatever the disk says.
-    private var reservedEnd: UInt64 = 0
+    private var epochs = EpochReserve()
     private var due = DueChanges()
     private var tasks = TaskChanges()
     private var durable = DurableChanges()
     /// What was due before us was told.
     private var isRestored = false
-    private var isStopping = false
     private var news: [StoreQueue.Item] = []
-    private var stateFailure: StoreError?
-    private var journalFailure: StoreError?
-    private var retryAt: Int64 = 0
 
     /// What the thread is made of.
     struct Launch: Sendable {
@@ -84,7 +69,8 @@ final class StoreWriter {
     }
 
     private init(_ launch: Launch) {
-        self.directory = launch.directory
+        self.directory = StoreDirectory(launch.directory, pause: launch.limits.retry)
+        self.failures = StoreFailures(pause: launch.limits.retry)
         self.run = launch.run
         self.limits = launch.limits
         self.shared = launch.shared
@@ -92,8 +78,9 @@ final class StoreWriter {
     }
 
     private func work() {
+        var isLast = false
         repeat {
-            self.takeWork()
+            isLast = self.takeWork()
             self.look()
             self.reserveEpochs()
             self.changeDue()
@@ -104,11 +91,11 @@ final class StoreWriter {
             // What we did is seen as well, and is not to wake us.
             self.look()
             self.report()
-        } while !self.isStopping
+        } while !isLast
         // Puts all in its place.
         self.journal = nil
         self.state = nil
-        self.held = nil
+        self.directory.letGo()
         self.shared.change { queue in
             queue.isOver = true
             return ((), true)
@@ -117,19 +104,17 @@ final class StoreWriter {
 
     // MARK: In and out
 
-    private var isFailing: Bool { self.stateFailure != nil || self.journalFailure != nil }
-
-    /// Waits for something to do, and takes it.
-    private func takeWork() {
-        let isFailing = self.isFailing
+    /// Waits for something to do, and takes it. True when there will be no more.
+    private func takeWork() -> Bool {
+        let isFailing = self.failures.isAny
         let lookAt = [self.state?.file.deadline, self.journal?.file.deadline].compactMap { $0 }.min()
-        self.shared.wait(for: self.held?.descriptor) { queue, isReadable -> Monitor<StoreQueue>.Step<Void> in
+        return self.shared.wait(for: self.directory.descriptor) { queue, isReadable -> Monitor<StoreQueue>.Step<Bool> in
             let now = Monitor<StoreQueue>.now()
-            var next = isFailing ? self.retryAt : queue.health.deadline
+            var next = isFailing ? self.failures.retryAt : queue.health.deadline
             if let lookAt { next = min(next ?? .max, lookAt) }
             var isReady = queue.isStopping || !queue.questions.isEmpty || isReadable || next.map { now >= $0 } ?? false
             if !isFailing {
-                isReady = isReady || queue.epochFloor != nil || queue.wantedEpochs != nil || !queue.due.isEmpty
+                isReady = isReady || !queue.epochs.isEmpty || !queue.due.isEmpty
                 isReady = isReady || !queue.tasks.isEmpty || !queue.durable.isEmpty
                 isReady = isReady || queue.rows.isDue(at: now)
                 if let deadline = queue.rows.deadline { next = min(next ?? .max, deadline) }
@@ -137,39 +122,29 @@ final class StoreWriter {
             queue.isIdle = !isReady && !isFailing && queue.rows.isEmpty
             guard isReady else { return .wait(until: next) }
             self.take(&queue)
-            return .done(())
+            return .done(queue.isStopping)
         }
     }
 
     private func take(_ queue: inout StoreQueue) {
-        queue.rows.take(into: &self.rows)
-        for policy in queue.policies { self.policies[policy.generation] = policy }
+        self.rows.take(from: &queue.rows)
+        self.rows.add(queue.policies)
         queue.policies = []
-        // Verdicts of longer ago are written.
-        while self.policies.count > Self.mostPolicies, let oldest = self.policies.keys.min() {
-            self.policies[oldest] = nil
-        }
         self.questions += queue.questions
         queue.questions = []
-        self.epochFloor = queue.epochFloor ?? self.epochFloor
-        queue.epochFloor = nil
-        self.wantedEpochs = queue.wantedEpochs ?? self.wantedEpochs
-        queue.wantedEpochs = nil
+        self.epochs.take(queue.epochs)
+        queue.epochs = EpochOrders()
         queue.due.take(into: &self.due)
         self.tasks.merge(queue.tasks)
         queue.tasks = TaskChanges()
         self.durable.merge(queue.durable)
         queue.durable = DurableChanges()
-        self.isStopping = queue.isStopping
     }
-
-    private static let mostPolicies = 64
 
     /// Hands out what there is to say.
     private func report() {
-        let isFailing = self.isFailing
-        let reason = self.stateFailure ?? self.journalFailure ?? self.mended
-        self.mended = nil
+        let isFailing = self.failures.isAny
+        let reason = self.failures.endRound()
         let isNews = self.shared.change { queue in
             let now = Monitor<StoreQueue>.now()
             if let reason {
@@ -187,34 +162,18 @@ final class StoreWriter {
         if isNews { self.notify() }
     }
 
-    /// When to try again.
-    private func put(off failure: StoreError) -> StoreError {
-        let now = Monitor<StoreQueue>.now()
-        let retry = self.limits.retry.microseconds
-        switch failure.code {
-        case .broken, .unavailable, .full, .taken: self.retryAt = now + retry
-        case .lost, .unshared, .touched, .emptied:
-            // At once, unless somebody does it again and again.
-            self.retryAt = max(now, self.reopenedAt + retry)
-            self.reopenedAt = self.retryAt
-        }
-        return failure
-    }
-
     // MARK: What others do
 
     /// Looks whether the files still are what we left; begins anew with those that are not.
     private func look() {
         let changes: DirectoryWatch.Changes
         do throws(StoreError) {
-            changes = try self.held?.look() ?? DirectoryWatch.Changes()
+            changes = try self.directory.look()
         } catch {
-            // What cannot be seen now is ours all the same, as long as it is open.
-            if error.code == .lost { self.held = nil }
             if self.state != nil { self.stateFailed(error) }
             if self.journal != nil { _ = self.journalFailed(error) }
             // Should nothing have been open there.
-            self.mended = error
+            self.failures.directoryFailed(error)
             return
         }
         do throws(StoreError) {
@@ -231,34 +190,32 @@ final class StoreWriter {
     }
 
     /// Whether a file need not wait to be opened anew.
-    private var isTimeToReopen: Bool { Monitor<StoreQueue>.now() >= self.retryAt }
+    private var isTimeToReopen: Bool { self.failures.isTimeToReopen(at: Monitor<StoreQueue>.now()) }
 
     // MARK: Epochs
 
     private func reserveEpochs() {
-        guard self.epochFloor != nil || self.wantedEpochs != nil || self.stateFailure != nil else { return }
+        guard !self.epochs.orders.isEmpty || self.failures.state != nil else { return }
         do throws(StoreError) {
             if self.state == nil { try self.openState() }
-            if let floor = self.epochFloor {
+            if let floor = self.epochs.orders.floor {
                 let block = try self.state?.reserveEpochs(self.limits.epochBlock, from: floor)
-                self.epochFloor = nil
-                self.reservedEnd = max(self.reservedEnd, block?.end ?? 0)
+                self.epochs.reserved(block)
                 // The broker may be waiting for them, so that they come before what is only good for later.
                 self.shared.change { queue in
                     queue.firstEpochs = block
                     return ((), true)
                 }
-            } else if self.wantedEpochs == nil {
+            } else if self.epochs.orders.wanted == nil {
                 try self.state?.probe()
             }
-            if let end = self.wantedEpochs {
+            if let end = self.epochs.orders.wanted {
                 try self.state?.extendEpochs(to: end)
-                self.wantedEpochs = nil
-                self.reservedEnd = max(self.reservedEnd, end)
+                self.epochs.extended(to: end)
                 self.news.append(.extended(end))
             }
             try self.state?.checkpoint()
-            self.stateFailure = nil
+            self.failures.stateWorks()
         } catch {
             self.stateFailed(error)
         }
@@ -267,18 +224,15 @@ final class StoreWriter {
     /// Sees to a failure.
     private func stateFailed(_ error: StoreError) {
         let error = self.state?.file.explain(error) ?? error
-        self.stateFailure = self.put(off: error)
+        self.failures.stateFailed(error, at: Monitor<StoreQueue>.now())
         switch error.code {
         case .unavailable, .full, .taken: return
-        case .broken:
-            self.mended = self.mended ?? error
-            self.state?.file.abandon()
-        case .lost, .unshared:
-            self.mended = self.mended ?? error
+        case .broken, .lost, .unshared:
+            self.failures.mend(error)
             self.state?.file.abandon()
         case .touched, .emptied: self.state?.file.abandon()
         }
-        self.left[Self.stateName] = error.code
+        self.directory.leave(Self.stateName, error.code)
         self.state = nil
     }
 
@@ -288,21 +242,21 @@ final class StoreWriter {
     private func openState() throws(StoreError) {
         let store = StateStore(try self.open(Self.stateName, StateStore.kind))
         let reserved = try store.reservedEpochs()
-        if reserved < self.reservedEnd {
+        if reserved < self.epochs.end {
             // Whatever was there is not there any more.
-            try store.extendEpochs(to: self.reservedEnd)
+            try store.extendEpochs(to: self.epochs.end)
             self.news.append(.told(.forgotten))
         }
         if !self.isRestored {
             self.restore(try store.apps(), try store.due(), try store.tasks(), terminated: try store.terminatedApps())
         }
         self.state = consume store
-        guard reserved == 0, let floor = self.epochFloor else { return }
+        guard reserved == 0, self.epochs.orders.floor != nil else { return }
         // It is new, or what was reserved is lost: then the journal has the last ones.
-        guard StoreFile.size("\(self.directory)/\(Self.journalName)") != nil else { return }
+        guard StoreFile.size(self.directory.path(of: Self.journalName)) != nil else { return }
         do throws(StoreError) {
             if self.journal == nil { try self.openJournal() }
-            if let last = try self.journal?.lastEpoch() { self.epochFloor = max(floor, last &+ 1) }
+            if let last = try self.journal?.lastEpoch() { self.epochs.begin(behind: last) }
         } catch {
             _ = self.journalFailed(error)
         }
@@ -327,7 +281,7 @@ final class StoreWriter {
 
     /// Brings what is due to the disk, and tells what is there.
     private func changeDue() {
-        guard !self.due.isEmpty, self.stateFailure == nil else { return }
+        guard !self.due.isEmpty, self.failures.state == nil else { return }
         do throws(StoreError) {
             if self.state == nil { try self.openState() }
             try self.state?.change(self.due)
@@ -345,7 +299,7 @@ final class StoreWriter {
 
     /// Brings the tasks to the disk, and tells how far that came.
     private func changeTasks() {
-        guard !self.tasks.isEmpty, self.stateFailure == nil else { return }
+        guard !self.tasks.isEmpty, self.failures.state == nil else { return }
         do throws(StoreError) {
             if self.state == nil { try self.openState() }
             try self.state?.change(self.tasks)
@@ -361,7 +315,7 @@ final class StoreWriter {
     /// Brings what apps registered for good to the disk, and tells how far it is there.
     private func changeApps() {
         guard !self.durable.isEmpty else { return }
-        if self.stateFailure == nil {
+        if self.failures.state == nil {
             do throws(StoreError) {
                 if self.state == nil { try self.openState() }
                 try self.state?.change(self.durable)
@@ -371,7 +325,7 @@ final class StoreWriter {
                 self.stateFailed(error)
             }
         }
-        if let failure = self.stateFailure { self.news.append(.told(.uncommitted(failure.description))) }
+        if let failure = self.failures.state { self.news.append(.told(.uncommitted(failure.description))) }
     }
 
     // MARK: The journal
@@ -384,21 +338,21 @@ final class StoreWriter {
     private static let batch = 512
 
     private func writeRows(isSecondTry: Bool = false) {
-        guard !self.rows.isEmpty || self.journalFailure != nil else { return }
+        guard !self.rows.isEmpty || self.failures.journal != nil else { return }
         var written = 0
         do throws(StoreError) {
             if self.journal == nil { try self.openJournal() }
             if self.rows.isEmpty { try self.journal?.probe() }
-            let wall = self.rows.last?.wall ?? self.run.started
+            let wall = self.rows.lastWall ?? self.run.started
             while written < self.rows.count {
-                let batch = self.rows[written..<min(written + Self.batch, self.rows.count)]
-                try self.journal?.append(batch, policies: self.policies)
+                let batch = self.rows.batch(from: written, most: Self.batch)
+                try self.journal?.append(batch, policies: self.rows.policies)
                 written += batch.count
             }
             self.drop(written)
             written = 0
             try self.journal?.tidy(at: wall)
-            self.journalFailure = nil
+            self.failures.journalWorks()
         } catch {
             self.drop(written)
             // A small disk is soon full of what stands beside.
@@ -420,37 +374,33 @@ final class StoreWriter {
 
     /// Forgets rows that are written.
     private func drop(_ count: Int) {
-        if count == self.rows.count {
-            self.rows.removeAll(keepingCapacity: true)
-        } else {
-            self.rows.removeFirst(count)
-        }
+        self.rows.drop(count)
         self.shared.withLock { $0.rows.wrote(count) }
     }
 
     /// Sees to a failure; true when a broken journal is out of the way.
     private func journalFailed(_ error: StoreError) -> Bool {
         let error = self.journal?.file.explain(error) ?? error
-        self.journalFailure = self.put(off: error)
+        self.failures.journalFailed(error, at: Monitor<StoreQueue>.now())
         switch error.code {
         case .unavailable, .full, .taken: return false
         case .broken: break
         case .lost, .unshared, .touched, .emptied:
-            if error.code == .lost || error.code == .unshared { self.mended = self.mended ?? error }
-            self.left[Self.journalName] = error.code
+            if error.code == .lost || error.code == .unshared { self.failures.mend(error) }
+            self.directory.leave(Self.journalName, error.code)
             self.journal?.file.abandon()
             self.journal = nil
             return false
         }
-        if self.journal != nil { self.mended = self.mended ?? error }
+        if self.journal != nil { self.failures.mend(error) }
         self.journal?.file.abandon()
         self.journal = nil
         do throws(StoreError) {
             try self.news.append(
-                .told(.setAside(StoreFile.setAside("\(self.directory)/\(Self.journalName)", error))))
+                .told(.setAside(StoreFile.setAside(self.directory.path(of: Self.journalName), error))))
             return true
         } catch {
-            self.journalFailure = error
+            self.failures.journalStays(error)
             return false
         }
     }
@@ -473,16 +423,14 @@ final class StoreWriter {
 
     /// Opens a file in our directory, or makes it. A broken one is set aside, and said to be.
     private func open(_ name: String, _ kind: StoreFile.Kind) throws(StoreError) -> StoreFile {
-        if self.held == nil { try self.hold() }
-        var setAside: String?
-        let file = try StoreFile.open(
-            "\(self.directory)/\(name)", kind, left: self.left[name], pause: self.limits.retry, in: &self.held,
-            setAside: &setAside)
+        if !self.directory.isHeld { try self.hold() }
         // What was broken before we had it open is no failure of the disk now.
-        let wasOpen = self.left.updateValue(.unavailable, forKey: name) != nil
+        let wasOpen = self.directory.wasOpen(name)
+        var setAside: String?
+        let file = try self.directory.open(name, kind, setAside: &setAside)
         if let setAside {
             self.news.append(.told(.setAside(setAside)))
-            if wasOpen { self.mended = self.mended ?? StoreError(.broken, setAside) }
+            if wasOpen { self.failures.mend(StoreError(.broken, setAside)) }
         }
         return file
     }
@@ -492,7 +440,7 @@ final class StoreWriter {
         let patience = self.isRestored ? .zero : self.limits.lockPatience
         let deadline = Monitor<StoreQueue>.now() + patience.microseconds
         do throws(StoreError) {
-            self.held = try HeldDirectory(self.directory, until: deadline) {
+            try self.directory.hold(until: deadline) {
                 self.shared.withLock { $0.hold = .awaited(until: deadline) }
             }
             self.shared.withLock { $0.hold = .free }

@@ -1,0 +1,61 @@
+import Motion
+
+/// What goes wrong with the two files, and when to try again. Times are those of `Monitor.now`.
+struct StoreFailures {
+    /// How long after a failure to try again.
+    private let pause: Int64
+    /// Why `state.db` cannot be written now.
+    private(set) var state: StoreError?
+    /// Why `journal.db` cannot.
+    private(set) var journal: StoreError?
+    /// What went wrong in this round and is mended already.
+    private var mended: StoreError?
+    private(set) var retryAt: Int64 = 0
+    /// When we began to open files anew the last time.
+    private var reopenedAt: Int64 = .min / 2
+
+    init(pause: TimeSpan) { self.pause = pause.microseconds }
+
+    var isAny: Bool { self.state != nil || self.journal != nil }
+
+    /// Whether a file need not wait to be opened anew.
+    func isTimeToReopen(at now: Int64) -> Bool { now >= self.retryAt }
+
+    mutating func stateFailed(_ error: StoreError, at now: Int64) {
+        self.putOff(error.code, at: now)
+        self.state = error
+    }
+
+    mutating func journalFailed(_ error: StoreError, at now: Int64) {
+        self.putOff(error.code, at: now)
+        self.journal = error
+    }
+
+    /// A broken journal could not be set aside, for this reason. The time to try again stays.
+    mutating func journalStays(_ error: StoreError) { self.journal = error }
+
+    mutating func stateWorks() { self.state = nil }
+    mutating func journalWorks() { self.journal = nil }
+
+    /// Notes what is mended already, unless something else was in this round.
+    mutating func mend(_ error: StoreError) { self.mended = self.mended ?? error }
+
+    /// Notes what is wrong with the directory, whatever else was in this round.
+    mutating func directoryFailed(_ error: StoreError) { self.mended = error }
+
+    /// Ends a round: what to tell people, if anything went wrong.
+    mutating func endRound() -> StoreError? {
+        defer { self.mended = nil }
+        return self.state ?? self.journal ?? self.mended
+    }
+
+    private mutating func putOff(_ code: StoreError.Code, at now: Int64) {
+        switch code {
+        case .broken, .unavailable, .full, .taken: self.retryAt = now + self.pause
+        case .lost, .unshared, .touched, .emptied:
+            // At once, unless somebody does it again and again.
+            self.retryAt = max(now, self.reopenedAt + self.pause)
+            self.reopenedAt = self.retryAt
+        }
+    }
+}

@@ -1,0 +1,49 @@
+@testable import Journal
+import Motion
+import Testing
+
+/// Which failure is told, and when a file is opened anew.
+@Suite struct StoreFailuresTests {
+    private func error(_ code: StoreError.Code, _ text: String = "") -> StoreError { StoreError(code, text) }
+
+    @Test func aDiskThatFailsIsTriedAgainAfterThePause() {
+        var failures = StoreFailures(pause: TimeSpan(microseconds: 100))
+        failures.journalFailed(self.error(.unavailable), at: 1_000)
+        #expect(failures.isAny && failures.retryAt == 1_100)
+        #expect(!failures.isTimeToReopen(at: 1_099) && failures.isTimeToReopen(at: 1_100))
+        // That it could not be set aside leaves the time as it was.
+        failures.journalStays(self.error(.full))
+        #expect(failures.retryAt == 1_100 && failures.journal?.code == .full)
+        failures.journalWorks()
+        #expect(!failures.isAny)
+    }
+
+    @Test func aFileThatIsGoneIsOpenedAnewAtOnceButNotAgainAndAgain() {
+        var failures = StoreFailures(pause: TimeSpan(microseconds: 100))
+        let times = [Int64(1_000), 1_010, 1_300].map { time in
+            failures.stateFailed(self.error(.lost), at: time)
+            return failures.retryAt
+        }
+        #expect(times == [1_000, 1_100, 1_300])
+    }
+
+    @Test func whatFailsStillIsToldBeforeWhatIsMended() {
+        var failures = StoreFailures(pause: .zero)
+        var told: [String?] = []
+        failures.mend(self.error(.broken, "first"))
+        failures.mend(self.error(.broken, "second"))
+        told.append(failures.endRound()?.description)
+        told.append(failures.endRound()?.description)
+        failures.mend(self.error(.lost, "file"))
+        failures.journalFailed(self.error(.full, "journal"), at: 0)
+        told.append(failures.endRound()?.description)
+        failures.stateFailed(self.error(.full, "state"), at: 0)
+        told.append(failures.endRound()?.description)
+        failures.mend(self.error(.lost, "file"))
+        failures.directoryFailed(self.error(.lost, "directory"))
+        failures.stateWorks()
+        failures.journalWorks()
+        told.append(failures.endRound()?.description)
+        #expect(told == ["first", nil, "journal", "state", "directory"])
+    }
+}
