@@ -27,12 +27,9 @@ package final class Connection {
 
     package let loop: EventLoop
     package let address: BusAddress
-    private let retry: Retry
-    private var names: [String]
-
-    package private(set) var state = State.closed
+    package var state: State { self.admission.state }
     /// Our name on the bus; empty until it has greeted us.
-    package private(set) var uniqueName = ""
+    package var uniqueName: String { self.admission.uniqueName }
     /// Greeted, and owner of all names asked for.
     package var onReady: () -> Void = {}
     /// The bus is gone, and with it every peer, claim and pending call. Told also when it goes before it greeted us and
@@ -42,33 +39,26 @@ package final class Connection {
     package var onRefused: (BusError) -> Void = { _ in }
     /// A bus that came back will not give us a name that we had. We try again, as we do for the bus itself.
     package var onHeldUp: (BusError) -> Void = { _ in }
-    /// Signals that no rule took, for tools that watch everything.
-    package var onOtherSignal: ((borrowing Message) -> Void)?
     /// Errors that answer no call: the bus could not deliver a signal or reply of ours.
     package var undeliverable: UInt64 { self.pending.undeliverable }
     /// Replies that were not believed: they came from somebody who was not asked.
     package var refusedReplies: UInt64 { self.pending.refused }
     /// Which of the successive connections this is. Unique names and serials mean nothing beyond one.
-    private(set) var generation: UInt64 = 0
+    var generation: UInt64 { self.admission.generation }
 
     private var raw: OpaquePointer?
     let objects = ObjectTree()
     /// Follows those we call and those who call us.
     private lazy var peers = NameWatch(on: self)
-    private lazy var owners = CalleeOwners(self.peers)
-    private lazy var pending = PendingCalls(self.loop, self.owners)
+    private lazy var pending = PendingCalls(self.loop, self.peers)
     private(set) lazy var incoming = IncomingCalls(on: self, self.peers)
-    private var rules: [SignalRule] = []
-    private var matches: [(text: String, uses: Int)] = []
-    private var retryDelay: Int64 = 0
-    /// All names were ours once.
-    private var hasServed = false
-    private var retryTimer: EventLoop.TimerID?
-    private var isDispatchDue = false
-    private var dispatchWork: () -> Void = {}
+    private let signals = SignalRules()
+    private var matches = MatchRules()
+    private var admission: Admission
+    private var retries: Retries
+    private var dispatching: DispatchTurn
 
     private static let disconnected = SignalName("org.freedesktop.DBus.Local", "Disconnected")
-    private static let firstRetry: Int64 = 50_000
     /// How long closing may wait for the bus to take what we sent.
     private static let flushLimit: Int64 = 1_000_000
     /// Messages handled before other descriptors and timers get their turn.
@@ -82,21 +72,22 @@ package final class Connection {
         unsafe self.raw = nil
         self.address = address
         self.loop = loop
-        self.names = names
-        self.retry = retry
-        self.dispatchWork = { [weak self] in self?.dispatch() }
+        self.admission = Admission(names: names)
+        self.retries = Retries(retry, on: loop)
+        self.dispatching = DispatchTurn(on: loop)
+        self.dispatching.run { [weak self] in self?.dispatch() }
         // They refer to us weakly, and that cannot begin when we end.
         _ = (self.pending, self.incoming)
     }
 
     deinit {
-        self.cancelRetry()
+        self.retries.cancel()
         self.drop()
         self.objects.retireAll()
     }
 
     /// Asks for one more name from the next opening on.
-    package func own(_ name: String) { self.names.append(name) }
+    package func own(_ name: String) { self.admission.own(name) }
 
     package var isReady: Bool { self.state == .ready }
 
@@ -110,8 +101,7 @@ package final class Connection {
         let opened = try unsafe withDBusError { unsafe dbus_connection_open_private(address, $0) }
         guard let raw = unsafe opened else { throw .failed("cannot open \(address)") }
         unsafe self.raw = raw
-        self.state = .opening
-        self.generation += 1
+        self.admission.begin()
         unsafe self.install(on: raw)
         self.greet()
     }
@@ -119,7 +109,7 @@ package final class Connection {
     /// Leaves the bus for good. Whatever waits to be sent is written out first.
     package func close() {
         if self.state == .ready { self.flush() }
-        self.cancelRetry()
+        self.retries.cancel()
         self.drop()
     }
 
@@ -134,13 +124,11 @@ package final class Connection {
     }
 
     private func drop() {
-        self.state = .closed
-        self.uniqueName = ""
+        self.admission.end()
         guard let raw = unsafe self.raw else { return }
         unsafe self.raw = nil
         self.incoming.endAll()
         self.pending.endAll()
-        self.owners.forgetAll()
         // SAFETY: the functions must not outlive us. A private connection is closed before its last reference goes, or
         // libdbus aborts; closing takes the watches and timeouts off the loop.
         unsafe dbus_connection_set_dispatch_status_function(raw, nil, nil, nil)
@@ -165,9 +153,9 @@ package final class Connection {
             raw,
             { _, status, context in
                 guard status == DBUS_DISPATCH_DATA_REMAINS, let context = unsafe context else { return }
-                unsafe Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue().scheduleDispatch()
+                unsafe Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue().dispatching.schedule()
             }, context, nil)
-        self.scheduleDispatch()
+        self.dispatching.schedule()
     }
 
     private func greet() {
@@ -175,23 +163,22 @@ package final class Connection {
             guard let self, self.state == .opening else { return }
             do throws(BusError) {
                 let name = try result.take().read(reply: String.self)
-                self.uniqueName = name
+                self.admission.greeted(as: name)
                 // SAFETY: the name comes from the bus and is valid.
                 unsafe dbus_bus_set_unique_name(self.raw, name)
             } catch {
                 return self.lose()
             }
-            for match in self.matches { self.callBus("AddMatch", match.text) }
-            self.requestNames(self.names[...])
+            for text in self.matches.texts { self.callBus("AddMatch", text) }
+            self.requestNames(self.admission.names[...])
         }
     }
 
     /// Names come last, one after the other: whoever sees a name finds everything behind it in place.
     private func requestNames(_ names: ArraySlice<String>) {
         guard let name = names.first else {
-            self.state = .ready
-            self.hasServed = true
-            self.retryDelay = 0
+            self.admission.complete()
+            self.retries.succeeded()
             self.peers.refresh()
             return self.onReady()
         }
@@ -206,7 +193,7 @@ package final class Connection {
                 self.requestNames(names.dropFirst())
             } catch {
                 guard self.state == .opening, error.name != BusError.disconnected("").name else { return }
-                if self.hasServed, case .upTo = self.retry {
+                if self.admission.hasServed, self.retries.isWanted {
                     self.lose()
                     return self.onHeldUp(error)
                 }
@@ -222,15 +209,12 @@ package final class Connection {
         self.drop()
         // Before the handler, which may close the connection and with it end the retries.
         self.scheduleRetry()
-        if wasReady || self.retryTimer == nil { self.onLost() }
+        if wasReady || !self.retries.hasBegun { self.onLost() }
     }
 
     private func scheduleRetry() {
-        guard case .upTo(let longest) = self.retry, self.state == .closed else { return }
-        self.retryDelay = min(longest, max(Self.firstRetry, self.retryDelay &* 2))
-        let deadline = Clock.monotonic.now() + self.retryDelay
-        if let timer = self.retryTimer { return self.loop.reschedule(timer, at: deadline) }
-        self.retryTimer = self.loop.schedule(at: deadline) { [weak self] in
+        guard self.state == .closed else { return }
+        self.retries.schedule { [weak self] in
             guard let self, self.state == .closed else { return }
             do throws(BusError) {
                 try self.open()
@@ -238,12 +222,6 @@ package final class Connection {
                 self.scheduleRetry()
             }
         }
-    }
-
-    private func cancelRetry() {
-        if let timer = self.retryTimer { self.loop.cancel(timer) }
-        self.retryTimer = nil
-        self.retryDelay = 0
     }
 
     // MARK: Objects and signals
@@ -264,29 +242,20 @@ package final class Connection {
     package func onSignal(
         _ interface: StaticString, _ member: StaticString, _ handler: @escaping (borrowing Message) -> Void
     ) {
-        self.rules.append(SignalRule(signal: SignalName(interface, member), handler: handler))
+        self.signals.add(SignalName(interface, member), handler)
     }
+
+    /// Runs `handler` for every signal that no rule took, for tools that watch everything.
+    package func onOtherSignal(_ handler: @escaping (borrowing Message) -> Void) { self.signals.setOther(handler) }
 
     /// Asks the bus for broadcasts. The same text may be asked for several times and given back as often.
     package func addMatch(_ text: String) {
-        if let index = self.matches.firstIndex(where: { $0.text == text }) {
-            self.matches[index].uses += 1
-            return
-        }
-        self.matches.append((text, 1))
-        if self.isGreeted { self.callBus("AddMatch", text) }
+        if self.matches.add(text), self.admission.isGreeted { self.callBus("AddMatch", text) }
     }
 
     package func removeMatch(_ text: String) {
-        guard let index = self.matches.firstIndex(where: { $0.text == text }) else { return }
-        self.matches[index].uses -= 1
-        guard self.matches[index].uses == 0 else { return }
-        self.matches.remove(at: index)
-        if self.isGreeted { self.callBus("RemoveMatch", text) }
+        if self.matches.remove(text), self.admission.isGreeted { self.callBus("RemoveMatch", text) }
     }
-
-    /// From the greeting on the bus knows our match rules; before it they only wait to be told.
-    private var isGreeted: Bool { !self.uniqueName.isEmpty }
 
     /// Sends a signal: to one peer, or to everybody who asked for it. False when it could not go.
     ///
@@ -330,7 +299,7 @@ package final class Connection {
             return self.afterRound { then(.failure(.disconnected("not connected to the \(self.address)"))) }
         }
         let callee = Callee(message.destination ?? DBUS_SERVICE_DBUS)
-        if case .name(let name) = callee { self.owners.begin(name) }
+        self.pending.prepare(for: callee)
         self.pending.add(self.send(message), to: callee, timeout: timeout, then: then)
     }
 
@@ -344,16 +313,10 @@ package final class Connection {
 
     // MARK: Dispatch
 
-    private func scheduleDispatch() {
-        guard !self.isDispatchDue else { return }
-        self.isDispatchDue = true
-        self.loop.defer(self.dispatchWork)
-    }
-
     /// Handles a bounded number of messages, so that timers run under a flood.
     private func dispatch() {
-        self.isDispatchDue = false
-        if self.dispatchBatch() { self.scheduleDispatch() }
+        self.dispatching.begin()
+        if self.dispatchBatch() { self.dispatching.schedule() }
     }
 
     /// Tells whether more remain.
@@ -425,35 +388,7 @@ package final class Connection {
                 if let self, self.generation == generation { self.lose() }
             }
         }
-        var isTaken = false
-        for rule in self.rules where unsafe rule.signal.fits(interface, member) {
-            rule.handler(message)
-            isTaken = true
-        }
-        if !isTaken { self.onOtherSignal?(message) }
-    }
-}
-
-private struct SignalRule {
-    let signal: SignalName
-    let handler: (borrowing Message) -> Void
-}
-
-/// The name of a signal, to be compared without asking libdbus for each comparison.
-private struct SignalName {
-    private let interface: StaticString
-    private let member: StaticString
-
-    init(_ interface: StaticString, _ member: StaticString) {
-        self.interface = interface
-        self.member = member
-    }
-
-    /// SAFETY: the caller lends two terminated strings.
-    @unsafe
-    func fits(_ interface: UnsafePointer<CChar>, _ member: UnsafePointer<CChar>) -> Bool {
-        unsafe self.member.withCString { unsafe strcmp($0, member) == 0 }
-            && self.interface.withCString { unsafe strcmp($0, interface) == 0 }
+        unsafe self.signals.tell(message, interface, member)
     }
 }
 

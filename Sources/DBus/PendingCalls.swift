@@ -48,9 +48,14 @@ final class PendingCalls {
 
     private static let lateLimit = 64
 
-    init(_ loop: EventLoop, _ owners: CalleeOwners) {
+    init(_ loop: EventLoop, _ watch: NameWatch) {
         self.loop = loop
-        self.owners = owners
+        self.owners = CalleeOwners(watch)
+    }
+
+    /// A call is about to be sent: who may answer it is followed from here on.
+    func prepare(for callee: Callee) {
+        if case .name(let name) = callee { self.owners.begin(name) }
     }
 
     /// Waits for the reply to the call with this serial; no longer than `timeout` milliseconds.
@@ -124,6 +129,7 @@ final class PendingCalls {
         self.calls = [:]
         self.late = []
         for (_, call) in calls { self.end(call, .disconnected("the connection to the bus ended")) }
+        self.owners.forgetAll()
     }
 }
 

@@ -208,7 +208,7 @@ extension BusTests {
             let sender = PacedSender(on: station.connection)
             let peer = sender.peer(client.uniqueName)
             var seen: [String] = []
-            client.onOtherSignal = { message in
+            client.onOtherSignal { message in
                 guard message.sender == station.connection.uniqueName else { return }
                 let body = (try? message.readValues()) ?? []
                 seen.append("\(message.path ?? "") \(message.interface ?? "").\(message.member ?? "") \(body.count)")
