@@ -148,6 +148,11 @@ struct FindingList: Sendable {
                 PolicyLimits.excess("more is wrong than is told", "policy-findings", PolicyLimits.findings),
                 advice: "mend the rest first"))
     }
+
+    /// Adds that there is more of something than may be.
+    mutating func exceed(_ what: String, _ name: String, _ limit: Int, at place: Place) {
+        self.append(Finding(.tooMuch, at: place, PolicyLimits.excess(what, name, limit), advice: "say it with fewer"))
+    }
 }
 
 extension Sequence<Finding> {
