@@ -253,9 +253,8 @@ struct Contests: Sendable {
         of hit: Hit, _ detector: DetectorEntry, _ app: AppEntry, _ passage: Rulebook.Passage, _ reason: Reason,
         epoch: UInt64
     ) -> Verdict {
-        var verdict = self.rules.verdict(hit, detector, app, passage, reason, epoch: epoch)
-        verdict.alongside = passage.group.flatMap { self.groups[$0].episode?.epoch }
-        return verdict
+        let alongside = passage.group.flatMap { self.groups[$0].episode?.epoch }
+        return self.rules.verdict(hit, detector, app, passage, reason, epoch: epoch, alongside: alongside)
     }
 
     /// S4 and S5 for a hit that passed the others; returns the group it has come to, if that has to be settled.

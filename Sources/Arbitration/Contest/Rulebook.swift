@@ -44,9 +44,9 @@ struct Rulebook: Sendable {
     /// The first rule that matches; `nil` when none does.
     private func decidingRule(_ detector: DetectorEntry, _ facts: AppFacts, intensity: Double) -> Int32? {
         for index in detector.rules {
-            let conditions = self.policy.rules[Int(index)].conditions
-            guard conditions.unmet(facts, self.device).isEmpty else { continue }
-            if let condition = conditions.intensity, !condition.holds(for: intensity, detector.facts.dimension) {
+            let rule = self.policy.rules[Int(index)]
+            guard rule.conditions.unmet(facts, self.device).isEmpty else { continue }
+            if let condition = rule.conditions.intensity, !condition.holds(for: intensity, detector.facts.dimension) {
                 continue
             }
             return index
@@ -74,19 +74,22 @@ struct Rulebook: Sendable {
     }
 
     /// The verdict of a hit that comes to no group.
+    ///
+    /// - Parameter alongside: The epoch of the group's episode at the time.
     func verdict(
-        _ hit: Hit, _ detector: DetectorEntry, _ app: AppEntry, _ passage: Passage, _ reason: Reason, epoch: UInt64
+        _ hit: Hit, _ detector: DetectorEntry, _ app: AppEntry, _ passage: Passage, _ reason: Reason, epoch: UInt64,
+        alongside: UInt64? = nil
     ) -> Verdict {
-        var verdict = Verdict(
+        let nearest: NearMiss? =
+            switch reason.stage {
+            case .alive, .rule: self.nearMiss(hit, detector, app.facts)
+            case .identity, .limits, .group, .delivery: nil
+            }
+        return Verdict(
             epoch: epoch, app: detector.app, id: app.id, detector: detector.facts.name,
             preset: detector.facts.preset, time: hit.time, intensity: hit.peak, dimension: detector.facts.dimension,
             threshold: detector.facts.threshold, reason: reason, generation: self.generation, facts: app.facts,
-            device: self.device, rule: passage.rule, limits: passage.limits)
-        switch reason.stage {
-        case .alive, .rule: verdict.nearest = self.nearMiss(hit, detector, app.facts)
-        case .identity, .limits, .group, .delivery: break
-        }
-        return verdict
+            device: self.device, rule: passage.rule, limits: passage.limits, nearest: nearest, alongside: alongside)
     }
 
     /// Of the rules that would have allowed a hit, had they matched, the one that lacked least.
