@@ -19,7 +19,6 @@ EXCEPTIONS = {
     "jostle-sensord.SensorService": (600, 20),
     "Devices.BufferCapture": (600, 17),
     "BrokerCore.SensorStream": (600, 19),
-    "SensorCore.SensorClaim": (600, 25),
     # Plain records.
     "BrokerCore.BrokerLimits": (600, 24),
     "BrokerCore.App": (600, 19),
