@@ -15,8 +15,6 @@ final class BufferCapture {
     private unowned let device: IIODevice
     private let loop: EventLoop
     private let sensors: [IIOSensor]
-    private let layout: ScanLayout
-    private let formats: [ScanFormat]
     private let stampClock: StampClock?
     private var clock: SampleClock
     private let descriptor: OwnedDescriptor
@@ -25,9 +23,7 @@ final class BufferCapture {
     private var hasRead = false
     private var isStopped = false
     private var isReading = false
-    private var bytes: [UInt8]
-    /// Bytes of an unfinished scan at the front of `bytes`.
-    private var left = 0
+    private var buffer: ScanBuffer
 
     /// The clocks that a device's stamps can be of.
     private enum StampClock {
@@ -82,14 +78,12 @@ final class BufferCapture {
             try device.take(name, enabled.contains(name))
         }
         guard let layout = ScanLayout(elements) else { throw DeviceProblem("its channels share a place in the scan") }
-        self.layout = layout
-        self.formats = elements.map(\.format)
         self.stampClock = clockBits == nil ? nil : stampClock
         self.clock = SampleClock(bits: clockBits)
 
         let plan = try Self.setLength(of: directory, for: pace, rate: rate)
         self.pace = SensorPace(rate: rate, batchLatency: plan.latency)
-        self.bytes = [UInt8](repeating: 0, count: layout.size * max(Self.batch, plan.watermark))
+        self.buffer = ScanBuffer(layout, elements.map(\.format), scans: max(Self.batch, plan.watermark))
         do throws(SystemError) {
             self.descriptor = try OwnedDescriptor(opening: node, O_RDONLY | O_NONBLOCK)
         } catch {
@@ -190,29 +184,14 @@ final class BufferCapture {
         guard !self.isReading else { return }
         self.isReading = true
         defer { self.isReading = false }
-        while !self.isStopped {
-            let raw = self.descriptor.raw
-            let left = self.left
-            let count = unsafe self.bytes.withUnsafeMutableBytes { buffer in
-                // SAFETY: `left` is less than a scan, and the buffer holds many; the kernel writes behind it.
-                unsafe Glibc.read(raw, buffer.baseAddress?.advanced(by: left), buffer.count - left)
+        do throws(DeviceProblem) {
+            while !self.isStopped, let scans = try self.buffer.fill(from: self.descriptor.raw) {
+                self.hasRead = true
+                self.tell(scans)
+                if !self.buffer.isFull { break }
             }
-            if count < 0 {
-                let error = SystemError.last("read")
-                if error.code == EAGAIN { break }
-                if error.code == EINTR { continue }
-                return self.device.failed(DeviceProblem(error, on: "the buffer"))
-            }
-            if count == 0 { return self.device.failed(DeviceProblem("the buffer has ended")) }
-            self.hasRead = true
-            let filled = left + count
-            self.tell(filled / self.layout.size)
-            self.left = filled % self.layout.size
-            if self.left > 0 {
-                let start = filled - self.left
-                for index in 0..<self.left { self.bytes[index] = self.bytes[start + index] }
-            }
-            if filled < self.bytes.count { break }
+        } catch {
+            return self.device.failed(error)
         }
         for sensor in self.sensors where !self.isStopped { sensor.sink?.readingDone() }
     }
@@ -222,17 +201,12 @@ final class BufferCapture {
             now: Timestamp(microseconds: Clock.boottime.now()), offset: self.stampClock?.offset ?? .zero,
             period: TimeSpan(seconds: 1 / self.pace.rate) ?? .zero, held: self.pace.batchLatency)
         for scan in 0..<scans {
-            let start = scan * self.layout.size
-            var stamp: Int64?
-            if self.stampClock != nil, let format = self.formats.last, let offset = self.layout.offsets.last {
-                stamp = format.raw(self.bytes.span, at: start + offset)
-            }
+            let stamp = self.stampClock == nil ? nil : self.buffer.stamp(of: scan)
             let time = self.clock.time(of: stamp, after: scans - 1 - scan, arrival)
             var element = 0
             for sensor in self.sensors {
                 for channel in sensor.channels.indices {
-                    let raw = self.formats[element].raw(self.bytes.span, at: start + self.layout.offsets[element])
-                    sensor.setRaw(raw, of: channel)
+                    sensor.setRaw(self.buffer.raw(element, of: scan), of: channel)
                     element += 1
                 }
                 sensor.tell(at: time)

@@ -17,7 +17,6 @@ LINES, VARIABLES = 600, 16
 EXCEPTIONS = {
     "BrokerCore.BrokerCore": (1493, 16),
     "jostle-sensord.SensorService": (600, 20),
-    "Devices.BufferCapture": (600, 17),
     "BrokerCore.SensorStream": (600, 19),
     # Plain records.
     "BrokerCore.BrokerLimits": (600, 24),
