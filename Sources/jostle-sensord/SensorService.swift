@@ -12,7 +12,6 @@ import SensorCore
 /// Not `Sendable`: it belongs to the loop's thread.
 final class SensorService: SampleSink {
     private let bus: Connection
-    private let loop: EventLoop
     private let names: NameWatch
     private let sender: PacedSender
     private let rights: ClaimRights
@@ -20,11 +19,7 @@ final class SensorService: SampleSink {
     private let source: any SampleSource
     private(set) var hub: SensorHub
     private(set) var object: ExportedObject?
-    private var clients: [String: Client] = [:]
-    private var takers: [ObjectIdentifier: Client] = [:]
-    private var lastStream: UInt64 = 0
-    private var clientsByID: [Client?] = []
-    private var freeIDs: [UInt32] = []
+    private var clients = SensorClients()
     /// Connections that found no place, to be told when there is one.
     private var refused: [String] = []
     private static let mostRefused = 16
@@ -36,55 +31,12 @@ final class SensorService: SampleSink {
     /// What was last told of the source, to tell only what changed.
     private var told: (description: SensorDescription, state: SensorState)
 
-    /// Somebody who claims the sensor.
-    private final class Client {
-        enum Receiver {
-            /// A connection.
-            case peer(ClaimRights.Caller, SignalLine)
-            /// A descriptor that a connection asked for.
-            case stream(ClaimRights.Caller, SampleStream, PacedSender.Peer)
-            case taker(any SampleTaker)
-        }
-
-        let id: ClientID
-        let receiver: Receiver
-        /// The fastest rate it may have, if it asked for more.
-        var allowed: Double?
-        var watch: NameWatch.Token?
-
-        init(_ id: ClientID, _ receiver: Receiver) {
-            self.id = id
-            self.receiver = receiver
-        }
-
-        var stream: SampleStream? {
-            if case .stream(_, let stream, _) = self.receiver { stream } else { nil }
-        }
-
-        /// Whose it is; `nil` for our own.
-        var caller: ClaimRights.Caller? {
-            switch self.receiver {
-            case .peer(let caller, _), .stream(let caller, _, _): caller
-            case .taker: nil
-            }
-        }
-
-        /// Who it is, as `Claimants` shows it.
-        var names: [String] {
-            switch self.receiver {
-            case .peer(let caller, _), .stream(let caller, _, _): [caller.name]
-            case .taker(let taker): taker.names
-            }
-        }
-    }
-
     init(
         _ source: any SampleSource, on bus: Connection, _ names: NameWatch, _ sender: PacedSender,
         _ rights: ClaimRights,
         log: Log
     ) {
         self.bus = bus
-        self.loop = bus.loop
         self.names = names
         self.sender = sender
         self.rights = rights
@@ -140,7 +92,7 @@ final class SensorService: SampleSink {
     private func claim(
         _ request: SensorRequest, _ caller: ClaimRights.Caller
     ) throws(BusError) -> [String: Value] {
-        let known = self.clients[caller.name]
+        let known = self.clients.peer(caller.name)
         let client = known ?? self.makeClient(caller)
         do throws(BusError) {
             let answer = try self.claim(request, for: client)
@@ -156,7 +108,7 @@ final class SensorService: SampleSink {
         }
     }
 
-    private func claim(_ request: SensorRequest, for client: Client) throws(BusError) -> [String: Value] {
+    private func claim(_ request: SensorRequest, for client: SensorClient) throws(BusError) -> [String: Value] {
         // What the source holds was read for those who claimed the sensor until now, at its pace until now.
         self.source.catchUp()
         do throws(ClaimProblem) {
@@ -201,7 +153,7 @@ final class SensorService: SampleSink {
     }
 
     /// What is in force for a client, as it is told.
-    private func terms(of client: Client, _ inForce: SensorPace) -> [String: Value] {
+    private func terms(of client: SensorClient, _ inForce: SensorPace) -> [String: Value] {
         let claimant = self.hub.claimant(client.id)
         var options = (claimant?.inForce ?? inForce).options
         options[SensorPace.Key.gathering] = .string((claimant?.gathering ?? .none).rawValue)
@@ -221,9 +173,7 @@ final class SensorService: SampleSink {
     func flush(_ call: MethodCall) {
         self.rights.afterAnswers(to: call.sender) { [weak self] in
             if let self {
-                for client in self.clientsByID {
-                    if let client, client.names == [call.sender] { self.flush(client) }
-                }
+                for client in self.clients.all where client.names == [call.sender] { self.flush(client) }
             }
             call.reply()
         }
@@ -241,8 +191,7 @@ final class SensorService: SampleSink {
     private func openStream(
         _ request: SensorRequest, _ caller: ClaimRights.Caller
     ) throws(BusError) -> (WireDescriptor, [String: Value]) {
-        let open = self.clientsByID.count { $0?.stream != nil && $0?.names == [caller.name] }
-        guard open < SensorLimits.streams else {
+        guard self.clients.streams(of: caller.name) < SensorLimits.streams else {
             throw .limitsExceeded("streams: one connection has \(SensorLimits.streams) of a sensor at most")
         }
         let (stream, given) = try self.makeStream(for: caller)
@@ -268,9 +217,9 @@ final class SensorService: SampleSink {
         for caller: ClaimRights.Caller
     ) throws(BusError) -> (own: SampleStream, given: WireDescriptor) {
         try self.rights.takeStream(for: caller)
-        self.lastStream += 1
+        let (number, channels) = (self.clients.nextStream(), self.description.channels.count)
         do throws(SystemError) {
-            return try SampleStream.make(self.lastStream, channels: self.description.channels.count, on: self.loop)
+            return try SampleStream.make(number, channels: channels, on: self.bus.loop)
         } catch {
             self.rights.giveBackStream(of: caller)
             throw .limitsExceeded("no descriptor is left: \(error)")
@@ -278,7 +227,7 @@ final class SensorService: SampleSink {
     }
 
     /// Sends all that there is for a client, and has its stream say so.
-    private func flush(_ client: Client) {
+    private func flush(_ client: SensorClient) {
         self.source.catchUp()
         self.hub.flush(client.id, into: &self.actions)
         self.perform()
@@ -288,7 +237,7 @@ final class SensorService: SampleSink {
     /// Releasing what is not held is fine: the caller has what it wanted.
     func release(_ call: MethodCall) {
         self.rights.afterAnswers(to: call.sender) { [weak self] in
-            if let self, let client = self.clients[call.sender] { self.forget(client) }
+            if let self, let client = self.clients.peer(call.sender) { self.forget(client) }
             call.reply()
         }
     }
@@ -314,7 +263,7 @@ final class SensorService: SampleSink {
     /// The first of them, or so many that came after a claim.
     func claimants(after number: UInt64 = 0) -> [ClaimantRow] {
         self.hub.claimants(after: number, atMost: Self.listRows).flatMap { claimant -> [ClaimantRow] in
-            guard let client = self.clientsByID[Int(claimant.client.index)] else { return [] }
+            guard let client = self.clients[claimant.client] else { return [] }
             var others = self.terms(of: client, claimant.inForce).filter { claimant.inForce.options[$0.key] == nil }
             others[SensorPace.Key.claim] = .uint64(claimant.number)
             return client.names.map {
@@ -333,10 +282,8 @@ final class SensorService: SampleSink {
     /// Claims the sensor for somebody in this process, or claims it anew; returns the pace in force.
     func claim(_ pace: SensorPace, for taker: any SampleTaker) throws(ClaimProblem) -> SensorPace {
         self.source.catchUp()
-        let known = self.takers[ObjectIdentifier(taker)]
-        let client = known ?? Client(self.makeID(), .taker(taker))
-        self.takers[ObjectIdentifier(taker)] = client
-        self.clientsByID[Int(client.id.index)] = client
+        let known = self.clients.taker(taker)
+        let client = known ?? self.clients.add(.taker(taker))
         do throws(ClaimProblem) {
             let inForce = try self.hub.claim(
                 client.id, SensorRequest(pace), of: nil, isPrompt: true, into: &self.actions)
@@ -349,62 +296,53 @@ final class SensorService: SampleSink {
     }
 
     func release(_ taker: any SampleTaker) {
-        guard let client = self.takers.removeValue(forKey: ObjectIdentifier(taker)) else { return }
+        guard let client = self.clients.taker(taker) else { return }
+        self.clients.hide(client)
         self.end(client)
     }
 
     // MARK: Claimants
 
-    private func makeID() -> ClientID {
-        if let index = self.freeIDs.popLast() { return ClientID(index) }
-        self.clientsByID.append(nil)
-        return ClientID(UInt32(self.clientsByID.count - 1))
-    }
-
-    private func makeClient(_ caller: ClaimRights.Caller, _ stream: SampleStream? = nil) -> Client {
+    private func makeClient(_ caller: ClaimRights.Caller, _ stream: SampleStream? = nil) -> SensorClient {
         let peer = self.sender.peer(caller.name)
-        let client: Client
+        let client: SensorClient
         if let stream {
-            client = Client(self.makeID(), .stream(caller, stream, peer))
+            client = self.clients.add(.stream(caller, stream, peer))
         } else {
             let path = Path.sensor(self.description.name)
             let line = SignalLine(to: peer, from: path, channels: self.description.channels.count, self.sender)
-            client = Client(self.makeID(), .peer(caller, line))
+            client = self.clients.add(.peer(caller, line))
             line.onSent = { [weak self, weak client] in
                 if let self, let client { self.hub.delivered(client.id, samples: $0) }
             }
-            self.clients[caller.name] = client
         }
         self.rights.hold(caller)
-        self.clientsByID[Int(client.id.index)] = client
         client.watch = self.names.follow(caller.name) { [weak self, weak client] owner in
             if let self, let client, owner == nil { self.forget(client) }
         }
         return client
     }
 
-    private func forget(_ client: Client) {
-        guard self.clientsByID[Int(client.id.index)] === client else { return }
+    private func forget(_ client: SensorClient) {
+        guard self.clients[client.id] === client else { return }
         switch client.receiver {
-        case .peer(let caller, _):
-            self.clients[caller.name] = nil
-            self.rights.letGo(caller)
+        case .peer(let caller, _): self.rights.letGo(caller)
         case .stream(let caller, _, _):
             self.rights.giveBackStream(of: caller)
             self.rights.letGo(caller)
         case .taker: return
         }
+        self.clients.hide(client)
         if let watch = client.watch { self.names.unfollow(watch) }
         self.end(client)
     }
 
     /// Ends a client's claim, if it had one; its id may be used again.
-    private func end(_ client: Client) {
+    private func end(_ client: SensorClient) {
         self.source.catchUp()
         let hadPlace = self.hub.release(client.id, into: &self.actions)
         self.perform()
-        self.clientsByID[Int(client.id.index)] = nil
-        self.freeIDs.append(client.id.index)
+        self.clients.remove(client)
         // Whoever was refused himself leaves none: told so, he would claim again, and again.
         if hadPlace { self.tellRefused() }
     }
@@ -429,7 +367,7 @@ final class SensorService: SampleSink {
     }
 
     private func tellTakers(_ news: (any SampleTaker) -> Void) {
-        for client in self.takers.values {
+        for client in self.clients.takers {
             if case .taker(let taker) = client.receiver { news(taker) }
         }
     }
@@ -476,8 +414,8 @@ final class SensorService: SampleSink {
     private func setTimer() {
         guard let deadline = self.hub.nextDeadline else { return }
         let alarm = self.source.alarm(for: deadline)
-        if let timer { return self.loop.reschedule(timer, at: alarm) }
-        self.timer = self.loop.schedule(at: alarm, on: .boottime) { [weak self] in self?.readingDone() }
+        if let timer { return self.bus.loop.reschedule(timer, at: alarm) }
+        self.timer = self.bus.loop.schedule(at: alarm, on: .boottime) { [weak self] in self?.readingDone() }
     }
 
     private func perform() {
@@ -519,7 +457,7 @@ final class SensorService: SampleSink {
     }
 
     private func tell(_ id: ClientID, _ pace: SensorPace) {
-        guard let client = self.clientsByID[Int(id.index)], let object else { return }
+        guard let client = self.clients[id], let object else { return }
         switch client.receiver {
         case .peer(_, let line): self.tell(client, pace, line.peer, from: object.path)
         case .stream(_, _, let peer): self.tell(client, pace, peer, from: object.path)
@@ -527,14 +465,14 @@ final class SensorService: SampleSink {
         }
     }
 
-    private func tell(_ client: Client, _ pace: SensorPace, _ peer: PacedSender.Peer, from path: ObjectPath) {
+    private func tell(_ client: SensorClient, _ pace: SensorPace, _ peer: PacedSender.Peer, from path: ObjectPath) {
         _ = self.sender.signal(from: path, InterfaceName.sensor, "ClaimChanged", to: peer, size: 300) {
             self.terms(of: client, pace).write(to: &$0)
         }
     }
 
     private func send(_ id: ClientID) {
-        guard let client = self.clientsByID[Int(id.index)] else { return }
+        guard let client = self.clients[id] else { return }
         var (sent, lost) = (0, 0)
         self.hub.withBlock(of: id) { first, times, values in
             switch client.receiver {
