@@ -30,13 +30,7 @@ package struct SensorStream {
     /// What everybody knows of it.
     var told = Outlook(standing: .absent)
 
-    /// The sequence number that comes next; `nil` before the first sample of a claim.
-    private var expected: UInt64?
-    /// Times that samples were missing or out of step.
-    package private(set) var gaps: UInt64 = 0
-    /// Samples that were sent to us and did not come.
-    package private(set) var lost: UInt64 = 0
-    package private(set) var received: UInt64 = 0
+    private var numbers = SampleNumbers()
 
     enum Change {
         case claim(SensorPace)
@@ -71,6 +65,11 @@ package struct SensorStream {
     }
 
     package var counters: DetectionEngine.Counters { self.engine.counters }
+    /// Times that samples were missing or out of step.
+    package var gaps: UInt64 { self.numbers.gaps }
+    /// Samples that were sent to us and did not come.
+    package var lost: UInt64 { self.numbers.lost }
+    package var received: UInt64 { self.numbers.received }
 
     mutating func appear(_ sensor: SensorDescription) {
         // A claim outlives the device behind the sensor, but not the reader.
@@ -102,7 +101,7 @@ package struct SensorStream {
 
     /// Nothing is detected across what did not come.
     mutating func breakOff() {
-        self.expected = nil
+        self.numbers.beginAnew()
         self.engine.gap()
     }
 
@@ -126,7 +125,7 @@ package struct SensorStream {
         self.refusal = nil
         self.patience = ClaimPatience()
         self.silence.begin()
-        self.expected = nil
+        self.numbers.beginAnew()
     }
 
     /// A claim came to nothing: it is tried again after a while.
@@ -184,14 +183,8 @@ package struct SensorStream {
 
     /// Takes note of the numbers of samples that are about to be processed.
     mutating func begin(first: UInt64, count: Int) {
-        if let expected = self.expected, first != expected {
-            // Higher: some did not come. Lower: the numbers began again. Either way nothing is detected across.
-            self.gaps &+= 1
-            if first > expected { self.lost &+= first - expected }
-            self.engine.gap()
-        }
-        self.expected = first &+ UInt64(count)
-        self.received &+= UInt64(count)
+        // Either way nothing is detected across.
+        if !self.numbers.follow(first, count: count) { self.engine.gap() }
     }
 
     mutating func process(times: Span<Int64>, values: Span<Double>, at arrival: Timestamp) {
