@@ -150,6 +150,12 @@ package struct Message: ~Copyable {
         var writer = unsafe WireWriter(self.raw)
         repeat (each values).write(to: &writer)
     }
+
+    /// Appends to the body piece by piece, for the hot path.
+    func withWriter(_ body: (inout WireWriter) -> Void) {
+        var writer = unsafe WireWriter(self.raw)
+        body(&writer)
+    }
 }
 
 /// A copy of libdbus's string, or `nil` for NULL.

@@ -12,7 +12,9 @@ package final class PacedSender {
     /// One peer we send to, by its unique name.
     package final class Peer {
         package let name: String
-        package fileprivate(set) var window = FlowWindow()
+        package var window: FlowWindow { self.flow }
+        /// Of this file alone: what other modules may look at directly is checked at each access.
+        fileprivate var flow = FlowWindow()
         /// Called with the bytes that may be sent, when something was left out and there may be room again.
         package var onRoom: ((Int) -> Void)?
         /// `onRoom` is due.
@@ -25,7 +27,7 @@ package final class PacedSender {
         fileprivate init(_ name: String) { self.name = name }
 
         /// How much may be sent to it that it has not read.
-        package func setLimit(_ bytes: Int) { self.window.limit = bytes }
+        package func setLimit(_ bytes: Int) { self.flow.limit = bytes }
     }
 
     private struct Waiting {
@@ -83,9 +85,10 @@ package final class PacedSender {
             if peer.header == nil { return false }
         }
         let mayPing = self.openPings < self.pingLimit && peer.waitingSince == nil
-        let verdict = peer.window.offer(size + Self.overhead, mayPing: mayPing)
+        let verdict = peer.flow.offer(size + Self.overhead, mayPing: mayPing)
         if verdict != .drop {
-            guard let message = peer.header?.copy(body) else { return false }
+            guard let message = peer.header?.copy() else { return false }
+            message.withWriter(body)
             connection.send(message)
         }
         self.follow(peer, verdict)
@@ -97,26 +100,26 @@ package final class PacedSender {
     package func count(_ bytes: Int, to peer: Peer) {
         if let since = peer.waitingSince { self.trust(peer, since) }
         let mayPing = self.openPings < self.pingLimit && peer.waitingSince == nil
-        self.follow(peer, peer.window.add(bytes + Self.overhead, mayPing: mayPing))
+        self.follow(peer, peer.flow.add(bytes + Self.overhead, mayPing: mayPing))
     }
 
     /// Whether more may go to a peer. If not, its `onRoom` will tell.
     package func hasRoom(for peer: Peer) -> Bool {
-        guard peer.window.room == 0 else { return true }
+        guard peer.flow.room == 0 else { return true }
         self.refuse(peer)
         return false
     }
 
     /// Believes for now that a peer reads which has been silent for long.
     package func trust(_ peer: Peer) {
-        peer.window.trust()
+        peer.flow.trust()
         peer.isRefused = false
     }
 
     private func follow(_ peer: Peer, _ verdict: FlowWindow.Verdict) {
         if verdict == .sendAndPing {
             self.ping(peer)
-        } else if peer.window.needsPing, peer.waitingSince == nil {
+        } else if peer.flow.needsPing, peer.waitingSince == nil {
             self.request(peer)
         }
     }
@@ -127,7 +130,7 @@ package final class PacedSender {
     private func refuse(_ peer: Peer) {
         guard peer.onRoom != nil, !peer.isRefused else { return }
         peer.isRefused = true
-        if !peer.window.isPingOpen { self.wait(for: peer) }
+        if !peer.flow.isPingOpen { self.wait(for: peer) }
     }
 
     private func wait(for peer: Peer) {
@@ -148,12 +151,12 @@ package final class PacedSender {
 
     /// Tells a peer of room, or sees to it that there will be word of it.
     private func look(at peer: Peer) {
-        guard peer.isRefused, !peer.window.isPingOpen else { return }
-        if peer.window.needsPing, peer.waitingSince == nil { self.request(peer) }
-        if peer.window.isPingOpen { return }
-        guard !peer.window.needsPing else { return self.wait(for: peer) }
+        guard peer.isRefused, !peer.flow.isPingOpen else { return }
+        if peer.flow.needsPing, peer.waitingSince == nil { self.request(peer) }
+        if peer.flow.isPingOpen { return }
+        guard !peer.flow.needsPing else { return self.wait(for: peer) }
         peer.isRefused = false
-        peer.onRoom?(peer.window.room)
+        peer.onRoom?(peer.flow.room)
     }
 
     // MARK: Pings
@@ -162,14 +165,14 @@ package final class PacedSender {
     private func trust(_ peer: Peer, _ since: Int64) {
         let now = Clock.monotonic.now()
         guard now - since >= self.patience else { return }
-        peer.window.assumeRead()
+        peer.flow.assumeRead()
         peer.waitingSince = peer.isQueued ? now : nil
     }
 
     /// Pings now if there is a place, and otherwise as soon as there is.
     private func request(_ peer: Peer) {
         guard self.openPings >= self.pingLimit else {
-            peer.window.pingSent()
+            peer.flow.pingSent()
             return self.ping(peer)
         }
         peer.waitingSince = Clock.monotonic.now()
@@ -192,7 +195,7 @@ package final class PacedSender {
         self.openPings -= 1
         if let peer {
             switch consume result {
-            case .success: peer.window.pingAnswered()
+            case .success: peer.flow.pingAnswered()
             case .failure(let error): self.pingFailed(peer, error)
             }
             self.look(at: peer)
@@ -201,8 +204,8 @@ package final class PacedSender {
             guard let next = self.waiting.removeFirst().peer else { continue }
             next.waitingSince = nil
             next.isQueued = false
-            if next.window.needsPing {
-                next.window.pingSent()
+            if next.flow.needsPing {
+                next.flow.pingSent()
                 self.ping(next)
             }
         }
@@ -212,13 +215,13 @@ package final class PacedSender {
         let isGone = [BusError.noReply("").name, BusError.disconnected("").name].contains(error.name)
         if error.name == BusError.limitsExceeded("").name {
             // The bus has no place for the ping, so the peer cannot be asked for now.
-            peer.window.pingFailed()
+            peer.flow.pingFailed()
             peer.waitingSince = Clock.monotonic.now()
         } else if isGone || error.isServiceMissing {
-            peer.window.pingFailed()
+            peer.flow.pingFailed()
         } else {
             // An answer all the same; or a bus whose policy forbids us to ask, which we take for one.
-            peer.window.pingAnswered()
+            peer.flow.pingAnswered()
         }
     }
 

@@ -37,19 +37,16 @@ struct SignalHeader: ~Copyable {
             && self.path == path
     }
 
-    /// A message with this header and the body that is written.
-    func copy(_ body: (inout WireWriter) -> Void) -> Message {
+    /// A message with this header, whose body is to be written.
+    func copy() -> Message {
         // SAFETY: ours and never sent, so the copy is a message of its own without a serial.
         guard let raw = unsafe dbus_message_copy(self.message.raw) else { invariantFailure("out of memory") }
-        var writer = unsafe WireWriter(raw)
-        body(&writer)
         return unsafe Message(adopting: raw)
     }
 
     /// The message itself, with the body that is written.
     consuming func take(_ body: (inout WireWriter) -> Void) -> Message {
-        var writer = unsafe WireWriter(self.message.raw)
-        body(&writer)
+        self.message.withWriter(body)
         return self.message
     }
 }

@@ -7,7 +7,8 @@ import Testing
 /// A signal of ours that has not been sent.
 private func message(_ body: (inout WireWriter) -> Void) throws -> Message {
     let header = SignalHeader(from: Path.sensors, InterfaceName.sensor, "Samples", to: ":1.1")
-    guard let message = header?.copy(body) else { throw BusError.failed("no message") }
+    guard let message = header?.copy() else { throw BusError.failed("no message") }
+    message.withWriter(body)
     return message
 }
 
