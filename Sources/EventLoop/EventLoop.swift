@@ -69,7 +69,8 @@ package final class EventLoop {
     private(set) var isInRound = false
 
     /// How often the loop has come back from waiting. Stands still while the loop is idle.
-    package private(set) var rounds: UInt64 = 0
+    package var rounds: UInt64 { self.roundCount }
+    private var roundCount: UInt64 = 0
 
     /// The most events fetched in one round.
     package static let batch = Int(CLinux_EPOLL_BATCH)
@@ -147,13 +148,16 @@ package final class EventLoop {
         invariant(!self.isInRound, "a handler must not run the loop it runs in")
         self.isInRound = true
         defer { self.isInRound = false }
-        let count = try self.fetch(timeout: self.hasWork ? 0 : timeout)
-        self.rounds &+= 1
+        // Taken out for the round, as the lists below are: each look at a variable of the loop itself costs a check.
+        var events: [CLinux_event] = []
+        swap(&events, &self.events)
+        defer { swap(&events, &self.events) }
+        let count = try self.fetch(into: &events, timeout: self.hasWork ? 0 : timeout)
+        self.roundCount &+= 1
         var didWork = self.run(self.monotonic)
         didWork = self.run(self.boottime) || didWork
         for index in 0..<count {
-            let event = self.events[index]
-            didWork = try self.dispatch(WatchTable.Token(bits: event.token), event.events) || didWork
+            didWork = try self.dispatch(WatchTable.Token(bits: events[index].token), events[index].events) || didWork
         }
         didWork = self.dispatchAlwaysReady() || didWork
         didWork = self.runDeferred() || didWork
@@ -163,10 +167,10 @@ package final class EventLoop {
     }
 
     /// Waits for events and fetches the first of them. An interruption fetches none.
-    private func fetch(timeout: Int32) throws(SystemError) -> Int {
+    private func fetch(into events: inout [CLinux_event], timeout: Int32) throws(SystemError) -> Int {
         let epoll = self.epoll.raw
         // SAFETY: the buffer has room for a whole batch and is not kept.
-        let result = unsafe self.events.withUnsafeMutableBufferPointer { buffer in
+        let result = unsafe events.withUnsafeMutableBufferPointer { buffer in
             unsafe CLinux_epoll_wait(epoll, buffer.baseAddress, Int32(buffer.count), timeout)
         }
         if result >= 0 { return Int(result) }
@@ -186,14 +190,17 @@ package final class EventLoop {
     /// Runs the handlers that wait for one of `readiness`.
     private func deliver(_ readiness: Readiness, to token: WatchTable.Token) -> Bool {
         // The list is fixed first: a handler may change who watches the descriptor, or close it and reuse its number.
-        self.table.collect(token, into: &self.firing)
+        var firing: [Registration] = []
+        swap(&firing, &self.firing)
+        self.table.collect(token, into: &firing)
         var didWork = false
-        for index in self.firing.indices {
-            guard let (handler, wanted) = self.table.delivery(of: readiness, to: self.firing[index]) else { continue }
+        for index in firing.indices {
+            guard let (handler, wanted) = self.table.delivery(of: readiness, to: firing[index]) else { continue }
             handler(wanted)
             didWork = true
         }
-        self.firing.removeAll(keepingCapacity: true)
+        firing.removeAll(keepingCapacity: true)
+        swap(&firing, &self.firing)
         return didWork
     }
 
@@ -208,26 +215,31 @@ package final class EventLoop {
 
     private func runDeferred() -> Bool {
         guard !self.deferred.isEmpty else { return false }
-        swap(&self.deferred, &self.running)
-        for index in self.running.indices {
-            let work = self.running[index]
-            work.run()
-        }
+        var running: [Work] = []
+        swap(&running, &self.running)
+        swap(&running, &self.deferred)
+        for index in running.indices { running[index].run() }
         // What is released here may defer work again, which goes to the other list.
-        self.running.removeAll(keepingCapacity: true)
+        running.removeAll(keepingCapacity: true)
+        swap(&running, &self.running)
         return true
     }
 
     private func run(_ timers: ClockTimers) -> Bool {
-        guard timers.queue.earliest != nil else { return false }
-        timers.queue.takeDue(at: timers.clock.now(), into: &self.due)
+        guard let earliest = timers.queue.earliest else { return false }
+        let now = timers.clock.now()
+        guard earliest <= now else { return false }
+        var due: [TimerQueue.Due] = []
+        swap(&due, &self.due)
+        timers.queue.takeDue(at: now, into: &due)
         var didWork = false
-        for index in self.due.indices {
-            guard let handler = timers.queue.fire(self.due[index]) else { continue }
+        for index in due.indices {
+            guard let handler = timers.queue.fire(due[index]) else { continue }
             handler()
             didWork = true
         }
-        self.due.removeAll(keepingCapacity: true)
+        due.removeAll(keepingCapacity: true)
+        swap(&due, &self.due)
         return didWork
     }
 }
