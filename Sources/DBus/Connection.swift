@@ -56,7 +56,7 @@ package final class Connection {
     private var matches = MatchRules()
     private var admission: Admission
     private var retries: Retries
-    private var dispatching: DispatchTurn
+    private var dispatching = DispatchTurn()
 
     private static let disconnected = SignalName("org.freedesktop.DBus.Local", "Disconnected")
     /// How long closing may wait for the bus to take what we sent.
@@ -74,7 +74,6 @@ package final class Connection {
         self.loop = loop
         self.admission = Admission(names: names)
         self.retries = Retries(retry, on: loop)
-        self.dispatching = DispatchTurn(on: loop)
         self.dispatching.run { [weak self] in self?.dispatch() }
         // They refer to us weakly, and that cannot begin when we end.
         _ = (self.pending, self.incoming)
@@ -87,7 +86,12 @@ package final class Connection {
     }
 
     /// Asks for one more name from the next opening on.
-    package func own(_ name: String) { self.admission.own(name) }
+    package func own(_ name: String) {
+        // Changed apart: an array that grows in place would have every message that looks at the rest be checked for it.
+        var admission = self.admission
+        admission.own(name)
+        self.admission = admission
+    }
 
     package var isReady: Bool { self.state == .ready }
 
@@ -153,9 +157,9 @@ package final class Connection {
             raw,
             { _, status, context in
                 guard status == DBUS_DISPATCH_DATA_REMAINS, let context = unsafe context else { return }
-                unsafe Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue().dispatching.schedule()
+                unsafe Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue().scheduleDispatch()
             }, context, nil)
-        self.dispatching.schedule()
+        self.scheduleDispatch()
     }
 
     private func greet() {
@@ -313,10 +317,14 @@ package final class Connection {
 
     // MARK: Dispatch
 
+    private func scheduleDispatch() {
+        if let turn = self.dispatching.ask() { self.loop.defer(turn) }
+    }
+
     /// Handles a bounded number of messages, so that timers run under a flood.
     private func dispatch() {
         self.dispatching.begin()
-        if self.dispatchBatch() { self.dispatching.schedule() }
+        if self.dispatchBatch() { self.scheduleDispatch() }
     }
 
     /// Tells whether more remain.
