@@ -35,7 +35,7 @@ help:
 	@echo 'make test-kills  kill the broker under load; KILLS=$(KILLS) times'
 	@echo 'make test-walks  play every seed of the random walks, of which the suite plays one in four'
 	@echo 'make test-vm  run the reader on a kernel with a sensor hub, in qemu; VM_SECONDS=600'
-	@echo 'make lint     check format, imports, linkage and the D-Bus files'
+	@echo 'make lint     check format, sizes, documents, imports, linkage, the D-Bus files and policies'
 	@echo 'make demo     show two apps, one shake, and who gets it'
 	@echo 'make bench    measure against the budget'
 	@echo 'make fuzz     feed made-up bytes to every reader; FUZZ_SECONDS=60 for each'

@@ -6,8 +6,8 @@ package import Motion
 /// cooldowns and quotas go by it. Arrival time comes with every input and never decreases; acks and leases go by it. All goes
 /// in through `take`, which appends what has to be done to `actions`, in order.
 ///
-/// It is two rooms, and carries from one to the other what concerns both: how apps live is no concern of the contests, and
-/// the other way round.
+/// It is two rooms, and carries from one to the other what concerns both: contests look at apps and change nothing of them, and
+/// apps know nothing of contests.
 package struct Arbiter: Sendable {
     /// When a condition was last seen true, as far as the detection engine knows.
     package typealias LastTrue = (DetectorID) -> Timestamp?

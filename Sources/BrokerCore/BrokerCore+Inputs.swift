@@ -84,7 +84,7 @@ extension BrokerCore {
                 try self.push(app, at: arrival, &actions)
             case .tick:
                 self.tick(at: arrival, &actions)
-            case .sent(let client, let event): _ = self.sent(client, event)
+            case .sent(let client, let event): self.sent(client, event)
             case .sentMark(let client, let mark): self.sent(client, mark)
             case .unsent(let client, let event): self.unsent(client, event, at: arrival, &actions)
             case .unsentMark(let client, let mark): self.unsent(client, mark, &actions)

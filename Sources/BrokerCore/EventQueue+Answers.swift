@@ -183,7 +183,7 @@ extension EventQueue {
         for index in self.unacknowledged.indices where self.unacknowledged[index].event.sequence == sequence {
             self.unacknowledged[index].event.isPersistent = true
         }
-        self.waiting.update(where: { $0.event.sequence == sequence }) { $0.event.isPersistent = true }
+        self.waiting.updateFirst(where: { $0.event.sequence == sequence }) { $0.event.isPersistent = true }
     }
 
     /// Puts in an event that was kept before a restart. It may have been sent already.

@@ -314,7 +314,7 @@ struct Registry {
         return detector
     }
 
-    /// A detector is gone from the engine of its sensor with its app.
+    /// Gives back what a detector that goes had of its payer's shares.
     mutating func giveBack(_ detector: InstalledDetector) {
         self.gone += 1
         self.discharge(detector)

@@ -119,8 +119,8 @@ struct Sensing {
         self.remove(detector.id, on: detector.sensor)
     }
 
-    /// Takes what detectors an app that goes has from their engines, if they are not too many to be taken at once; those say
-    /// nothing any more. Returns those that are gone.
+    /// Takes detectors of an app that goes from their engines: the first of them at once. The others stay for later, and say nothing
+    /// any more. Returns those that are gone.
     mutating func discard(_ detectors: [InstalledDetector], of app: AppID, _ user: UInt32) -> [InstalledDetector] {
         let (first, rest) = (detectors.prefix(Self.discardedAtOnce), detectors.dropFirst(Self.discardedAtOnce))
         for detector in first { self.discard(detector) }

@@ -183,7 +183,7 @@ package struct SensorStream {
 
     /// Takes note of the numbers of samples that are about to be processed.
     mutating func begin(first: UInt64, count: Int) {
-        // Either way nothing is detected across.
+        // Nothing is detected across what is missing.
         if !self.numbers.follow(first, count: count) { self.engine.gap() }
     }
 

@@ -61,9 +61,9 @@ struct WaitingLine<Element: Waiting> {
         return gone
     }
 
-    /// Changes what fits in its place, which must stay its place.
-    mutating func update(where fits: (Element) -> Bool, _ body: (inout Element) -> Void) {
-        for index in self.all.indices where fits(self.elements[index]) { body(&self.elements[index]) }
+    /// Changes the first that fits in its place, which must stay its place.
+    mutating func updateFirst(where fits: (Element) -> Bool, _ body: (inout Element) -> Void) {
+        if let index = self.all.firstIndex(where: fits) { body(&self.elements[index]) }
     }
 }
 

@@ -19,7 +19,7 @@ struct Retries {
         if case .upTo = self.retry { true } else { false }
     }
 
-    /// There was a loss, and the retries were not cancelled since.
+    /// There was a loss after which the bus is tried again, and the retries were not cancelled since.
     var hasBegun: Bool { self.timer != nil }
 
     /// Runs `attempt` when it is time, if a lost bus is tried again at all. The first `attempt` counts until the retries end.

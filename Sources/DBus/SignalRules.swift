@@ -2,7 +2,7 @@ import Glibc
 
 /// Who hears which of the signals that arrive.
 ///
-/// A class: a handler may add rules, or others that run it again, while it is at work.
+/// A class: a handler may add rules while it is at work, or hear another signal.
 /// Not `Sendable`: it belongs to the thread of its connection's loop.
 final class SignalRules {
     typealias Handler = (borrowing Message) -> Void

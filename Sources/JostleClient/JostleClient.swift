@@ -103,7 +103,8 @@ public final class JostleClient {
             self.onExpiring($0.0, .microseconds(Int64(clamping: $0.1)))
         }
         self.link.hear("TaskExpiring", { _ in () }) { [unowned self] in self.tasks.expire() }
-        self.link.onChange = { [unowned self] in self.brokerChanged($0) }
+        // A handler may let go of us, and there may be more to tell.
+        self.link.onChange = { [weak self] in self?.brokerChanged($0) }
     }
 
     /// Connects to the bus and registers with the broker, which the bus starts if it can.

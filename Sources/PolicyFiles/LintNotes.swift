@@ -16,10 +16,10 @@ struct LintNotes {
         self.findings.append(Finding(check, at: place, message, advice: advice))
     }
 
-    /// The section that a rule or group was read from.
+    /// The section that a rule, a group, a class or a cell of the matrix was read from.
     func section(at place: Place) -> MergedSection? { self.sectionOf[place].map { self.sections[$0] } }
 
-    /// Where a key of a rule or group stands.
+    /// Where a key of one of these stands.
     func place(of key: String, at place: Place) -> Place { self.section(at: place)?.place(of: key) ?? place }
 
     static func named(_ rule: Rule) -> String { "[Rule \(rule.name)]" }

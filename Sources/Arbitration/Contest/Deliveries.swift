@@ -88,6 +88,7 @@ struct Deliveries: Sendable {
     mutating func shrink(apps: Int) {
         if self.ledgers.count > apps { self.ledgers.removeLast(self.ledgers.count - apps) }
         self.ledgers.shrink()
+        self.effects.shrink()
         self.retired.shrink()
     }
 

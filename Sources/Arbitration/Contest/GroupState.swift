@@ -335,7 +335,7 @@ struct GroupState: Sendable {
         self.startOver()
     }
 
-    /// Forgets who the members are: some are gone.
+    /// The members are to be found out anew: some may be gone.
     mutating func loseMembers() { self.members.lose() }
 
     /// Whether a hit that may still come before the window closes could change who gets the event.
@@ -390,7 +390,7 @@ struct GroupState: Sendable {
         self.episode?.phase = .owned(by: position, isAnswered: true)
     }
 
-    /// Whether an app answers to an episode that another owns.
+    /// Takes in that an app answers. Returns false when the episode is another's, who owns it.
     mutating func answer(_ app: AppHandle, epoch: UInt64) -> Bool {
         guard self.episode?.epoch == epoch, let owner = self.episode?.owner else { return true }
         guard self.episode?.candidates[owner].app == app else { return false }

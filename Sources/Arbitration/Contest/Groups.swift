@@ -4,7 +4,7 @@ import Motion
 struct Groups: Sendable {
     /// By the index of the group in the policy.
     private var states: [GroupState]
-    /// Those with an episode, in the order in which it began.
+    /// Those with an episode.
     private(set) var active: [Int] = []
 
     init(_ configurations: [GroupConfiguration]) {

@@ -19,7 +19,7 @@ struct Members: Sendable {
         if self.order == .sorted { self.order = .unsorted }
     }
 
-    /// Forgets who they are: some are gone.
+    /// They are to be found out anew: some may be gone.
     mutating func lose() { self.order = .stale }
 
     /// Brings them up to date, the most promising first. Returns whether they were not.

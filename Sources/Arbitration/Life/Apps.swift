@@ -117,7 +117,6 @@ struct Apps: Sendable {
 
     /// What was said of the foreground.
     var foreground: ForegroundReport { self.lives.report }
-    var isAsleep: Bool { self.lives.clock.isAsleep }
     var clock: AwakeClock { self.lives.clock }
 
     /// Takes in what is said of the foreground. Returns whether that is new.

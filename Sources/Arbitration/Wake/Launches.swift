@@ -3,9 +3,9 @@ package import Motion
 /// Which apps are started or resumed, and when, whatever for: one launch at a time for each app, few cold starts at once, the
 /// strongest first, and the longer between two tries the more of them failed.
 ///
-/// A value without a clock: each input comes with its arrival time, and `run`, which follows every one of them, says what is
-/// to be done. Each wish that is let in comes to exactly one end: its launch is done or needless, it is given up, or it is
-/// withdrawn.
+/// A value without a clock: each input comes with its arrival time, and `run`, which follows every one after which something is
+/// due, says what is to be done. Each wish that is let in comes to exactly one end: its launch is done or needless, it is
+/// given up, or it is withdrawn.
 package struct Launches: Sendable {
     /// Apps that are being started at any time.
     package static let mostColdStarts = 2
