@@ -136,7 +136,7 @@ package struct BrokerCore {
                 throw .limit(name: name, value: self.limits.table[name] ?? 0, message: "\(error)")
             }
         }
-        let change = self.registry.change(by: compiled, requests, of: client)
+        let change = self.registry.change(by: compiled, requests, of: client, payer)
         try self.registry.count(change, of: client)
         do throws(Refusal) {
             try self.sensing.count(change, of: payer)

@@ -207,40 +207,57 @@ struct Registry {
 
     /// What detectors change that an app asks for: those that are new or different, and those whose places they take.
     struct Change {
-        fileprivate(set) var added: [CompiledDetector] = []
-        fileprivate(set) var replaced: [InstalledDetector] = []
+        private(set) var added: [Counted] = []
+        private(set) var replaced: [Counted] = []
+
+        /// A detector, and of whose share it is.
+        typealias Counted = (detector: CompiledDetector, payer: UInt32)
+
+        /// What makes a change undone.
+        var reversed: Change {
+            var reversed = Change()
+            (reversed.added, reversed.replaced) = (self.replaced, self.added)
+            return reversed
+        }
+
+        fileprivate mutating func add(_ detector: CompiledDetector, _ payer: UInt32, insteadOf old: InstalledDetector?)
+        {
+            self.added.append((detector, payer))
+            if let old { self.replaced.append((old.effective, old.payer)) }
+        }
     }
 
-    func change(by detectors: [CompiledDetector], _ requests: [DetectorRequest], of app: AppHandle) -> Change {
+    /// - Parameter payer: Of whose share the new ones are.
+    func change(
+        by detectors: [CompiledDetector], _ requests: [DetectorRequest], of app: AppHandle, _ payer: UInt32
+    ) -> Change {
         let known = self.apps[app]?.detectors ?? [:]
         var change = Change()
         for (detector, request) in zip(detectors, requests) {
             let old = known[request.name]
             // The same request again changes nothing.
             if let old, old.isUnchanged(by: detector, request) { continue }
-            change.added.append(detector)
-            if let old { change.replaced.append(old) }
+            change.add(detector, payer, insteadOf: old)
         }
         return change
     }
 
     /// Counts what detectors cost that are about to be put in, and takes out those that they replace. All or none.
     mutating func count(_ change: Change, of app: AppHandle) throws(Refusal) {
-        self.apps.update(app) {
-            for old in change.replaced { $0?.census.remove(old.effective) }
-            for detector in change.added { $0?.census.add(detector) }
-        }
-        self.countExactly(change.added, of: app)
+        self.apply(change, to: app)
+        self.countExactly(change.added.map(\.detector), of: app)
         guard let census = self.apps[app]?.census.exact, let refusal = self.crossedLimit(census) else { return }
         self.uncount(change, of: app)
         throw refusal
     }
 
     /// Counts as before a change.
-    mutating func uncount(_ change: Change, of app: AppHandle) {
+    mutating func uncount(_ change: Change, of app: AppHandle) { self.apply(change.reversed, to: app) }
+
+    private mutating func apply(_ change: Change, to app: AppHandle) {
         self.apps.update(app) {
-            for detector in change.added { $0?.census.remove(detector) }
-            for old in change.replaced { $0?.census.add(old.effective) }
+            for old in change.replaced { $0?.census.remove(old.detector) }
+            for new in change.added { $0?.census.add(new.detector) }
         }
     }
 

@@ -169,18 +169,21 @@ struct Sensing {
 
     /// Counts what detectors cost that are about to be put to work, and takes out those that they replace. All or none.
     mutating func count(_ change: Registry.Change, of payer: UInt32) throws(Refusal) {
-        for old in change.replaced { self.count(old.effective, of: old.payer, isGone: true) }
-        for detector in change.added { self.count(detector, of: payer, isGone: false) }
-        let sensors = Set(change.added.map(\.sensor)).sorted()
+        self.apply(change)
+        let sensors = Set(change.added.map(\.detector.sensor)).sorted()
         guard let refusal = self.crossedLimit(on: sensors, of: payer) else {
-            for old in change.replaced { self.book(old.sensor, old.payer) }
+            for old in change.replaced { self.book(old.detector.sensor, old.payer) }
             for sensor in sensors { self.book(sensor, payer) }
             return
         }
-        for detector in change.added { self.count(detector, of: payer, isGone: true) }
-        for old in change.replaced { self.count(old.effective, of: old.payer, isGone: false) }
+        self.apply(change.reversed)
         self.forgetUnknown()
         throw refusal
+    }
+
+    private mutating func apply(_ change: Registry.Change) {
+        for old in change.replaced { self.count(old.detector, of: old.payer, isGone: true) }
+        for new in change.added { self.count(new.detector, of: new.payer, isGone: false) }
     }
 
     private func crossedLimit(on sensors: [String], of payer: UInt32) -> Refusal? {

@@ -34,6 +34,11 @@ package final class Turns {
         self.schedule()
     }
 
+    /// Begins a job, and runs `done` after its last step.
+    package func add(_ step: @escaping Step, then done: @escaping () -> Void) {
+        self.add({ step() ? 0 : nil }, then: done)
+    }
+
     /// Begins a job whose steps may ask for a pause, and runs `done` after the last.
     ///
     /// - Parameter step: Does a little, and says after how many µs it can go on; `nil`: that was all.

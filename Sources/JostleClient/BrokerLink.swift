@@ -58,7 +58,8 @@ final class BrokerLink {
         try self.wait { self.broker != nil }
     }
 
-    private func wait(until isDone: () -> Bool) throws(BusError) {
+    /// Handles what happens until something is so.
+    func wait(until isDone: () -> Bool) throws(BusError) {
         do throws(SystemError) {
             try self.loop.run(until: isDone)
         } catch {

@@ -194,10 +194,10 @@ public final class JostleClient {
     /// Handles events until something is so, or until `stop`.
     func run(until isDone: () -> Bool) throws(JostleError) {
         self.isRunning = true
-        do throws(SystemError) {
-            try self.loop.run { !self.isRunning || isDone() }
+        do throws(BusError) {
+            try self.link.wait { !self.isRunning || isDone() }
         } catch {
-            throw JostleError(.failed("\(error)"))
+            throw JostleError(error)
         }
     }
 

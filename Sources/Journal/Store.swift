@@ -94,10 +94,9 @@ package final class Store {
                 if isNews { queue.news.append(.told(.failed("rows are left out: the disk is too slow for them"))) }
                 return (isNews, false)
             }
-            if queue.rows.isEmpty {
-                queue.rows.linger(until: Monitor<StoreQueue>.now() + self.limits.linger.microseconds)
-            }
-            let isUrgent = queue.rows.add(JournalRow(entry: entry, wall: wall), most: self.limits.waitingRows / 8)
+            let isUrgent = queue.rows.add(
+                JournalRow(entry: entry, wall: wall), urgentFrom: self.limits.waitingRows / 8,
+                lingering: Monitor<StoreQueue>.now() + self.limits.linger.microseconds)
             return (false, isUrgent || queue.isIdle)
         }
         if isBad { self.notify() }
@@ -141,10 +140,15 @@ package final class Store {
     }
 
     private func changeTasks(_ body: (inout TaskChanges, UInt64) -> Void) -> UInt64 {
-        self.lastTaskChange &+= 1
-        let number = self.lastTaskChange
+        self.change(&self.lastTaskChange) { body(&$0.tasks, $1) }
+    }
+
+    /// Has a change made that has the next number, and says which.
+    private func change(_ last: inout UInt64, _ body: (inout StoreQueue, UInt64) -> Void) -> UInt64 {
+        last &+= 1
+        let number = last
         self.shared.change { queue in
-            body(&queue.tasks, number)
+            body(&queue, number)
             return ((), true)
         }
         return number
@@ -154,13 +158,7 @@ package final class Store {
 
     /// Has what an app registered for good be this, or nothing. `takeNews` says when this number is on the disk.
     package func set(_ id: AppID, to app: DurableApp?) -> UInt64 {
-        self.lastDurable &+= 1
-        let number = self.lastDurable
-        self.shared.change { queue in
-            queue.durable.set(id, to: app, number: number)
-            return ((), true)
-        }
-        return number
+        self.change(&self.lastDurable) { $0.durable.set(id, to: app, number: $1) }
     }
 
     // MARK: Questions

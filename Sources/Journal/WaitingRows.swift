@@ -17,15 +17,17 @@ struct WaitingRows: Sendable {
     /// Counts a row that finds no room.
     mutating func leaveOut() { self.dropped &+= 1 }
 
-    /// Has the row that comes first now wait for more.
-    mutating func linger(until time: Int64) { self.lingerUntil = time }
-
     /// Adds a row. True when it is not to wait for more: it must last, or that many are together.
-    mutating func add(_ row: consuming JournalRow, most: Int) -> Bool {
+    ///
+    /// - Parameter end: Until when to wait for more, if it is the first.
+    mutating func add(_ row: consuming JournalRow, urgentFrom many: Int, lingering end: @autoclosure () -> Int64)
+        -> Bool
+    {
+        if self.rows.isEmpty { self.lingerUntil = end() }
         let isPersistent = row.entry.isPersistent
         self.rows.append(row)
         self.outstanding += 1
-        let isUrgent = isPersistent || self.rows.count == most
+        let isUrgent = isPersistent || self.rows.count == many
         if isUrgent { self.isUrgent = true }
         return isUrgent
     }

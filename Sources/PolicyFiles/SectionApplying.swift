@@ -149,7 +149,7 @@ struct SectionApplying {
         findings.append(
             Finding(
                 .notForUsers, at: section.place(of: key), "a user's own files may not allow anything",
-                advice: "these may deny and make limits smaller; ask the administrator for more"))
+                advice: SectionName.adviceToUsers))
     }
 
     /// A name of something that no section makes.

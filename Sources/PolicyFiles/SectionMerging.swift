@@ -99,7 +99,7 @@ struct SectionMerging {
             return findings.append(
                 Finding(
                     .notForUsers, at: assignment.key.place, "'\(name)' is not for a user's own files",
-                    advice: "these may deny and make limits smaller; ask the administrator for more"))
+                    advice: SectionName.adviceToUsers))
         }
         guard self.words < PolicyLimits.wordsInAll else {
             return findings.exceed(

@@ -15,6 +15,9 @@ struct SectionName: Hashable {
 
     var text: String { self.argument.isEmpty ? self.kind : "\(self.kind) \(self.argument)" }
 
+    /// What to do about what a user's own files may not say.
+    static let adviceToUsers = "these may deny and make limits smaller; ask the administrator for more"
+
     /// What a header names, and where its argument stands.
     static func read(
         _ header: [PlacedText], _ place: Place, _ layer: PolicyLayer
@@ -29,7 +32,7 @@ struct SectionName: Hashable {
             throw ValueProblem(
                 check: .notForUsers, place: kind.place,
                 message: "[\(kind.text)] sections are not for a user's own files",
-                advice: "these may deny and make limits smaller; ask the administrator for more")
+                advice: Self.adviceToUsers)
         }
         let wanted = wantedArgument.isEmpty ? 1 : kind.text == "Interaction" ? 3 : 2
         guard header.count == wanted else {

@@ -48,9 +48,9 @@ final class Reloading {
         guard let policy = reading.inForce else { return self.readApps(self.policy.refusal(of: reading)) }
         // While the old policy decides: to be done with what was read, and to look up what the new one says.
         (reading.policy, reading.standing) = (nil, nil)
-        self.loop.turns.add({ reading.discard() ? 0 : nil }) {
+        self.loop.turns.add({ reading.discard() }) {
             var succession = PolicySuccession(policy)
-            self.loop.turns.add({ self.service.core.prepare(&succession) ? 0 : nil }) {
+            self.loop.turns.add({ self.service.core.prepare(&succession) }) {
                 var old = self.service.core.rules
                 self.policy.put(succession, from: files)
                 self.readApps(nil)
@@ -67,7 +67,7 @@ final class Reloading {
         let loading = self.service.links.appFiles.load()
         self.loop.turns.add({ loading.step().pause }) {
             let taking = self.service.links.appFiles.take(loading.finish())
-            self.loop.turns.add({ taking() ? 0 : nil }) { self.end(refusal) }
+            self.loop.turns.add(taking) { self.end(refusal) }
         }
     }
 

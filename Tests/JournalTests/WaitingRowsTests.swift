@@ -15,21 +15,19 @@ import Testing
     @Test func rowsWaitUntilTheTimeOrUntilTheyAreMany() {
         var waiting = WaitingRows()
         #expect(waiting.deadline == nil && !waiting.isDue(at: .max))
-        waiting.linger(until: 10)
-        let first = waiting.add(self.row(1), most: 2)
+        let first = waiting.add(self.row(1), urgentFrom: 2, lingering: 10)
         #expect(!first)
         #expect(waiting.deadline == 10 && !waiting.isDue(at: 9) && waiting.isDue(at: 10))
-        let second = waiting.add(self.row(2), most: 2)
-        #expect(second && waiting.isDue(at: 0))
+        let second = waiting.add(self.row(2), urgentFrom: 2, lingering: 20)
+        #expect(second && waiting.isDue(at: 0) && waiting.deadline == 10)
     }
 
     @Test func rowsAreCountedUntilTheyAreWritten() {
         var (waiting, taken) = (WaitingRows(), TakenRows())
-        for number in 1...3 { _ = waiting.add(self.row(UInt64(number)), most: 1) }
+        for number in 1...3 { _ = waiting.add(self.row(UInt64(number)), urgentFrom: 1, lingering: 0) }
         taken.take(from: &waiting)
         // They had been urgent; the next ones are not.
-        waiting.linger(until: 10)
-        _ = waiting.add(self.row(4), most: 9)
+        _ = waiting.add(self.row(4), urgentFrom: 9, lingering: 10)
         #expect(!waiting.isDue(at: 0) && waiting.outstanding == 4)
         taken.drop(2)
         waiting.wrote(2)

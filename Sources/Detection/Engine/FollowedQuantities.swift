@@ -70,7 +70,6 @@ struct FollowedQuantities {
 
     /// How much that is, signed so that more is larger; the least of all when undefined.
     private func amount(_ index: Int, _ value: Double) -> Double {
-        let amount = self.quantities[index].sign * value
-        return amount.isNaN ? -.infinity : amount
+        (self.quantities[index].sign * value).orLeast
     }
 }

@@ -76,3 +76,8 @@ struct Gate {
         return end
     }
 }
+
+extension Double {
+    /// The value, or the least of all when it is undefined: nothing that is to be exceeded is.
+    var orLeast: Double { self.isNaN ? -.infinity : self }
+}

@@ -162,7 +162,7 @@ struct Lane {
         for index in self.thresholds.gates.indices {
             let value = self.value(atGate: index)
             if self.thresholds.gates[index].admits(value) { continue }
-            self.move(gate: index, to: value.isNaN ? -.infinity : value, at: time, previous: previous, &around)
+            self.move(gate: index, to: value.orLeast, at: time, previous: previous, &around)
         }
         self.settleCompounds(at: time, previous: previous, &around)
         if repeats { self.repeatCompounds(at: time, previous: previous, &around) }
@@ -404,8 +404,7 @@ struct Lane {
 
     /// A slot's present value, signed so that more is larger; the least of all when undefined.
     private func amount(_ slot: Int32, _ sign: Double) -> Double {
-        let value = sign * self.graph.value(slot)
-        return value.isNaN ? -.infinity : value
+        (sign * self.graph.value(slot)).orLeast
     }
 
     /// The lane's condition for a detector's, and one user more for it.

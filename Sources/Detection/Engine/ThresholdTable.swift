@@ -167,7 +167,7 @@ struct ThresholdTable {
                     look += 1
                 }
             }
-            self.glide(to: value.isNaN ? -.infinity : value, previous: look > 0 ? times[look - 1] : before)
+            self.glide(to: value.orLeast, previous: look > 0 ? times[look - 1] : before)
             look += 1
         }
     }

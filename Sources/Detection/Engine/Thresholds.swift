@@ -139,7 +139,7 @@ struct Thresholds {
         else { return }
         // What falls now is not true any more, and what rises now fires by itself.
         if !(value >= self.tables[table].value) {
-            _ = self.move(gate: index, to: value.isNaN ? -.infinity : value, at: time, previous: previous, &hits)
+            _ = self.move(gate: index, to: value.orLeast, at: time, previous: previous, &hits)
         }
         self.tables[table].repeated(after: time - previous, into: &self.repeated)
         if value > self.gates[index].upper {
