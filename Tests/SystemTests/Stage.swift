@@ -42,11 +42,18 @@ final class Stage {
         if broker { try self.startBroker() }
     }
 
+    /// A plain service, which everybody may call whatever the rules of the bus are.
+    static let yardstick = "org.example.Yardstick"
+
     private static func systemBus() throws -> PrivateBus {
         // The user that the daemons run as where they are installed need not be there; `daemon` is.
         let policy = try Tool.run(["sed", "s/user=\"jostle\"/user=\"1\"/", Programs.source("dbus/org.jostle.conf")])
         return try PrivateBus(
-            .system(policies: ["org.jostle.conf"]), additions: "<policy user=\"root\"><allow own=\"*\"/></policy>",
+            .system(policies: ["org.jostle.conf"]),
+            additions: """
+                <policy user="root"><allow own="*"/></policy>
+                <policy context="default"><allow send_destination="\(self.yardstick)"/></policy>
+                """,
             files: ["org.jostle.conf": policy.stdout])
     }
 
