@@ -31,7 +31,7 @@ package final class Store {
         self.notify = notify
         let health = DiskHealth(
             calm: limits.calm.microseconds, longest: limits.longestCalm.microseconds, at: Monitor<StoreQueue>.now())
-        self.shared = Monitor(StoreQueue(epochFloor: UInt64(max(0, run.started)), health))
+        self.shared = Monitor(StoreQueue(limits.pace, epochFloor: UInt64(max(0, run.started)), health))
         let writer = StoreWriter.Launch(
             directory: directory, run: run, limits: limits, shared: self.shared, notify: notify)
         if !writer.start() {
@@ -94,9 +94,7 @@ package final class Store {
                 if isNews { queue.news.append(.told(.failed("rows are left out: the disk is too slow for them"))) }
                 return (isNews, false)
             }
-            let isUrgent = queue.rows.add(
-                JournalRow(entry: entry, wall: wall), urgentFrom: self.limits.waitingRows / 8,
-                lingering: Monitor<StoreQueue>.now() + self.limits.linger.microseconds)
+            let isUrgent = queue.rows.add(JournalRow(entry: entry, wall: wall), at: Monitor<StoreQueue>.now())
             return (false, isUrgent || queue.isIdle)
         }
         if isBad { self.notify() }

@@ -7,8 +7,10 @@ package struct StoreLimits: Equatable, Sendable {
     package var journalAge = TimeSpan.seconds(30 * 86_400)
     /// Rows that wait to be written. What does not find room is left out, and counted.
     package var waitingRows = 4_096
-    /// How long to wait for more rows, so that they are written together.
+    /// How long a row waits for others that are written with it: one that comes after a quiet time, and what comes all the time.
+    /// A commit costs as much as twenty rows.
     package var linger = TimeSpan.milliseconds(10)
+    package var spacing = TimeSpan.milliseconds(250)
     /// How long after a failure to try again.
     package var retry = TimeSpan.seconds(1)
     /// How long everything must go well again until it is said, at first and at most.
@@ -21,6 +23,11 @@ package struct StoreLimits: Equatable, Sendable {
     package var epochBlock: UInt64 = 65_536
 
     package init() {}
+
+    var pace: WaitingRows.Pace {
+        WaitingRows.Pace(
+            linger: self.linger.microseconds, spacing: self.spacing.microseconds, many: self.waitingRows / 8)
+    }
 }
 
 /// One life of the broker, as the journal tells them apart.

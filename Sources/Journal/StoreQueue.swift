@@ -10,7 +10,7 @@ struct JournalRow: Sendable {
 /// What the loop's thread and the writer hand to each other.
 struct StoreQueue: Sendable {
     // To the writer.
-    var rows = WaitingRows()
+    var rows: WaitingRows
     var policies: [JournalPolicy] = []
     var questions: [(UInt64, JournalQuery)] = []
     var epochs: EpochOrders
@@ -51,7 +51,8 @@ struct StoreQueue: Sendable {
         case told(Store.News)
     }
 
-    init(epochFloor: UInt64, _ health: DiskHealth) {
+    init(_ pace: WaitingRows.Pace, epochFloor: UInt64, _ health: DiskHealth) {
+        self.rows = WaitingRows(pace)
         self.epochs = EpochOrders(floor: epochFloor)
         self.health = health
     }

@@ -121,13 +121,13 @@ final class StoreWriter {
             }
             queue.isIdle = !isReady && !isFailing && queue.rows.isEmpty
             guard isReady else { return .wait(until: next) }
-            self.take(&queue)
+            self.take(&queue, at: now)
             return .done(queue.isStopping)
         }
     }
 
-    private func take(_ queue: inout StoreQueue) {
-        self.rows.take(from: &queue.rows)
+    private func take(_ queue: inout StoreQueue, at now: Int64) {
+        self.rows.take(from: &queue.rows, at: now)
         self.rows.add(queue.policies)
         queue.policies = []
         self.questions += queue.questions

@@ -10,7 +10,7 @@ struct TakenRows {
     /// When the last one was made.
     var lastWall: Int64? { self.rows.last?.wall }
 
-    mutating func take(from waiting: inout WaitingRows) { waiting.take(into: &self.rows) }
+    mutating func take(from waiting: inout WaitingRows, at now: Int64) { waiting.take(into: &self.rows, at: now) }
 
     mutating func add(_ policies: [JournalPolicy]) {
         for policy in policies { self.policies[policy.generation] = policy }

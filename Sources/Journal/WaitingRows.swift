@@ -1,14 +1,29 @@
 /// Rows that wait for the writer, and how many there are of them until they are written.
 struct WaitingRows: Sendable {
+    /// When rows are written.
+    struct Pace: Sendable {
+        /// How long one that comes after a quiet time waits for others, in µs.
+        let linger: Int64
+        /// How long after others the next ones are written at the earliest, in µs.
+        let spacing: Int64
+        /// So many do not wait.
+        let many: Int
+    }
+
+    private let pace: Pace
     private var rows: [JournalRow] = []
     /// Rows that are not written yet: these, and those that the writer has taken.
     private(set) var outstanding = 0
     /// Until when to wait for more rows.
     private var lingerUntil: Int64 = 0
+    /// When rows were handed over last.
+    private var takenAt: Int64?
     /// True: not to wait for more.
     private var isUrgent = false
     private(set) var written: UInt64 = 0
     private(set) var dropped: UInt64 = 0
+
+    init(_ pace: Pace) { self.pace = pace }
 
     var isEmpty: Bool { self.rows.isEmpty }
 
@@ -17,17 +32,16 @@ struct WaitingRows: Sendable {
     /// Counts a row that finds no room.
     mutating func leaveOut() { self.dropped &+= 1 }
 
-    /// Adds a row. True when it is not to wait for more: it must last, or that many are together.
-    ///
-    /// - Parameter end: Until when to wait for more, if it is the first.
-    mutating func add(_ row: consuming JournalRow, urgentFrom many: Int, lingering end: @autoclosure () -> Int64)
-        -> Bool
-    {
-        if self.rows.isEmpty { self.lingerUntil = end() }
+    /// Adds a row. True when it is not to wait for more: it must last, or many are together.
+    mutating func add(_ row: consuming JournalRow, at now: @autoclosure () -> Int64) -> Bool {
+        if self.rows.isEmpty {
+            let soonest = now() + self.pace.linger
+            self.lingerUntil = self.takenAt.map { max($0 + self.pace.spacing, soonest) } ?? soonest
+        }
         let isPersistent = row.entry.isPersistent
         self.rows.append(row)
         self.outstanding += 1
-        let isUrgent = isPersistent || self.rows.count == many
+        let isUrgent = isPersistent || self.rows.count == self.pace.many
         if isUrgent { self.isUrgent = true }
         return isUrgent
     }
@@ -41,7 +55,8 @@ struct WaitingRows: Sendable {
     func isDue(at now: Int64) -> Bool { !self.rows.isEmpty && (self.isUrgent || now >= self.lingerUntil) }
 
     /// Hands the rows over, behind those that the writer has.
-    mutating func take(into taken: inout [JournalRow]) {
+    mutating func take(into taken: inout [JournalRow], at now: Int64) {
+        if !self.rows.isEmpty { self.takenAt = now }
         if taken.isEmpty {
             // Both keep their memory.
             swap(&taken, &self.rows)

@@ -73,6 +73,7 @@ final class Keeper {
     static var quick: StoreLimits {
         var limits = StoreLimits()
         limits.linger = .zero
+        limits.spacing = .zero
         limits.retry = .milliseconds(20)
         limits.calm = .milliseconds(20)
         return limits

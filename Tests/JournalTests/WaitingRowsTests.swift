@@ -12,28 +12,47 @@ import Testing
         return JournalRow(entry: .event(JournalEvent(app: AppID("app"), content, .sent)), wall: Int64(number))
     }
 
+    private func waiting(many: Int) -> WaitingRows {
+        WaitingRows(WaitingRows.Pace(linger: 10, spacing: 100, many: many))
+    }
+
     @Test func rowsWaitUntilTheTimeOrUntilTheyAreMany() {
-        var waiting = WaitingRows()
+        var waiting = self.waiting(many: 2)
         #expect(waiting.deadline == nil && !waiting.isDue(at: .max))
-        let first = waiting.add(self.row(1), urgentFrom: 2, lingering: 10)
+        let first = waiting.add(self.row(1), at: 0)
         #expect(!first)
         #expect(waiting.deadline == 10 && !waiting.isDue(at: 9) && waiting.isDue(at: 10))
-        let second = waiting.add(self.row(2), urgentFrom: 2, lingering: 20)
+        let second = waiting.add(self.row(2), at: 5)
         #expect(second && waiting.isDue(at: 0) && waiting.deadline == 10)
     }
 
+    /// What comes all the time is written now and then; what comes after a quiet time, at once.
+    @Test func rowsKeepTheirDistance() {
+        var (waiting, taken) = (self.waiting(many: 9), TakenRows())
+        _ = waiting.add(self.row(1), at: 0)
+        taken.take(from: &waiting, at: 10)
+        _ = waiting.add(self.row(2), at: 11)
+        #expect(waiting.deadline == 110)
+        // A look with nothing there is none.
+        taken.take(from: &waiting, at: 110)
+        taken.take(from: &waiting, at: 200)
+        _ = waiting.add(self.row(3), at: 205)
+        #expect(waiting.deadline == 215)
+    }
+
     @Test func rowsAreCountedUntilTheyAreWritten() {
-        var (waiting, taken) = (WaitingRows(), TakenRows())
-        for number in 1...3 { _ = waiting.add(self.row(UInt64(number)), urgentFrom: 1, lingering: 0) }
-        taken.take(from: &waiting)
+        var (waiting, taken) = (self.waiting(many: 3), TakenRows())
+        for number in 1...3 { _ = waiting.add(self.row(UInt64(number)), at: 0) }
+        #expect(waiting.isDue(at: 0))
+        taken.take(from: &waiting, at: 0)
         // They had been urgent; the next ones are not.
-        _ = waiting.add(self.row(4), urgentFrom: 9, lingering: 10)
+        _ = waiting.add(self.row(4), at: 0)
         #expect(!waiting.isDue(at: 0) && waiting.outstanding == 4)
         taken.drop(2)
         waiting.wrote(2)
         #expect(waiting.outstanding == 2 && waiting.written == 2)
         // Those that come behind stand behind.
-        taken.take(from: &waiting)
+        taken.take(from: &waiting, at: 100)
         #expect(taken.batch(from: 0, most: 9).map(\.wall) == [3, 4])
         #expect(taken.batch(from: 1, most: 1).map(\.wall) == [4])
         #expect(waiting.isEmpty && taken.lastWall == 4)
