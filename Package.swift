@@ -93,31 +93,31 @@ let package = Package(
         // The shell.
         shell("PolicyFiles", ["Arbitration", "Detection", "Motion", "CInih"]),
         shell("Journal", ["Arbitration", "Background", "Motion", "CSQLite", "CLinux"]),
-        shell("EventLoop", ["CLinux"]),
-        shell("DBus", ["CDBus", "EventLoop"]),
+        shell("Loop", ["CLinux"]),
+        shell("DBus", ["CDBus", "Loop"]),
         shell("Protocol", ["Motion", "DBus"]),
-        shell("DaemonSupport", ["EventLoop", "DBus", "Motion"]),
-        shell("Devices", ["DeviceCore", "Motion", "EventLoop", "CLinux", "CUdev", "CEvdev", "CGps"]),
-        shell("JostleClient", ["Protocol", "Motion", "DBus", "EventLoop"]),
+        shell("DaemonSupport", ["Loop", "DBus", "Motion"]),
+        shell("Devices", ["DeviceCore", "Motion", "Loop", "CLinux", "CUdev", "CEvdev", "CGps"]),
+        shell("JostleClient", ["Protocol", "Motion", "DBus", "Loop"]),
 
         // The programs.
         program(
             "jostle-sensord",
             [
                 "SensorCore", "DeviceCore", "Devices", "Traces", "PolicyFiles", "Arbitration", "Motion", "Protocol",
-                "DBus", "EventLoop", "DaemonSupport",
+                "DBus", "Loop", "DaemonSupport",
             ]),
         program(
             "jostle-brokerd",
             [
                 "BrokerCore", "Background", "Journal", "PolicyFiles", "Arbitration", "Scenarios", "Detection", "Motion",
-                "Protocol", "DBus", "EventLoop", "DaemonSupport",
+                "Protocol", "DBus", "Loop", "DaemonSupport",
             ]),
         program(
             "jostle",
             [
                 "JostleClient", "Journal", "Replay", "Arbitration", "PolicyFiles", "Scenarios", "Detection", "Traces",
-                "Motion", "Protocol", "DBus", "EventLoop", "DaemonSupport",
+                "Motion", "Protocol", "DBus", "Loop", "DaemonSupport",
             ]
         ),
 
@@ -125,7 +125,7 @@ let package = Package(
             "jostle-bench",
             [
                 "Detection", "Replay", "Traces", "Arbitration", "Background", "Journal", "PolicyFiles", "Motion",
-                "TestSupport", "DaemonSupport", "Protocol", "DBus", "EventLoop",
+                "TestSupport", "DaemonSupport", "Protocol", "DBus", "Loop",
             ]),
 
         // Apps of the demos.
@@ -201,9 +201,9 @@ let package = Package(
         tests(
             "BrokerCoreTests",
             ["BrokerCore", "Arbitration", "Background", "Detection", "Motion", "Randomness", "Scenarios"]),
-        tests("EventLoopTests", ["EventLoop", "Randomness"]),
-        tests("DaemonSupportTests", ["DaemonSupport", "EventLoop", "CLinux", "Motion", "Randomness"]),
-        tests("DBusTests", ["DBus", "CDBus", "EventLoop", "TestSupport", "Randomness"]),
+        tests("LoopTests", ["Loop", "Randomness"]),
+        tests("DaemonSupportTests", ["DaemonSupport", "Loop", "CLinux", "Motion", "Randomness"]),
+        tests("DBusTests", ["DBus", "CDBus", "Loop", "TestSupport", "Randomness"]),
         tests("JostleClientTests", ["JostleClient", "DBus", "Motion"]),
         tests("ProtocolTests", ["Protocol", "DBus", "Motion"]),
         tests("TestSupportTests", ["TestSupport", "CTestSupport"]),

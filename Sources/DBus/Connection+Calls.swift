@@ -1,5 +1,5 @@
 import CDBus
-import EventLoop
+import Loop
 
 /// What became of a call: the reply, or an error from the peer, the bus or the clock.
 package enum CallResult: ~Copyable {

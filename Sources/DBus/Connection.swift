@@ -1,6 +1,6 @@
 import CDBus
-package import EventLoop
 import Glibc
+package import Loop
 
 /// A private connection to a message bus, driven by an event loop.
 ///

@@ -1,5 +1,5 @@
 import CDBus
-import EventLoop
+import Loop
 
 /// What the bus knows of the process that made a connection: the kernel told it at that moment.
 package struct ConnectionCredentials {

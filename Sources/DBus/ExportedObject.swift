@@ -1,5 +1,5 @@
 import CDBus
-import EventLoop
+import Loop
 
 /// An object that others can call: a path, its interfaces, and who may use it.
 package final class ExportedObject {

@@ -1,5 +1,5 @@
 import CDBus
-import EventLoop
+import Loop
 
 /// The calls that come in by a connection, served so that nobody has to wait for what others ask.
 ///

@@ -1,5 +1,5 @@
 import CDBus
-import EventLoop
+import Loop
 
 /// One argument as introspection shows it.
 package struct Argument: Equatable, Sendable {

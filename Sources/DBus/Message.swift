@@ -1,5 +1,5 @@
 import CDBus
-import EventLoop
+import Loop
 
 /// One D-Bus message, and the owner of libdbus's reference to it.
 ///

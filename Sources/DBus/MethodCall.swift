@@ -1,5 +1,5 @@
 import CDBus
-import EventLoop
+import Loop
 
 /// A method call that came in, to be answered exactly once: at once, or later by whoever keeps it.
 ///

@@ -1,5 +1,5 @@
 import CDBus
-import EventLoop
+import Loop
 
 /// The objects of one connection, and the calls that arrive for them.
 ///

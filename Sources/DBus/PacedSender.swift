@@ -1,5 +1,5 @@
 import CDBus
-import EventLoop
+import Loop
 
 /// Sends signals to single peers and never more than they take.
 ///

@@ -1,5 +1,5 @@
 import CDBus
-import EventLoop
+import Loop
 
 /// Whose answer to a call counts.
 enum Callee {

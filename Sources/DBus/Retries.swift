@@ -1,4 +1,4 @@
-import EventLoop
+import Loop
 
 /// When a connection that was lost is tried again: at first soon, then ever less often.
 struct Retries {

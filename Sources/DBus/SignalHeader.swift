@@ -1,5 +1,5 @@
 import CDBus
-import EventLoop
+import Loop
 
 /// A signal without a body, to be sent once or copied for every sending.
 ///

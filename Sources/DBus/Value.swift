@@ -1,5 +1,5 @@
 import CDBus
-import EventLoop
+import Loop
 
 /// A value whose type is known only at run time: what stands in a variant.
 ///

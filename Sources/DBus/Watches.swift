@@ -1,5 +1,5 @@
 import CDBus
-import EventLoop
+import Loop
 
 /// Puts the descriptors and timeouts of a libdbus connection on the loop.
 ///

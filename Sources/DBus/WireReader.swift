@@ -1,5 +1,5 @@
 import CDBus
-import EventLoop
+import Loop
 
 /// Reads the values of a message's body, one after the other. The C type behind it is `DBusMessageIter`.
 ///

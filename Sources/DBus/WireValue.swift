@@ -1,5 +1,5 @@
 import CDBus
-package import EventLoop
+package import Loop
 
 /// A type with one D-Bus signature, known without a value of it.
 ///

@@ -1,5 +1,5 @@
 import CDBus
-import EventLoop
+import Loop
 
 /// Writes values into the body of a message, one after the other. The C type behind it is `DBusMessageIter`.
 ///

@@ -1,4 +1,4 @@
-import EventLoop
+import Loop
 
 /// What a word of a command line names: for a shell that completes it, and for a manual.
 package enum CommandWord: Hashable, Sendable {

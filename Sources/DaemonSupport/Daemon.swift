@@ -1,5 +1,5 @@
 package import DBus
-package import EventLoop
+package import Loop
 
 /// What both daemons do from the command line to the end: one connection, one name, signals, readiness.
 package final class Daemon {

@@ -1,5 +1,5 @@
-package import EventLoop
 import Glibc
+package import Loop
 
 /// What a program tells its keeper: one line per message, on standard error.
 ///

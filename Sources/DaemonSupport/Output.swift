@@ -1,5 +1,5 @@
-package import EventLoop
 import Glibc
+package import Loop
 
 /// Writes a whole text to a descriptor at once, unbuffered, however often that takes.
 ///

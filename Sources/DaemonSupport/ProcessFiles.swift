@@ -1,5 +1,5 @@
-package import EventLoop
 import Glibc
+package import Loop
 
 /// The files in which the kernel shows a process, held open: they never come to be those of another with the same number.
 package struct ProcessFiles: ~Copyable {

@@ -1,5 +1,5 @@
-package import EventLoop
 import Glibc
+package import Loop
 
 /// Tells the service manager how we are, if one started us: systemd's notification protocol, spoken without its library.
 ///

@@ -1,5 +1,5 @@
-package import EventLoop
 import Glibc
+package import Loop
 
 /// What a program does before anything else.
 package enum Startup {

@@ -1,6 +1,6 @@
 import DeviceCore
-import EventLoop
 import Glibc
+import Loop
 
 /// A device's directory in sysfs: attributes by name, as text.
 struct AttributeDirectory {

@@ -1,6 +1,6 @@
 import DeviceCore
-import EventLoop
 import Glibc
+import Loop
 import Motion
 
 /// A device's buffer while it fills: set up, read as it wakes us, taken apart.

@@ -1,7 +1,7 @@
 import CUdev
 import DeviceCore
-import EventLoop
 import Glibc
+import Loop
 
 /// What udev says of a device that came, changed or went.
 struct DeviceNotice {

@@ -1,5 +1,5 @@
-import EventLoop
 import Glibc
+import Loop
 
 /// Why a device cannot be read.
 struct DeviceProblem: Swift.Error, Equatable {

@@ -1,5 +1,5 @@
 package import DeviceCore
-import EventLoop
+import Loop
 package import Motion
 
 /// What there is to say of the device behind a sensor.

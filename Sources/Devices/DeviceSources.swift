@@ -1,5 +1,5 @@
 import DeviceCore
-package import EventLoop
+package import Loop
 import Motion
 
 /// Which devices are read.

@@ -1,7 +1,7 @@
 import CGps
 package import DeviceCore
-package import EventLoop
 import Glibc
+package import Loop
 import Motion
 
 /// The location that a gpsd tells of. The connection is there only while somebody wants it, so that the receiver may sleep.

@@ -1,5 +1,5 @@
 import DeviceCore
-import EventLoop
+import Loop
 import Motion
 
 /// An industrial I/O device: one or several sensors that share a buffer and a rate.

@@ -1,5 +1,5 @@
 import DeviceCore
-import EventLoop
+import Loop
 import Motion
 
 /// One sensor of an industrial I/O device: its attributes, and how their numbers become ours.

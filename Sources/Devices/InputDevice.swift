@@ -1,8 +1,8 @@
 import CEvdev
 import CLinux
 import DeviceCore
-import EventLoop
 import Glibc
+import Loop
 
 /// What the kernel tells in sysfs of an input device, which nobody needs a right to read.
 struct InputFacts {

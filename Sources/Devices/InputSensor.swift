@@ -1,6 +1,6 @@
 import CEvdev
 import DeviceCore
-import EventLoop
+import Loop
 import Motion
 
 /// An accelerometer or gyroscope that the kernel shows as an input device: laptops, game pads.

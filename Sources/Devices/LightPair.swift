@@ -1,5 +1,5 @@
 import DeviceCore
-import EventLoop
+import Loop
 import Motion
 
 /// The light sensors beside the keyboard of older MacBooks: an attribute `light` that holds a pair of numbers.

@@ -1,4 +1,4 @@
-import EventLoop
+import Loop
 import Motion
 
 /// Calls at a steady rate, on a grid that does not drift, and leaves out what it could not keep up with.

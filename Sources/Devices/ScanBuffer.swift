@@ -1,6 +1,6 @@
 import DeviceCore
-import EventLoop
 import Glibc
+import Loop
 
 /// The scans that one read of a device's buffer brought, and the bytes of an unfinished one for the next.
 ///

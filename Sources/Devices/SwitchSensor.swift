@@ -1,6 +1,6 @@
 import CEvdev
 import DeviceCore
-import EventLoop
+import Loop
 import Motion
 
 /// A switch that closes when something comes near: the proximity sensor of phones whose kernel shows it among their buttons.

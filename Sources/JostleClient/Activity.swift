@@ -1,4 +1,4 @@
-extension JostleClient {
+extension JostleApp {
     /// A running use of a mode, such as playing audio. It ends when this value goes, or with `end`.
     public struct Activity: ~Copyable {
         /// The mode.

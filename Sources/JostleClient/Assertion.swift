@@ -1,4 +1,4 @@
-extension JostleClient {
+extension JostleApp {
     /// A time-limited right to keep going in the background. It ends when this value goes, or with `end`.
     public struct Assertion: ~Copyable {
         /// The app's own name for it.

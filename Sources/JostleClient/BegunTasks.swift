@@ -1,16 +1,16 @@
 /// Keeps tasks that the broker has begun until the app takes them, one at a time.
 struct BegunTasks {
-    private var waiting: [JostleClient.RunningTask] = []
+    private var waiting: [JostleApp.RunningTask] = []
     /// The time of the task that is under way ends soon.
     private(set) var isExpiring = false
 
     var isEmpty: Bool { self.waiting.isEmpty }
 
     /// Takes in a task that the broker has begun.
-    mutating func begin(_ task: JostleClient.RunningTask) { self.waiting.append(task) }
+    mutating func begin(_ task: JostleApp.RunningTask) { self.waiting.append(task) }
 
     /// Hands out the task that is under way from now on.
-    mutating func next() -> JostleClient.RunningTask? {
+    mutating func next() -> JostleApp.RunningTask? {
         guard !self.waiting.isEmpty else { return nil }
         self.isExpiring = false
         return self.waiting.removeFirst()

@@ -1,5 +1,5 @@
 import DBus
-import EventLoop
+import Loop
 import Protocol
 
 /// Keeps the way to the broker: the connection to the bus, whose the broker's name is, and our object there.
@@ -29,7 +29,7 @@ final class BrokerLink {
     private var forgeries: UInt64 = 0
 
     /// - Parameter app: the name to own on the bus, if it is not empty.
-    init(app: String, on bus: JostleClient.Bus, loop: EventLoop) {
+    init(app: String, on bus: JostleApp.Bus, loop: EventLoop) {
         let address: BusAddress =
             switch bus {
             case .session: .session

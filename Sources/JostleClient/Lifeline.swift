@@ -1,6 +1,6 @@
 import DBus
-import EventLoop
 import Glibc
+import Loop
 
 /// Holds something of ours at the broker for as long as it is open; the broker ends it by closing its end.
 struct Lifeline: ~Copyable {

@@ -1,4 +1,4 @@
-import EventLoop
+import Loop
 import Motion
 import Protocol
 

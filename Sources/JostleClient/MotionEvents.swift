@@ -10,14 +10,14 @@ public struct MotionEvents: AsyncSequence {
     /// Why no more comes.
     public typealias Failure = JostleError
 
-    let client: JostleClient
+    let client: JostleApp
 
     /// The way through them; there is one sequence of events, however many iterators.
     public func makeAsyncIterator() -> Iterator { Iterator(client: self.client) }
 
     /// Waits for one event after the other.
     public struct Iterator: AsyncIteratorProtocol {
-        let client: JostleClient
+        let client: JostleApp
 
         /// The next event; `nil` when the task is cancelled.
         public mutating func next(

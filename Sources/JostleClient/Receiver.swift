@@ -3,14 +3,14 @@ import Protocol
 
 /// What the broker calls. Holds the client weakly, because the client's connection holds it.
 final class Receiver {
-    private weak var client: JostleClient?
+    private weak var client: JostleApp?
 
     /// The object of a client where the broker looks for it.
-    static func object(of client: JostleClient) -> ExportedObject {
+    static func object(of client: JostleApp) -> ExportedObject {
         ExportedObject(Path.receiver, [(Self.table, Receiver(client))])
     }
 
-    private init(_ client: JostleClient) { self.client = client }
+    private init(_ client: JostleApp) { self.client = client }
 
     private static let table = Interface<Receiver>(
         InterfaceName.receiver,
@@ -20,7 +20,7 @@ final class Receiver {
                     throws(BusError) in
                 var attempt: UInt32 = 1
                 if case .uint32(let number) = options["attempt"] { attempt = number }
-                let task = JostleClient.RunningTask(identifier: identifier, attempt: attempt, deadline: deadline)
+                let task = JostleApp.RunningTask(identifier: identifier, attempt: attempt, deadline: deadline)
                 // Anybody can call us.
                 guard receiver.client?.begin(task, call) == true else {
                     throw .accessDenied("only the broker runs tasks")

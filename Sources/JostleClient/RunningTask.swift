@@ -1,4 +1,4 @@
-extension JostleClient {
+extension JostleApp {
     /// A task that the broker has begun.
     public struct RunningTask: Equatable, Sendable {
         /// The app's own name for it, as in its app file.

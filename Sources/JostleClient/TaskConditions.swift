@@ -1,8 +1,8 @@
 import DBus
-import EventLoop
+import Loop
 import Motion
 
-extension JostleClient {
+extension JostleApp {
     /// When and under which conditions a task is to be run.
     public struct TaskConditions: Sendable {
         /// Not before so much time from now.

@@ -12,11 +12,11 @@ import JostleClient
 struct Background {
     static func main() {
         var words = ArraySlice(CommandLine.arguments.dropFirst())
-        let bus = self.value(of: "--bus", in: &words).map { JostleClient.Bus.address($0) } ?? .session
+        let bus = self.value(of: "--bus", in: &words).map { JostleApp.Bus.address($0) } ?? .session
         let mode = self.value(of: "--work", in: &words)
         guard let app = words.popFirst(), !words.isEmpty else { self.end("expected APP PRESET[,THRESHOLD]...") }
         do throws(JostleError) {
-            let client = try JostleClient(app: app, on: bus)
+            let client = try JostleApp(app: app, on: bus)
             client.onEvent = { event in self.say("\(event.detector) \(event.peak)") }
             client.onRefusal = { error in self.end("\(error)") }
             try client.connect()
@@ -35,7 +35,7 @@ struct Background {
     }
 
     /// Registers the detectors, and handles their events until the bus goes.
-    private static func listen(_ client: JostleClient, _ presets: ArraySlice<String>) throws(JostleError) {
+    private static func listen(_ client: JostleApp, _ presets: ArraySlice<String>) throws(JostleError) {
         try client.add(
             presets.map { word in
                 let parts = word.split(separator: ",", maxSplits: 1).map { String($0) }

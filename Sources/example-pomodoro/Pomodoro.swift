@@ -9,10 +9,10 @@ import JostleClient
 /// tick it begins a new one when less than the reserve is left.
 @main
 final class Pomodoro {
-    private let client: JostleClient
+    private let client: JostleApp
     private let settings: Settings
-    private var sound: JostleClient.Activity?
-    private var assertion: JostleClient.Assertion?
+    private var sound: JostleApp.Activity?
+    private var assertion: JostleApp.Assertion?
     /// Periods that ended; work has the even numbers.
     private var reminders = 0
     /// When the present period ends; `nil`: it ended, and the user has not answered.
@@ -28,7 +28,7 @@ final class Pomodoro {
         var reserve = 60.0
     }
 
-    init(_ client: JostleClient, _ settings: Settings) {
+    init(_ client: JostleApp, _ settings: Settings) {
         self.client = client
         self.settings = settings
     }
@@ -101,7 +101,7 @@ final class Pomodoro {
     }
 
     static func main() {
-        var (settings, bus, words) = (Settings(), JostleClient.Bus.session, CommandLine.arguments.dropFirst())
+        var (settings, bus, words) = (Settings(), JostleApp.Bus.session, CommandLine.arguments.dropFirst())
         guard let app = words.popFirst() else { complain("expected APP") }
         while let option = words.popFirst(), let value = words.popFirst() {
             switch option {
@@ -114,7 +114,7 @@ final class Pomodoro {
             }
         }
         do throws(JostleError) {
-            try Pomodoro(JostleClient(app: app, on: bus), settings).run()
+            try Pomodoro(JostleApp(app: app, on: bus), settings).run()
         } catch {
             complain("\(error)")
         }

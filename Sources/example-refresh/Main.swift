@@ -18,12 +18,12 @@ struct Refresh {
 
     static func main() {
         var words = Array(CommandLine.arguments.dropFirst())
-        var bus = JostleClient.Bus.session
+        var bus = JostleApp.Bus.session
         if let address = self.option("--bus", &words) { bus = .address(address) }
         let slow = self.option("--slow", &words).flatMap { Int($0) }
         guard words.count == 1 else { self.end("expected APPID [--slow N] [--bus ADDRESS]") }
         do throws(JostleError) {
-            let client = try JostleClient(app: words[0], on: bus)
+            let client = try JostleApp(app: words[0], on: bus)
             client.onRefusal = { error in self.end("\(error)") }
             try client.connect()
             // At launch, before anything else: may we run it at all?
@@ -45,15 +45,15 @@ struct Refresh {
         }
     }
 
-    private static func submit(_ client: JostleClient) throws(JostleError) {
-        var conditions = JostleClient.TaskConditions()
+    private static func submit(_ client: JostleApp) throws(JostleError) {
+        var conditions = JostleApp.TaskConditions()
         conditions.after = .milliseconds(100)
         try client.submitTask(self.task, .refresh, conditions)
         self.say("submitted")
     }
 
     /// Fetches the news, in steps: between two of them we hear when our time ends.
-    private static func fetch(_ client: JostleClient, takes time: Duration) throws(JostleError) -> Bool {
+    private static func fetch(_ client: JostleApp, takes time: Duration) throws(JostleError) -> Bool {
         let step = Duration.milliseconds(10)
         var left = time
         while left > .zero {

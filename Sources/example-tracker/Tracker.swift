@@ -21,10 +21,10 @@ import JostleClient
 struct Tracker {
     static func main() {
         var words = Array(CommandLine.arguments.dropFirst())
-        let bus = self.option("--bus", &words).map { JostleClient.Bus.address($0) } ?? .session
+        let bus = self.option("--bus", &words).map { JostleApp.Bus.address($0) } ?? .session
         guard words.count == 1 else { self.end("expected APPID [--bus ADDRESS]") }
         do throws(JostleError) {
-            let client = try JostleClient(app: words[0], on: bus)
+            let client = try JostleApp(app: words[0], on: bus)
             client.isDurable = true
             var isLaunched = false
             client.onLaunch = { launch in

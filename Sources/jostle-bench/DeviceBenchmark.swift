@@ -1,4 +1,4 @@
-import EventLoop
+import Loop
 import TestSupport
 
 /// What it costs to poll a device 100 times a second for the broker, beside a reader that makes its samples.

@@ -1,8 +1,8 @@
 import Arbitration
 import DBus
-import EventLoop
 import Glibc
 import Journal
+import Loop
 import Motion
 import TestSupport
 

@@ -1,6 +1,6 @@
 import Arbitration
-import EventLoop
 import Journal
+import Loop
 import Motion
 import TestSupport
 

@@ -1,6 +1,6 @@
 import DaemonSupport
-import EventLoop
 import Glibc
+import Loop
 import TestSupport
 
 /// jostle-bench: measures against the budget, always beside a baseline in the same run.

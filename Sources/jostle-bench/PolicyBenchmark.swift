@@ -1,6 +1,6 @@
 import Arbitration
-import EventLoop
 import Glibc
+import Loop
 import Motion
 import PolicyFiles
 import TestSupport

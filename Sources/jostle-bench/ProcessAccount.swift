@@ -1,5 +1,5 @@
-import EventLoop
 import Glibc
+import Loop
 import TestSupport
 
 /// What the kernel says that a process has used: the files of `/proc/PID`.

@@ -1,4 +1,4 @@
-import EventLoop
+import Loop
 import TestSupport
 
 /// What a desktop's claim on the accelerometer costs, beside iio-sensor-proxy itself: the same device behind umockdev, the same

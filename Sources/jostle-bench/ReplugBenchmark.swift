@@ -1,4 +1,4 @@
-import EventLoop
+import Loop
 import TestSupport
 
 /// How soon apps hear of motion again when a device is pulled out and put back while they are at work.

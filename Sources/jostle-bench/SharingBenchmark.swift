@@ -1,4 +1,4 @@
-import EventLoop
+import Loop
 import TestSupport
 
 /// What it saves to evaluate once for all: clients that each claim the samples, and clients that are told of events.

@@ -1,5 +1,5 @@
-import EventLoop
 import Glibc
+import Loop
 import TestSupport
 
 /// A bus of its own, and the programs that are measured on it. All of it ends with the stage.

@@ -1,5 +1,5 @@
-import EventLoop
 import Glibc
+import Loop
 import TestSupport
 
 /// What an app that does not read costs others, and what is held for it: apps that have 200 events a second, and one among

@@ -1,5 +1,5 @@
 import DBus
-import EventLoop
+import Loop
 import TestSupport
 
 /// The time from a daemon's start until it owns its name, against a daemon in C that does nothing else.

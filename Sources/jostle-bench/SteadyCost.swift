@@ -1,4 +1,4 @@
-import EventLoop
+import Loop
 import TestSupport
 
 /// What processes use while samples flow at a steady rate: of each in the order of its pid.

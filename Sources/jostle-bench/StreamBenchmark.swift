@@ -1,4 +1,4 @@
-import EventLoop
+import Loop
 import TestSupport
 
 /// What samples cost on their way to the broker: over a descriptor, beside signals on the bus.

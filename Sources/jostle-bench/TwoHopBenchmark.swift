@@ -1,5 +1,5 @@
-import EventLoop
 import Glibc
+import Loop
 import TestSupport
 
 /// A sample published until its event is received, one event for each sample: through our broker, and through the least

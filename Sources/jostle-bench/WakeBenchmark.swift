@@ -1,5 +1,5 @@
 import DBus
-import EventLoop
+import Loop
 import Protocol
 import TestSupport
 

@@ -2,9 +2,9 @@ import Arbitration
 import BrokerCore
 import DBus
 import DaemonSupport
-import EventLoop
 import Glibc
 import Journal
+import Loop
 import Motion
 import PolicyFiles
 

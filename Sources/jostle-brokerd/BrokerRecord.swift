@@ -1,7 +1,7 @@
 import BrokerCore
 import DaemonSupport
-import EventLoop
 import Glibc
+import Loop
 
 /// The files into which the broker writes what it was given and what it decided.
 ///
@@ -31,7 +31,7 @@ final class BrokerRecord {
     var wantsDecisions: Bool { self.decisions != nil }
 
     /// Takes in what the core has to say since the last time.
-    func write(_ core: inout BrokerCore) {
+    func write(_ core: inout Broker) {
         let (inputs, decisions) = core.takeRecord()
         self.inputs?.bytes += Array(inputs.utf8)
         self.decisions?.bytes += Array(decisions.utf8)

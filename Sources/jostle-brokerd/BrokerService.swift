@@ -3,8 +3,8 @@ import Background
 import BrokerCore
 import DBus
 import DaemonSupport
-import EventLoop
 import Journal
+import Loop
 import Motion
 import PolicyFiles
 
@@ -19,7 +19,7 @@ final class BrokerService {
     let log: Log
     let authority: Authority
     let outbox: Outbox
-    private(set) var core: BrokerCore
+    private(set) var core: Broker
     /// Made with us, as they need us.
     private var madeLinks: BrokerLinks?
     private var actions: [BrokerAction] = []
@@ -42,7 +42,7 @@ final class BrokerService {
         let reading = apps.readAll()
         // Epochs survive a lost disk because the wall clock is ahead of all that were given out.
         let epoch = try store?.firstEpoch() ?? UInt64(max(0, Clock.wallClock()))
-        self.core = BrokerCore(policy: policy, epoch: epoch, batchLatency: batchLatency)
+        self.core = Broker(policy: policy, epoch: epoch, batchLatency: batchLatency)
         self.core.record(
             inputs: record.wantsInputs, decisions: record.wantsDecisions, files: files.map(\.recorded),
             at: self.clock.arrival())
@@ -83,7 +83,7 @@ final class BrokerService {
 
     /// Hands an input to the core and performs what it asks for.
     func input<R>(
-        _ body: (inout BrokerCore, Timestamp, inout [BrokerAction]) throws(Refusal) -> R
+        _ body: (inout Broker, Timestamp, inout [BrokerAction]) throws(Refusal) -> R
     ) throws(Refusal) -> R {
         defer {
             let links = self.links
@@ -106,7 +106,7 @@ final class BrokerService {
 
     /// The same for what a caller asks for, who is told why it may not be.
     func request<R>(
-        _ body: (inout BrokerCore, Timestamp, inout [BrokerAction]) throws(Refusal) -> R
+        _ body: (inout Broker, Timestamp, inout [BrokerAction]) throws(Refusal) -> R
     ) throws(BusError) -> R {
         do throws(Refusal) {
             return try self.input(body)
@@ -151,7 +151,7 @@ final class BrokerService {
     }
 
     /// Asks the core, as things are now.
-    func now<R>(_ body: (BrokerCore, Timestamp) -> R) -> R { body(self.core, self.clock.arrival()) }
+    func now<R>(_ body: (Broker, Timestamp) -> R) -> R { body(self.core, self.clock.arrival()) }
 
     /// Gives out no epoch up to this one any more.
     func skipEpochs(upTo epoch: UInt64) { self.core.skipEpochs(upTo: epoch) }

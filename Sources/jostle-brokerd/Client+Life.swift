@@ -1,7 +1,7 @@
 import Arbitration
 import BrokerCore
 import DBus
-import EventLoop
+import Loop
 import Motion
 import Protocol
 

@@ -1,8 +1,8 @@
 import Arbitration
 import BrokerCore
 import DaemonSupport
-import EventLoop
 import Journal
+import Loop
 import Motion
 
 /// Brings events and verdicts to the disk, and hears what it has to say.

@@ -1,5 +1,5 @@
 import BrokerCore
-import EventLoop
+import Loop
 import Motion
 
 /// Has done what the core says is due after an input: a tick in time, cleaning in turns, memory given back, the recording.
@@ -27,7 +27,7 @@ final class DueWork {
     }
 
     /// Begins what has become due with the last input.
-    func begin(_ due: BrokerCore.Due) {
+    func begin(_ due: Broker.Due) {
         self.setTimer(due.tick)
         if due.isCleaning, !self.isCleaning {
             self.isCleaning = true
@@ -42,7 +42,7 @@ final class DueWork {
     }
 
     /// Writes down what the core was given and what it decided.
-    func record(_ core: inout BrokerCore) { self.record.write(&core) }
+    func record(_ core: inout Broker) { self.record.write(&core) }
 
     /// A timer only while something waits for time alone; it is let run and set anew rather than moved with every sample,
     /// unless something falls due before it.

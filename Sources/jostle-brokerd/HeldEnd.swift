@@ -1,5 +1,5 @@
 import DBus
-import EventLoop
+import Loop
 
 /// Our end of the pipe that stands for what an app holds: an assertion or an activity.
 ///

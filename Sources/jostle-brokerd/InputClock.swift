@@ -1,5 +1,5 @@
 import BrokerCore
-import EventLoop
+import Loop
 import Motion
 
 /// Stamps inputs, and knows what the core has to hear of the time before each of them.

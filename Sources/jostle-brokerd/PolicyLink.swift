@@ -2,8 +2,8 @@ import Arbitration
 import BrokerCore
 import DBus
 import DaemonSupport
-import EventLoop
 import Journal
+import Loop
 import PolicyFiles
 import Protocol
 import Scenarios

@@ -2,7 +2,7 @@ import Arbitration
 import BrokerCore
 import DBus
 import DaemonSupport
-import EventLoop
+import Loop
 import Motion
 import Protocol
 

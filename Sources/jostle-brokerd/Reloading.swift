@@ -2,7 +2,7 @@ import Arbitration
 import BrokerCore
 import DBus
 import DaemonSupport
-import EventLoop
+import Loop
 import PolicyFiles
 
 /// Reads the policy files and the app files anew, in turns: no event waits for it, however much there is to read.

@@ -1,5 +1,5 @@
 import DBus
-import EventLoop
+import Loop
 import Protocol
 
 /// Our end of a stream of samples from the reader.

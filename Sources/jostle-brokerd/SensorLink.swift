@@ -1,7 +1,7 @@
 import BrokerCore
 import DBus
 import DaemonSupport
-import EventLoop
+import Loop
 import Motion
 import Protocol
 

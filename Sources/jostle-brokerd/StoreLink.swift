@@ -1,7 +1,7 @@
 import DBus
 import DaemonSupport
-import EventLoop
 import Journal
+import Loop
 import Motion
 
 /// The way to what is on the disk: made first of all, so that the disk has time until the broker needs it.

@@ -3,9 +3,9 @@ import Background
 import BrokerCore
 import DBus
 import DaemonSupport
-import EventLoop
 import Glibc
 import Journal
+import Loop
 import Motion
 import Protocol
 

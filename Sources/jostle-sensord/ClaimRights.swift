@@ -1,7 +1,7 @@
 import Arbitration
 import DBus
 import DaemonSupport
-import EventLoop
+import Loop
 import Motion
 import PolicyFiles
 import Protocol

@@ -1,7 +1,7 @@
 import DBus
 import DaemonSupport
 import Devices
-import EventLoop
+import Loop
 import Motion
 import PolicyFiles
 import Protocol

@@ -1,4 +1,4 @@
-import EventLoop
+import Loop
 import Motion
 
 /// A clock that began somewhere on CLOCK_BOOTTIME and goes at a speed of its own.

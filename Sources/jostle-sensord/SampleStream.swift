@@ -1,5 +1,5 @@
 import DBus
-import EventLoop
+import Loop
 import Motion
 import Protocol
 import SensorCore

@@ -2,7 +2,7 @@ import DBus
 import DaemonSupport
 import DeviceCore
 import Devices
-import EventLoop
+import Loop
 import Motion
 import Protocol
 import SensorCore

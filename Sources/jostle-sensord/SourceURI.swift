@@ -1,6 +1,6 @@
 import DeviceCore
 import Devices
-import EventLoop
+import Loop
 import Motion
 import Traces
 

@@ -1,6 +1,6 @@
 import DBus
 import DaemonSupport
-import EventLoop
+import Loop
 import Protocol
 
 /// `jostle apps`: the apps that are registered.

@@ -1,7 +1,7 @@
 import DBus
 import DaemonSupport
-import EventLoop
 import JostleClient
+import Loop
 
 /// Why a command ends without having done what it was asked to: one line for people, a code for scripts.
 struct CommandFailure: Swift.Error {

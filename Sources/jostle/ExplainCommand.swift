@@ -1,6 +1,6 @@
 import DBus
 import DaemonSupport
-import EventLoop
+import Loop
 import Motion
 import Protocol
 

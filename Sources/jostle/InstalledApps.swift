@@ -1,8 +1,8 @@
 import Arbitration
 import DBus
 import DaemonSupport
-import EventLoop
 import Glibc
+import Loop
 import Motion
 import PolicyFiles
 import Protocol

@@ -1,7 +1,7 @@
 import DBus
 import DaemonSupport
-import EventLoop
 import JostleClient
+import Loop
 
 /// A command line of `jostle` that is carried out: what it says, and what commands need for it.
 struct Invocation {
@@ -31,7 +31,7 @@ struct Invocation {
     }
 }
 
-extension JostleClient.Bus {
+extension JostleApp.Bus {
     init(_ address: BusAddress) {
         switch address {
         case .session: self = .session

@@ -1,5 +1,5 @@
-import EventLoop
 import Glibc
+import Loop
 
 /// Reads lines from a pipe as they come.
 ///

@@ -1,6 +1,6 @@
 import DaemonSupport
-import EventLoop
 import JostleClient
+import Loop
 import Motion
 
 /// `jostle on PRESET… -- COMMAND…`: runs a command on every event, the event in its environment.
@@ -16,7 +16,7 @@ struct OnCommand {
         action: Invocation.action {
             try OnCommand(
                 detectors: try $0.arguments.detectors(), command: $0.arguments.trailing,
-                app: $0.arguments.value(of: CommonOption.app) ?? "", loop: $0.loop, bus: JostleClient.Bus($0.bus)
+                app: $0.arguments.value(of: CommonOption.app) ?? "", loop: $0.loop, bus: JostleApp.Bus($0.bus)
             ).run()
         })
 
@@ -24,7 +24,7 @@ struct OnCommand {
     var command: [String]
     var app: String
     let loop: EventLoop
-    var bus: JostleClient.Bus
+    var bus: JostleApp.Bus
 
     /// Commands at work at the same time. An event beyond that is told, not queued: a gesture goes stale.
     static let commandLimit = 16
@@ -32,7 +32,7 @@ struct OnCommand {
     func run() throws(CommandFailure) {
         guard let program = self.command.first else { throw .usage("on: give a command after '--'") }
         do throws(JostleError) {
-            let client = JostleClient(app: self.app, on: self.bus, loop: self.loop)
+            let client = JostleApp(app: self.app, on: self.bus, loop: self.loop)
             var running = 0
             client.onEvent = { event in
                 guard running < Self.commandLimit else {

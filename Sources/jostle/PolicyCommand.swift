@@ -2,7 +2,7 @@ import Arbitration
 import DBus
 import DaemonSupport
 import Detection
-import EventLoop
+import Loop
 import Motion
 import PolicyFiles
 

@@ -1,5 +1,5 @@
-import EventLoop
 import Glibc
+import Loop
 
 /// The environment we were started with, as `NAME=value` lines.
 func inheritedEnvironment() -> [String] {

@@ -1,7 +1,7 @@
 import DBus
 import DaemonSupport
-import EventLoop
 import Glibc
+import Loop
 import Motion
 import Protocol
 import Traces

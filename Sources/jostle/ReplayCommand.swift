@@ -1,7 +1,7 @@
 import DaemonSupport
 import Detection
-import EventLoop
 import JostleClient
+import Loop
 import Motion
 import Replay
 

@@ -1,6 +1,6 @@
 import DBus
 import DaemonSupport
-import EventLoop
+import Loop
 import Protocol
 
 /// `jostle status`: what the broker says of itself, its sensors and its apps.

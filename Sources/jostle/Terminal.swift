@@ -1,6 +1,6 @@
 import DaemonSupport
-import EventLoop
 import Glibc
+import Loop
 
 /// Where output goes, and what may be done there: colours and width on a terminal, plain lines in a pipe.
 struct Terminal {

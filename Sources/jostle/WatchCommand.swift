@@ -1,7 +1,7 @@
 import DaemonSupport
-import EventLoop
 import Glibc
 import JostleClient
+import Loop
 import Motion
 
 /// `jostle watch`: registers detectors and prints events until it is stopped.
@@ -22,7 +22,7 @@ struct WatchCommand {
             let count = try $0.arguments.value(of: count)
             try WatchCommand(
                 detectors: try $0.arguments.detectors(), app: $0.arguments.value(of: CommonOption.app) ?? "",
-                loop: $0.loop, bus: JostleClient.Bus($0.bus), isJSON: $0.isJSON, count: count,
+                loop: $0.loop, bus: JostleApp.Bus($0.bus), isJSON: $0.isJSON, count: count,
                 subscribes: $0.arguments.has(kept), terminal: $0.terminal
             ).run()
         })
@@ -30,7 +30,7 @@ struct WatchCommand {
     var detectors: [Detector]
     var app: String
     let loop: EventLoop
-    var bus: JostleClient.Bus
+    var bus: JostleApp.Bus
     var isJSON: Bool
     /// End after so many events; `nil`: never.
     var count: Int?
@@ -40,7 +40,7 @@ struct WatchCommand {
 
     func run() throws(CommandFailure) {
         do throws(JostleError) {
-            let client = JostleClient(app: self.app, on: self.bus, loop: self.loop)
+            let client = JostleApp(app: self.app, on: self.bus, loop: self.loop)
             var left = self.count
             client.onEvent = { event in
                 // A reader that left ends us, as it ends every filter.

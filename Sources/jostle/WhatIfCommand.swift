@@ -1,9 +1,9 @@
 import Arbitration
 import DBus
 import DaemonSupport
-import EventLoop
 import Glibc
 import Journal
+import Loop
 import Motion
 import PolicyFiles
 import Scenarios

@@ -1,6 +1,6 @@
 import DBus
 import DaemonSupport
-import EventLoop
+import Loop
 
 /// `jostle why-not`: what would happen to an app's detectors now, and since when it got nothing.
 struct WhyNotCommand {

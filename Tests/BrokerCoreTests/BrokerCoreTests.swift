@@ -394,7 +394,7 @@ import Testing
     }
 
     private static func run(_ inputs: [(Timestamp, BrokerInput)]) -> [BrokerAction] {
-        var core = BrokerCore(epoch: 0)
+        var core = Broker(epoch: 0)
         var actions: [BrokerAction] = []
         for (time, input) in inputs {
             let before = actions.count

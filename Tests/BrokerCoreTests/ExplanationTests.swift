@@ -22,11 +22,11 @@ import Testing
     }
 
     /// The apps and reasons that an answer shows.
-    private func answer(_ core: BrokerCore, _ query: VerdictQuery) -> [String] {
+    private func answer(_ core: Broker, _ query: VerdictQuery) -> [String] {
         core.show(core.find(query), for: query).map { "\($0.verdict.id.name) \($0.verdict.reason.name)" }
     }
 
-    private func viewer(_ core: BrokerCore, _ client: AppHandle) throws -> Viewer {
+    private func viewer(_ core: Broker, _ client: AppHandle) throws -> Viewer {
         .app(try #require(core.app(client)).reference)
     }
 
@@ -167,7 +167,7 @@ import Testing
 
     // MARK: Why not
 
-    private func lines(_ core: BrokerCore, _ client: AppHandle, at now: Timestamp, peak: Double? = nil) throws
+    private func lines(_ core: Broker, _ client: AppHandle, at now: Timestamp, peak: Double? = nil) throws
         -> [String]
     {
         try #require(core.whyNot(client, peak: peak, for: .user(0), at: now)).lines

@@ -4,7 +4,7 @@ import Motion
 
 /// A broker with a clock of its own and the accelerometer at hand.
 struct Bench {
-    var core: BrokerCore
+    var core: Broker
     var now = Timestamp(microseconds: 1_000_000)
     var actions: [BrokerAction] = []
     private var next: UInt64 = 0
@@ -30,7 +30,7 @@ struct Bench {
         policy: Policy = .builtIn, limits: BrokerLimits = BrokerLimits(), sensor: SensorDescription? = Bench.sensor,
         batchLatency: TimeSpan = .zero
     ) {
-        self.core = BrokerCore(policy: policy, limits: limits, epoch: 1_000, batchLatency: batchLatency)
+        self.core = Broker(policy: policy, limits: limits, epoch: 1_000, batchLatency: batchLatency)
         if let sensor { self.core.sensorAppeared(sensor, at: self.now, &self.actions) }
     }
 

@@ -1,6 +1,6 @@
 import CDBus
-import EventLoop
 import Glibc
+import Loop
 import TestSupport
 import Testing
 

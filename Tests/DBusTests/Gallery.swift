@@ -1,4 +1,4 @@
-import EventLoop
+import Loop
 
 @testable import DBus
 

@@ -1,5 +1,5 @@
-import EventLoop
 import Glibc
+import Loop
 import TestSupport
 import Testing
 

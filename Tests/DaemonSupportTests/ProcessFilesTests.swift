@@ -1,7 +1,7 @@
 import CLinux
 import DaemonSupport
-import EventLoop
 import Glibc
+import Loop
 import Testing
 
 /// What the kernel shows of a process, and what is not read of what others put in its place.

@@ -1,5 +1,5 @@
-import EventLoop
 import Glibc
+import Loop
 
 /// Takes everything out of a descriptor that does not wait.
 func drain(_ descriptor: Int32) -> String {

@@ -3,8 +3,8 @@ import Testing
 @testable import JostleClient
 
 @Suite struct BegunTasksTests {
-    private func task(_ name: String) -> JostleClient.RunningTask {
-        JostleClient.RunningTask(identifier: name, attempt: 1, deadline: 0)
+    private func task(_ name: String) -> JostleApp.RunningTask {
+        JostleApp.RunningTask(identifier: name, attempt: 1, deadline: 0)
     }
 
     @Test func tasksComeInOrder() {

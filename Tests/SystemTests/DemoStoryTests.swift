@@ -14,8 +14,8 @@ import Traces
     private static let clients = DemoStory.apps.indices.map { AppHandle(UInt32($0)) }
 
     /// The broker with the demo's apps and detectors, and its sensor there.
-    private func broker(_ sensor: SensorDescription, _ rules: DemoStory.Rules) throws -> BrokerCore {
-        var core = BrokerCore(policy: try self.policy(rules), epoch: 0)
+    private func broker(_ sensor: SensorDescription, _ rules: DemoStory.Rules) throws -> Broker {
+        var core = Broker(policy: try self.policy(rules), epoch: 0)
         var actions: [BrokerAction] = []
         core.sensorAppeared(sensor, at: .zero, &actions)
         for (client, app) in zip(Self.clients, DemoStory.apps) {
@@ -78,7 +78,7 @@ import Traces
     }
 
     /// Tells the story what the broker says of its apps.
-    private func explain(_ core: BrokerCore, _ story: inout DemoStory) {
+    private func explain(_ core: Broker, _ story: inout DemoStory) {
         for app in DemoStory.apps {
             let query = VerdictQuery(.last, of: AppReference(AppID(app.id)), for: .user(0))
             for verdict in core.show(core.find(query), for: query).map(\.verdict) {

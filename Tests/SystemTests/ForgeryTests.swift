@@ -58,7 +58,7 @@ extension EndToEnd {
 
         @Test func eventsForAClient() throws {
             let stage = try Stage()
-            let client = try JostleClient(app: "org.example.App", on: .address(stage.address))
+            let client = try JostleApp(app: "org.example.App", on: .address(stage.address))
             var events: [MotionEvent] = []
             var changes: [Bool] = []
             client.onEvent = { events.append($0) }
@@ -149,7 +149,7 @@ extension EndToEnd {
         /// Who answers in the place of the broker is not heard by its clients.
         @Test func repliesForAClient() throws {
             let stage = try Stage()
-            let client = try JostleClient(app: "org.example.App", on: .address(stage.address))
+            let client = try JostleApp(app: "org.example.App", on: .address(stage.address))
             var changes: [Bool] = []
             client.onBrokerChange = { changes.append($0) }
             try client.connect()

@@ -292,7 +292,7 @@ extension EndToEnd {
 
         @Test func swiftHoldsOneForTheTimeOfAClosure() throws {
             let stage = try self.stage("AssertionBudget=1h")
-            let client = try JostleClient(app: Self.app, on: .address(stage.address))
+            let client = try JostleApp(app: Self.app, on: .address(stage.address))
             try client.connect()
             #expect(try client.backgroundTimeRemaining() == nil)
             let shell = try stage.startScript(Self.toBack)
@@ -335,7 +335,7 @@ extension EndToEnd {
 
         @Test func withoutANameNothingIsHeld() throws {
             let stage = try self.stage()
-            let client = try JostleClient(on: .address(stage.address))
+            let client = try JostleApp(on: .address(stage.address))
             try client.connect()
             let refused = #expect(throws: JostleError.self) { try client.withAssertion("a") { _ in } }
             #expect(refused?.kind == .refused && refused?.message.contains("without a name") == true)
@@ -364,7 +364,7 @@ extension EndToEnd {
 
         @Test func swiftIsToldThatOneEndsSoon() throws {
             let stage = try self.stage()
-            let client = try JostleClient(app: Self.app, on: .address(stage.address))
+            let client = try JostleApp(app: Self.app, on: .address(stage.address))
             try client.connect()
             var told: [String] = []
             client.onExpiring = { name, remaining in

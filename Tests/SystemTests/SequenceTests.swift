@@ -5,8 +5,8 @@ import Testing
 extension EndToEnd {
     /// Events of the client library, one after the other.
     @Suite(.serialized) struct Sequences {
-        private func client(_ stage: Stage, app: String = "") throws -> JostleClient {
-            let client = try JostleClient(app: app, on: .address(stage.address))
+        private func client(_ stage: Stage, app: String = "") throws -> JostleApp {
+            let client = try JostleApp(app: app, on: .address(stage.address))
             try client.connect()
             try client.add([
                 Detector("jolt", preset: "shake.magnitude", options: ["threshold": .number(0.5), "rest": .text("0s")])
@@ -44,7 +44,7 @@ extension EndToEnd {
             let stage = try Stage()
             let address = stage.address
             let task = Task {
-                let client = try JostleClient(on: .address(address))
+                let client = try JostleApp(on: .address(address))
                 try client.connect()
                 var count = 0
                 for try await _ in client.events() { count += 1 }

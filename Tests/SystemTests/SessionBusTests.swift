@@ -142,7 +142,7 @@ extension EndToEnd {
 
         @Test func aLockedScreenSilencesWhatIsOnlyBeside() throws {
             let stage = try self.stage()
-            let client = try JostleClient(app: "org.example.Swift", on: .address(stage.address))
+            let client = try JostleApp(app: "org.example.Swift", on: .address(stage.address))
             var changes: [SessionChange.Change] = []
             client.onSession = { changes.append($0.change) }
             try client.connect()

@@ -1,8 +1,8 @@
 import DBus
 import DaemonSupport
-import EventLoop
 import Glibc
 import JostleClient
+import Loop
 import Motion
 import Protocol
 import Traces

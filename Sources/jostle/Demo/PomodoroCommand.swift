@@ -1,5 +1,5 @@
 import DaemonSupport
-import EventLoop
+import Loop
 import Motion
 
 /// `jostle demo pomodoro`: which timers reach their end, and which are suspended on the way.

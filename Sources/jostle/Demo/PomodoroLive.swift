@@ -1,8 +1,8 @@
 import Arbitration
 import DBus
 import DaemonSupport
-import EventLoop
 import JostleClient
+import Loop
 import Motion
 import Protocol
 
@@ -121,11 +121,11 @@ final class PomodoroLive {
     }
 
     /// The music that the user listens to, in the foreground. It lasts as long as what is returned.
-    private func play() throws(CommandFailure) -> JostleClient {
+    private func play() throws(CommandFailure) -> JostleApp {
         guard case .address(let address) = self.stage.bus?.address else {
             throw CommandFailure(.no, "the private bus has no address")
         }
-        let client = JostleClient(app: PomodoroStory.music.name, on: .address(address), loop: self.loop)
+        let client = JostleApp(app: PomodoroStory.music.name, on: .address(address), loop: self.loop)
         client.onSession = { [self] in if $0.change != .began { self.timers[0].outcome.isDisturbed = true } }
         do throws(JostleError) {
             try client.connect()

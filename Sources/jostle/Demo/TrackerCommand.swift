@@ -1,6 +1,6 @@
 import DaemonSupport
 import Detection
-import EventLoop
+import Loop
 import Motion
 import Traces
 

@@ -1,8 +1,8 @@
 import DBus
 import DaemonSupport
 import Detection
-import EventLoop
 import JostleClient
+import Loop
 import Motion
 import Protocol
 

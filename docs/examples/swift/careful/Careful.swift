@@ -20,7 +20,7 @@ struct Careful {
             words = words.dropFirst(2)
         }
         do throws(JostleError) {
-            let client = try JostleClient(app: app)
+            let client = try JostleApp(app: app)
             var done = self.read(file)
             // Returning is the answer that we are done with it, and leaves copies of what we answered unheard.
             client.onEvent = { event in

@@ -7,8 +7,8 @@ struct Watch {
     static func main() {
         let words = CommandLine.arguments.dropFirst()
         do throws(JostleError) {
-            // An app with a bus name of its own gives it here, as in JostleClient(app: "org.example.Player").
-            let client = try JostleClient()
+            // An app with a bus name of its own gives it here, as in JostleApp(app: "org.example.Player").
+            let client = try JostleApp()
             client.onGap = { gap in print("events \(gap.first) to \(gap.last) are missing") }
             client.onEvent = { event in
                 self.say("event \(event.sequence): \(event.detector), peak \(event.peak)")

@@ -12,7 +12,7 @@ struct Woken {
             return self.end("give an app id and a file")
         }
         do throws(JostleError) {
-            let client = try JostleClient(app: app)
+            let client = try JostleApp(app: app)
             client.onLaunch = { launch in
                 // The work comes before the answer, which the client sends when this returns.
                 let events = launch.events.map(\.detector).joined(separator: " ")

@@ -3,7 +3,7 @@ package import Background
 package import Motion
 
 /// Background work that apps hand in: the arbiter knows of it only that it keeps an app going.
-extension BrokerCore {
+extension Broker {
     package mutating func task(
         _ input: TaskInput, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) {

@@ -5,7 +5,7 @@ package import Motion
 /// What jostle-brokerd does, as a value: inputs in, actions out. No I/O, no clock.
 ///
 /// Detectors of all apps that listen to one sensor share one engine; what it hits, the arbiter decides by policy.
-package struct BrokerCore {
+package struct Broker {
     package let limits: BrokerLimits
     /// Who is there, and what they asked for.
     var registry: Registry

@@ -1,7 +1,7 @@
 import Motion
 
 /// What is left to do when many have gone: it may wait, and is done a little at a time.
-extension BrokerCore {
+extension Broker {
     /// Memory is given back when so many apps and detectors have gone.
     private static let manyGone = 256
 

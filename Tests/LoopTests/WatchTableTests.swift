@@ -1,6 +1,6 @@
 import Testing
 
-@testable import EventLoop
+@testable import Loop
 
 @Suite struct WatchTableTests {
     private func listeners(_ table: WatchTable, _ token: WatchTable.Token) -> [EventLoop.Registration] {

@@ -5,7 +5,7 @@ package import Motion
 /// What the shell asks before and after every input.
 ///
 /// Mutating so that the core is looked at where it is: to ask it otherwise, another module would copy it whole.
-extension BrokerCore {
+extension Broker {
     /// What is to be told before an input.
     package struct Awaited {
         /// Tasks wait for a time of the wall clock.

@@ -1,5 +1,5 @@
-import EventLoop
 import Glibc
+import Loop
 import Synchronization
 
 /// Runs `body` on a thread of its own.

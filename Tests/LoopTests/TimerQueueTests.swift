@@ -1,6 +1,6 @@
 import Testing
 
-@testable import EventLoop
+@testable import Loop
 import Randomness
 
 @Suite struct TimerQueueTests {

@@ -10,7 +10,7 @@ package enum BrokerAnswer {
     case refused(Refusal)
 }
 
-extension BrokerCore {
+extension Broker {
     /// The one door for inputs as values: live through the methods behind it, offline through here.
     package mutating func apply(
         _ input: BrokerInput, at arrival: Timestamp, _ actions: inout [BrokerAction]

@@ -3,7 +3,7 @@ import Detection
 package import Motion
 package import Scenarios
 
-extension BrokerCore {
+extension Broker {
     // MARK: Policy
 
     /// Counts the policies, from 1; events name the one that decided them.

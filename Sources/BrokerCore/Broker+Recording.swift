@@ -2,7 +2,7 @@ package import Motion
 package import Scenarios
 
 /// The way to what writes down while somebody asked for it.
-extension BrokerCore {
+extension Broker {
     /// Begins to write down what is given to the arbiter, and what it decides. Nobody may have registered yet, or the scenario
     /// would lack what came before.
     ///

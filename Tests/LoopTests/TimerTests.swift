@@ -1,5 +1,5 @@
-import EventLoop
 import Glibc
+import Loop
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct TimerTests {

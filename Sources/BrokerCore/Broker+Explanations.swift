@@ -2,7 +2,7 @@ package import Arbitration
 import Detection
 package import Motion
 
-extension BrokerCore {
+extension Broker {
     // MARK: Explain
 
     /// The verdicts that are asked for, as far as they are kept here. What is older may be kept elsewhere.

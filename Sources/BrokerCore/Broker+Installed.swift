@@ -2,7 +2,7 @@ package import Arbitration
 package import Motion
 
 /// Apps that exist also while they are not on the bus: they are dead, and their detectors are at work.
-extension BrokerCore {
+extension Broker {
     /// Has these detectors of an app exist whether it is on the bus or not, in place of those that did before.
     ///
     /// While the app is on the bus, what it registered itself under the same name counts.

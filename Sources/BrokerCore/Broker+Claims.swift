@@ -2,7 +2,7 @@ import Arbitration
 package import Motion
 
 /// What becomes of our claims on sensors, and whether samples come of them.
-extension BrokerCore {
+extension Broker {
     /// - Parameter allowed: the fastest rate that we may have, where that is less than we claimed.
     package mutating func claimAnswered(
         _ sensor: String, _ pace: SensorPace, allowed: Double? = nil, at arrival: Timestamp,

@@ -2,7 +2,7 @@ package import Arbitration
 package import Motion
 
 /// The way to the mailboxes, and from them.
-extension BrokerCore {
+extension Broker {
     /// Does what mailboxes want.
     ///
     /// - Parameter epoch: Of what is handed over now: its verdict is still to come, and an end of it waits for that.

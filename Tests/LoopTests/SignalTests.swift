@@ -1,5 +1,5 @@
-import EventLoop
 import Glibc
+import Loop
 import Testing
 
 /// Each in a process of its own: the mask that `onSignals` leaves behind must not reach other tests. Signals are raised on

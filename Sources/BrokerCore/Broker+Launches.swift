@@ -2,7 +2,7 @@ package import Arbitration
 package import Motion
 
 /// Apps that are started or resumed for what is due to them.
-extension BrokerCore {
+extension Broker {
     // MARK: What became of it
 
     /// An app answered to a launch, and with that to all the events that it was handed.

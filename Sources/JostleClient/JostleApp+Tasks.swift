@@ -1,6 +1,6 @@
 import DBus
 
-extension JostleClient {
+extension JostleApp {
     /// What background work is like.
     public enum TaskKind: String, Sendable {
         /// Short, to have something new to show: one of them waits at a time.
@@ -22,7 +22,7 @@ extension JostleClient {
 
     /// Hands in background work for later. A task of the same name is replaced.
     ///
-    ///     var conditions = JostleClient.TaskConditions()
+    ///     var conditions = JostleApp.TaskConditions()
     ///     conditions.after = .seconds(3_600)
     ///     try client.submitTask("tidy-up", .processing, conditions)
     ///

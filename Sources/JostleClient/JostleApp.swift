@@ -1,11 +1,11 @@
 import DBus
-package import EventLoop
+package import Loop
 import Motion
 import Protocol
 
 /// A connection to the broker as one app.
 ///
-///     let client = try JostleClient(app: "org.example.Player")
+///     let client = try JostleApp(app: "org.example.Player")
 ///     client.onEvent = { event in print(event.detector, event.peak) }
 ///     try client.connect()
 ///     try client.add([Detector("skip", preset: "shake")])
@@ -17,7 +17,7 @@ import Protocol
 ///
 /// Not `Sendable`: use it from one thread. `run` drives it; a program with a loop of its own watches `descriptor` and
 /// calls `dispatch` when it is readable.
-public final class JostleClient {
+public final class JostleApp {
     /// Which bus the broker is on.
     public enum Bus: Hashable, Sendable {
         /// The user's session bus.

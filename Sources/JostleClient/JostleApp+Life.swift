@@ -2,7 +2,7 @@ import DBus
 import Motion
 import Protocol
 
-extension JostleClient {
+extension JostleApp {
     /// Keeps the app going in the background while `body` runs, for as long as policy allows.
     ///
     ///     try client.withAssertion("save") { assertion in

@@ -1,7 +1,7 @@
 package import Arbitration
 package import Motion
 
-extension BrokerCore {
+extension Broker {
     // MARK: What is said of apps
 
     package mutating func report(
