@@ -13,7 +13,7 @@ extension JournalQuery {
         }
         add("v.epoch = ?", self.epoch.map { Int64(clamping: $0) })
         add(
-            "EXISTS (SELECT 1 FROM event e WHERE e.epoch = v.epoch AND e.run = v.run AND e.app = v.app AND e.sequence = ?)",
+            "EXISTS (SELECT 1 FROM event e WHERE e.app = v.app AND e.sequence = ? AND e.epoch = v.epoch AND e.run = v.run)",
             self.sequence.map { Int64(clamping: $0) })
         add("v.wall >= ?", self.since)
         add("v.wall <= ?", self.until)

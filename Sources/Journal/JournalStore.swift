@@ -6,12 +6,31 @@ struct JournalStore: ~Copyable {
     var file: StoreFile
     private let limits: StoreLimits
     private let run: Int64
-    private let insertVerdict: Statement
-    private let insertEvent: Statement
+    private let insertVerdict: SteadyStatement
+    private let insertEvent: SteadyStatement
     private let end: Statement
+    private let pageCount: Statement
+    private let pageSize: Int64
+    private let details = Details()
     /// The policies of this run that stand in the file.
     private var written: Set<UInt64> = []
     private var sinceTrim = 0
+
+    /// What verdicts become, made with the help of the one before.
+    private final class Details {
+        private var encoder = VerdictEncoder()
+        private var place: (place: Place, text: String)?
+
+        func bytes(of verdict: Verdict) -> [UInt8] { self.encoder.encode(verdict) }
+
+        func text(of place: Place?) -> String? {
+            guard let place else { return nil }
+            if let known = self.place, known.place == place { return known.text }
+            let text = place.lineDescription
+            self.place = (place, text)
+            return text
+        }
+    }
 
     static let kind = StoreFile.Kind(
         applicationID: 0x4A73_7402,
@@ -41,22 +60,30 @@ struct JournalStore: ~Copyable {
             """,
             // To count what each has without a look at the rows.
             "DROP INDEX verdict_app; CREATE INDEX verdict_app ON verdict (app, user);",
+            // Each index costs each row. An event is looked up by its app's number; what was at a time, nearly in the order of
+            // the rows, is looked for in all of them, and seldom.
+            """
+            DROP INDEX verdict_wall; DROP INDEX event_epoch; DROP INDEX event_app;
+            CREATE INDEX event_app ON event (app, sequence);
+            """,
         ], isDurable: false)
 
     init(
         _ file: consuming StoreFile, _ limits: StoreLimits, _ run: StoreRun
     ) throws(StoreError) {
         let number = try Self.number(of: run, in: file.database)
-        let insertVerdict = try file.database.prepare(
-            """
-            INSERT INTO verdict (run, epoch, app, user, registration, detector, preset, time, wall, intensity, reason, delivered, \
-            generation, rule, place, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """)
-        let insertEvent = try file.database.prepare(
-            """
-            INSERT INTO event (run, epoch, app, sequence, detector, time, wall, peak, generation, simulated, sent) \
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """)
+        let insertVerdict = SteadyStatement(
+            try file.database.prepare(
+                """
+                INSERT INTO verdict (run, epoch, app, user, registration, detector, preset, time, wall, intensity, reason, \
+                delivered, generation, rule, place, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """), parameters: 16)
+        let insertEvent = SteadyStatement(
+            try file.database.prepare(
+                """
+                INSERT INTO event (run, epoch, app, sequence, detector, time, wall, peak, generation, simulated, sent) \
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """), parameters: 11)
         // A verdict says in `detail` what was decided, in `reason` what came of it. Of several in one decision the last does.
         // It is looked up by its epoch: an app may have very many.
         let open = Reason.allCases.filter(\.isOpen).map { "'\($0.name)'" }.joined(separator: ", ")
@@ -66,7 +93,11 @@ struct JournalStore: ~Copyable {
             WHERE epoch = ?1 AND +app = ?2 AND +user = ?3) AND reason IN (\(open))
             """)
         try Self.removeOld(limits.journalAge, before: run.started, from: file.database)
+        let pageCount = try file.database.prepare("PRAGMA page_count")
+        let pageSize = try file.database.number("PRAGMA page_size") ?? 4_096
         self.limits = limits
+        self.pageCount = pageCount
+        self.pageSize = pageSize
         self.run = number
         self.insertVerdict = insertVerdict
         self.insertEvent = insertEvent
@@ -141,8 +172,8 @@ struct JournalStore: ~Copyable {
         try self.insertVerdict.bind(12, verdict.isDelivered)
         try self.insertVerdict.bind(13, verdict.generation)
         try self.insertVerdict.bind(14, verdict.rule?.name)
-        try self.insertVerdict.bind(15, verdict.rule?.place.lineDescription)
-        try self.insertVerdict.bind(16, verdict.encoded)
+        try self.insertVerdict.bind(15, self.details.text(of: verdict.rule?.place))
+        try self.insertVerdict.bind(16, self.details.bytes(of: verdict))
         try self.insertVerdict.run()
     }
 
@@ -206,7 +237,7 @@ struct JournalStore: ~Copyable {
     /// Does what is to be done now and then after a commit: makes room, and puts things in their place.
     mutating func tidy(at wall: Int64) throws(StoreError) {
         // However many rows a commit had, the file is no larger than it may be when it is over.
-        let isFull = try self.file.database.number("PRAGMA page_count") ?? 0 > self.mostPages
+        let isFull = try self.pages() > self.mostPages
         if self.sinceTrim >= Self.trimEvery || isFull {
             self.sinceTrim = 0
             try Self.removeOld(self.limits.journalAge, before: wall, from: self.file.database)
@@ -234,12 +265,13 @@ struct JournalStore: ~Copyable {
         }
     }
 
-    /// How many pages the file may have.
-    private var mostPages: Int64 {
-        get throws(StoreError) {
-            self.limits.journalBytes / (try self.file.database.number("PRAGMA page_size") ?? 4_096)
-        }
+    private borrowing func pages() throws(StoreError) -> Int64 {
+        defer { self.pageCount.reset() }
+        return try self.pageCount.step() ? self.pageCount.number(0) : 0
     }
+
+    /// How many pages the file may have.
+    private var mostPages: Int64 { self.limits.journalBytes / self.pageSize }
 
     /// Removes the oldest of whoever has most until the file is as small as it may be, and gives the room back.
     private borrowing func removeExcess() throws(StoreError) {
@@ -247,10 +279,9 @@ struct JournalStore: ~Copyable {
     }
 
     private borrowing func removeExcess(from database: borrowing Database) throws(StoreError) {
-        let most = try self.mostPages
+        let most = self.mostPages
         while true {
-            let pages = try database.number("PRAGMA page_count") ?? 0
-            let used = pages - (try database.number("PRAGMA freelist_count") ?? 0)
+            let used = try self.pages() - (try database.number("PRAGMA freelist_count") ?? 0)
             let wanted = most - most / 8
             guard used > wanted else { break }
             // Pages are given back only when all that stands in them is gone, so that it may take several goes.
@@ -263,8 +294,9 @@ struct JournalStore: ~Copyable {
             DELETE FROM policy WHERE run < coalesce((SELECT run FROM verdict ORDER BY id LIMIT 1), \(self.run));
             DELETE FROM run WHERE id < coalesce((SELECT run FROM verdict ORDER BY id LIMIT 1), \(self.run));
             """)
-        if try database.number("PRAGMA page_count") ?? 0 > most { try database.execute("PRAGMA incremental_vacuum") }
+        if try self.pages() > most { try database.execute("PRAGMA incremental_vacuum") }
     }
+
     /// A table, and what tells in it whose a row is: an event does not say of which user its app is.
     private struct Holders {
         let table: String

@@ -89,8 +89,11 @@ import Randomness
     func whatIsWrittenIsRead(_ seed: UInt64) throws {
         let verdicts = Self.verdicts(seed: seed)
         #expect(verdicts.count > 20, "seed \(seed)")
+        var encoder = VerdictEncoder()
         for verdict in verdicts {
-            let read = try Verdict(encoded: verdict.encoded)
+            // Whatever it remembers of the one before.
+            #expect(encoder.encode(verdict) == verdict.encoded, "seed \(seed)")
+            let read = try Verdict(encoded: encoder.encode(verdict))
             #expect(read == verdict, "seed \(seed)")
             #expect(Explanation(read) == Explanation(verdict), "seed \(seed)")
             #expect(Explanation(read.withoutOthers) == Explanation(verdict.withoutOthers), "seed \(seed)")
@@ -143,5 +146,12 @@ import Randomness
             #expect(!Explanation(verdict).description.isEmpty)
         }
         #expect(accepted > 0, "seed \(seed)")
+    }
+}
+
+extension Verdict {
+    fileprivate var encoded: [UInt8] {
+        var encoder = VerdictEncoder()
+        return encoder.encode(self)
     }
 }

@@ -118,11 +118,16 @@ import Testing
             keeper.close()
         }
         try place.python(
-            "c.executescript('DROP INDEX verdict_app; CREATE INDEX verdict_app ON verdict (app); PRAGMA user_version = 2;')",
-            on: "journal.db")
+            """
+            c.executescript('''
+                DROP INDEX verdict_app; CREATE INDEX verdict_app ON verdict (app);
+                DROP INDEX event_app; CREATE INDEX event_app ON event (app);
+                CREATE INDEX verdict_wall ON verdict (wall); CREATE INDEX event_epoch ON event (epoch);
+                PRAGMA user_version = 2;''')
+            """, on: "journal.db")
         let keeper = Keeper(place)
         #expect(try keeper.ask(JournalQuery()).verdicts.map(\.verdict) == given)
-        #expect(try place.sql("journal.db", "PRAGMA user_version") == "3\n")
+        #expect(try place.sql("journal.db", "PRAGMA user_version") == "4\n")
         #expect(!place.has("journal.db.broken"))
     }
 }

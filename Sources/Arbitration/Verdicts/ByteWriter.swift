@@ -7,6 +7,15 @@ import Motion
 struct ByteWriter {
     private(set) var bytes: [UInt8] = []
 
+    /// Begins anew, in the memory that it has.
+    mutating func clear() { self.bytes.removeAll(keepingCapacity: true) }
+
+    /// Puts down what was written before.
+    mutating func write(raw bytes: some Collection<UInt8>) { self.bytes += bytes }
+
+    /// Puts another byte in the place of one that stands there.
+    mutating func replace(at index: Int, with byte: UInt8) { self.bytes[index] = byte }
+
     mutating func write(_ number: UInt64) {
         var rest = number
         while rest >= 0x80 {

@@ -1,16 +1,40 @@
 import Motion
 
-extension Verdict {
-    /// The verdict as bytes, whole: `Verdict(encoded:)` makes it of them again.
-    ///
-    /// A byte with the version, four with a sum over the rest, and the rest: every value in the order of `Verdict`.
-    package var encoded: [UInt8] {
-        var writer = ByteWriter()
-        writer.write(self)
-        let sum = Self.sum(over: writer.bytes[...])
-        return [Self.encodingVersion] + (0..<4).map { UInt8(truncatingIfNeeded: sum >> ($0 * 8)) } + writer.bytes
+/// Puts verdicts into bytes, whole: `Verdict(encoded:)` makes them of these again.
+///
+/// A byte with the version, four with a sum over the rest, and the rest: every value in the order of `Verdict`.
+package struct VerdictEncoder {
+    private var writer = ByteWriter()
+    /// What the last rule became: most verdicts have the one of the verdict before.
+    private var last: (rule: Rule, bytes: [UInt8])?
+
+    package init() {}
+
+    /// The bytes of a verdict, until the next one.
+    package mutating func encode(_ verdict: Verdict) -> [UInt8] {
+        self.writer.clear()
+        self.writer.write(raw: Self.emptyHead)
+        self.writer.write(verdict, rule: self.bytes(of: verdict.rule))
+        let sum = Verdict.sum(over: self.writer.bytes[Self.emptyHead.count...])
+        for index in 0..<4 {
+            self.writer.replace(at: 1 + index, with: UInt8(truncatingIfNeeded: sum >> (index * 8)))
+        }
+        return self.writer.bytes
     }
 
+    private static let emptyHead = [Verdict.encodingVersion, 0, 0, 0, 0]
+
+    private mutating func bytes(of rule: Rule?) -> [UInt8]? {
+        guard let rule else { return nil }
+        if let last, last.rule == rule { return last.bytes }
+        var writer = ByteWriter()
+        writer.write(rule)
+        self.last = (rule, writer.bytes)
+        return writer.bytes
+    }
+}
+
+extension Verdict {
     /// To be raised with every change of what is written, or of its order.
     package static let encodingVersion: UInt8 = 2
 
@@ -23,7 +47,8 @@ extension Verdict {
 }
 
 extension ByteWriter {
-    fileprivate mutating func write(_ verdict: Verdict) {
+    /// - Parameter rule: What the rule of the verdict became.
+    fileprivate mutating func write(_ verdict: Verdict, rule: [UInt8]?) {
         self.write(verdict.epoch)
         self.write(UInt64(verdict.app.index))
         self.write(verdict.id)
@@ -37,7 +62,7 @@ extension ByteWriter {
         self.write(verdict.generation)
         self.write(verdict.facts)
         self.write(verdict.device)
-        self.write(verdict.rule) { $0.write($1) }
+        self.write(rule) { $0.write(raw: $1) }
         self.write(verdict.limits) { writer, limits in
             writer.write(limits.tokens) { $0.write($1) }
             writer.write(limits.burst)
@@ -76,7 +101,7 @@ extension ByteWriter {
         self.write(device.minuteOfWeek)
     }
 
-    private mutating func write(_ rule: Rule) {
+    fileprivate mutating func write(_ rule: Rule) {
         self.write(rule.name)
         self.write(rule.place.file)
         self.write(rule.place.line)

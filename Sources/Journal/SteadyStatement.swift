@@ -1,0 +1,56 @@
+/// A statement whose parameters mostly are what they were the last time: SQLite keeps them, and is told what is another.
+struct SteadyStatement: ~Copyable {
+    private let statement: Statement
+    private let known: Known
+
+    private enum Parameter: Equatable {
+        case unknown
+        case nothing
+        case number(Int64)
+        case text(String)
+    }
+
+    private final class Known {
+        var parameters: [Parameter]
+
+        init(_ count: Int) { self.parameters = Array(repeating: .unknown, count: count + 1) }
+    }
+
+    init(_ statement: consuming Statement, parameters: Int) {
+        self.statement = statement
+        self.known = Known(parameters)
+    }
+
+    /// - Parameter bind: Tells SQLite. What fails is not known.
+    private borrowing func bind(
+        _ index: Int32, _ parameter: Parameter, _ bind: () throws(StoreError) -> Void
+    ) throws(StoreError) {
+        guard self.known.parameters[Int(index)] != parameter else { return }
+        self.known.parameters[Int(index)] = .unknown
+        try bind()
+        self.known.parameters[Int(index)] = parameter
+    }
+
+    borrowing func bind(_ index: Int32, _ number: Int64) throws(StoreError) {
+        try self.bind(index, .number(number)) { () throws(StoreError) in try self.statement.bind(index, number) }
+    }
+
+    borrowing func bind(_ index: Int32, _ number: UInt64) throws(StoreError) {
+        try self.bind(index, Int64(clamping: number))
+    }
+
+    borrowing func bind(_ index: Int32, _ flag: Bool) throws(StoreError) { try self.bind(index, Int64(flag ? 1 : 0)) }
+
+    borrowing func bind(_ index: Int32, _ text: String?) throws(StoreError) {
+        try self.bind(index, text.map { .text($0) } ?? .nothing) { () throws(StoreError) in
+            try self.statement.bind(index, text)
+        }
+    }
+
+    /// What is another each time.
+    borrowing func bind(_ index: Int32, _ number: Double) throws(StoreError) { try self.statement.bind(index, number) }
+
+    borrowing func bind(_ index: Int32, _ bytes: [UInt8]) throws(StoreError) { try self.statement.bind(index, bytes) }
+
+    borrowing func run() throws(StoreError) { try self.statement.run() }
+}
