@@ -1,8 +1,9 @@
 package import Arbitration
+package import Background
 package import Detection
 package import Motion
 
-/// One app: what it registered and what became of it.
+/// One app: who it is and what it registered.
 package struct App {
     package let id: AppID
     /// How well it is proven who it is.
@@ -17,17 +18,6 @@ package struct App {
     package internal(set) var detectors: [String: InstalledDetector] = [:]
     /// What they cost.
     var census = AppCensus()
-    /// Looks that its detectors' rests let through.
-    package internal(set) var hits: UInt64 = 0
-    /// Events sent to it.
-    package internal(set) var delivered: UInt64 = 0
-    /// Times that it was refused, by policy or because another app was to react.
-    package internal(set) var denied: UInt64 = 0
-    /// Events sent to it again.
-    package internal(set) var redelivered: UInt64 = 0
-    /// Times that it was told of events it does not get.
-    package internal(set) var gaps: UInt64 = 0
-    package internal(set) var lastEvent: Event?
     /// The user behind the connection; of an app that was never on the bus, whose it is taken to be.
     package internal(set) var user: UInt32
     /// Of whose share it is.
@@ -35,25 +25,6 @@ package struct App {
     /// Which registration this is, counted from 1; no two are the same.
     package internal(set) var registration: UInt64
     package internal(set) var registered: Timestamp
-    /// How its launches went.
-    package internal(set) var launches = LaunchRecord()
-    /// By the number of the reason; empty before the first.
-    private var tallies: [Tally] = []
-
-    private struct Tally {
-        var count: UInt64 = 0
-        var time = Timestamp.zero
-        var epoch: UInt64 = 0
-    }
-
-    /// How often an app was refused for one reason, and when it last was.
-    package struct Denial: Equatable, Sendable {
-        package var reason: Reason
-        package var count: UInt64
-        /// The time of the last hit that was refused.
-        package var time: Timestamp
-        package var epoch: UInt64
-    }
 
     init(
         id: AppID, _ entrance: AppEntrance, user: UInt32, payer: UInt32, registration: UInt64,
@@ -69,25 +40,9 @@ package struct App {
         self.registered = arrival
     }
 
-    /// Takes in a reason for which it got no event, or none more.
-    mutating func count(_ reason: Reason, epoch: UInt64, at time: Timestamp) {
-        guard !reason.isDelivered else { return }
-        switch reason.stage {
-        case .identity, .alive, .rule, .limits, .group: self.denied &+= 1
-        case .delivery: break
-        }
-        if self.tallies.isEmpty { self.tallies = Array(repeating: Tally(), count: Reason.allCases.count) }
-        let index = Int(reason.rawValue)
-        self.tallies[index] = Tally(count: self.tallies[index].count &+ 1, time: time, epoch: epoch)
-    }
-
-    /// Why it got no event, the latest first.
-    package var denials: [Denial] {
-        zip(Reason.allCases, self.tallies).compactMap { reason, tally in
-            tally.count == 0
-                ? nil : Denial(reason: reason, count: tally.count, time: tally.time, epoch: tally.epoch)
-        }.sorted { ($0.time, $0.epoch) > ($1.time, $1.epoch) }
-    }
+    package var reference: AppReference { AppReference(self.id, user: self.user, registration: self.registration) }
+    /// Whose its tasks are.
+    package var owner: TaskOwner { TaskOwner(self.id, user: self.user) }
 }
 
 /// A detector of an app, at work in the engine of its sensor.

@@ -1,25 +1,15 @@
 package import Arbitration
-package import Detection
+import Background
 package import Motion
+package import Scenarios
 
 /// What jostle-brokerd does, as a value: inputs in, actions out. No I/O, no clock.
 ///
-/// Detectors of all apps that listen to one sensor share one engine; what it hits, the arbiter decides by policy.
+/// It only says which steps an input means, and in which order. Who listens to what, `Listeners` know; what is due to whom,
+/// `Post`; and what follows from a step, the `Clerk` carries out.
 package struct Broker {
     package let limits: BrokerLimits
-    /// Who is there, and what they asked for.
-    var registry: Registry
-    /// The sensors, and the detectors at work.
-    var sensing: Sensing
-    /// Who gets the events. `tell` is the way in, `perform` the way out.
-    var decisions: Decisions
-    /// What is due to apps, and what is to be done about that.
-    var mailboxes: Mailboxes
-    var mail: [MailEffect] = []
-    /// What was decided lately, and what became of it.
-    var records: Records
-    /// Background work, whether its apps are here or not.
-    var work = Work()
+    private var clerk: Clerk
 
     /// - Parameters:
     ///   - policy: who may have events, and who competes for them.
@@ -30,274 +20,285 @@ package struct Broker {
         batchLatency: TimeSpan = .zero
     ) {
         self.limits = limits
-        self.registry = Registry(limits)
-        self.sensing = Sensing(limits, batchLatency: batchLatency)
-        self.decisions = Decisions(policy: policy, epoch: epoch)
-        self.mailboxes = Mailboxes(limits)
-        self.records = Records(limits)
+        self.clerk = Clerk(limits, Hearing(limits, policy, epoch: epoch, batchLatency: batchLatency))
+    }
+
+    // MARK: Inputs
+
+    /// Takes an input, and appends what is to be done about it.
+    ///
+    /// The one door, live and offline. Beside it stand only `samples` that are lent, and what became of an event (`sent`).
+    @discardableResult
+    package mutating func apply(
+        _ input: BrokerInput, at now: Timestamp, _ actions: inout [BrokerAction]
+    ) throws(Refusal) -> BrokerAnswer {
+        var answer = BrokerAnswer()
+        switch input {
+        case .register(let app, let id, let entrance, let user):
+            try self.register(app, id, entrance, user, at: now, &actions)
+        case .leave(let app): self.leave(app, at: now, &actions)
+        case .install(let app, let id, let entrance, let requests, let user):
+            try self.install(app, id, entrance, requests, user, at: now, &actions)
+        case .uninstall(let app): self.uninstall(app, at: now, &actions)
+        case .addDetectors(let app, let requests):
+            answer.effective = try self.addDetectors(requests, of: app, at: now, &actions)
+        case .removeDetectors(let app, let names):
+            try self.clerk.listeners.remove(names, of: app, at: now)
+            self.detectorsChanged(at: now, &actions)
+            self.clerk.steer(&actions)
+        case .clean: if self.clerk.listeners.clean() { self.clerk.steer(&actions) }
+        case .sensorAppeared(let sensor): self.clerk.appear(sensor, at: now, &actions)
+        case .sensorsLost:
+            self.clerk.listeners.hearing.disappear(at: now)
+            self.clerk.perform(&actions)
+        case .claim(let sensor, let news):
+            self.clerk.listeners.hearing.take(news, of: sensor, at: now)
+            self.clerk.tellNews(of: sensor, at: now, &actions)
+        case .silence: self.clerk.checkSilence(at: now, &actions)
+        case .paceChanged(let sensor, let pace): self.clerk.listeners.hearing.paceChanged(sensor, pace)
+        case .samples(let sensor, let first, let block):
+            self.samples(sensor, first: first, times: block.times.span, values: block.values.span, at: now, &actions)
+        case .mute(let span): try self.clerk.listeners.mute(for: span, at: now)
+        case .pause(let isPaused):
+            guard isPaused != self.sensing.isPaused else { break }
+            self.clerk.listeners.hearing.pause(isPaused)
+            self.clerk.steer(&actions)
+        case .policy(let policy, let prepared): self.clerk.swap(policy, prepared, at: now, &actions)
+        case .life(let input):
+            guard let input = try self.clerk.listeners.check(input) else { break }
+            try self.clerk.ask(input, at: now, &actions)
+        case .task(let input): try self.clerk.task(input, at: now, &actions)
+        case .push(let app):
+            self.clerk.tell(.launch(try self.clerk.listeners.checkPush(to: app, at: now)), at: now, &actions)
+        case .answered(let launch, let answer): self.clerk.answered(launch, answer, at: now, &actions)
+        case .failed(let launch, let failure):
+            self.clerk.tell(.launched(launch.app, launch.number, .failed(failure)), at: now, &actions)
+        case .answer(let app, let event, let answer):
+            try self.clerk.answer(event, answer, of: app, at: now, &actions)
+        case .subscribe(let app, let since):
+            guard self.registry.has(app) else { throw .unknownClient }
+            let count = self.clerk.post.change(app, &actions) { $0.subscribe(since: since, at: now, &$1) }
+            answer.kept = count ?? 0
+        case .unsent(let app, let event):
+            self.clerk.post.change(app, &actions) { $0.takeBack(event, at: now, &$1) }
+        case .unsentMark(let app, let mark): self.clerk.post.change(app, &actions) { queue, _ in queue.takeBack(mark) }
+        case .room(let app, let bytes):
+            self.clerk.post.change(app, &actions) { $0.resume(at: now, room: bytes, &$1) }
+        case .persisted(let event): self.clerk.post.persisted(event)
+        case .restored(let events): self.clerk.restore(events, at: now, &actions)
+        case .tick: self.clerk.tick(at: now, &actions)
+        }
+        return answer
+    }
+
+    /// Samples arrived; the columns are lent, so that the hot path copies nothing.
+    package mutating func samples(
+        _ sensor: String, first: UInt64, times: Span<Int64>, values: Span<Double>, at now: Timestamp,
+        _ actions: inout [BrokerAction]
+    ) {
+        guard let (stream, isHeardAgain) = self.clerk.listeners.hearing.begin(sensor, first: first, times, at: now)
+        else { return }
+        if isHeardAgain { self.clerk.tellNews(of: sensor, at: now, &actions) }
+        self.clerk.listeners.hearing.process(stream, times, values, at: now)
+        self.clerk.perform(&actions)
     }
 
     // MARK: Apps
 
-    /// - Parameter user: The user behind the client, who may see what is decided about it.
-    package mutating func register(
-        _ client: AppHandle, _ app: AppID, _ entrance: AppEntrance, user: UInt32 = 0, at arrival: Timestamp,
+    private mutating func register(
+        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ user: UInt32, at now: Timestamp,
         _ actions: inout [BrokerAction]
     ) throws(Refusal) {
-        if let known = self.app(client) {
-            if known.id == app, !known.isConnected { self.connect(client, entrance, user, at: arrival, &actions) }
-            return
+        if let known = self.registry[app] {
+            guard known.id == id, !known.isConnected else { return }
+            self.pass(app, to: user, &actions)
+            self.clerk.listeners.connect(app, entrance, at: now)
+        } else {
+            try self.enter(app, id, entrance, user, payer: user, at: now)
         }
-        try self.makeApp(client, app, entrance, user, payer: user, at: arrival)
-        self.perform(&actions)
+        self.clerk.perform(&actions)
     }
 
-    /// Makes an app under a number that is free.
-    ///
-    /// - Parameter payer: Of whose share it is.
-    mutating func makeApp(
-        _ client: AppHandle, _ app: AppID, _ entrance: AppEntrance, _ user: UInt32, payer: UInt32, at arrival: Timestamp
+    private mutating func enter(
+        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ user: UInt32, payer: UInt32, at now: Timestamp
     ) throws(Refusal) {
-        let app = try self.registry.enter(client, app, entrance, user, payer: payer, at: arrival)
-        // Who comes back finds its house in order.
-        self.giveBack(self.sensing.discardLeftovers(of: app, user))
-        self.mailboxes.open(client, app, user, keeping: self.queueBytes(of: app))
-        self.tell(.app(client, app, entrance), at: arrival)
+        let id = try self.clerk.listeners.enter(app, id, entrance, user, payer: payer, at: now)
+        self.clerk.post.open(app, id, user, keeping: self.clerk.listeners.queueBytes(of: id))
     }
 
-    mutating func giveBack(_ detectors: [InstalledDetector]) {
-        for detector in detectors { self.registry.giveBack(detector) }
+    /// An app is another user's than it was.
+    private mutating func pass(_ app: AppHandle, to user: UInt32, _ actions: inout [BrokerAction]) {
+        guard let known = self.registry[app] else { return }
+        let bytes = self.clerk.listeners.queueBytes(of: known.id)
+        self.clerk.post.pass(app, to: user, wasSeen: known.wasSeen, keeping: bytes, &actions)
+        self.clerk.listeners.pass(app, to: user)
     }
 
     /// The client left the bus. What is installed of its app stays.
-    package mutating func leave(_ client: AppHandle, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
-        guard let app = self.app(client) else { return }
-        if app.installed != nil {
-            self.disconnect(client, at: arrival, &actions)
+    private mutating func leave(_ app: AppHandle, at now: Timestamp, _ actions: inout [BrokerAction]) {
+        guard let known = self.registry[app] else { return }
+        if known.isInstalled {
+            self.disconnect(app, at: now, &actions)
         } else {
-            self.forget(client, app, at: arrival, &actions)
+            self.forget(app, at: now, &actions)
         }
-        self.left(app, at: arrival, &actions)
+        self.clerk.left(known.owner, at: now, &actions)
+    }
+
+    private mutating func disconnect(_ app: AppHandle, at now: Timestamp, _ actions: inout [BrokerAction]) {
+        self.clerk.listeners.disconnect(app, at: now)
+        self.clerk.perform(&actions)
+        self.clerk.listeners.keepInstalled(of: app, at: now)
+        self.dropMail(at: now, &actions)
+        self.clerk.post.detach(app, &actions)
+        self.clerk.wishLaunch(of: app, at: now)
+        self.clerk.perform(&actions)
+        self.clerk.steer(&actions)
     }
 
     /// Forgets an app, whose number may be used again.
-    mutating func forget(_ client: AppHandle, _ app: App, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
+    private mutating func forget(_ app: AppHandle, at now: Timestamp, _ actions: inout [BrokerAction]) {
+        guard let known = self.registry[app] else { return }
         // First of all, so that what it leaves goes to others while all is still known.
-        self.tell(.leave(client), at: arrival)
-        self.perform(&actions)
-        // In one order, because handles that become free are given out again.
-        let detectors = app.detectors.values.sorted { $0.id < $1.id }
-        self.giveBack(self.sensing.discard(detectors, of: app.id, app.user))
+        self.clerk.tell(.leave(app), at: now, &actions)
         // Who has it now is settled: what is left is its own.
-        self.mailboxes.close(client, &self.mail)
-        self.carry(&actions)
-        self.registry.remove(client)
-        self.launchForAbsent(app.id, app.user, at: arrival)
-        self.perform(&actions)
-        self.steer(&actions)
+        self.clerk.post.close(app, &actions)
+        self.clerk.listeners.forget(app)
+        self.clerk.wishLaunch(ofAbsent: known.id, known.user, at: now)
+        self.clerk.perform(&actions)
+        self.clerk.steer(&actions)
     }
 
-    /// An app as others may see it.
-    package func app(_ client: AppHandle) -> App? { self.registry[client] }
+    /// - Parameter user: Whose the app is taken to be until it comes to the bus.
+    private mutating func install(
+        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ requests: [DetectorRequest], _ user: UInt32,
+        at now: Timestamp, _ actions: inout [BrokerAction]
+    ) throws(Refusal) {
+        let isNew = !self.registry.has(app)
+        if isNew {
+            var absent = entrance
+            absent.isConnected = false
+            // What is installed is nobody's in particular: whoever looks after the system put it there.
+            try self.enter(app, id, absent, user, payer: UserShares.root, at: now)
+        }
+        do throws(Refusal) {
+            try self.clerk.listeners.install(requests, of: app, at: now)
+        } catch {
+            self.clerk.perform(&actions)
+            if isNew { self.forget(app, at: now, &actions) }
+            throw error
+        }
+        self.dropMail(at: now, &actions)
+        if self.registry[app]?.wasSeen == false { self.pass(app, to: user, &actions) }
+        if !isNew { self.clerk.listeners.describe(app, entrance, at: now) }
+        self.clerk.perform(&actions)
+        self.clerk.steer(&actions)
+    }
+
+    private mutating func uninstall(_ app: AppHandle, at now: Timestamp, _ actions: inout [BrokerAction]) {
+        guard let known = self.registry[app], known.isInstalled else { return }
+        guard known.isConnected else { return self.forget(app, at: now, &actions) }
+        self.clerk.listeners.uninstall(app, at: now)
+        self.detectorsChanged(at: now, &actions)
+        self.clerk.steer(&actions)
+    }
 
     // MARK: Detectors
 
-    /// Adds detectors, all or none. The same name again replaces the detector; the same request again changes nothing.
-    package mutating func addDetectors(
-        _ client: AppHandle, _ requests: [DetectorRequest], at arrival: Timestamp, _ actions: inout [BrokerAction]
+    private mutating func addDetectors(
+        _ requests: [DetectorRequest], of app: AppHandle, at now: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) -> [EffectiveDetector] {
-        try self.registry.checkCall(requests)
-        let compiled = try self.add(requests, to: client, isOwn: true, at: arrival, &actions)
-        self.perform(&actions)
+        let compiled = try self.clerk.listeners.add(requests, of: app, at: now)
+        self.detectorsChanged(at: now, &actions)
         // Who says what it listens to wants to hear it, and what was kept for it first.
-        self.mailboxes.change(client, &self.mail) { $0.listen(at: arrival, &$1) }
-        self.carry(&actions)
-        self.steer(&actions)
-        return compiled.map { self.effective($0) }
+        self.clerk.post.change(app, &actions) { $0.listen(at: now, &$1) }
+        self.clerk.steer(&actions)
+        return compiled.map { self.sensing.effective($0) }
     }
 
-    /// - Parameter isOwn: The app itself asks for them.
-    mutating func add(
-        _ requests: [DetectorRequest], to client: AppHandle, isOwn: Bool, at arrival: Timestamp,
-        _ actions: inout [BrokerAction]
-    ) throws(Refusal) -> [CompiledDetector] {
-        guard let app = self.app(client) else { throw .unknownClient }
-        // What is installed is nobody's in particular: whoever looks after the system put it there.
-        let payer = isOwn ? app.user : UserShares.root
-        try self.registry.check(requests, of: client, payer)
-        var compiled: [CompiledDetector] = []
-        compiled.reserveCapacity(requests.count)
-        for request in requests {
-            do throws(DetectorProblem) {
-                let sensor = self.sensing[Self.sensor(of: request)]?.description
-                compiled.append(try DetectorCompiler.compile(request, for: sensor))
-            } catch {
-                guard case .limitExceeded(let name) = error.code else { throw .badDetector("\(error)") }
-                throw .limit(name: name, value: self.limits.table[name] ?? 0, message: "\(error)")
-            }
+    private mutating func detectorsChanged(at now: Timestamp, _ actions: inout [BrokerAction]) {
+        self.dropMail(at: now, &actions)
+        self.clerk.perform(&actions)
+    }
+
+    /// Throws away what detectors caused that are gone.
+    private mutating func dropMail(at now: Timestamp, _ actions: inout [BrokerAction]) {
+        for gone in self.clerk.listeners.takeGone() {
+            self.clerk.post.remove(detector: gone.detector, of: gone.app, at: now, &actions)
         }
-        let change = self.registry.change(by: compiled, requests, of: client, payer)
-        try self.registry.count(change, of: client)
-        do throws(Refusal) {
-            try self.sensing.count(change, of: payer)
-        } catch {
-            self.registry.uncount(change, of: client)
-            throw error
-        }
-        for (request, detector) in zip(requests, compiled) {
-            self.install(detector, request, for: client, payer, isOwn: isOwn, at: arrival, &actions)
-        }
-        return compiled
     }
 
-    package mutating func removeDetectors(
-        _ client: AppHandle, _ names: [String], at arrival: Timestamp, _ actions: inout [BrokerAction]
-    ) throws(Refusal) {
-        guard let app = self.app(client) else { throw .unknownClient }
-        for name in names where app.detectors[name] == nil { throw .unknownDetector(name) }
-        for name in names { self.removeDetector(name, of: client, at: arrival, &actions) }
-        self.perform(&actions)
-        self.steer(&actions)
+    // MARK: What became of events
+
+    // Beside the one door, as they come with every event and nothing follows from them.
+
+    /// An event went out. Returns whose it is.
+    @discardableResult
+    package mutating func sent(_ app: AppHandle, _ event: Event) -> AppID? {
+        self.clerk.post.sent(app, event)
+        return self.clerk.listeners.registry.id(of: app)
     }
 
-    mutating func removeDetector(
-        _ name: String, of client: AppHandle, at arrival: Timestamp, _ actions: inout [BrokerAction]
-    ) {
-        guard let detector = self.registry.removeDetector(name, of: client) else { return }
-        self.tell(.removeDetector(detector.id), at: arrival)
-        self.sensing.discard(detector)
-        self.mailboxes.remove(detector: name, of: client, at: arrival, &self.mail)
-        self.carry(&actions)
+    /// A mark went out.
+    package mutating func sent(_ app: AppHandle, _ mark: Mark) { self.clerk.post.sent(app, mark) }
+
+    /// Gives out no epoch up to this one any more: others may have.
+    package mutating func skipEpochs(upTo epoch: UInt64) { self.clerk.listeners.hearing.skipEpochs(upTo: epoch) }
+
+    /// Gives back memory that was needed for those who have gone.
+    package mutating func shrink() { self.clerk.shrink() }
+
+    // MARK: Questions with every event
+
+    // Mutating so that the core is looked at where it is: to ask it otherwise, another module would copy it whole.
+
+    /// Whether what would be sent to a client now would only come back.
+    package mutating func isHeld(_ app: AppHandle) -> Bool { self.clerk.post.mailboxes.isHeld(app) }
+
+    /// What is to be told before an input: whether tasks wait for a time of the wall clock, and whether the system is awake as
+    /// far as was told.
+    package mutating func awaited() -> (wallClock: Bool, isAwake: Bool) {
+        (self.clerk.work.tasks.pendingCount > 0, !self.clerk.listeners.hearing.arbiter.isAsleep)
     }
 
-    /// The sensor a request is about, as far as that can be told before it is compiled.
-    private static func sensor(of request: DetectorRequest) -> String {
-        if case .text(let name) = request.options["sensor"] { return name }
-        if case .text(let name) = request.options["preset"], let preset = PresetCatalogue.named(name) {
-            return preset.sensor
-        }
-        return SensorDescription.accelerometer
-    }
+    /// What is to be seen to after an input.
+    package mutating func due() -> DueAfterInput { self.clerk.due }
 
-    private mutating func install(
-        _ detector: CompiledDetector, _ request: DetectorRequest, for client: AppHandle, _ payer: UInt32, isOwn: Bool,
-        at arrival: Timestamp, _ actions: inout [BrokerAction]
-    ) {
-        let old = self.app(client)?.detectors[request.name]
-        if let old {
-            if isOwn { self.registry.own(old, true, of: client) }
-            // What is the same goes on: the event for which an app was started must not end with its registration.
-            if old.isUnchanged(by: detector, request) { return }
-            self.tell(.removeDetector(old.id), at: arrival)
-            self.sensing.remove(old.id, on: old.sensor)
-            if old.isOwn {
-                self.mailboxes.remove(detector: request.name, of: client, at: arrival, &self.mail)
-                self.carry(&actions)
-            }
-        }
-        let added = self.sensing.add(detector, of: client, payer, at: arrival)
-        let isAvailable = self.sensing.isAvailable(detector.sensor)
-        self.tell(.detector(added.id, client, added.detector.facts(isAvailable: isAvailable)), at: arrival)
-        let installed = InstalledDetector(
-            id: added.id, request: request, effective: added.detector, isOwn: isOwn, payer: payer)
-        self.registry.put(installed, of: client)
-    }
+    // MARK: Other questions
 
-    /// What is in force for a detector, as its owner is told.
-    package func effective(_ detector: CompiledDetector) -> EffectiveDetector {
-        let stream = self.sensing[detector.sensor]
-        let rate = stream?.description.flatMap { description in
-            stream?.wanted.map { min(description.rate(for: $0.rate), stream?.allowed ?? .infinity) }
-        }
-        let needed = detector.every.map { 1 / $0.seconds } ?? 0
-        let allowed = stream?.allowed.flatMap { needed > $0 * (1 + SensorDescription.rateTolerance) ? $0 : nil }
-        return EffectiveDetector(
-            detector: detector, isAvailable: stream?.isAvailable ?? false, rate: rate, allowed: allowed)
-    }
+    package var registry: Registry { self.clerk.listeners.registry }
+    package var sensing: Sensing { self.clerk.listeners.hearing.sensing }
+    package var arbiter: Arbiter { self.clerk.listeners.hearing.arbiter }
+    package var mailboxes: Mailboxes { self.clerk.post.mailboxes }
+    package var records: Records { self.clerk.post.records }
+    package var work: Work { self.clerk.work }
 
-    // MARK: Sensors
+    /// What became of an app.
+    package func tally(of app: AppHandle) -> AppTally? { self.clerk.post.tally(of: app) }
 
-    /// The sensor is there, or was described anew. Detectors that waited for it begin to work, or wait again.
-    package mutating func sensorAppeared(
-        _ sensor: SensorDescription, at arrival: Timestamp, _ actions: inout [BrokerAction]
-    ) {
-        // Told once more: what was refused may be had now.
-        guard let (isRebuilt, wasAhead) = self.sensing.appear(sensor, at: arrival) else {
-            return self.retryClaim(of: sensor.name, &actions)
-        }
-        if isRebuilt {
-            self.release(upTo: nil, at: arrival)
-            self.reinstall(sensor.name, at: arrival)
-        } else {
-            self.setAvailable(self.sensing.isAvailable(sensor.name), at: arrival, on: sensor.name)
-        }
-        if wasAhead, !self.sensing.isAhead(at: arrival) { self.tell(.rewind(arrival), at: arrival) }
-        self.perform(&actions)
-        self.steer(&actions)
-    }
+    // MARK: Recording
 
-    package mutating func sensorsLost(at arrival: Timestamp, _ actions: inout [BrokerAction]) {
-        self.sensing.disappear()
-        self.release(upTo: nil, at: arrival)
-        self.setAvailable(false, at: arrival, on: nil)
-        self.perform(&actions)
-    }
-
-    package mutating func paceChanged(_ sensor: String, _ pace: SensorPace, at arrival: Timestamp) {
-        self.sensing.paceChanged(sensor, pace)
-    }
-
-    /// The sensor has other channels than we took it to have: its detectors are compiled anew.
+    /// Begins to write down what is given to the arbiter, and what it decides. Nobody may have registered yet, or the scenario
+    /// would lack what came before.
     ///
-    /// One that the sensor cannot serve stays registered and never fires.
-    private mutating func reinstall(_ sensor: String, at arrival: Timestamp) {
-        self.sensing.rebuild(sensor)
-        let (description, isAvailable) = (self.sensing[sensor]?.description, self.sensing.isAvailable(sensor))
-        for client in self.registry.handles {
-            let detectors = (self.registry[client]?.detectors ?? [:]).sorted { $0.value.id < $1.value.id }
-            for (_, installed) in detectors where installed.sensor == sensor {
-                let compiled = try? DetectorCompiler.compile(installed.request, for: description)
-                guard let compiled else {
-                    self.tell(.available(installed.id, false), at: arrival)
-                    continue
-                }
-                self.sensing.addAgain(compiled, as: installed.id, at: arrival)
-                self.sensing.recount(installed.effective, as: compiled, of: installed.payer)
-                self.registry.recompile(installed, to: compiled, of: client)
-                self.tell(.removeDetector(installed.id), at: arrival)
-                self.tell(
-                    .detector(installed.id, client, compiled.facts(isAvailable: isAvailable)), at: arrival)
-            }
-        }
+    /// - Parameters:
+    ///   - files: what the policy in force was read from; none: it is the built-in one.
+    ///   - now: the time from which all times count.
+    package mutating func record(inputs: Bool, decisions: Bool, files: [Scenario.File], at now: Timestamp) {
+        guard inputs || decisions, self.registry.isEmpty else { return }
+        self.clerk.listeners.hearing.record(inputs: inputs, decisions: decisions, files: files, at: now)
     }
 
-    /// Every sensor that a detector listened to or that the reader has, by name.
-    package var sensors: [SensorStream] { self.sensing.sensors }
+    package var isRecording: Bool { self.clerk.listeners.hearing.isRecording }
 
-    /// True while a detector waits for a sensor that is not there.
-    package var missesSensor: Bool { self.sensing.missesSensor }
+    /// What the policy that is about to be in force was read from.
+    package mutating func recordFiles(_ files: [Scenario.File]) { self.clerk.listeners.hearing.recordFiles(files) }
 
-    package func stream(named sensor: String) -> SensorStream? { self.sensing[sensor] }
-
-    /// Samples before this are not looked at.
-    package var mutedUntil: Timestamp { self.sensing.mutedUntil }
-    /// Motion is switched off.
-    package var isPaused: Bool { self.sensing.isPaused }
-
-    // MARK: Silence
-
-    /// Switches motion off, sensors and all, or on again. Detectors stay registered.
-    package mutating func pause(_ isPaused: Bool, at arrival: Timestamp, _ actions: inout [BrokerAction]) {
-        guard isPaused != self.isPaused else { return }
-        self.sensing.pause(isPaused)
-        self.steer(&actions)
+    /// What was written down since the last time: lines of a scenario, and of the decision log.
+    package mutating func takeRecord() -> (inputs: String, decisions: String) {
+        self.clerk.listeners.hearing.takeRecord()
     }
 
-    /// Makes every detector blind from now on for a while. The longest of several counts.
-    package mutating func mute(for span: TimeSpan, at arrival: Timestamp) throws(Refusal) {
-        guard span.microseconds <= self.limits.mute else {
-            throw .muteTooLong(limit: TimeSpan(microseconds: self.limits.mute))
-        }
-        self.sensing.mute(until: arrival + span)
-    }
+    /// Why inputs are not written down any more.
+    package var recordingFailure: String? { self.clerk.listeners.hearing.recordingFailure }
 }

@@ -16,16 +16,13 @@ package enum BrokerInput: Sendable {
     case uninstall(AppHandle)
     case addDetectors(AppHandle, [DetectorRequest])
     case removeDetectors(AppHandle, [String])
+    /// Time to take some detectors of apps that left from their engines.
+    case clean
     /// The reader is there and has this sensor.
     case sensorAppeared(SensorDescription)
     /// The reader is gone, and with it every sensor and claim.
     case sensorsLost
-    /// A claim of ours was answered: this is in force, and sample numbers begin again.
-    case claimAnswered(sensor: String, SensorPace, allowed: Double? = nil)
-    /// A claim of ours was refused, or came to nothing, for this reason.
-    case claimFailed(sensor: String, String)
-    /// What is in force for our claim ended, through no wish of ours.
-    case claimEnded(sensor: String)
+    case claim(sensor: String, ClaimNews)
     /// Time to look whether a sensor that should speak has fallen silent.
     case silence
     /// What is in force for our claim changed because of others.
@@ -39,21 +36,9 @@ package enum BrokerInput: Sendable {
     case answer(AppHandle, EventName, Answer)
     /// An app wants what is kept for it; `since`: the last event that it is done with.
     case subscribe(AppHandle, since: EventName?)
-    /// Another policy is in force.
-    case policy(Policy)
-    /// Which app is said to be in the foreground.
-    case foreground(ForegroundReport)
-    /// What state a single app is said to be in, whatever else is the case; `nil`: no more.
-    case tell(AppHandle, AppState?)
-    case locked(Bool)
-    /// The local time, as a minute of the week.
-    case clock(minuteOfWeek: Int)
-    /// The system goes to sleep, or is back.
-    case sleep(Bool)
-    case beginAssertion(AppHandle, AssertionRequest)
-    case endAssertion(AppHandle, AssertionID)
-    case beginActivity(AppHandle, ActivityID, BackgroundMode, SessionRequest? = nil)
-    case endActivity(AppHandle, ActivityID)
+    /// Another policy is in force; with what was looked up for it while the old one decided.
+    case policy(Policy, prepared: PolicySuccession? = nil)
+    case life(LifeInput)
     /// Something happened to background work.
     case task(TaskInput)
     /// An app answered to a launch, or could not be launched.
@@ -63,10 +48,7 @@ package enum BrokerInput: Sendable {
     case push(AppID)
     /// Time passed without anything else happening.
     case tick
-    /// An event went out.
-    case sent(AppHandle, Event)
-    case sentMark(AppHandle, Mark)
-    /// It did not, because its receiver does not read. `room` follows when it does.
+    /// An event, or a mark, did not go out, because its receiver does not read. `room` follows when it does.
     case unsent(AppHandle, Event)
     case unsentMark(AppHandle, Mark)
     /// A client that did not read has, and so many bytes may be sent to it.
@@ -75,6 +57,14 @@ package enum BrokerInput: Sendable {
     case persisted(StoredEvent)
     /// What was on the disk when the broker started, by app in the order of its numbers.
     case restored([StoredEvent])
+}
+
+/// What an input answers to its sender, who is told at once.
+package struct BrokerAnswer {
+    /// What is in force for the detectors that were added.
+    package var effective: [EffectiveDetector] = []
+    /// How many events are kept for the app that subscribed.
+    package var kept = 0
 }
 
 /// What the broker has to do next, in order.

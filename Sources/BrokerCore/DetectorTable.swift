@@ -16,6 +16,11 @@ struct DetectorTable {
         detector.index < self.owners.count ? self.owners[Int(detector.index)] : nil
     }
 
+    /// The app of a detector, without a copy of the rest.
+    func app(of detector: DetectorID) -> AppHandle? {
+        detector.index < self.owners.count ? self.owners[Int(detector.index)]?.app : nil
+    }
+
     /// Those that there are, in order.
     var all: some Sequence<(id: DetectorID, owner: Owner)> {
         self.owners.lazy.enumerated().compactMap { index, owner in

@@ -1,4 +1,4 @@
-import Arbitration
+package import Arbitration
 import Motion
 
 /// What is to be done for mailboxes, in order.
@@ -15,7 +15,7 @@ enum MailEffect {
 /// One mailbox for each app, here or not: what is due to it, until it has it or that comes to its end.
 ///
 /// Effects go into the list that each request is handed.
-struct Mailboxes {
+package struct Mailboxes {
     /// What is due to an app that is here.
     private struct Box {
         let app: AppID
@@ -41,7 +41,7 @@ struct Mailboxes {
     init(_ limits: BrokerLimits) { self.absent = AbsentApps(limits) }
 
     /// What is due to an app that is here.
-    subscript(app: AppHandle) -> EventQueue? { self.boxes[app]?.queue }
+    package subscript(app: AppHandle) -> EventQueue? { self.boxes[app]?.queue }
 
     /// Whether what would be sent now would only come back.
     func isHeld(_ app: AppHandle) -> Bool { self.boxes[app]?.queue.isHeld ?? true }
@@ -187,18 +187,26 @@ struct Mailboxes {
 
     // MARK: Launches
 
-    /// How much an app that is here is to be launched for what waits for it, until when that is of use, and for which event first;
-    /// `nil`: it need not be.
-    func wish(of app: AppHandle) -> (id: AppID, strength: Int, ends: Timestamp, first: Event?)? {
+    /// How much an app is to be launched for what waits for it, until when that is of use, and for which event first, if that is
+    /// known.
+    struct Wish {
+        let id: AppID
+        let strength: Int
+        let ends: Timestamp
+        var first: Event?
+    }
+
+    /// What an app that is here is to be launched for; `nil`: it need not be.
+    func wish(of app: AppHandle) -> Wish? {
         guard let box = self.boxes[app], !box.app.isAnonymous, let wish = box.queue.launchWish else { return nil }
-        return (box.app, wish.strength, wish.ends, box.queue.firstToLaunch)
+        return Wish(id: box.app, strength: wish.strength, ends: wish.ends, first: box.queue.firstToLaunch)
     }
 
     /// The same for what is kept for apps that are not here; of one of them, or of all.
-    func absentWishes(of id: AppID? = nil, _ user: UInt32? = nil) -> [(id: AppID, strength: Int, ends: Timestamp)] {
+    func absentWishes(of id: AppID? = nil, _ user: UInt32? = nil) -> [Wish] {
         self.absent.all.compactMap { app in
             guard id.map({ $0 == app.id }) ?? true, user.map({ $0 == app.user }) ?? true else { return nil }
-            return app.queue.launchWish.map { (app.id, $0.strength, $0.ends) }
+            return app.queue.launchWish.map { Wish(id: app.id, strength: $0.strength, ends: $0.ends) }
         }
     }
 
@@ -236,7 +244,7 @@ struct Mailboxes {
     }
 
     /// The events that are due and are to be on the disk.
-    var durableEvents: [StoredEvent] {
+    package var durableEvents: [StoredEvent] {
         let here = self.boxes.handles.flatMap { app in
             self.boxes[app].map { Self.durable($0.queue, $0.app, $0.user) } ?? []
         }

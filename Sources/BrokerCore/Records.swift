@@ -1,8 +1,8 @@
-import Arbitration
+package import Arbitration
 import Motion
 
 /// Keeps what was decided lately and what became of it, and shows it to those who may see it.
-struct Records {
+package struct Records {
     private let limits: BrokerLimits
     private var verdicts: RecentVerdicts
     /// Ends of events that came before the verdicts on them, while what was decided is performed.
@@ -45,12 +45,12 @@ struct Records {
     // MARK: What is asked for
 
     /// The verdicts that are asked for, as far as they are kept here.
-    func find(_ query: VerdictQuery) -> [VerdictRecord] { self.verdicts.find(query) }
+    package func find(_ query: VerdictQuery) -> [VerdictRecord] { self.verdicts.find(query) }
 
     func find(_ app: AppReference, epoch: UInt64) -> VerdictRecord? { self.verdicts.find(app, epoch: epoch) }
 
     /// Whether all there is for a query is kept here, and nothing of it can be elsewhere.
-    func hasAll(of query: VerdictQuery) -> Bool {
+    package func hasAll(of query: VerdictQuery) -> Bool {
         // Of the oldest epoch that is left some may be gone.
         guard let oldest = self.verdicts.oldest, let epoch = self.verdicts.epoch(of: query) else { return false }
         return epoch > oldest
@@ -61,7 +61,8 @@ struct Records {
     /// - Parameters:
     ///   - records: All of that epoch, as far as they are known; those that are not asked for are not shown.
     ///   - registry: Whoever is here and has no verdict yet.
-    func show(_ records: [VerdictRecord], for query: VerdictQuery, among registry: Registry) -> [VerdictRecord] {
+    package func show(_ records: [VerdictRecord], for query: VerdictQuery, among registry: Registry) -> [VerdictRecord]
+    {
         let visible = records.filter { query.concerns($0) }
         let served = visible.filter { $0.verdict.isDelivered }
         let others = visible.filter { !$0.verdict.isDelivered }
@@ -91,7 +92,7 @@ struct Records {
     }
 
     /// Why there is nothing to tell, for people.
-    func absence(of query: VerdictQuery, _ arbiter: Arbiter) -> String {
+    package func absence(of query: VerdictQuery, _ arbiter: Arbiter) -> String {
         switch query.event {
         case .last: return "nothing has been decided yet" + (query.app == nil ? "" : " for this app")
         case .sequence(let sequence):

@@ -1,9 +1,9 @@
-import Arbitration
+package import Arbitration
 import Detection
 import Motion
 
 /// Keeps who is there and what they asked for: apps, their detectors, and what of the limits each user has by that.
-struct Registry {
+package struct Registry {
     private let limits: BrokerLimits
     private var apps = AppTable<App>()
     /// How many apps and detectors there are, whose they are, and the bytes of the detectors' conditions.
@@ -25,7 +25,7 @@ struct Registry {
 
     // MARK: Who is there
 
-    subscript(app: AppHandle) -> App? { self.apps[app] }
+    package subscript(app: AppHandle) -> App? { self.apps[app] }
     func has(_ app: AppHandle) -> Bool { self.apps.has(app) }
     var isEmpty: Bool { self.apps.isEmpty }
     /// The numbers of all apps, in order.
@@ -107,35 +107,6 @@ struct Registry {
         self.apps.remove(app)
         self.appShares.giveBack(1, for: payer)
         self.gone += 1
-    }
-
-    // MARK: What becomes of an app
-
-    mutating func hit(_ app: AppHandle) { self.apps.update(app) { $0?.hits &+= 1 } }
-
-    /// It is to get an event, or would if that were not too late.
-    mutating func expect(_ event: Event?, for app: AppHandle) { self.apps.update(app) { $0?.lastEvent = event } }
-
-    mutating func sent(_ app: AppHandle, _ event: Event) {
-        self.apps.update(app) { if event.isRedelivered { $0?.redelivered &+= 1 } else { $0?.delivered &+= 1 } }
-    }
-
-    /// It took so many events in a call.
-    mutating func handedOver(_ count: Int, to app: AppHandle) {
-        self.apps.update(app) { $0?.delivered &+= UInt64(count) }
-    }
-
-    mutating func toldGap(_ app: AppHandle) { self.apps.update(app) { $0?.gaps &+= 1 } }
-
-    /// Takes in a reason for which it got no event, or none more.
-    mutating func count(_ reason: Reason, of app: AppHandle, epoch: UInt64, at time: Timestamp) {
-        self.apps.update(app) { $0?.count(reason, epoch: epoch, at: time) }
-    }
-
-    mutating func launchBegins(_ app: AppHandle) { self.apps.update(app) { $0?.launches.begin() } }
-
-    mutating func launchEnded(_ app: AppHandle, _ launch: Launch, _ result: LaunchResult, at now: Timestamp) {
-        self.apps.update(app) { $0?.launches.end(launch, result, at: now) }
     }
 
     // MARK: What a registration may ask for

@@ -1,6 +1,6 @@
-import Arbitration
-import Detection
-import Motion
+package import Arbitration
+package import Detection
+package import Motion
 
 /// The sensors, and the detectors at work on them: samples in, hits out in the order of their times; and what has to be claimed
 /// for that.
@@ -8,21 +8,23 @@ import Motion
 /// Samples of one sensor may come later than those of another, and groups have apps that listen to both. A group is decided when
 /// its window closes, so whoever comes later than a deadline waits until all sensors that could have something to say before it
 /// have said so, or have had the time to. Hits before any deadline wait for nothing.
-struct Sensing {
+package struct Sensing {
     private let limits: BrokerLimits
     /// How long samples may be held back so that several travel together.
     private let batchLatency: TimeSpan
     private var streams: [SensorStream] = []
     private var detectors = DetectorTable()
+    /// Looks that the detectors' rests let through, of each app.
+    private var hits = AppTable<UInt64>()
     private var waiting = WaitingLine<Hit>()
     /// Of each group of the policy: the indices of the streams that its apps listen to. `nil`: to be found out anew.
     private var audiences: [Set<Int>]?
     /// What apps that left have in the engines still.
     private var leftovers = Leftovers()
     /// Samples before this are not looked at, because the device itself vibrated.
-    private(set) var mutedUntil = Timestamp.zero
+    package private(set) var mutedUntil = Timestamp.zero
     /// Somebody switched motion off: no sensor is claimed until it is switched on again.
-    private(set) var isPaused = false
+    package private(set) var isPaused = false
 
     /// So many detectors of an app are taken from their engines at once. More are left for later.
     private static let discardedAtOnce = 64
@@ -37,10 +39,10 @@ struct Sensing {
     // MARK: What there is to see
 
     /// Every sensor that a detector listened to or that the reader has, by name.
-    var sensors: [SensorStream] { self.streams.sorted { $0.name < $1.name } }
+    package var sensors: [SensorStream] { self.streams.sorted { $0.name < $1.name } }
 
     /// True while a detector waits for a sensor that is not there.
-    var missesSensor: Bool { self.streams.contains { $0.detectors > 0 && $0.description == nil } }
+    package var missesSensor: Bool { self.streams.contains { $0.detectors > 0 && $0.description == nil } }
 
     /// By index: handing each stream to a closure would copy it.
     private func index(of sensor: String) -> Int? { self.streams.indices.first { self.streams[$0].name == sensor } }
@@ -50,9 +52,22 @@ struct Sensing {
         self.index(of: sensor).map { self.streams[$0].isAvailable } ?? false
     }
 
-    subscript(_ sensor: String) -> SensorStream? { self.index(of: sensor).map { self.streams[$0] } }
+    package subscript(_ sensor: String) -> SensorStream? { self.index(of: sensor).map { self.streams[$0] } }
 
-    func owner(of detector: DetectorID) -> DetectorTable.Owner? { self.detectors[detector] }
+    /// Looks of an app's detectors that their rests let through, since it is here.
+    package func hits(of app: AppHandle) -> UInt64 { self.hits[app] ?? 0 }
+
+    /// What is in force for a detector, as its owner is told.
+    package func effective(_ detector: CompiledDetector) -> EffectiveDetector {
+        let stream = self[detector.sensor]
+        let rate = stream?.description.flatMap { description in
+            stream?.wanted.map { min(description.rate(for: $0.rate), stream?.allowed ?? .infinity) }
+        }
+        let needed = detector.every.map { 1 / $0.seconds } ?? 0
+        let allowed = stream?.allowed.flatMap { needed > $0 * (1 + SensorDescription.rateTolerance) ? $0 : nil }
+        return EffectiveDetector(
+            detector: detector, isAvailable: stream?.isAvailable ?? false, rate: rate, allowed: allowed)
+    }
 
     /// When a hit happened, by the clock of arrivals, and whether it was made up; `nil` when its detector is gone.
     func origin(of hit: Hit, heardAt now: Timestamp) -> (start: Timestamp, isSimulated: Bool)? {
@@ -119,14 +134,26 @@ struct Sensing {
         self.remove(detector.id, on: detector.sensor)
     }
 
-    /// Takes detectors of an app that goes from their engines: the first of them at once. The others stay for later, and say nothing
+    /// An app comes: what one of its name left behind goes from the engines. Returns that.
+    mutating func enter(_ app: AppHandle, _ id: AppID, _ user: UInt32) -> [InstalledDetector] {
+        self.hits.put(0, for: app)
+        if self.leftovers.isEmpty { return [] }
+        let all = self.leftovers.takeAll(of: id, user)
+        for detector in all { self.discard(detector) }
+        return all
+    }
+
+    /// An app goes. Takes its detectors from their engines: the first of them at once. The others stay for later, and say nothing
     /// any more. Returns those that are gone.
-    mutating func discard(_ detectors: [InstalledDetector], of app: AppID, _ user: UInt32) -> [InstalledDetector] {
+    mutating func leave(
+        _ app: AppHandle, _ detectors: [InstalledDetector], of id: AppID, _ user: UInt32
+    ) -> [InstalledDetector] {
+        self.hits.remove(app)
         let (first, rest) = (detectors.prefix(Self.discardedAtOnce), detectors.dropFirst(Self.discardedAtOnce))
         for detector in first { self.discard(detector) }
         if !rest.isEmpty {
             for detector in rest { self.detectors.orphan(detector.id) }
-            self.leftovers.add(Array(rest), of: app, user)
+            self.leftovers.add(Array(rest), of: id, user)
         }
         return Array(first)
     }
@@ -139,14 +166,6 @@ struct Sensing {
         let some = self.leftovers.take(Self.discardedAtOnce)
         for detector in some { self.discard(detector) }
         return some
-    }
-
-    /// Takes all that an app left behind from there. Returns those.
-    mutating func discardLeftovers(of app: AppID, _ user: UInt32) -> [InstalledDetector] {
-        if self.leftovers.isEmpty { return [] }
-        let all = self.leftovers.takeAll(of: app, user)
-        for detector in all { self.discard(detector) }
-        return all
     }
 
     /// A sensor that never was and that nobody waits for is forgotten.
@@ -309,7 +328,7 @@ struct Sensing {
     }
 
     /// When to ask for `silent` next; `nil` while no sensor has to speak.
-    func nextSilence(at now: Timestamp) -> Timestamp? {
+    package func nextSilence(at now: Timestamp) -> Timestamp? {
         self.streams.indices.lazy.compactMap { self.streams[$0].silenceDeadline(at: now) }.min()
     }
 
@@ -363,7 +382,7 @@ struct Sensing {
         self.streams[stream].closeBuckets(before: time)
     }
 
-    /// Takes the hits that the engine of a stream has made, in its order.
+    /// Takes the hits that the engine of a stream has made, in its order, and counts them for their apps.
     mutating func takeHits(of stream: Int) -> [Hit] {
         if self.hasLeftovers {
             let detectors = self.detectors
@@ -372,6 +391,10 @@ struct Sensing {
         guard !self.streams[stream].hits.isEmpty else { return [] }
         var hits: [Hit] = []
         swap(&hits, &self.streams[stream].hits)
+        for hit in hits {
+            guard let app = self.detectors.app(of: hit.detector) else { continue }
+            self.hits.update(app) { $0? &+= 1 }
+        }
         return hits
     }
 
@@ -480,6 +503,7 @@ struct Sensing {
     /// Gives back memory that was needed for detectors that are gone.
     mutating func shrink() {
         self.detectors.shrink()
+        self.hits.shrink()
         for index in self.streams.indices { self.streams[index].shrink() }
     }
 }

@@ -118,8 +118,17 @@ package struct SensorStream {
         return .claim(wanted)
     }
 
+    /// Takes in what became of our claim.
+    mutating func take(_ news: ClaimNews, at now: Timestamp) {
+        switch news {
+        case .answered(let pace, let allowed): self.claimAnswered(pace, allowed: allowed)
+        case .failed(let reason): self.claimFailed(reason, at: now)
+        case .ended: self.claimEnded()
+        }
+    }
+
     /// The reader answered a claim. Numbers begin again with each claim; nothing is lost in between.
-    mutating func claimAnswered(_ pace: SensorPace, allowed: Double?) {
+    private mutating func claimAnswered(_ pace: SensorPace, allowed: Double?) {
         self.inForce = pace
         self.allowed = allowed
         self.refusal = nil
@@ -129,7 +138,7 @@ package struct SensorStream {
     }
 
     /// A claim came to nothing: it is tried again after a while.
-    mutating func claimFailed(_ reason: String, at now: Timestamp) {
+    private mutating func claimFailed(_ reason: String, at now: Timestamp) {
         // What was released meanwhile is not missed.
         guard self.claimed != nil else { return }
         self.refusal = reason
@@ -137,7 +146,7 @@ package struct SensorStream {
     }
 
     /// What was in force is not any more, and nobody said why.
-    mutating func claimEnded() {
+    private mutating func claimEnded() {
         self.inForce = nil
         self.silence.rest()
     }

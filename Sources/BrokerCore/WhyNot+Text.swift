@@ -9,12 +9,12 @@ extension WhyNot {
         let registered =
             self.app.isConnected ? "registered \(Self.ago(self.now - self.app.registered))" : "not on the bus"
         var lines = ["\(name)  \(facts.state.name), \(registered)"]
-        if let event = self.app.lastEvent {
+        if let event = self.tally.lastEvent {
             lines.append("  its last event came \(Self.ago(self.silence)), epoch \(event.epoch)")
         } else {
             lines.append("  it has had no event since it registered")
         }
-        for denial in self.app.denials {
+        for denial in self.tally.denials {
             let times = denial.count == 1 ? "once" : "\(denial.count) times"
             lines.append(
                 "  \(denial.reason.name) \(times), last \(Self.ago(self.now - denial.time)), epoch \(denial.epoch)")

@@ -1,9 +1,12 @@
 package import Arbitration
+import Detection
 package import Motion
 
 /// How things stand for an app: what would happen to its detectors now, since when it got nothing, and why.
 package struct WhyNot {
     package let app: App
+    /// What became of it since it is here.
+    package let tally: AppTally
     /// Events that it was too slow for.
     package let dropped: UInt64
     /// What rules see of it.
@@ -16,8 +19,39 @@ package struct WhyNot {
     /// How many there are.
     package let detectorCount: Int
 
+    /// - Parameters:
+    ///   - app: Whom it is about. There is no answer about an app that is not there.
+    ///   - detector: Only this one.
+    ///   - peak: How strong the motion would be; `nil`: just enough for each detector.
+    package init?(
+        _ handle: AppHandle, of core: Broker, detector: String? = nil, peak: Double? = nil, for viewer: Viewer,
+        at now: Timestamp
+    ) {
+        let sensing = core.sensing
+        guard let app = core.registry[handle], let tally = core.tally(of: handle),
+            let facts = core.arbiter.facts(of: handle)
+        else { return nil }
+        let chosen = detector.map { name in app.detectors[name].map { [$0] } ?? [] }
+        let shown = chosen ?? app.detectors.values.first(core.limits.answerRows) { $0.request.name < $1.request.name }
+        self.app = app
+        self.tally = tally
+        self.dropped = core.mailboxes[handle]?.dropped ?? 0
+        self.facts = facts
+        self.now = now
+        self.mutedUntil = sensing.mutedUntil
+        self.detectors = shown.map { installed in
+            let prospect = core.arbiter.rehearse(
+                installed.id, peak: peak ?? installed.effective.threshold?.nextUp ?? 0, at: now,
+                lastTrue: { sensing.memory.lastTrue($0) })
+            return DetectorOutlook(
+                installed, standing: sensing[installed.sensor]?.standing ?? .absent,
+                .init(prospect, of: app, for: viewer, core))
+        }
+        self.detectorCount = chosen?.count ?? app.detectors.count
+    }
+
     /// Since when it got nothing: its last event, or its registration.
-    package var silentSince: Timestamp { self.app.lastEvent?.time ?? self.app.registered }
+    package var silentSince: Timestamp { self.tally.lastEvent?.time ?? self.app.registered }
 
     /// For how long it got nothing.
     package var silence: TimeSpan { max(.zero, self.now - self.silentSince) }
@@ -35,6 +69,21 @@ package struct DetectorOutlook {
         case counted(epoch: UInt64, Reason, Verdict?)
         /// That cannot be told.
         case unknown
+
+        /// What the arbiter foresees for an app's detector, as a viewer may see it.
+        init(_ prospect: Arbiter.Prospect?, of app: App, for viewer: Viewer, _ core: Broker) {
+            let records = core.records
+            switch prospect {
+            case nil: self = .unknown
+            case .verdict(let verdict):
+                let record = VerdictRecord(verdict: verdict, user: app.user, registration: app.registration)
+                self = .verdict(records.show(record, to: viewer, core.registry))
+            case .more(let epoch): self = .more(epoch: epoch)
+            case .counted(let epoch, let reason):
+                let own = records.find(app.reference, epoch: epoch)
+                self = .counted(epoch: epoch, reason, own.map { records.show($0, to: viewer, core.registry) })
+            }
+        }
     }
 
     package let name: String
@@ -46,6 +95,16 @@ package struct DetectorOutlook {
     package let obstacle: String?
     package let sensor: String
     package let prospect: Prospect
+
+    init(_ installed: InstalledDetector, standing: SensorStanding, _ prospect: Prospect) {
+        self.name = installed.request.name
+        self.preset = installed.effective.preset ?? ""
+        self.threshold = installed.effective.threshold
+        self.dimension = installed.effective.dimension
+        self.obstacle = standing.obstacle(installed.sensor)
+        self.sensor = installed.sensor
+        self.prospect = prospect
+    }
 
     package var isAvailable: Bool { self.obstacle == nil }
 

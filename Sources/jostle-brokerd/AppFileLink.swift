@@ -100,9 +100,7 @@ final class AppFileLink {
         let entrance = AppEntrance(proof: durable?.binding.proof ?? .name, declared: file.modes)
         let detectors = file.detectors(besides: durable?.detectors ?? [])
         do throws(Refusal) {
-            try self.service.input { (core, now, actions) throws(Refusal) in
-                try core.install(id, file.id, entrance, detectors, user: user, at: now, &actions)
-            }
+            try self.service.input(.install(id, file.id, entrance, detectors, user: user))
         } catch {
             self.service.log.warning("\(file.id) is not installed as its app file says: \(BusError(error).message)")
             if known == nil { self.service.links.clients.free(id) }
@@ -116,7 +114,7 @@ final class AppFileLink {
     /// Has an app exist only while it is on the bus.
     private func uninstall(_ app: AppID) {
         guard let known = self.service.links.clients[app], known.appState?.isInstalled == true else { return }
-        try? self.service.input { (core, now, actions) throws(Refusal) in core.uninstall(known.id, at: now, &actions) }
+        self.service.happened(.uninstall(known.id))
         if known.isConnected { known.detectorsChanged() } else { self.service.links.clients.forgetInstalled(known) }
     }
 

@@ -86,20 +86,20 @@ enum AppInterface {
             Property("TaskOutcomes", .never) { (client: Client) in client.taskOutcomes },
             Property("BackgroundTimeRemaining", .never) { (client: Client) in client.backgroundTimeRemaining },
             Property("Overruns", .never) { (client: Client) in client.life?.overruns ?? 0 },
-            Property("Launches", .never) { (client: Client) in client.appState?.launches.begun ?? 0 },
-            Property("LaunchFailures", .never) { (client: Client) in client.appState?.launches.failed ?? 0 },
+            Property("Launches", .never) { (client: Client) in client.tally?.launches.begun ?? 0 },
+            Property("LaunchFailures", .never) { (client: Client) in client.tally?.launches.failed ?? 0 },
             Property("LastLaunch", .never) { (client: Client) in client.lastLaunch },
             Property("Detectors", .invalidates) { (client: Client) in client.detectors() },
             Property("DetectorCount", .invalidates) { (client: Client) in
                 UInt64(client.appState?.detectors.count ?? 0)
             },
-            Property("Hits", .never) { (client: Client) in client.appState?.hits ?? 0 },
-            Property("Delivered", .never) { (client: Client) in client.appState?.delivered ?? 0 },
-            Property("Denied", .never) { (client: Client) in client.appState?.denied ?? 0 },
+            Property("Hits", .never) { (client: Client) in client.hits },
+            Property("Delivered", .never) { (client: Client) in client.tally?.delivered ?? 0 },
+            Property("Denied", .never) { (client: Client) in client.tally?.denied ?? 0 },
             Property("Dropped", .never) { (client: Client) in client.mailbox?.dropped ?? 0 },
             Property("Expired", .never) { (client: Client) in client.mailbox?.expired ?? 0 },
-            Property("Redelivered", .never) { (client: Client) in client.appState?.redelivered ?? 0 },
-            Property("Gaps", .never) { (client: Client) in client.appState?.gaps ?? 0 },
+            Property("Redelivered", .never) { (client: Client) in client.tally?.redelivered ?? 0 },
+            Property("Gaps", .never) { (client: Client) in client.tally?.gaps ?? 0 },
             Property("Unacknowledged", .never) { (client: Client) in
                 UInt64(client.mailbox?.unacknowledgedCount ?? 0)
             },
@@ -107,7 +107,7 @@ enum AppInterface {
             Property("QueuedBytes", .never) { (client: Client) in UInt64(client.mailbox?.bytes ?? 0) },
             Property("UnreadBytes", .never) { (client: Client) in UInt64(client.peer?.window.unconfirmed ?? 0) },
             Property("LastEvent", .never) { (client: Client) in
-                (client.appState?.lastEvent?.body
+                (client.tally?.lastEvent?.body
                     ?? EventCodec.Body.none).structure
             },
         ],
@@ -124,10 +124,19 @@ enum AppInterface {
 }
 
 extension Client {
-    var appState: App? { self.service.core.app(self.id) }
+    var appState: App? { self.service.core.registry[self.id] }
+    /// What became of it since it is here.
+    var tally: AppTally? { self.service.core.tally(of: self.id) }
+    /// Looks of its detectors that their rests let through.
+    var hits: UInt64 { self.service.core.sensing.hits(of: self.id) }
+    /// How many bytes may be sent to it that it has not read.
+    var busShare: Int {
+        let bytes = self.appState.map { self.service.core.arbiter.policy.settings(for: $0.id).queueBytes }
+        return EventQueue.busShare(of: bytes ?? 0)
+    }
     /// What is due to it.
-    var mailbox: EventQueue? { self.service.core.mailbox(self.id) }
-    var stateName: String { (self.service.core.facts(self.id)?.state ?? .dead).name }
+    var mailbox: EventQueue? { self.service.core.mailboxes[self.id] }
+    var stateName: String { (self.service.core.arbiter.facts(of: self.id)?.state ?? .dead).name }
 
     /// Others of the same user may look; only the app itself may change anything.
     func checkOwner(_ call: MethodCall, _ what: String = "change its detectors") throws(BusError) {
@@ -139,8 +148,8 @@ extension Client {
         let reader = try OptionReader(options, of: "Subscribe", known: SubscribeOptions.known)
         let since = try reader.event(SubscribeOptions.since).map { EventName(sequence: $0.sequence, epoch: $0.epoch) }
         try self.service.request { (core, now, actions) throws(Refusal) in
-            let count = try core.subscribe(self.id, since: since, at: now, &actions)
-            call.reply([SubscribeOptions.kept: Value.uint64(UInt64(count))])
+            let answer = try core.apply(.subscribe(self.id, since: since), at: now, &actions)
+            call.reply([SubscribeOptions.kept: Value.uint64(UInt64(answer.kept))])
         }
     }
 
@@ -148,9 +157,7 @@ extension Client {
         guard let answer = Answer(rawValue: word) else {
             throw .invalidArguments("an answer is 'consume' or 'pass', not '\(printable(word))'")
         }
-        try self.service.request { (core, now, actions) throws(Refusal) in
-            try core.answer(self.id, event, answer, at: now, &actions)
-        }
+        try self.service.request(.answer(self.id, event, answer))
     }
 
     func addDetectors(_ requests: [AppInterface.Request], _ call: MethodCall) throws(BusError) {
@@ -159,9 +166,7 @@ extension Client {
             decoded.append(try DetectorRequest(name: request.fields.0, wire: request.fields.1))
         }
         try self.service.links.durable.check(decoded, of: self)
-        let effective = try self.service.request { (core, now, actions) throws(Refusal) in
-            try core.addDetectors(self.id, decoded, at: now, &actions)
-        }
+        let effective = try self.service.request(.addDetectors(self.id, decoded)).effective
         self.service.links.sensors.startIfNeeded()
         self.detectorsChanged()
         self.service.links.durable.add(decoded, of: self) { error in
@@ -171,9 +176,7 @@ extension Client {
     }
 
     func removeDetectors(_ names: [String], _ call: MethodCall) throws(BusError) {
-        try self.service.request { (core, now, actions) throws(Refusal) in
-            try core.removeDetectors(self.id, names, at: now, &actions)
-        }
+        try self.service.request(.removeDetectors(self.id, names))
         self.detectorsChanged()
         self.service.links.durable.remove(names, of: self) { error in
             if let error { call.fail(error) } else { call.reply() }
@@ -183,11 +186,12 @@ extension Client {
     /// The first of its detectors by name, or the first behind a name: as many as one list may have.
     func detectors(after name: String? = nil) -> [AppInterface.Request] {
         let core = self.service.core
+        let sensing = core.sensing
         let detectors = self.appState?.detectors ?? [:]
         let names = detectors.keys.lazy.filter { key in name.map { $0 < key } ?? true }
         let page = names.first(core.limits.listRows, by: <)
         return page.compactMap { name in
-            detectors[name].map { Structure(name, core.effective($0.effective).options) }
+            detectors[name].map { Structure(name, sensing.effective($0.effective).options) }
         }
     }
 }

@@ -102,16 +102,20 @@ enum BrokerInterface {
                 service.core.limits.table.merging(CallLimits.table) { own, _ in own }
                     .merging(PolicyLimits.table) { own, _ in own }
             },
-            Property("PolicyGeneration", .always) { (service: BrokerService) in service.core.policyGeneration },
+            Property("PolicyGeneration", .always) { (service: BrokerService) in service.core.arbiter.generation },
             Property("PolicyFiles", .always) { (service: BrokerService) in service.links.policy.files },
             Property("Sensors", .never) { (service: BrokerService) in
-                service.core.sensors.map { $0.options }
+                service.core.sensing.sensors.map { $0.options }
             },
-            Property("Foreground", .never) { (service: BrokerService) in service.core.foreground.app?.name ?? "" },
-            Property("ForegroundReported", .never) { (service: BrokerService) in service.core.foreground != .none },
-            Property("Locked", .always) { (service: BrokerService) in service.core.isLocked },
-            Property("Paused", .always) { (service: BrokerService) in service.core.isPaused },
-            Property("MutedUntil", .never) { (service: BrokerService) in service.core.mutedUntil.wire },
+            Property("Foreground", .never) { (service: BrokerService) in
+                service.core.arbiter.foreground.app?.name ?? ""
+            },
+            Property("ForegroundReported", .never) { (service: BrokerService) in
+                service.core.arbiter.foreground != .none
+            },
+            Property("Locked", .always) { (service: BrokerService) in service.core.arbiter.device.isLocked },
+            Property("Paused", .always) { (service: BrokerService) in service.core.sensing.isPaused },
+            Property("MutedUntil", .never) { (service: BrokerService) in service.core.sensing.mutedUntil.wire },
             Property("Durability", .always) { (service: BrokerService) in service.links.disk.durability.rawValue },
             Property("JournalWritten", .never) { (service: BrokerService) in service.links.disk.counts.written },
             Property("JournalDropped", .never) { (service: BrokerService) in service.links.disk.counts.dropped },

@@ -82,6 +82,15 @@ final class BrokerService {
     // MARK: Inputs
 
     /// Hands an input to the core and performs what it asks for.
+    @discardableResult
+    func input(_ input: BrokerInput) throws(Refusal) -> BrokerAnswer {
+        try self.input { (core, now, actions) throws(Refusal) in try core.apply(input, at: now, &actions) }
+    }
+
+    /// Takes in something that happened. Nobody waits to hear that it may not be.
+    func happened(_ input: BrokerInput) { _ = try? self.input(input) }
+
+    /// The same for what has to know when that is, or is lent, or does something before what is asked for is performed.
     func input<R>(
         _ body: (inout Broker, Timestamp, inout [BrokerAction]) throws(Refusal) -> R
     ) throws(Refusal) -> R {
@@ -99,12 +108,17 @@ final class BrokerService {
         let arrival = self.clock.arrival()
         if awaited.isAwake { self.tellSleep(until: arrival) }
         if let wall { self.tellClock(wall, at: arrival) }
-        if let minute = self.clock.newMinute() { self.core.clock(minute, at: arrival, &self.actions) }
+        if let minute = self.clock.newMinute() { self.tell(.life(.clock(minuteOfWeek: minute)), at: arrival) }
         self.clock.noteInput(at: arrival)
         return try body(&self.core, arrival, &self.actions)
     }
 
     /// The same for what a caller asks for, who is told why it may not be.
+    @discardableResult
+    func request(_ input: BrokerInput) throws(BusError) -> BrokerAnswer {
+        try self.request { (core, now, actions) throws(Refusal) in try core.apply(input, at: now, &actions) }
+    }
+
     func request<R>(
         _ body: (inout Broker, Timestamp, inout [BrokerAction]) throws(Refusal) -> R
     ) throws(BusError) -> R {
@@ -115,21 +129,26 @@ final class BrokerService {
         }
     }
 
+    /// Tells the core what it is to know before an input.
+    private func tell(_ input: BrokerInput, at arrival: Timestamp) {
+        _ = try? self.core.apply(input, at: arrival, &self.actions)
+    }
+
     /// Tells the core first of a sleep that nobody announced: it ended now.
     private func tellSleep(until arrival: Timestamp) {
         guard let begin = self.clock.sleep(until: arrival) else { return }
-        self.core.sleep(true, at: begin, &self.actions)
-        self.core.sleep(false, at: arrival, &self.actions)
+        self.tell(.life(.sleep(true)), at: begin)
+        self.tell(.life(.sleep(false)), at: arrival)
     }
 
     /// Tells the core what tasks go by until they begin.
     private func tellClock(_ wall: Int64, at arrival: Timestamp) {
-        try? self.core.task(.clock(Timestamp(microseconds: wall) - arrival), at: arrival, &self.actions)
+        self.tell(.task(.clock(Timestamp(microseconds: wall) - arrival)), at: arrival)
     }
 
     /// Another policy may go by the local time, which is to be right before anybody asks.
     func followClock() {
-        self.clock.follow(minutes: self.core.followsClock)
+        self.clock.follow(minutes: self.core.arbiter.policy.rules.contains { $0.conditions.times != nil })
         self.refreshClock()
     }
 
@@ -141,17 +160,22 @@ final class BrokerService {
     /// Tells the core that nothing stands in the way of what was to be on the disk first. What follows is performed after
     /// what is being performed, or with the next input.
     func taskKept(_ owner: TaskOwner, _ revision: UInt64) {
-        try? self.core.task(.kept(owner, revision: revision), at: self.clock.arrival(), &self.returned)
+        _ = try? self.core.apply(.task(.kept(owner, revision: revision)), at: self.clock.arrival(), &self.returned)
     }
 
     /// The system goes to sleep, or is back.
     func sleep(_ begins: Bool) {
-        try? self.input { (core, now, actions) throws(Refusal) in core.sleep(begins, at: now, &actions) }
+        self.happened(.life(.sleep(begins)))
         if !begins { self.clock.noteAwake() }
     }
 
     /// Asks the core, as things are now.
     func now<R>(_ body: (Broker, Timestamp) -> R) -> R { body(self.core, self.clock.arrival()) }
+
+    /// What the policy that is about to be in force was read from.
+    func recordFiles(_ files: [PolicyFile]) {
+        if self.core.isRecording { self.core.recordFiles(files.map(\.recorded)) }
+    }
 
     /// Gives out no epoch up to this one any more.
     func skipEpochs(upTo epoch: UInt64) { self.core.skipEpochs(upTo: epoch) }
@@ -194,7 +218,7 @@ final class BrokerService {
         if !self.core.isHeld(id), self.outbox.send(event, from: object.path, to: peer) {
             return links.disk.keep(event, of: self.core.sent(id, event) ?? client.app, .sent)
         }
-        self.core.unsent(id, event, at: self.clock.arrival(), &self.returned)
+        _ = try? self.core.apply(.unsent(id, event), at: self.clock.arrival(), &self.returned)
     }
 
     private func deliver(_ mark: Mark, to id: AppHandle, _ links: BrokerLinks) {
@@ -202,7 +226,7 @@ final class BrokerService {
         if !self.core.isHeld(id), self.outbox.send(mark, from: object.path, to: peer) {
             return self.core.sent(id, mark)
         }
-        self.core.unsent(id, mark, &self.returned)
+        _ = try? self.core.apply(.unsentMark(id, mark), at: self.clock.arrival(), &self.returned)
     }
 
     /// All signals and replies that were not what they pretended to be.

@@ -7,7 +7,7 @@ import Protocol
 
 /// What an app keeps going in the background with, and what it can see of its own life.
 extension Client {
-    var life: AppLife? { self.service.core.life(self.id) }
+    var life: AppLife? { self.service.core.arbiter.life(of: self.id) }
 
     func beginAssertion(_ name: String, _ options: [String: Value], _ call: MethodCall) throws(BusError) {
         let reader = try OptionReader(options, of: "assertion", known: ["warning"])
@@ -25,9 +25,7 @@ extension Client {
         let (own, given) = try self.hold { [weak self] in self?.end(request.id) }
         self.assertions[request.id] = own
         do throws(BusError) {
-            try self.service.request { (core, now, actions) throws(Refusal) in
-                try core.begin(request, of: self.id, at: now, &actions)
-            }
+            try self.service.request(.life(.beginAssertion(self.id, request)))
         } catch {
             self.assertions[request.id] = nil
             throw error
@@ -35,7 +33,9 @@ extension Client {
         var answer: [String: Value] = [
             "background-time-remaining": .uint64(self.backgroundTimeRemaining), "name": .string(name),
         ]
-        let (remaining, now) = self.service.now { core, now in (core.remaining(request.id, of: self.id, at: now), now) }
+        let (remaining, now) = self.service.now { core, now in
+            (core.arbiter.remaining(of: request.id, self.id, at: now), now)
+        }
         if let remaining {
             answer["deadline"] = .uint64((now + remaining).wire)
             answer["remaining"] = .uint64((Timestamp.zero + remaining).wire)
@@ -45,9 +45,7 @@ extension Client {
 
     private func end(_ id: AssertionID) {
         guard self.assertions.removeValue(forKey: id) != nil else { return }
-        try? self.service.input { (core, now, actions) throws(Refusal) in
-            core.end(id, of: self.id, at: now, &actions)
-        }
+        self.service.happened(.life(.endAssertion(self.id, id)))
     }
 
     func beginActivity(_ word: String, _ options: [String: Value], _ call: MethodCall) throws(BusError) {
@@ -63,9 +61,7 @@ extension Client {
         let (own, given) = try self.hold { [weak self] in self?.end(id) }
         self.activities[id] = own
         do throws(BusError) {
-            try self.service.request { (core, now, actions) throws(Refusal) in
-                try core.begin(id, mode, session, of: self.id, at: now, &actions)
-            }
+            try self.service.request(.life(.beginActivity(self.id, id, mode, session)))
         } catch {
             self.activities[id] = nil
             throw error
@@ -76,9 +72,7 @@ extension Client {
 
     private func end(_ id: ActivityID) {
         guard self.activities.removeValue(forKey: id) != nil else { return }
-        try? self.service.input { (core, now, actions) throws(Refusal) in
-            core.end(id, of: self.id, at: now, &actions)
-        }
+        self.service.happened(.life(.endActivity(self.id, id)))
         self.changed("Activities")
     }
 
@@ -118,26 +112,27 @@ extension Client {
 
     /// How long the app can go on as things are; the largest number when nothing ends it.
     var backgroundTimeRemaining: UInt64 {
-        self.service.now { core, now in core.remaining(self.id, at: now) }.map { (Timestamp.zero + $0).wire } ?? .max
+        let remaining = self.service.now { core, now in core.arbiter.remaining(of: self.id, at: now) }
+        return remaining.map { (Timestamp.zero + $0).wire } ?? .max
     }
 
     /// Name, and time left; the largest number while nothing of the budget is used.
     var assertionList: [Structure<String, UInt64>] {
         let held = self.life?.assertions ?? []
         return held.map { assertion in
-            let left = self.service.now { core, now in core.remaining(assertion.id, of: self.id, at: now) }
+            let left = self.service.now { core, now in core.arbiter.remaining(of: assertion.id, self.id, at: now) }
             return Structure(assertion.name, left.map { (Timestamp.zero + $0).wire } ?? .max)
         }
     }
 
     /// The last launch that is over: why, what came of it, and when that was; empty before the first.
     var lastLaunch: [String: Value] {
-        guard let last = self.appState?.launches.last else { return [:] }
+        guard let last = self.tally?.launches.last else { return [:] }
         return [
             "reason": .string(last.reason.word), "result": .string(last.result.name), "time": .uint64(last.time.wire),
         ]
     }
 
     var activityList: [String] { (self.life?.activities ?? []).map(\.mode.name) }
-    var grantList: [String] { (self.service.core.settings(self.id)?.grants.elements ?? []).map(\.name) }
+    var grantList: [String] { (self.service.core.arbiter.settings(of: self.id)?.grants.elements ?? []).map(\.name) }
 }

@@ -23,7 +23,7 @@ extension Client {
 
     /// Class, how it stands, how loud it may be, and whether it is silenced.
     var sessionList: [Structure<String, String, Double, Bool>] {
-        self.service.core.sessions(of: self.id).map { session in
+        self.service.core.arbiter.sessions.sessions(of: self.id).map { session in
             let state =
                 switch session.standing.state {
                 case .playing: "playing"

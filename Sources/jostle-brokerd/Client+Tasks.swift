@@ -43,7 +43,7 @@ extension Client {
     // MARK: What there is to see
 
     private var tasks: AppTasks? {
-        (try? self.service.core.owner(self.id)).flatMap { self.service.core.tasks[$0] }
+        (self.appState?.owner).flatMap { self.service.core.work.tasks[$0] }
     }
 
     var taskList: [Structure<String, String, String, [String: Value]>] {

@@ -119,7 +119,7 @@ final class ClientLink {
         if let object = client.object { self.service.bus.unexport(object) }
         client.assertions = [:]
         client.activities = [:]
-        try? self.service.input { (core, now, actions) throws(Refusal) in core.leave(client.id, at: now, &actions) }
+        self.service.happened(.leave(client.id))
         self.table.hide(client)
         if let app = client.appState, client.object != nil {
             self.exportInstalled(client.id, client.app, user: app.user, client.file)
@@ -155,9 +155,7 @@ final class ClientLink {
 
     /// Policy says how much the bus may hold for each client.
     func limitPeers() {
-        for client in self.table.connections {
-            client.peer?.setLimit(self.service.core.busShare(of: client.id))
-        }
+        for client in self.table.connections { client.peer?.setLimit(client.busShare) }
     }
 
     // MARK: What there is to see
@@ -183,9 +181,9 @@ final class ClientLink {
     }
 
     private func row(of client: Client) -> Row? {
-        guard let object = client.object, let app = self.service.core.app(client.id) else { return nil }
+        guard let object = client.object, let app = client.appState, let tally = client.tally else { return nil }
         return Structure(
-            object.path, client.app.name, client.stateName, UInt32(clamping: app.detectors.count), app.hits,
-            app.delivered, app.denied, client.mailbox?.dropped ?? 0)
+            object.path, client.app.name, client.stateName, UInt32(clamping: app.detectors.count), client.hits,
+            tally.delivered, tally.denied, client.mailbox?.dropped ?? 0)
     }
 }

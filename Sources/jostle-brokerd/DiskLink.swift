@@ -53,7 +53,7 @@ final class DiskLink {
 
     /// Brings all events to the disk again that are to be there, because it has lost them.
     func storeAgain() {
-        for event in self.service.core.durableEvents { self.persist(event) }
+        for event in self.service.core.mailboxes.durableEvents { self.persist(event) }
     }
 
     // MARK: What is due
@@ -91,14 +91,14 @@ final class DiskLink {
     func restore(_ due: [DueEvent]) {
         self.service.log.info("\(due.count) events are due from before")
         try? self.service.input { (core, now, actions) throws(Refusal) in
-            core.restore(due.map { self.stored($0, at: now) }, at: now, &actions)
+            _ = try core.apply(.restored(due.map { self.stored($0, at: now) }), at: now, &actions)
         }
     }
 
     /// These events are on the disk now.
     func persisted(_ due: [DueEvent]) {
-        try? self.service.input { (core, now, _) throws(Refusal) in
-            for event in due { core.persisted(self.stored(event, at: now)) }
+        try? self.service.input { (core, now, actions) throws(Refusal) in
+            for event in due { try core.apply(.persisted(self.stored(event, at: now)), at: now, &actions) }
         }
     }
 

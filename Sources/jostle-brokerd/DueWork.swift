@@ -27,7 +27,7 @@ final class DueWork {
     }
 
     /// Begins what has become due with the last input.
-    func begin(_ due: Broker.Due) {
+    func begin(_ due: DueAfterInput) {
         self.setTimer(due.tick)
         if due.isCleaning, !self.isCleaning {
             self.isCleaning = true
@@ -53,13 +53,13 @@ final class DueWork {
         if let timer = self.timer { return self.loop.reschedule(timer, at: tick.microseconds) }
         self.timer = self.loop.schedule(at: tick.microseconds, on: .boottime) { [unowned self] in
             self.timerSet = nil
-            try? self.service.input { (core, now, actions) throws(Refusal) in core.tick(at: now, &actions) }
+            self.service.happened(.tick)
         }
     }
 
     private func clean() -> Bool {
-        let isMore = try? self.service.input { (core, _, actions) throws(Refusal) in
-            core.clean(&actions)
+        let isMore = try? self.service.input { (core, now, actions) throws(Refusal) in
+            try core.apply(.clean, at: now, &actions)
             return core.due().isCleaning
         }
         self.isCleaning = isMore ?? false

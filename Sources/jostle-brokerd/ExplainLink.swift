@@ -33,8 +33,11 @@ final class ExplainLink {
             let query = VerdictQuery(event, of: app, for: viewer)
             self.find(query) { [weak self] records in
                 guard let self else { return }
-                let verdicts = self.service.core.show(records, for: query)
-                if verdicts.isEmpty { return call.fail(.notFound(self.service.core.absence(of: query))) }
+                let verdicts = self.service.core.records.show(records, for: query, among: self.service.core.registry)
+                guard !verdicts.isEmpty else {
+                    let absence = self.service.core.records.absence(of: query, self.service.core.arbiter)
+                    return call.fail(.notFound(absence))
+                }
                 call.reply(verdicts.map(\.options))
             }
         }
@@ -43,8 +46,10 @@ final class ExplainLink {
     /// Hands the verdicts that are asked for to `then`; not always at once, because those that are not kept in memory any
     /// more may have to be read from elsewhere.
     private func find(_ query: VerdictQuery, then: @escaping ([VerdictRecord]) -> Void) {
-        let recent = self.service.core.find(query)
-        if self.service.core.hasAll(of: query) || (query.event == .last && !recent.isEmpty) { return then(recent) }
+        let recent = self.service.core.records.find(query)
+        if self.service.core.records.hasAll(of: query) || (query.event == .last && !recent.isEmpty) {
+            return then(recent)
+        }
         self.findStored(query) { stored in
             // What is in both is shown once; what is in memory alone may not have come to the disk, nor may its end.
             then(
@@ -107,7 +112,7 @@ final class ExplainLink {
                 throw .notFound("there is no detector '\(printable(detector))'")
             }
             let answer = self.service.now { core, now in
-                core.whyNot(client.id, detector: detector, peak: peak, for: viewer, at: now)
+                WhyNot(client.id, of: core, detector: detector, peak: peak, for: viewer, at: now)
             }
             guard let answer else { throw .notFound("the app is gone") }
             call.reply(answer.options)
@@ -115,7 +120,7 @@ final class ExplainLink {
     }
 
     private func isGone(_ app: AppReference, _ viewer: Viewer) -> BusError {
-        let last = self.service.core.find(VerdictQuery(.last, of: app, for: viewer)).last?.verdict
+        let last = self.service.core.records.find(VerdictQuery(.last, of: app, for: viewer)).last?.verdict
         let story = last.map { "; the last that became of it: \($0.reason.name) in epoch \($0.epoch)" } ?? ""
         return .notFound("\(app.id.name) is not registered\(story)")
     }

@@ -58,9 +58,7 @@ final class LaunchLink {
 
     private func answered(_ launch: Launch, _ events: [Event], _ answer: Answer) {
         for event in events { self.service.links.disk.keep(event, of: launch.app, .sent) }
-        try? self.service.input { (core, now, actions) throws(Refusal) in
-            core.answered(launch, answer, at: now, &actions)
-        }
+        self.service.happened(.answered(launch, answer))
     }
 
     /// Has the bus start an app for a task. It registers when it is up.
@@ -78,9 +76,7 @@ final class LaunchLink {
 
     private func failed(_ launch: Launch, _ failure: LaunchFailure, _ error: BusError) {
         self.service.log.info("\(launch.app) is not launched (\(failure.name)): \(error.message)")
-        try? self.service.input { (core, now, actions) throws(Refusal) in
-            core.failed(launch, failure, at: now, &actions)
-        }
+        self.service.happened(.failed(launch, failure))
     }
 
     // MARK: Push
@@ -90,7 +86,7 @@ final class LaunchLink {
         guard AppID.isValid(name) else {
             throw .invalidConfiguration("'\(printable(name))' is no app id: give a well-known bus name")
         }
-        try self.service.authority.ifPusher(among: self.service.core.pushers, call) { [weak self] in
+        try self.service.authority.ifPusher(among: self.service.core.arbiter.policy.pushers, call) { [weak self] in
             self?.pushNow(AppID(name), call)
         }
     }
@@ -102,7 +98,7 @@ final class LaunchLink {
         }
         do throws(Refusal) {
             try self.service.input { (core, now, actions) throws(Refusal) in
-                try core.push(app, at: now, &actions)
+                try core.apply(.push(app), at: now, &actions)
                 self.pushes[app, default: []].append(call)
             }
         } catch {

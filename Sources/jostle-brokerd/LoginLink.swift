@@ -1,3 +1,4 @@
+import Arbitration
 import BrokerCore
 import DBus
 import DaemonSupport
@@ -86,8 +87,8 @@ final class LoginLink {
         // Nobody will say that the system is back.
         self.sessions = [:]
         self.asked += 1
-        if !self.service.core.isIdle { try? self.service.links.tasks.input(.idle(true)) }
-        if self.service.core.isAsleep { self.service.sleep(false) }
+        if !self.service.core.work.isIdle { try? self.service.links.tasks.input(.idle(true)) }
+        if self.service.core.arbiter.isAsleep { self.service.sleep(false) }
     }
 
     private func findSessions() {
@@ -129,7 +130,7 @@ final class LoginLink {
     private func tell() {
         guard self.waiting == 0 else { return }
         let isIdle = self.sessions.values.allSatisfy(\.isIdle)
-        if isIdle != self.service.core.isIdle { try? self.service.links.tasks.input(.idle(isIdle)) }
+        if isIdle != self.service.core.work.isIdle { try? self.service.links.tasks.input(.idle(isIdle)) }
         let isLocked = !self.sessions.isEmpty && self.sessions.values.allSatisfy(\.isLocked)
         // Without a session nobody has locked anything, and before the first there is nothing to take back.
         guard isLocked != self.told ?? false else { return }

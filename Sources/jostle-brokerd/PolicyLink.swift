@@ -42,7 +42,7 @@ final class PolicyLink {
 
     /// The policy in force, as verdicts name it from now on.
     var inForce: JournalPolicy {
-        JournalPolicy(generation: self.service.core.policyGeneration, files: self.files, since: Clock.wallClock())
+        JournalPolicy(generation: self.service.core.arbiter.generation, files: self.files, since: Clock.wallClock())
     }
 
     /// Reads the policy files and the app files anew for a caller of our own user, or root.
@@ -60,7 +60,7 @@ final class PolicyLink {
 
     /// Why what the policy files say now is not put in force; with an error in them, the old policy stays.
     func refusal(of reading: PolicyReading) -> BusError {
-        let generation = self.service.core.policyGeneration
+        let generation = self.service.core.arbiter.generation
         self.service.log.error("the policy files are refused; policy \(generation) stays in force")
         let errors = reading.errors
         guard let first = errors.first else { return .invalidPolicy("the policy cannot be read") }
@@ -70,13 +70,11 @@ final class PolicyLink {
 
     /// Puts a policy in force, whole.
     func put(_ succession: PolicySuccession, from files: [PolicyFile]) {
-        let recorded = self.service.core.isRecording ? files.map(\.recorded) : []
-        try? self.service.input { (core, now, actions) throws(Refusal) in
-            core.swap(succession.policy, prepared: succession, from: recorded, at: now, &actions)
-        }
+        self.service.recordFiles(files)
+        self.service.happened(.policy(succession.policy, prepared: succession))
         self.files = files.map(\.name)
         self.service.links.policyChanged()
-        self.service.log.info(Self.inForce(self.files, self.service.core.policyGeneration))
+        self.service.log.info(Self.inForce(self.files, self.service.core.arbiter.generation))
     }
 }
 

@@ -97,19 +97,15 @@ final class RegistrationLink {
         }
         if !client.app.isAnonymous { self.clients.takeOver(client) }
         do throws(BusError) {
-            try self.service.request { (core, now, actions) throws(Refusal) in
-                try core.register(client.id, client.app, entrance, user: client.uid ?? 0, at: now, &actions)
-            }
+            try self.service.request(.register(client.id, client.app, entrance, user: client.uid ?? 0))
         } catch {
             return self.clients.leave(client, error)
         }
         self.clients.export(client)
-        client.peer?.setLimit(self.service.core.busShare(of: client.id))
+        client.peer?.setLimit(client.busShare)
         client.peer?.onRoom = { [weak self, weak client] bytes in
             guard let self, let client, client.object != nil else { return }
-            try? self.service.input { (core, now, actions) throws(Refusal) in
-                core.room(client.id, bytes, at: now, &actions)
-            }
+            self.service.happened(.room(client.id, bytes))
         }
         self.service.log.debug("\(client.app.isAnonymous ? client.uniqueName : client.app.name) registered")
         self.answerRegistrations(of: client)

@@ -50,8 +50,8 @@ final class Reloading {
         (reading.policy, reading.standing) = (nil, nil)
         self.loop.turns.add({ reading.discard() }) {
             var succession = PolicySuccession(policy)
-            self.loop.turns.add({ self.service.core.prepare(&succession) }) {
-                var old = self.service.core.rules
+            self.loop.turns.add({ succession.step(self.service.core.arbiter) }) {
+                var old = self.service.core.arbiter.policy.rules
                 self.policy.put(succession, from: files)
                 self.readApps(nil)
                 // To be rid of a large one takes a while, too.

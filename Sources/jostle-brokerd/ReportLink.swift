@@ -21,7 +21,7 @@ final class ReportLink {
         guard name.isEmpty || AppID.isValid(name) else {
             throw .invalidConfiguration("'\(printable(name))' is no app id: give a well-known bus name, or nothing")
         }
-        self.service.authority.ifReporter(among: self.service.core.reporters, call) { [weak self] in
+        self.service.authority.ifReporter(among: self.service.core.arbiter.policy.reporters, call) { [weak self] in
             guard let self else { return }
             if self.reporter?.name != call.sender {
                 self.forgetReporter()
@@ -47,7 +47,7 @@ final class ReportLink {
     }
 
     private func report(_ report: ForegroundReport) {
-        try? self.service.input { (core, now, actions) throws(Refusal) in core.report(report, at: now, &actions) }
+        self.service.happened(.life(.foreground(report)))
     }
 
     /// The bus went away, and whoever reported with it.
@@ -70,7 +70,7 @@ final class ReportLink {
                     + (near.map { "did you mean '\($0)'?" } ?? "give one of: \(words.joined(separator: ", "))"))
         }
         let state = AppState.allCases.first { $0.name == word }
-        self.service.authority.ifReporter(among: self.service.core.reporters, call) { [weak self] in
+        self.service.authority.ifReporter(among: self.service.core.arbiter.policy.reporters, call) { [weak self] in
             guard let self else { return }
             if word == Self.terminated { return self.service.links.tasks.terminate(name, call) }
             guard let client = self.service.links.clients.registered(app: name) else {
@@ -78,9 +78,7 @@ final class ReportLink {
                 let isDead = self.service.links.clients[AppID(name)] != nil
                 return call.fail(.notFound(isDead ? "\(shown) is not on the bus" : "there is no app \(shown)"))
             }
-            try? self.service.input { (core, now, actions) throws(Refusal) in
-                try core.tell(client.id, state, at: now, &actions)
-            }
+            self.service.happened(.life(.told(client.id, state)))
             call.reply()
         }
     }
@@ -90,7 +88,7 @@ final class ReportLink {
     // MARK: The lock
 
     func setLocked(_ isLocked: Bool, _ call: MethodCall) {
-        self.service.authority.ifReporter(among: self.service.core.reporters, call) { [weak self] in
+        self.service.authority.ifReporter(among: self.service.core.arbiter.policy.reporters, call) { [weak self] in
             self?.lock(isLocked)
             call.reply()
         }
@@ -98,8 +96,8 @@ final class ReportLink {
 
     /// The screen is locked or unlocked, as whoever spoke last has it.
     func lock(_ isLocked: Bool) {
-        guard isLocked != self.service.core.isLocked else { return }
-        try? self.service.input { (core, now, actions) throws(Refusal) in core.lock(isLocked, at: now, &actions) }
+        guard isLocked != self.service.core.arbiter.device.isLocked else { return }
+        self.service.happened(.life(.locked(isLocked)))
         self.service.links.changed("Locked")
     }
 
@@ -107,9 +105,7 @@ final class ReportLink {
 
     /// Silences motion while the device itself vibrates.
     func mute(_ duration: UInt64) throws(BusError) {
-        try self.service.request { (core, now, _) throws(Refusal) in
-            try core.mute(for: TimeSpan(microseconds: Int64(clamping: duration)), at: now)
-        }
+        try self.service.request(.mute(TimeSpan(microseconds: Int64(clamping: duration))))
     }
 
     /// Switches motion off or on again, for everybody and therefore for a caller of our own user, or root.
@@ -117,8 +113,8 @@ final class ReportLink {
         self.service.authority.ifTrusted(
             call, .accessDenied("motion is switched off by the broker's own user and root")
         ) {
-            let wasPaused = self.service.core.isPaused
-            try? self.service.input { (core, now, actions) throws(Refusal) in core.pause(isPaused, at: now, &actions) }
+            let wasPaused = self.service.core.sensing.isPaused
+            self.service.happened(.pause(isPaused))
             if isPaused != wasPaused { self.service.links.changed("Paused") }
             call.reply()
         }

@@ -57,7 +57,7 @@ final class SensorLink {
     private func readerChanged(_ owner: String?) {
         if self.reader != nil {
             self.service.log.notice("the sensor reader is gone")
-            try? self.service.input { (core, now, actions) throws(Refusal) in core.sensorsLost(at: now, &actions) }
+            self.service.happened(.sensorsLost)
             self.service.links.clients.availabilityChanged()
             self.watchSilence()
         }
@@ -83,9 +83,7 @@ final class SensorLink {
         }
         self.sensors.removeAll { $0.name == sensor.name }
         self.sensors.append((sensor.name, path, sensor.channels.count))
-        try? self.service.input { (core, now, actions) throws(Refusal) in
-            core.sensorAppeared(sensor, at: now, &actions)
-        }
+        self.service.happened(.sensorAppeared(sensor))
         self.service.links.clients.availabilityChanged()
         self.watchSilence()
     }
@@ -100,7 +98,9 @@ final class SensorLink {
 
     /// Asks the bus to start the reader while a detector waits for a sensor.
     func startIfNeeded() {
-        guard self.reader == nil, !self.isStarting, self.service.core.missesSensor, self.bus.isReady else { return }
+        guard self.reader == nil, !self.isStarting, self.service.core.sensing.missesSensor, self.bus.isReady else {
+            return
+        }
         self.isStarting = true
         self.bus.callBus("StartServiceByName", BusName.sensors, UInt32(0)) { [weak self] result in
             guard let self else { return }
@@ -153,9 +153,7 @@ final class SensorLink {
                 self.claimed(sensor, inForce, options)
             } catch {
                 guard self.requests[sensor] == request else { return }
-                try? self.service.input { (core, now, actions) throws(Refusal) in
-                    core.claimFailed(sensor, error.message, at: now, &actions)
-                }
+                self.service.happened(.claim(sensor: sensor, .failed(error.message)))
             }
         }
     }
@@ -192,15 +190,13 @@ final class SensorLink {
     private func claimed(_ sensor: String, _ inForce: SensorPace, _ options: [String: Value]) {
         var allowed: Double?
         if case .double(let rate) = options[SensorPace.Key.allowed], rate.isFinite, rate > 0 { allowed = rate }
-        try? self.service.input { (core, now, actions) throws(Refusal) in
-            core.claimAnswered(sensor, inForce, allowed: allowed, at: now, &actions)
-        }
+        self.service.happened(.claim(sensor: sensor, .answered(inForce, allowed: allowed)))
         self.watchSilence()
     }
 
     /// Says how it stands with a sensor now.
     func report(_ sensor: String) {
-        guard let stream = self.service.core.stream(named: sensor) else { return }
+        guard let stream = self.service.core.sensing[sensor] else { return }
         if let obstacle = stream.standing.obstacle(sensor) { return self.service.log.warning(obstacle) }
         let limit = stream.allowed.map { ", at \($0) Hz at most, as FastestRate of the reader's policy has it" } ?? ""
         self.service.log.notice("the \(sensor) is to be had\(limit)")
@@ -210,7 +206,7 @@ final class SensorLink {
 
     /// A timer while a sensor has to speak. It is let run and set anew, so that nothing has to be done for a sample.
     func watchSilence() {
-        guard let next = self.service.now({ core, now in core.nextSilence(at: now) })?.microseconds else {
+        guard let next = self.service.now({ core, now in core.sensing.nextSilence(at: now) })?.microseconds else {
             if let silenceTimer { self.service.loop.cancel(silenceTimer) }
             (self.silenceTimer, self.silenceSet) = (nil, nil)
             return
@@ -232,7 +228,7 @@ final class SensorLink {
     private func checkSilence(_ late: Int64) {
         // We ourselves were held up: what has come meanwhile is heard first.
         if late > Self.lateness { return self.setSilenceTimer(Clock.boottime.now() + Self.grace) }
-        try? self.service.input { (core, now, actions) throws(Refusal) in core.checkSilence(at: now, &actions) }
+        self.service.happened(.silence)
         self.watchSilence()
     }
 
@@ -261,9 +257,7 @@ final class SensorLink {
         stream.onEnd = { [unowned self, unowned stream] in
             guard self.streams[sensor] === stream, let target = self.target(sensor) else { return }
             self.service.log.warning("the reader ended the stream of the \(sensor)")
-            try? self.service.input { (core, now, actions) throws(Refusal) in
-                core.claimEnded(sensor, at: now, &actions)
-            }
+            self.service.happened(.claim(sensor: sensor, .ended))
             self.claim(sensor, pace, target, self.nextRequest(sensor))
         }
         return stream
@@ -318,6 +312,6 @@ final class SensorLink {
         // Of the claim that is in force, and not of one that was replaced.
         let stream = self.streams[sensor.name]?.number
         guard options[SensorPace.Key.stream] == stream.map({ .uint64($0) }) else { return }
-        try? self.service.input { (core, now, _) throws(Refusal) in core.paceChanged(sensor.name, pace, at: now) }
+        self.service.happened(.paceChanged(sensor: sensor.name, pace))
     }
 }

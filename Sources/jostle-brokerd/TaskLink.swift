@@ -83,7 +83,7 @@ final class TaskLink {
     /// change that is on its way already.
     func storeAgain() {
         guard let store = self.store else { return }
-        for tasks in self.service.core.tasks.all {
+        for tasks in self.service.core.work.tasks.all {
             for record in tasks.records { _ = store.keep(record) }
             if tasks.isTerminated { store.keep(tasks.owner, isTerminated: true) }
         }
@@ -100,8 +100,8 @@ final class TaskLink {
     func input(_ input: TaskInput) throws(Refusal) {
         let wall = Timestamp(microseconds: Clock.wallClock())
         try self.service.input { (core, now, actions) throws(Refusal) in
-            try core.task(.clock(wall - now), at: now, &actions)
-            try core.task(input, at: now, &actions)
+            try core.apply(.task(.clock(wall - now)), at: now, &actions)
+            try core.apply(.task(input), at: now, &actions)
         }
     }
 
@@ -109,7 +109,7 @@ final class TaskLink {
     private func run(_ run: TaskRun, in owner: TaskOwner) {
         guard let client = self.client(of: owner) else { return }
         let target = CallTarget(client.uniqueName, Path.receiver, InterfaceName.receiver.description)
-        let deadline = self.service.core.arrival(of: run.ends) ?? .zero
+        let deadline = self.service.core.arbiter.arrival(of: run.ends) ?? .zero
         let options: [String: Value] = [
             "attempt": .uint32(run.attempt), "kind": .string(run.kind.name), "time": .uint64((.zero + run.time).wire),
         ]
@@ -128,7 +128,7 @@ final class TaskLink {
 
     /// Runs a task at once, to try it. For whoever may say what state apps are in.
     func run(_ app: String, _ identifier: String, _ call: MethodCall) {
-        self.service.authority.ifReporter(among: self.service.core.reporters, call) { [weak self] in
+        self.service.authority.ifReporter(among: self.service.core.arbiter.policy.reporters, call) { [weak self] in
             guard let self else { return }
             guard let owner = self.taskOwners(app).first else {
                 return call.fail(.notFound("no task of '\(printable(app))' waits"))
@@ -154,11 +154,11 @@ final class TaskLink {
     /// Whose tasks somebody means by the id of an app, or by its unique name.
     private func taskOwners(_ app: String) -> [TaskOwner] {
         if let client = self.service.links.clients.registered(app: app),
-            let owner = try? self.service.core.owner(client.id)
+            let owner = client.appState?.owner
         {
             return [owner]
         }
-        return self.service.core.tasks.all.map(\.owner).filter { $0.app.name == app }
+        return self.service.core.work.tasks.all.map(\.owner).filter { $0.app.name == app }
     }
 
     // MARK: What there is to see
@@ -167,7 +167,8 @@ final class TaskLink {
     func list(_ call: MethodCall) {
         self.service.authority.ifKnown(call) { [weak self] uid in
             guard let self else { return }
-            let rows = self.service.core.tasks.all.lazy.filter { uid == 0 || $0.owner.user == uid }.flatMap { tasks in
+            let rows = self.service.core.work.tasks.all.lazy.filter { uid == 0 || $0.owner.user == uid }.flatMap {
+                tasks in
                 self.rows(of: tasks).map {
                     Structure(tasks.owner.app.name, $0.identifier, $0.kind, $0.state, $0.details)
                 }
@@ -186,14 +187,14 @@ final class TaskLink {
     }
 
     func rows(of tasks: AppTasks) -> [TaskRow] {
-        let settings = self.service.core.taskSettings(tasks.owner.app)
+        let settings = self.service.core.arbiter.policy.settings(for: tasks.owner.app)
         var rows: [TaskRow] = []
         if let current = tasks.current {
             var details = Self.details(of: current.record)
             var state = "starting"
             if case .running(let ends, _) = current.stage {
                 state = "running"
-                details["deadline"] = self.service.core.arrival(of: ends).map { .uint64($0.wire) }
+                details["deadline"] = self.service.core.arbiter.arrival(of: ends).map { .uint64($0.wire) }
             }
             let request = current.record.request
             rows.append(
@@ -202,7 +203,7 @@ final class TaskLink {
         return rows
             + tasks.pending.map { task in
                 var details = Self.details(of: task.record)
-                let times = tasks.times(of: task, self.service.core.tasks.met, settings)
+                let times = tasks.times(of: task, self.service.core.work.tasks.met, settings)
                 if let times { details["due"] = .uint64(max(times.due, task.request.earliest).wire) }
                 let waits = self.waits(task, tasks, settings)
                 if !waits.isEmpty { details["waits-for"] = .array(of: "s", waits.map { .string($0) }) }
@@ -214,7 +215,7 @@ final class TaskLink {
 
     /// What has to change before a task is begun, besides the time.
     private func waits(_ task: AppTasks.Pending, _ tasks: AppTasks, _ settings: AppSettings) -> [String] {
-        var waits = task.request.needs.subtracting(self.service.core.tasks.met).elements.map {
+        var waits = task.request.needs.subtracting(self.service.core.work.tasks.met).elements.map {
             switch $0 {
             case .idle: "idle"
             case .power: "external-power"

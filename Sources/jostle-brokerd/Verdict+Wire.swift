@@ -71,13 +71,13 @@ extension WhyNot {
             "app": .string(self.app.id.name),
             "state": .string(self.facts.state.name),
             "registered": .uint64(self.app.registered.wire),
-            "last-event": .uint64(self.app.lastEvent?.time.wire ?? 0),
-            "last-epoch": .uint64(self.app.lastEvent?.epoch ?? 0),
+            "last-event": .uint64(self.tally.lastEvent?.time.wire ?? 0),
+            "last-epoch": .uint64(self.tally.lastEvent?.epoch ?? 0),
             "silence": .uint64((Timestamp.zero + self.silence).wire),
             "muted-until": .uint64(self.mutedUntil.wire),
             "denials": .array(
                 of: "(sttt)",
-                self.app.denials.map {
+                self.tally.denials.map {
                     .structure([
                         .string($0.reason.name), .uint64($0.count), .uint64($0.time.wire), .uint64($0.epoch),
                     ])

@@ -32,7 +32,7 @@ import Testing
         self.feed(&bench, [0, 3, 0], late: .milliseconds(late))
         let isFresh = late + 100 < 3_000
         #expect(bench.events.count == (isFresh ? 1 : 0))
-        #expect(bench.core.mailbox(app)?.expired == (isFresh ? 0 : 1))
+        #expect(bench.core.mailboxes[app]?.expired == (isFresh ? 0 : 1))
         guard !isFresh else { return }
         // It had a number, and the app is told that it does not get it.
         let marks = bench.actions.compactMap { if case .mark(_, .gap(let gap)) = $0 { gap } else { nil } }
@@ -42,7 +42,7 @@ import Testing
             "how it ended is written down")
         // And is what its verdict says, which is written down first.
         let query = VerdictQuery(.last, of: AppReference(AppID("org.example.App")), for: .user(0))
-        #expect(bench.core.find(query).map(\.verdict.reason) == [.expired])
+        #expect(bench.core.records.find(query).map(\.verdict.reason) == [.expired])
         let kept = bench.actions.firstIndex { if case .keep = $0 { true } else { false } }
         let ended = bench.actions.firstIndex { if case .ended = $0 { true } else { false } }
         #expect(try #require(kept) < #require(ended))

@@ -10,7 +10,7 @@ import Testing
         let app = try bench.register(0, "org.example.App")
         _ = try bench.add(app, Bench.planar("one", 2))
         _ = try bench.register(0, "org.example.App")
-        #expect(bench.core.app(app)?.detectors.count == 1)
+        #expect(bench.core.registry[app]?.detectors.count == 1)
     }
 
     @Test func theNumberOfAppsIsLimited() throws {
@@ -44,7 +44,7 @@ import Testing
         let app = try bench.register(0, "org.example.App")
         let bad = DetectorRequest(name: "two", options: ["preset": .text("shake.planr")])
         #expect(throws: Refusal.self) { try bench.add(app, Bench.planar("one", 2), bad) }
-        #expect(bench.core.app(app)?.detectors.isEmpty == true)
+        #expect(bench.core.registry[app]?.detectors.isEmpty == true)
         #expect(bench.take().isEmpty)
     }
 
@@ -63,7 +63,7 @@ import Testing
         bench.feed([0, 2.5, 0])
         #expect(bench.events.count == 1)
         _ = try bench.add(app, Bench.planar("one", 3))
-        #expect(bench.core.app(app)?.detectors.count == 1)
+        #expect(bench.core.registry[app]?.detectors.count == 1)
         bench.feed(Array(repeating: 0, count: 11) + [2.5, 0])
         #expect(bench.events.count == 1)
         bench.feed([3.5])
@@ -112,7 +112,7 @@ import Testing
         #expect(throws: Refusal.unknownDetector("two")) {
             try bench.core.removeDetectors(app, ["one", "two"], at: bench.now, &bench.actions)
         }
-        #expect(bench.core.app(app)?.detectors.count == 1)
+        #expect(bench.core.registry[app]?.detectors.count == 1)
     }
 
     @Test(arguments: [
@@ -143,7 +143,7 @@ import Testing
             }
             #expect(limits.table[name] == UInt64(value))
         }
-        #expect(bench.core.app(app)?.detectors.isEmpty == true)
+        #expect(bench.core.registry[app]?.detectors.isEmpty == true)
     }
 }
 
@@ -180,7 +180,7 @@ import Testing
         let effective = try bench.add(app, Bench.planar("one", 2))
         #expect(effective.first?.isAvailable == false)
         #expect(effective.first?.rate == nil)
-        #expect(bench.core.missesSensor)
+        #expect(bench.core.sensing.missesSensor)
         #expect(bench.take().isEmpty)
         bench.core.sensorAppeared(Bench.sensor, at: bench.now, &bench.actions)
         #expect(bench.take() == [.claim(sensor: "accelerometer", SensorPace(rate: 10))])
@@ -202,7 +202,7 @@ import Testing
         away.isAvailable = false
         for sensor in [away, Bench.sensor] {
             bench.core.sensorAppeared(sensor, at: bench.now, &bench.actions)
-            #expect(bench.core.stream(named: "accelerometer")?.isAvailable == sensor.isAvailable)
+            #expect(bench.core.sensing["accelerometer"]?.isAvailable == sensor.isAvailable)
             let other = try bench.add(app, Bench.planar("other", 5))
             #expect(other.map(\.isAvailable) == [sensor.isAvailable])
         }
@@ -218,7 +218,7 @@ import Testing
         _ = try bench.add(app, Bench.planar("one", 2))
         _ = bench.take()
         bench.core.sensorsLost(at: bench.now, &bench.actions)
-        #expect(bench.core.missesSensor)
+        #expect(bench.core.sensing.missesSensor)
         bench.core.sensorAppeared(Bench.sensor, at: bench.now, &bench.actions)
         #expect(bench.take() == [.claim(sensor: "accelerometer", SensorPace(rate: 10))])
     }
@@ -252,7 +252,7 @@ import Testing
         bench.answerClaim()
         bench.feed([0, 0, 0])
         bench.feed([0], skipping: 5)
-        let stream = try #require(bench.core.stream(named: "accelerometer"))
+        let stream = try #require(bench.core.sensing["accelerometer"])
         #expect(stream.gaps == 1)
         #expect(stream.lost == 5)
         #expect(stream.received == 4)
@@ -267,8 +267,8 @@ import Testing
         bench.feed([0, 0, 0])
         bench.answerClaim(rate: 50)
         bench.feed([0])
-        #expect(bench.core.stream(named: "accelerometer")?.gaps == 0)
-        #expect(bench.core.stream(named: "accelerometer")?.inForce?.rate == 50)
+        #expect(bench.core.sensing["accelerometer"]?.gaps == 0)
+        #expect(bench.core.sensing["accelerometer"]?.inForce?.rate == 50)
     }
 
     @Test func samplesFromTheFutureAreRefusedUnlessReplayed() throws {
@@ -283,7 +283,7 @@ import Testing
             bench.core.samples(
                 "accelerometer", first: 0, times: times.span, values: row.span, at: bench.now, &bench.actions)
             #expect(bench.events.count == (isSimulated ? 1 : 0))
-            #expect(bench.core.stream(named: "accelerometer")?.counters.refusedSamples == (isSimulated ? 0 : 1))
+            #expect(bench.core.sensing["accelerometer"]?.counters.refusedSamples == (isSimulated ? 0 : 1))
         }
     }
 
@@ -305,12 +305,12 @@ import Testing
         let events = bench.events.map(\.1)
         bench.core.sent(app, events[0])
         bench.core.unsent(app, events[1], at: bench.now, &bench.actions)
-        let state = try #require(bench.core.app(app))
-        let mailbox = try #require(bench.core.mailbox(app))
-        #expect([state.hits, state.delivered, mailbox.dropped] == [2, 1, 0])
+        let tally = try #require(bench.core.tally(of: app))
+        let mailbox = try #require(bench.core.mailboxes[app])
+        #expect([bench.core.sensing.hits(of: app), tally.delivered, mailbox.dropped] == [2, 1, 0])
         #expect(mailbox.waitingCount == 1)
-        #expect(state.lastEvent?.detector == "one")
-        #expect(state.lastEvent?.peak == 2.6)
+        #expect(tally.lastEvent?.detector == "one")
+        #expect(tally.lastEvent?.peak == 2.6)
     }
 
     /// The last bucket closes by the clock when no sample comes that would close it.
@@ -398,10 +398,10 @@ import Testing
         var actions: [BrokerAction] = []
         for (time, input) in inputs {
             let before = actions.count
-            _ = core.apply(input, at: time, &actions)
+            _ = try? core.apply(input, at: time, &actions)
             // Some events come back, as if their app did not read; a later input tells of room.
             for case .deliver(let client, let event) in actions[before...] where event.sequence % 3 == 0 {
-                _ = core.apply(.unsent(client, event), at: time, &actions)
+                _ = try? core.apply(.unsent(client, event), at: time, &actions)
             }
         }
         return actions
@@ -424,16 +424,18 @@ import Testing
             switch random(28) {
             case 20:
                 let front = [nil, AppID("org.example.App1"), AppID("org.example.App2")][Int(random(3))]
-                inputs.append((now, .foreground(random(4) == 0 ? .none : .app(front))))
-            case 21: inputs.append((now, .tell(client, [nil, .background, .suspended, .inactive][Int(random(4))])))
-            case 22: inputs.append((now, .locked(random(4) == 0)))
-            case 23: inputs.append((now, .sleep(random(4) == 0)))
+                inputs.append((now, .life(.foreground(random(4) == 0 ? .none : .app(front)))))
+            case 21:
+                let state: AppState? = [nil, .background, .suspended, .inactive][Int(random(4))]
+                inputs.append((now, .life(.told(client, state))))
+            case 22: inputs.append((now, .life(.locked(random(4) == 0))))
+            case 23: inputs.append((now, .life(.sleep(random(4) == 0))))
             case 24:
                 let request = AssertionRequest(AssertionID(random(4)), "a", warning: .seconds(5))
-                inputs.append((now, .beginAssertion(client, request)))
-            case 25: inputs.append((now, .endAssertion(client, AssertionID(random(4)))))
-            case 26: inputs.append((now, .beginActivity(client, ActivityID(random(4)), .audio)))
-            case 27: inputs.append((now, .endActivity(client, ActivityID(random(4)))))
+                inputs.append((now, .life(.beginAssertion(client, request))))
+            case 25: inputs.append((now, .life(.endAssertion(client, AssertionID(random(4))))))
+            case 26: inputs.append((now, .life(.beginActivity(client, ActivityID(random(4)), .audio))))
+            case 27: inputs.append((now, .life(.endActivity(client, ActivityID(random(4))))))
             case 0:
                 inputs.append(
                     (now, .register(client, AppID("org.example.App\(client.index)"), AppEntrance(), user: 1_000)))

@@ -23,11 +23,11 @@ import Testing
     }
 
     private func isAvailable(_ bench: Bench, _ app: AppHandle) -> Bool? {
-        bench.core.app(app)?.detectors["shake"].map { bench.core.effective($0.effective).isAvailable }
+        bench.core.registry[app]?.detectors["shake"].map { bench.core.sensing.effective($0.effective).isAvailable }
     }
 
     private func obstacle(_ bench: Bench, _ app: AppHandle) -> String? {
-        bench.core.whyNot(app, for: .user(0), at: bench.now)?.detectors.first?.obstacle
+        WhyNot(app, of: bench.core, for: .user(0), at: bench.now)?.detectors.first?.obstacle
     }
 
     // MARK: Refusals
@@ -40,7 +40,7 @@ import Testing
         #expect(bench.actions == [.availability(sensor: "accelerometer")])
         #expect(self.isAvailable(bench, app) == false)
         #expect(self.obstacle(bench, app)?.contains("claimants is at its limit") == true)
-        #expect(bench.core.stream(named: "accelerometer")?.standing.name == "refused")
+        #expect(bench.core.sensing["accelerometer"]?.standing.name == "refused")
         _ = bench.take()
 
         // Each time later: 1 s, 2 s, … 60 s.
@@ -87,7 +87,7 @@ import Testing
         bench.feed([0, 0])
         bench.core.sensorAppeared(Self.steady, at: bench.now, &bench.actions)
         bench.feed([0], skipping: 1)
-        #expect(bench.core.stream(named: "accelerometer")?.lost == 1)
+        #expect(bench.core.sensing["accelerometer"]?.lost == 1)
     }
 
     @Test func aClaimThatWasToReplaceAnotherLeavesItInForce() throws {
@@ -131,7 +131,7 @@ import Testing
             "accelerometer", SensorPace(rate: 200), allowed: 200, at: bench.now, &bench.actions)
         #expect(bench.actions == [.availability(sensor: "accelerometer")])
         func effective(_ name: String) throws -> EffectiveDetector {
-            bench.core.effective(try #require(bench.core.app(app)?.detectors[name]).effective)
+            bench.core.sensing.effective(try #require(bench.core.registry[app]?.detectors[name]).effective)
         }
         let (fast, shake) = (try effective("fast"), try effective("shake"))
         #expect(fast.isAvailable && fast.rate == 200 && fast.warnings.contains { $0.contains("at 200.0 Hz at most") })
@@ -152,14 +152,14 @@ import Testing
         bench.core.checkSilence(at: bench.now + .seconds(60), &bench.actions)
         #expect(bench.take() == [])
         bench.feed([0, 0])
-        let due = try #require(bench.core.nextSilence(at: bench.now))
+        let due = try #require(bench.core.sensing.nextSilence(at: bench.now))
         #expect(due - bench.now == .milliseconds(300))
         bench.core.checkSilence(at: due - TimeSpan(microseconds: 1), &bench.actions)
         #expect(bench.take() == [] && self.isAvailable(bench, app) == true)
         bench.core.checkSilence(at: due, &bench.actions)
         #expect(bench.take() == [.availability(sensor: "accelerometer")])
         #expect(self.isAvailable(bench, app) == false && self.obstacle(bench, app)?.contains("stalled") == true)
-        #expect(bench.core.nextSilence(at: due) == nil, "nothing more can be found out by waiting")
+        #expect(bench.core.sensing.nextSilence(at: due) == nil, "nothing more can be found out by waiting")
         bench.feed([0])
         #expect(bench.take() == [.availability(sensor: "accelerometer")] && self.isAvailable(bench, app) == true)
     }
@@ -169,7 +169,7 @@ import Testing
         var (bench, _) = try self.bench()
         bench.answerClaim(rate: 100)
         bench.feed([0])
-        #expect(bench.core.nextSilence(at: bench.now).map { $0 - bench.now } == .milliseconds(250))
+        #expect(bench.core.sensing.nextSilence(at: bench.now).map { $0 - bench.now } == .milliseconds(250))
     }
 
     /// What comes late says nothing of now.
@@ -223,9 +223,9 @@ import Testing
             bench.feed([0, 0])
             try end(&bench)
             _ = bench.take()
-            #expect(bench.core.nextSilence(at: bench.now) == nil, "\(name)")
+            #expect(bench.core.sensing.nextSilence(at: bench.now) == nil, "\(name)")
             bench.core.checkSilence(at: bench.now + .seconds(60), &bench.actions)
-            #expect(bench.take() == [] && bench.core.stream(named: "accelerometer")?.standing != .stalled, "\(name)")
+            #expect(bench.take() == [] && bench.core.sensing["accelerometer"]?.standing != .stalled, "\(name)")
         }
     }
 
@@ -249,7 +249,7 @@ import Testing
         _ = bench.take()
         bench.core.checkSilence(at: bench.now, &bench.actions)
         #expect(bench.take() == [.availability(sensor: "gyroscope")])
-        #expect(bench.core.stream(named: "gyroscope")?.standing == .stalled)
-        #expect(bench.core.stream(named: "accelerometer")?.standing == .ready)
+        #expect(bench.core.sensing["gyroscope"]?.standing == .stalled)
+        #expect(bench.core.sensing["accelerometer"]?.standing == .ready)
     }
 }

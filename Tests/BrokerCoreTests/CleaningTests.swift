@@ -21,7 +21,7 @@ import Testing
         try Self.add(&bench, flood)
         bench.feed([0])
         bench.leave(flood)
-        #expect(bench.core.app(flood) == nil && bench.core.isCleaningDue && !bench.core.isShrinkingDue)
+        #expect(bench.core.registry[flood] == nil && bench.core.isCleaningDue && !bench.core.isShrinkingDue)
         _ = bench.take()
         bench.feed([9])
         #expect(bench.events.map(\.0) == [good] && bench.events.map(\.1.sequence) == [1])

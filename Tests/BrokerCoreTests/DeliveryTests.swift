@@ -133,7 +133,7 @@ import Testing
         }
         #expect(ended == ["org.example.A2 S5.unkept"])
         let query = VerdictQuery(.last, of: AppReference(AppID("org.example.A2")), for: .user(0))
-        #expect(bench.core.find(query).map(\.verdict.reason) == [.unkept])
+        #expect(bench.core.records.find(query).map(\.verdict.reason) == [.unkept])
         for (index, count) in [1, 1, 0].enumerated() {
             let client = try bench.register(UInt32(index), "org.example.A\(index)")
             #expect(try bench.core.subscribe(client, since: nil, at: bench.now, &bench.actions) == count)
@@ -166,10 +166,10 @@ import Testing
         _ = bench.take()
         bench.core.tick(at: bench.now + .milliseconds(400), &bench.actions)
         #expect(bench.events.map(\.0) == [gentle])
-        #expect(bench.core.mailbox(hard)?.unacknowledgedCount == 0)
+        #expect(bench.core.mailboxes[hard]?.unacknowledgedCount == 0)
         // Too late: the event is the other's.
         try bench.core.answer(hard, self.name(offered.1), .consume, at: bench.now, &bench.actions)
-        #expect(bench.core.mailbox(gentle)?.unacknowledgedCount == 1)
+        #expect(bench.core.mailboxes[gentle]?.unacknowledgedCount == 1)
         bench.core.tick(at: bench.now + .seconds(30), &bench.actions)
         #expect(bench.events.allSatisfy { $0.0 == gentle })
     }
@@ -179,14 +179,14 @@ import Testing
         let client = try self.app(&bench, 0, "org.example.A")
         _ = try bench.add(client, Bench.planar("two", 2, rest: "0ms"))
         bench.feed([2.5])
-        #expect(bench.core.mailbox(client)?.unacknowledgedCount == 2)
+        #expect(bench.core.mailboxes[client]?.unacknowledgedCount == 2)
         try bench.core.removeDetectors(client, ["one"], at: bench.now, &bench.actions)
-        #expect(bench.core.mailbox(client)?.unacknowledgedCount == 1)
+        #expect(bench.core.mailboxes[client]?.unacknowledgedCount == 1)
         // Replacing it is removing it; the same again is not.
         _ = try bench.add(client, Bench.planar("two", 2, rest: "0ms"))
-        #expect(bench.core.mailbox(client)?.unacknowledgedCount == 1)
+        #expect(bench.core.mailboxes[client]?.unacknowledgedCount == 1)
         _ = try bench.add(client, Bench.planar("two", 3, rest: "0ms"))
-        #expect(bench.core.mailbox(client)?.unacknowledgedCount == 0)
+        #expect(bench.core.mailboxes[client]?.unacknowledgedCount == 0)
     }
 
     @Test func nobodyFillsAnothersQueue() throws {
@@ -195,13 +195,13 @@ import Testing
         let other = try self.app(&bench, 1, "org.example.Other")
         try bench.core.tell(full, .suspended, at: bench.now, &bench.actions)
         bench.feed([2.5, 2.5, 2.5, 2.5])
-        #expect(bench.core.mailbox(full)?.waitingCount == 2)
-        #expect(bench.core.mailbox(full)?.dropped == 2)
+        #expect(bench.core.mailboxes[full]?.waitingCount == 2)
+        #expect(bench.core.mailboxes[full]?.dropped == 2)
         #expect(bench.events.count { $0.0 == other } == 4)
-        #expect(bench.core.mailbox(other)?.dropped == 0)
+        #expect(bench.core.mailboxes[other]?.dropped == 0)
         // Another policy, other limits.
         bench.core.swap(Self.policy({ $0.kind = .store }, queueBytes: 2 * 310), at: bench.now, &bench.actions)
-        #expect(bench.core.mailbox(full)?.waitingCount == 1)
+        #expect(bench.core.mailboxes[full]?.waitingCount == 1)
     }
 
     /// What became of an event is told in place of its having been sent.
@@ -213,7 +213,7 @@ import Testing
         try bench.core.answer(client, self.name(events[0]), .consume, at: bench.now, &bench.actions)
         bench.core.tick(at: bench.now + .seconds(60), &bench.actions)
         let reasons = events.map { event in
-            bench.core.find(VerdictQuery(.epoch(event.epoch), for: .user(0))).map(\.verdict.reason)
+            bench.core.records.find(VerdictQuery(.epoch(event.epoch), for: .user(0))).map(\.verdict.reason)
         }
         #expect(reasons == [[.acknowledged], [.expired]])
     }

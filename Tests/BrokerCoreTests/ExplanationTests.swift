@@ -23,11 +23,13 @@ import Testing
 
     /// The apps and reasons that an answer shows.
     private func answer(_ core: Broker, _ query: VerdictQuery) -> [String] {
-        core.show(core.find(query), for: query).map { "\($0.verdict.id.name) \($0.verdict.reason.name)" }
+        core.records.show(core.records.find(query), for: query, among: core.registry).map {
+            "\($0.verdict.id.name) \($0.verdict.reason.name)"
+        }
     }
 
     private func viewer(_ core: Broker, _ client: AppHandle) throws -> Viewer {
-        .app(try #require(core.app(client)).reference)
+        .app(try #require(core.registry[client]).reference)
     }
 
     private static let both = ["org.example.Hard S5.sent", "org.example.Gentle S4.outranked"]
@@ -56,7 +58,8 @@ import Testing
         let core = bench.core
         func winner(_ viewer: Viewer) -> String? {
             let query = VerdictQuery(.last, of: AppReference(AppID("org.example.Gentle")), for: viewer)
-            return core.show(core.find(query), for: query).first?.verdict.contest?.winner?.name
+            return core.records.show(core.records.find(query), for: query, among: core.registry).first?.verdict.contest?
+                .winner?.name
         }
         #expect(winner(.user(0)) == "org.example.Hard")
         #expect(winner(.user(1_000)) == "another app")
@@ -72,7 +75,8 @@ import Testing
         same.feed([0, 4.5])
         let query = VerdictQuery(.last, of: AppReference(AppID("org.example.Gentle")), for: .user(1_000))
         #expect(
-            same.core.show(same.core.find(query), for: query).first?.verdict.contest?.winner?.name == "org.example.Hard"
+            same.core.records.show(same.core.records.find(query), for: query, among: same.core.registry).first?.verdict
+                .contest?.winner?.name == "org.example.Hard"
         )
     }
 
@@ -92,7 +96,7 @@ import Testing
             bench.feed([0, 3])
             bench.core.leave(client, at: bench.now, &bench.actions)
             try register(&bench)
-            let own = try #require(bench.core.app(client)).reference
+            let own = try #require(bench.core.registry[client]).reference
             let query = VerdictQuery(.last, of: own, for: .app(own))
             #expect(self.answer(bench.core, query).isEmpty != sees)
             // Its user may know.
@@ -106,12 +110,12 @@ import Testing
         bench.feed(still + [4.6])
         let events = bench.events
         try #require(events.count == 2)
-        let own = try #require(bench.core.app(hard)).reference
+        let own = try #require(bench.core.registry[hard]).reference
         for (_, event) in events {
             let query = VerdictQuery(.sequence(event.sequence), of: own, for: .app(own))
-            #expect(bench.core.find(query).map(\.verdict.epoch) == [event.epoch])
+            #expect(bench.core.records.find(query).map(\.verdict.epoch) == [event.epoch])
         }
-        #expect(bench.core.find(VerdictQuery(.sequence(3), of: own, for: .app(own))).isEmpty)
+        #expect(bench.core.records.find(VerdictQuery(.sequence(3), of: own, for: .app(own))).isEmpty)
     }
 
     @Test func theOldestGoFirst() throws {
@@ -125,12 +129,15 @@ import Testing
             epochs.append(try #require(bench.events.last?.1.epoch))
         }
         let core = bench.core
-        func isKept(_ epoch: UInt64) -> Bool { !core.find(VerdictQuery(.epoch(epoch), for: .user(0))).isEmpty }
+        func isKept(_ epoch: UInt64) -> Bool { !core.records.find(VerdictQuery(.epoch(epoch), for: .user(0))).isEmpty }
         #expect(epochs.map(isKept) == [false, true, true, true])
         let gone = VerdictQuery(.epoch(epochs[0]), for: .user(0))
-        #expect(bench.core.absence(of: gone) == "epoch \(epochs[0]) is not kept any more; the oldest is \(epochs[1])")
+        #expect(
+            bench.core.records.absence(of: gone, bench.core.arbiter)
+                == "epoch \(epochs[0]) is not kept any more; the oldest is \(epochs[1])")
         let unknown = VerdictQuery(.epoch(epochs[3] + 1), for: .user(0))
-        #expect(bench.core.absence(of: unknown) == "there was no epoch \(epochs[3] + 1) yet")
+        #expect(
+            bench.core.records.absence(of: unknown, bench.core.arbiter) == "there was no epoch \(epochs[3] + 1) yet")
     }
 
     /// Whatever is thrown at it, no more is held than is allowed, and what is left is the newest.
@@ -145,7 +152,7 @@ import Testing
         bench.feed([Double](repeating: 3, count: 100))
         let newest = try #require(bench.events.last?.1.epoch)
         let kept = (0..<100).reversed().prefix { back in
-            !bench.core.find(VerdictQuery(.epoch(newest - UInt64(99 - back)), for: .user(0))).isEmpty
+            !bench.core.records.find(VerdictQuery(.epoch(newest - UInt64(99 - back)), for: .user(0))).isEmpty
         }.count
         #expect(kept * 300 <= bytes)
         #expect(kept >= bytes / 2_000)
@@ -159,8 +166,8 @@ import Testing
         bench.feed([0, 3])
         let epoch = try #require(bench.events.first?.1.epoch)
         let query = VerdictQuery(.epoch(epoch), for: .user(0))
-        #expect(bench.core.find(query).isEmpty)
-        #expect(bench.core.absence(of: query) == "epoch \(epoch) is not decided yet")
+        #expect(bench.core.records.find(query).isEmpty)
+        #expect(bench.core.records.absence(of: query, bench.core.arbiter) == "epoch \(epoch) is not decided yet")
         try bench.core.answer(client, EventName(sequence: 1, epoch: epoch), .consume, at: bench.now, &bench.actions)
         #expect(self.answer(bench.core, query) == ["org.example.App S5.taken"])
     }
@@ -170,7 +177,7 @@ import Testing
     private func lines(_ core: Broker, _ client: AppHandle, at now: Timestamp, peak: Double? = nil) throws
         -> [String]
     {
-        try #require(core.whyNot(client, peak: peak, for: .user(0), at: now)).lines
+        try #require(WhyNot(client, of: core, peak: peak, for: .user(0), at: now)).lines
     }
 
     @Test func whatWouldHappenNow() throws {
@@ -189,7 +196,7 @@ import Testing
         said = try self.lines(bench.core, gentle, at: bench.now)
         #expect(said[3].hasSuffix("if it fired now and nothing else did, it would get the event"))
         #expect(said.last?.contains("S4 group") == true)
-        #expect(bench.core.app(gentle)?.hits == 1)
+        #expect(bench.core.sensing.hits(of: gentle) == 1)
     }
 
     @Test func whatCannotHappenNow() throws {
@@ -204,7 +211,7 @@ import Testing
         bench.core.sensorsLost(at: bench.now, &bench.actions)
         said = try self.lines(bench.core, client, at: bench.now)
         #expect(said.last == "  d (shake.planar) above 2.0 g: it cannot fire, there is no accelerometer")
-        #expect(bench.core.whyNot(AppHandle(9), for: .user(0), at: bench.now) == nil)
+        #expect(WhyNot(AppHandle(9), of: bench.core, for: .user(0), at: bench.now) == nil)
     }
 
     @Test func howStrongTheMotionWouldBe() throws {
@@ -216,7 +223,7 @@ import Testing
         let client = try bench.register(0, "org.example.App")
         _ = try bench.add(client, Bench.planar("d", 2))
         #expect(try self.lines(bench.core, client, at: bench.now).last?.contains("it lacks WhenIntensity") == true)
-        let heard = try #require(bench.core.whyNot(client, peak: 5, for: .user(0), at: bench.now))
+        let heard = try #require(WhyNot(client, of: bench.core, peak: 5, for: .user(0), at: bench.now))
         #expect(heard.detectors.map(\.isHeard) == [true])
     }
 
@@ -231,10 +238,10 @@ import Testing
         bench.answerClaim()
         bench.feed([0, 3])
         #expect(self.answer(bench.core, VerdictQuery(.last, for: .user(0))).count == 2)
-        let why = try #require(bench.core.whyNot(AppHandle(1), for: .user(0), at: bench.now))
+        let why = try #require(WhyNot(AppHandle(1), of: bench.core, for: .user(0), at: bench.now))
         #expect(why.detectors.map(\.name) == ["d0", "d1"])
         #expect(why.lines.last == "  and 1 more detectors")
-        let one = try #require(bench.core.whyNot(AppHandle(1), detector: "d2", for: .user(0), at: bench.now))
+        let one = try #require(WhyNot(AppHandle(1), of: bench.core, detector: "d2", for: .user(0), at: bench.now))
         #expect(one.detectors.map(\.name) == ["d2"])
     }
 }

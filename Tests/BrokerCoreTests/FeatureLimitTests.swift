@@ -33,7 +33,7 @@ import Testing
             }
             #expect(limits.table[name] == 1)
         }
-        #expect(bench.core.app(app)?.detectors.isEmpty == true)
+        #expect(bench.core.registry[app]?.detectors.isEmpty == true)
         // Nothing is left of the refused ones.
         _ = try bench.add(app, Self.detector("c", "mean(x, 3s) > 1g"))
     }

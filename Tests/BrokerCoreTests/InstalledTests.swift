@@ -38,7 +38,9 @@ import Testing
         return bench.events.map(\.1.sequence)
     }
 
-    private func detectors(_ bench: Bench) -> [String] { (bench.core.app(self.client)?.detectors ?? [:]).keys.sorted() }
+    private func detectors(_ bench: Bench) -> [String] {
+        (bench.core.registry[self.client]?.detectors ?? [:]).keys.sorted()
+    }
 
     private func verdicts(_ bench: Bench) -> [Reason] {
         bench.actions.compactMap { if case .keep(let record) = $0 { record.verdict.reason } else { nil } }
@@ -46,12 +48,12 @@ import Testing
 
     @Test func itIsDeadAndItsDetectorsAreAtWork() throws {
         var bench = try self.bench(.live)
-        #expect(bench.core.facts(self.client)?.state == .dead)
-        #expect(bench.core.life(self.client)?.cause == .left)
+        #expect(bench.core.arbiter.facts(of: self.client)?.state == .dead)
+        #expect(bench.core.arbiter.life(of: self.client)?.cause == .left)
         #expect(
             bench.actions.contains { if case .claim(let sensor, _) = $0 { sensor == "accelerometer" } else { false } })
         bench.feed([2.5])
-        #expect(bench.core.app(self.client)?.hits == 1)
+        #expect(bench.core.sensing.hits(of: self.client) == 1)
         #expect(self.verdicts(bench) == [.dead])
         #expect(bench.events.isEmpty)
     }
@@ -62,7 +64,7 @@ import Testing
         #expect(self.verdicts(bench) == [.stored, .stored])
         #expect(bench.events.isEmpty)
         let client = try bench.register(0, Self.app.name)
-        #expect(bench.core.facts(client)?.state == .foreground)
+        #expect(bench.core.arbiter.facts(of: client)?.state == .foreground)
         #expect(try bench.core.subscribe(client, since: nil, at: bench.now, &bench.actions) == 2)
         #expect(bench.events.map(\.1.sequence) == [1, 2])
         // Its detectors are its own now, without having been registered.
@@ -79,7 +81,7 @@ import Testing
         _ = try bench.add(client, request)
         #expect(bench.events.map(\.1.sequence) == [1])
         #expect(self.detectors(bench) == ["one"])
-        #expect(bench.core.app(client)?.detectors["one"]?.effective.threshold == (request == Self.one ? 2 : 2.2))
+        #expect(bench.core.registry[client]?.detectors["one"]?.effective.threshold == (request == Self.one ? 2 : 2.2))
     }
 
     /// A detector that is asked for in other words is the same detector: its rest goes on.
@@ -106,9 +108,9 @@ import Testing
         #expect(self.detectors(bench) == ["one", "three"])
         self.leave(&bench)
         #expect(self.detectors(bench) == ["one", "two"])
-        #expect(bench.core.app(client)?.detectors["one"]?.effective.threshold == 2)
-        #expect(bench.core.facts(client)?.state == .dead)
-        #expect(bench.core.app(client)?.isConnected == false)
+        #expect(bench.core.registry[client]?.detectors["one"]?.effective.threshold == 2)
+        #expect(bench.core.arbiter.facts(of: client)?.state == .dead)
+        #expect(bench.core.registry[client]?.isConnected == false)
     }
 
     /// What the app registers counts while it is there, whatever its file says meanwhile.
@@ -118,9 +120,9 @@ import Testing
         _ = try bench.add(client, Bench.planar("one", 3))
         try self.install(&bench, [Bench.planar("one", 6), Self.two])
         #expect(self.detectors(bench) == ["one", "two"])
-        #expect(bench.core.app(client)?.detectors["one"]?.effective.threshold == 3)
+        #expect(bench.core.registry[client]?.detectors["one"]?.effective.threshold == 3)
         self.leave(&bench)
-        #expect(bench.core.app(client)?.detectors["one"]?.effective.threshold == 6)
+        #expect(bench.core.registry[client]?.detectors["one"]?.effective.threshold == 6)
         try self.install(&bench, [Self.two])
         #expect(self.detectors(bench) == ["two"])
     }
@@ -132,11 +134,11 @@ import Testing
         bench.core.uninstall(client, at: bench.now, &bench.actions)
         #expect(self.detectors(bench) == ["two"])
         self.leave(&bench)
-        #expect(bench.core.app(client) == nil)
+        #expect(bench.core.registry[client] == nil)
 
         try self.install(&bench, [Self.one])
         bench.core.uninstall(client, at: bench.now, &bench.actions)
-        #expect(bench.core.app(client) == nil)
+        #expect(bench.core.registry[client] == nil)
         _ = bench.take()
         bench.feed([2.5])
         #expect(bench.actions.isEmpty)
@@ -162,7 +164,7 @@ import Testing
         var bench = Bench(limits: limits)
         let refusal = Refusal.limit(name: "detectors", value: 1, message: "too many detectors")
         #expect(throws: refusal) { try self.install(&bench, [Self.one, Self.two]) }
-        #expect(bench.core.app(self.client) == nil)
+        #expect(bench.core.registry[self.client] == nil)
         try self.install(&bench, [Self.one])
         #expect(throws: refusal) { try self.install(&bench, [Self.one, Self.two]) }
         #expect(self.detectors(bench) == ["one"])

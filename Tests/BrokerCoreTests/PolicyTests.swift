@@ -36,10 +36,10 @@ import Testing
         bench.feed([4.5])
         #expect(bench.events.map(\.0) == [hard])
         #expect(bench.events.map(\.1.detector) == ["hard"])
-        #expect(bench.core.app(gentle)?.hits == 1)
-        #expect(bench.core.app(gentle)?.denied == 1)
-        #expect(bench.core.app(gentle)?.lastEvent == nil)
-        #expect(bench.core.app(hard)?.denied == 0)
+        #expect(bench.core.sensing.hits(of: gentle) == 1)
+        #expect(bench.core.tally(of: gentle)?.denied == 1)
+        #expect(bench.core.tally(of: gentle)?.lastEvent == nil)
+        #expect(bench.core.tally(of: hard)?.denied == 0)
     }
 
     @Test func aGentleMotionWaitsForTheWindow() throws {
@@ -103,7 +103,7 @@ import Testing
         bench.feed([4.5] + [Double](repeating: 0, count: 9) + [2.5, 0, 0, 0, 0])
         #expect(bench.events.map(\.0) == [hard, gentle])
         #expect(Set(bench.events.map(\.1.epoch)).count == 2)
-        #expect(bench.core.app(gentle)?.denied == 1)
+        #expect(bench.core.tally(of: gentle)?.denied == 1)
     }
 
     /// Samples that travel together are decided as if they had come one by one.
@@ -146,9 +146,10 @@ import Testing
         _ = try bench.add(other, Bench.planar("one", 2, rest: "0ms"))
         bench.feed([2.5, 2.5, 2.5])
         #expect(bench.events.map(\.0) == [other, other, other])
-        let state = try #require(bench.core.app(denied))
-        #expect([state.hits, state.denied, state.delivered, bench.core.mailbox(denied)?.dropped] == [3, 3, 0, 0])
-        #expect(bench.core.app(other)?.denied == 0)
+        let tally = try #require(bench.core.tally(of: denied))
+        #expect(bench.core.sensing.hits(of: denied) == 3)
+        #expect([tally.denied, tally.delivered, bench.core.mailboxes[denied]?.dropped] == [3, 0, 0])
+        #expect(bench.core.tally(of: other)?.denied == 0)
     }
 
     @Test func everyEventNamesItsPolicy() throws {
@@ -156,9 +157,9 @@ import Testing
         let app = try bench.register(0, "org.example.App")
         _ = try bench.add(app, Bench.planar("one", 2, rest: "0ms"))
         bench.feed([2.5])
-        #expect(bench.core.policyGeneration == 1)
+        #expect(bench.core.arbiter.generation == 1)
         bench.core.swap(.builtIn, at: bench.now, &bench.actions)
-        #expect(bench.core.policyGeneration == 2)
+        #expect(bench.core.arbiter.generation == 2)
         bench.feed([2.5])
         #expect(bench.events.map(\.1.generation) == [1, 2])
     }
@@ -173,7 +174,7 @@ import Testing
         bench.core.swap(.builtIn, at: bench.now, &bench.actions)
         bench.feed([2.5])
         #expect(bench.events.map(\.1.generation) == [1, 3])
-        #expect(bench.core.app(app)?.denied == 1)
+        #expect(bench.core.tally(of: app)?.denied == 1)
         let epochs = bench.events.map(\.1.epoch)
         #expect(epochs == epochs.sorted() && Set(epochs).count == 2)
     }
@@ -210,7 +211,7 @@ import Testing
         try bench.core.answer(hard, EventName(sequence: 1, epoch: epoch), .consume, at: bench.now, &bench.actions)
         bench.feed(Self.still)
         #expect(bench.events.map(\.0) == [hard])
-        #expect(bench.core.app(gentle)?.denied == 1)
+        #expect(bench.core.tally(of: gentle)?.denied == 1)
     }
 
     @Test func whoIsSilentHasPassed() throws {

@@ -56,7 +56,7 @@ import Testing
                 case .launch(let launch, let events, _):
                     said.append("launch \(launch.app) with \(events.count)")
                     self.calls.append(launch)
-                case .deliver(let client, _): said.append("event \(bench.core.app(client)?.id ?? AppID("?"))")
+                case .deliver(let client, _): said.append("event \(bench.core.registry[client]?.id ?? AppID("?"))")
                 case .task, .claim, .release, .availability, .life, .session, .mark, .persist, .forget, .ended, .keep,
                     .launchEnded,
                     .launchGivenUp:
@@ -72,7 +72,7 @@ import Testing
         return said
     }
 
-    private func state(_ bench: Bench, _ client: AppHandle) -> AppState? { bench.core.facts(client)?.state }
+    private func state(_ bench: Bench, _ client: AppHandle) -> AppState? { bench.core.arbiter.facts(of: client)?.state }
 
     @Test func aTaskBringsASuspendedAppBackAndKeepsItGoing() throws {
         var bench = self.bench()
@@ -83,10 +83,10 @@ import Testing
         #expect(try self.pass(&bench, 4) == [])
         #expect(try self.pass(&bench, 2) == ["run org.example.A0 #1"])
         #expect(self.state(bench, client) == .background)
-        #expect(bench.core.life(client)?.cause == .task)
+        #expect(bench.core.arbiter.life(of: client)?.cause == .task)
         try bench.core.task(.done(client, isSuccess: true), at: bench.now, &bench.actions)
         #expect(self.state(bench, client) == .suspended)
-        #expect(bench.core.life(client)?.cause == .grace)
+        #expect(bench.core.arbiter.life(of: client)?.cause == .grace)
         #expect(try self.pass(&bench, 100) == ["org.example.A0 done"])
         #expect(bench.core.nextTick == nil)
     }
@@ -100,7 +100,7 @@ import Testing
                 "run org.example.A0 #1", "expiring org.example.A0", "org.example.A0 silent",
             ])
         #expect(self.state(bench, client) == .suspended)
-        #expect(bench.core.life(client)?.cause == .overrun)
+        #expect(bench.core.arbiter.life(of: client)?.cause == .overrun)
     }
 
     /// Of many apps that are not there two are started at a time, and each begins when it has come.
@@ -160,7 +160,7 @@ import Testing
         #expect(try self.pass(&bench, 0) == ["event org.example.A0"])
         try bench.core.task(.done(AppHandle(0), isSuccess: true), at: bench.now, &bench.actions)
         #expect(try self.pass(&bench, 100) == ["org.example.A0 done"])
-        #expect(bench.core.app(AppHandle(0))?.launches.begun == 1)
+        #expect(bench.core.tally(of: AppHandle(0))?.launches.begun == 1)
     }
 
     /// Two are started at a time whatever for, and events before tasks.
@@ -186,7 +186,7 @@ import Testing
         try bench.core.task(.terminated(owner), at: bench.now, &bench.actions)
         _ = try self.register(&bench, 0)
         #expect(try self.pass(&bench, 0) == ["run org.example.A0 #1"])
-        #expect(bench.core.app(AppHandle(2))?.launches.begun == 0)
+        #expect(bench.core.tally(of: AppHandle(2))?.launches.begun == 0)
     }
 
     /// A task of one user's app is not begun in another user's, and does not wait for it either.

@@ -49,9 +49,9 @@ import Testing
         #expect(call.events.map(\.sequence) == [1] && call.missing == 0)
         bench.core.answered(call.launch, .consume, at: bench.now, &bench.actions)
         #expect(self.ends(&bench) == [.acknowledged])
-        #expect(bench.core.app(client)?.delivered == 1)
-        #expect(bench.core.app(client)?.launches.begun == 1)
-        #expect(bench.core.decisions.arbiter.nextArrivalDeadline == nil)
+        #expect(bench.core.tally(of: client)?.delivered == 1)
+        #expect(bench.core.tally(of: client)?.launches.begun == 1)
+        #expect(bench.core.arbiter.nextArrivalDeadline == nil)
     }
 
     @Test func whatCameMeanwhileIsTheNextCall() throws {
@@ -74,8 +74,8 @@ import Testing
         bench.core.tick(at: bench.now, &bench.actions)
         let again = try #require(self.calls(&bench).first)
         #expect(again.events.map(\.isRedelivered) == [isRedelivered])
-        #expect(bench.core.app(client)?.launches.failed == 1)
-        #expect(bench.core.app(client)?.launches.last?.result == .failed(failure))
+        #expect(bench.core.tally(of: client)?.launches.failed == 1)
+        #expect(bench.core.tally(of: client)?.launches.last?.result == .failed(failure))
     }
 
     @Test func whatNobodyCouldBeLaunchedForEndsWithThatReason() throws {
@@ -86,7 +86,7 @@ import Testing
         bench.now = bench.now + .seconds(3)
         bench.core.tick(at: bench.now, &bench.actions)
         #expect(self.ends(&bench) == [.launchFailed])
-        #expect(bench.core.app(client)?.denials.map(\.reason) == [.launchFailed])
+        #expect(bench.core.tally(of: client)?.denials.map(\.reason) == [.launchFailed])
     }
 
     @Test func whoNobodyCanStartIsGivenUpAtOnce() throws {
@@ -164,7 +164,7 @@ import Testing
             try bench.core.push(Self.app, at: bench.now, &bench.actions)
         }
         bench.feed([2.5])
-        #expect(bench.core.app(client)?.denials.map(\.reason) == [.wakeQuota])
+        #expect(bench.core.tally(of: client)?.denials.map(\.reason) == [.wakeQuota])
         try bench.core.register(client, Self.app, AppEntrance(), user: 7, at: bench.now, &bench.actions)
         try bench.core.push(Self.app, at: bench.now, &bench.actions)
         #expect(self.calls(&bench).map(\.launch.isCold) == [false])

@@ -17,11 +17,11 @@ import Traces
     private func broker(_ sensor: SensorDescription, _ rules: DemoStory.Rules) throws -> Broker {
         var core = Broker(policy: try self.policy(rules), epoch: 0)
         var actions: [BrokerAction] = []
-        core.sensorAppeared(sensor, at: .zero, &actions)
+        try core.apply(.sensorAppeared(sensor), at: .zero, &actions)
         for (client, app) in zip(Self.clients, DemoStory.apps) {
-            try core.register(client, AppID(app.id), AppEntrance(), at: .zero, &actions)
+            try core.apply(.register(client, AppID(app.id), AppEntrance(), user: 0), at: .zero, &actions)
             let detector = try DetectorSpec("shake.planar,threshold=\(app.threshold)g").detector
-            _ = try core.addDetectors(client, [detector.request], at: .zero, &actions)
+            try core.apply(.addDetectors(client, [detector.request]), at: .zero, &actions)
         }
         return core
     }
@@ -81,7 +81,8 @@ import Traces
     private func explain(_ core: Broker, _ story: inout DemoStory) {
         for app in DemoStory.apps {
             let query = VerdictQuery(.last, of: AppReference(AppID(app.id)), for: .user(0))
-            for verdict in core.show(core.find(query), for: query).map(\.verdict) {
+            for verdict in core.records.show(core.records.find(query), for: query, among: core.registry).map(\.verdict)
+            {
                 let told = DemoStory.Verdict(
                     app: app.id, time: verdict.time, reason: verdict.reason.name,
                     winner: verdict.contest?.winner?.name ?? "", decidedBy: verdict.decidedBy?.name ?? "", text: [])

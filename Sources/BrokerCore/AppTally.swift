@@ -1,0 +1,66 @@
+package import Arbitration
+package import Motion
+
+/// What became of an app since it is here: the events it got, and why it did not get others.
+package struct AppTally {
+    /// Events sent to it.
+    package private(set) var delivered: UInt64 = 0
+    /// Times that it was refused, by policy or because another app was to react.
+    package private(set) var denied: UInt64 = 0
+    /// Events sent to it again.
+    package private(set) var redelivered: UInt64 = 0
+    /// Times that it was told of events it does not get.
+    package private(set) var gaps: UInt64 = 0
+    package private(set) var lastEvent: Event?
+    /// How its launches went.
+    package internal(set) var launches = LaunchRecord()
+    /// By the number of the reason; empty before the first.
+    private var counts: [Count] = []
+
+    private struct Count {
+        var count: UInt64 = 0
+        var time = Timestamp.zero
+        var epoch: UInt64 = 0
+    }
+
+    /// How often an app was refused for one reason, and when it last was.
+    package struct Denial: Equatable, Sendable {
+        package var reason: Reason
+        package var count: UInt64
+        /// The time of the last hit that was refused.
+        package var time: Timestamp
+        package var epoch: UInt64
+    }
+
+    /// It is to get an event, or would if that were not too late.
+    mutating func expect(_ event: Event?) { self.lastEvent = event }
+
+    mutating func sent(_ event: Event) {
+        if event.isRedelivered { self.redelivered &+= 1 } else { self.delivered &+= 1 }
+    }
+
+    /// It took so many events in a call.
+    mutating func handedOver(_ count: Int) { self.delivered &+= UInt64(count) }
+
+    mutating func toldGap() { self.gaps &+= 1 }
+
+    /// Takes in a reason for which it got no event, or none more.
+    mutating func count(_ reason: Reason, epoch: UInt64, at time: Timestamp) {
+        guard !reason.isDelivered else { return }
+        switch reason.stage {
+        case .identity, .alive, .rule, .limits, .group: self.denied &+= 1
+        case .delivery: break
+        }
+        if self.counts.isEmpty { self.counts = Array(repeating: Count(), count: Reason.allCases.count) }
+        let index = Int(reason.rawValue)
+        self.counts[index] = Count(count: self.counts[index].count &+ 1, time: time, epoch: epoch)
+    }
+
+    /// Why it got no event, the latest first.
+    package var denials: [Denial] {
+        zip(Reason.allCases, self.counts).compactMap { reason, count in
+            count.count == 0
+                ? nil : Denial(reason: reason, count: count.count, time: count.time, epoch: count.epoch)
+        }.sorted { ($0.time, $0.epoch) > ($1.time, $1.epoch) }
+    }
+}
