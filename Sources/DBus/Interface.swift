@@ -137,13 +137,13 @@ package final class Interface<Context: AnyObject>: InterfaceTable, @unchecked Se
     private let properties: [String: Property<Context>]
 
     package init(
-        _ name: StaticString, methods: [Method<Context>] = [], properties: [Property<Context>] = [],
-        signals: [SignalDescription] = []
+        _ name: StaticString, notes: GeneratorNotes? = nil, methods: [Method<Context>] = [],
+        properties: [Property<Context>] = [], signals: [SignalDescription] = []
     ) {
         self.methods = Dictionary(uniqueKeysWithValues: methods.map { ($0.name, $0) })
         self.properties = Dictionary(uniqueKeysWithValues: properties.map { ($0.name, $0) })
         super.init(
-            name: name.description,
+            name: name.description, notes: notes,
             methods: methods.map { ($0.name, $0.inputs, $0.outputs) },
             properties: properties.map { ($0.name, $0.signature, $0.notice, $0.set != nil) },
             signals: signals)
@@ -176,16 +176,18 @@ package final class Interface<Context: AnyObject>: InterfaceTable, @unchecked Se
 /// `@unchecked` because it has a subclass: all that either stores is constant and `Sendable`.
 package class InterfaceTable: @unchecked Sendable {
     package let name: String
+    let notes: GeneratorNotes?
     let methodList: [(name: String, inputs: [Argument], outputs: [Argument])]
     let propertyList: [(name: String, signature: String, notice: ChangeNotice, isWritable: Bool)]
     let signalList: [SignalDescription]
     private let propertyIndex: [String: Int]
 
     fileprivate init(
-        name: String, methods: [(String, [Argument], [Argument])],
+        name: String, notes: GeneratorNotes?, methods: [(String, [Argument], [Argument])],
         properties: [(String, String, ChangeNotice, Bool)], signals: [SignalDescription]
     ) {
         self.name = name
+        self.notes = notes
         self.methodList = methods
         self.propertyList = properties
         self.signalList = signals

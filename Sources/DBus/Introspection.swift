@@ -20,23 +20,24 @@ enum Introspection {
 
     private static func interface(_ table: InterfaceTable) -> String {
         var xml = "  <interface name=\"\(table.name)\">\n"
+        if let since = table.notes?.since { xml += self.annotation("org.gtk.GDBus.Since", since) }
         for method in table.methodList {
             let arguments =
                 method.inputs.map { self.argument($0, "in") } + method.outputs.map { self.argument($0, "out") }
-            xml += self.element("method", method.name, arguments)
+            let notes = table.notes?.ofMethod(method.inputs, method.outputs) ?? []
+            xml += self.element("method", method.name, arguments + notes.map(self.annotation))
         }
         for signal in table.signalList {
-            xml += self.element("signal", signal.name, signal.arguments.map { self.argument($0, nil) })
+            let arguments = signal.arguments.map { self.argument($0, nil) }
+            let notes = table.notes?.ofSignal(signal.arguments) ?? []
+            xml += self.element("signal", signal.name, arguments + notes.map(self.annotation))
         }
         for property in table.propertyList {
             let access = property.isWritable ? "readwrite" : "read"
-            xml += """
-                    <property name="\(property.name)" type="\(property.signature)" access="\(access)">
-                      <annotation name="org.freedesktop.DBus.Property.EmitsChangedSignal" \
-                value="\(property.notice.rawValue)"/>
-                    </property>
-
-                """
+            let change = ("org.freedesktop.DBus.Property.EmitsChangedSignal", property.notice.rawValue)
+            let notes = [change] + (table.notes?.ofProperty(property.signature) ?? [])
+            xml += "    <property name=\"\(property.name)\" type=\"\(property.signature)\" access=\"\(access)\">\n"
+            xml += notes.map(self.annotation).joined() + "    </property>\n"
         }
         return xml + "  </interface>\n"
     }
@@ -49,6 +50,11 @@ enum Introspection {
     private static func argument(_ argument: Argument, _ direction: String?) -> String {
         let direction = direction.map { " direction=\"\($0)\"" } ?? ""
         return "      <arg name=\"\(argument.name)\" type=\"\(argument.signature)\"\(direction)/>\n"
+    }
+
+    private static func annotation(_ name: String, _ value: String) -> String {
+        let value = value.replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+        return "      <annotation name=\"\(name)\" value=\"\(value)\"/>\n"
     }
 
     private static let properties = """

@@ -13,7 +13,7 @@ final class Receiver {
     private init(_ client: JostleApp) { self.client = client }
 
     private static let table = Interface<Receiver>(
-        InterfaceName.receiver,
+        InterfaceName.receiver, notes: .jostle,
         methods: [
             Method("RunTask", in: ["identifier", "deadline", "options"]) {
                 (receiver: Receiver, call: MethodCall, identifier: String, deadline: UInt64, options: [String: Value])

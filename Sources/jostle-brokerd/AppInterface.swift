@@ -11,12 +11,19 @@ enum AppInterface {
     typealias Request = Structure<String, [String: Value]>
 
     static let table = Interface<Client>(
-        InterfaceName.app,
+        InterfaceName.app, notes: .jostle,
         methods: [
             Method(later: "AddDetectors", in: ["detectors"], out: ["effective"], as: [Request].self) {
                 (client: Client, call: MethodCall, requests: DetectorList) throws(BusError) in
                 try client.checkOwner(call)
-                try client.addDetectors(requests.rows, call)
+                try client.addDetectors(requests.rows, call) { effective in call.reply(effective) }
+            },
+            Method(later: "AddDetector", in: ["name", "options"], out: ["effective"], as: [String: Value].self) {
+                (client: Client, call: MethodCall, name: String, options: [String: Value]) throws(BusError) in
+                try client.checkOwner(call)
+                try client.addDetectors([Request(name, options)], call) { effective in
+                    for detector in effective { call.reply(detector.fields.1) }
+                }
             },
             Method(later: "RemoveDetectors", in: ["names"]) {
                 (client: Client, call: MethodCall, names: [String]) throws(BusError) in
@@ -119,7 +126,8 @@ enum AppInterface {
             SignalDescription("TaskExpiring", ["identifier", "remaining"], String.self, UInt64.self),
             SignalDescription("AssertionExpiring", ["name", "remaining"], String.self, UInt64.self),
             SignalDescription(
-                "SessionChanged", ["class", "change", "details"], String.self, String.self, [String: Value].self),
+                "SessionChanged", ["session_class", "change", "details"], String.self, String.self,
+                [String: Value].self),
         ])
 }
 
@@ -160,7 +168,10 @@ extension Client {
         try self.service.request(.answer(self.id, event, answer))
     }
 
-    func addDetectors(_ requests: [AppInterface.Request], _ call: MethodCall) throws(BusError) {
+    /// - Parameter reply: Says what is in force, in the order of the requests.
+    func addDetectors(
+        _ requests: [AppInterface.Request], _ call: MethodCall, _ reply: @escaping ([AppInterface.Request]) -> Void
+    ) throws(BusError) {
         var decoded: [DetectorRequest] = []
         for request in requests {
             decoded.append(try DetectorRequest(name: request.fields.0, wire: request.fields.1))
@@ -171,7 +182,7 @@ extension Client {
         self.detectorsChanged()
         self.service.links.durable.add(decoded, of: self) { error in
             if let error { return call.fail(error) }
-            call.reply(effective.map { Structure($0.detector.name, $0.options) })
+            reply(effective.map { Structure($0.detector.name, $0.options) })
         }
     }
 

@@ -16,7 +16,7 @@ enum BrokerInterface {
     ]
 
     static let table = Interface<BrokerService>(
-        InterfaceName.broker,
+        InterfaceName.broker, notes: .jostle,
         methods: [
             Method(
                 later: "Register", in: ["app_id", "options"], out: ["app", "results"],

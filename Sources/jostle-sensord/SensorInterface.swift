@@ -8,7 +8,7 @@ import Traces
 /// `org.jostle.Sensors1.Sensor`: claims, and what there is to see of one sensor.
 enum SensorInterface {
     static let table = Interface<SensorService>(
-        InterfaceName.sensor,
+        InterfaceName.sensor, notes: .jostle,
         methods: [
             Method(later: "Claim", in: ["options"], out: ["in_force"], as: [String: Value].self) {
                 (service: SensorService, call: MethodCall, options: [String: Value]) throws(BusError) in
@@ -116,7 +116,7 @@ final class ReaderService {
     }
 
     private static let table = Interface<ReaderService>(
-        InterfaceName.sensors,
+        InterfaceName.sensors, notes: .jostle,
         methods: [
             Method("ListSensors", out: ["sensors"]) {
                 (service: ReaderService, _: MethodCall) throws(BusError) -> [Structure<ObjectPath, [String: Value]>] in

@@ -45,8 +45,20 @@ extension EndToEnd {
                 "has no property Sent (t readwrite)"
             ),
             (
-                "sed -i '0,/value=\"true\"/s//value=\"false\"/' org.jostle.Broker1.App.xml",
+                "sed -i '0,/Signal\" value=\"true\"/s//Signal\" value=\"false\"/' org.jostle.Broker1.App.xml",
                 "has it: property State: org.freedesktop.DBus.Property.EmitsChangedSignal = true"
+            ),
+            (
+                "sed -i /UnixFD/d org.jostle.Sensors1.Sensor.xml",
+                "has it: method OpenStream: org.gtk.GDBus.C.UnixFD = true"
+            ),
+            (
+                "sed -i s/JostleEvent/JostleMotion/ org.jostle.Broker1.App.xml",
+                "has no signal Event: org.qtproject.QtDBus.QtTypeName.Out0 = JostleMotion"
+            ),
+            (
+                "sed -i '/GDBus.Since/s/0.1/0.2/' org.jostle.Broker1.xml",
+                "has no interface: org.gtk.GDBus.Since = 0.2"
             ),
             ("sed -i 's/      Inject:/      About:/' org.jostle.Sensors1.Sensor.xml", "Inject has no comment"),
             ("sed -i 's/@motion:/motion:/' org.jostle.Sensors1.Sensor.xml", "the comment has no '@motion:'"),

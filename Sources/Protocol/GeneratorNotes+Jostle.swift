@@ -1,0 +1,25 @@
+package import DBus
+
+extension GeneratorNotes {
+    /// Of all our interfaces. The structures are declared in docs/examples/qt/jostle-types.h.
+    package static let jostle = GeneratorNotes(
+        since: "0.1",
+        qtTypes: [
+            "a{sv}": "QVariantMap",
+            "a{st}": "QMap<QString,qulonglong>",
+            "ad": "QList<double>",
+            "(tttsda{sv})": "JostleEvent",
+            "(tta{sv})": "JostleGap",
+            "(ta{sv})": "JostleMark",
+            "(tatad)": "JostleSamples",
+            "(sa{sv})": "JostleNamedOptions",
+            "(oa{sv})": "JostleSensor",
+            "(ossutttt)": "JostleApp",
+            "(ssssa{sv})": "JostleTask",
+            "(sssa{sv})": "JostleOwnTask",
+            "(sustt)": "JostleTaskOutcome",
+            "(ssdb)": "JostleSession",
+            "(st)": "JostleAssertion",
+            "(sdttta{sv})": "JostleClaim",
+        ])
+}
