@@ -3,6 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 SWIFT ?= $(shell command -v swift || echo /opt/swift/usr/bin/swift)
+VERSION = $(shell sed -n 's/.*text = "\(.*\)"/\1/p' Sources/Motion/Version.swift)
 # The user that the daemons run as on the system bus.
 SERVICE_USER ?= jostle
 
@@ -25,7 +26,7 @@ VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
 .PHONY: help deps deps-build deps-bench deps-vm build test test-attacks test-kills test-walks test-vm lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-policy demo \
-    bench install install-sensor-proxy clean fuzz
+    bench install install-interfaces install-sensor-proxy clean fuzz
 
 help:
 	@echo 'make deps     install the Debian packages that are missing'
@@ -40,6 +41,7 @@ help:
 	@echo 'make bench    measure against the budget'
 	@echo 'make fuzz     feed made-up bytes to every reader; FUZZ_SECONDS=60 for each'
 	@echo 'make install  install the release programs; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+	@echo 'make install-interfaces  install only what other programs are built with: the D-Bus interface files'
 	@echo 'make install-sensor-proxy  install besides what puts jostle-sensord in the place of iio-sensor-proxy'
 	@echo 'make clean    remove .build'
 
@@ -128,12 +130,22 @@ lint-foundation: deps-build
 lint-dbus: deps
 	xmllint --noout $(wildcard dbus/*.conf dbus/*.xml dbus/*.policy.in)
 	dbus/check-xml
+	dbus/make-reference --check
 
 demo: build
 	.build/release/jostle demo
 
 bench: deps-bench build
 	.build/release/jostle-bench
+
+# What others build against; pkg-config --variable=interfaces_dir jostle says where it is.
+install-interfaces:
+	for file in $(wildcard dbus/*.xml); do \
+	    $(INSTALL) $$file $(DESTDIR)$(SHARE)/dbus-1/interfaces/$${file##*/} || exit 1; \
+	done
+	install -d $(DESTDIR)$(SHARE)/pkgconfig
+	sed -e 's|@prefix@|$(PREFIX)|' -e 's|@version@|$(VERSION)|' dbus/jostle.pc.in > $(DESTDIR)$(SHARE)/pkgconfig/jostle.pc
+	chmod 644 $(DESTDIR)$(SHARE)/pkgconfig/jostle.pc
 
 # Does not build, so that what root installs is what the user built.
 install:
@@ -150,9 +162,7 @@ install:
 	for file in $(wildcard policies/*.conf); do \
 	    $(INSTALL) $$file $(DESTDIR)$(SHARE)/jostle/policy.d/$${file##*/} || exit 1; \
 	done
-	for file in $(wildcard dbus/*.xml); do \
-	    $(INSTALL) $$file $(DESTDIR)$(SHARE)/dbus-1/interfaces/$${file##*/} || exit 1; \
-	done
+	@$(MAKE) --no-print-directory install-interfaces
 	$(INSTALL) dbus/org.jostle.conf $(DESTDIR)$(SHARE)/dbus-1/system.d/org.jostle.conf
 	for file in services/org.jostle.Sensors1.service services/org.jostle.Broker1.service \
 	    system-services/org.jostle.Sensors1.service system-services/org.jostle.Broker1.service; do \

@@ -1,3 +1,4 @@
+import Motion
 import TestSupport
 import Testing
 
@@ -19,6 +20,30 @@ extension EndToEnd {
             let files = ["Sensors1", "Sensors1.Sensor", "Broker1", "Broker1.App", "Receiver1"]
             let result = try Tool.run(
                 ["xmllint", "--noout"] + files.map { Programs.source("dbus/org.jostle.\($0).xml") })
+            #expect(result == Tool.Result(status: 0, stdout: "", stderr: ""))
+        }
+
+        @Test func areInstalledWherePkgConfigSays() throws {
+            let result = try Tool.run([
+                "sh", "-ec",
+                """
+                directory=$(mktemp -d)
+                trap 'rm -rf "$directory"' EXIT
+                make -s -C "$1" install-interfaces DESTDIR="$directory" PREFIX=/opt/jostle
+                export PKG_CONFIG_PATH="$directory/opt/jostle/share/pkgconfig"
+                interfaces=$(pkg-config --variable=interfaces_dir jostle)
+                echo "$interfaces"
+                pkg-config --modversion jostle
+                for file in "$1"/dbus/*.xml; do cmp "$file" "$directory$interfaces/${file##*/}"; done
+                ls "$directory$interfaces" | wc -l
+                """, "sh", Programs.source(""),
+            ])
+            let lines = "/opt/jostle/share/dbus-1/interfaces\n\(Version.text)\n5\n"
+            #expect(result == Tool.Result(status: 0, stdout: lines, stderr: ""))
+        }
+
+        @Test func areWhatTheReferenceWasMadeOf() throws {
+            let result = try Tool.run([Programs.source("dbus/make-reference"), "--check"])
             #expect(result == Tool.Result(status: 0, stdout: "", stderr: ""))
         }
 
