@@ -51,8 +51,8 @@ PACKAGES += python3-dbusmock tmux
 PACKAGES += gpsd gpsd-clients
 # What Flatpak makes its sandboxes with, and the tests theirs.
 PACKAGES += bubblewrap
-# What makes code of the interface files, and what is built with it.
-PACKAGES += gcc g++ libc6-dev libglib2.0-dev qtbase5-dev gjs python3-jeepney
+# What makes code of the interface files, and what the examples in other languages are built with and run on.
+PACKAGES += gcc g++ libc6-dev libglib2.0-dev libsystemd-dev qtbase5-dev valac gjs python3-jeepney
 
 # What the benchmark counts instructions with.
 BENCH_PACKAGES = $(BUILD_PACKAGES) valgrind binutils

@@ -1,0 +1,30 @@
+#!/usr/bin/python3
+"""Prints shakes with PyGObject, and goes on when the broker is started anew."""
+
+from gi.repository import Gio, GLib
+
+BROKER = "org.jostle.Broker1"
+OPTIONS = {"preset": GLib.Variant("s", "shake.planar"), "threshold": GLib.Variant("s", "2.5g")}
+
+
+def call(bus, broker, path, interface, member, signature, *body):
+    return bus.call_sync(broker, path, interface, member, GLib.Variant(signature, body), None, 0, -1, None).unpack()
+
+
+def on_event(bus, broker, app, _interface, _member, body):
+    ((sequence, epoch, _, detector, peak, _),) = body.unpack()
+    print(f"event {sequence}: {detector}, peak {peak:.2f}", flush=True)
+    # Only some events want an answer; the others do not mind one.
+    answer = GLib.Variant("(tts)", (sequence, epoch, "consume"))
+    bus.call(broker, app, f"{BROKER}.App", "Ack", answer, None, 0, -1, None, None)
+
+
+def on_broker(bus, _, broker):
+    app, _ = call(bus, broker, "/org/jostle/Broker1", BROKER, "Register", "(sa{sv})", "", {})
+    # By the unique name: anybody can send a signal, only the broker's counts.
+    bus.signal_subscribe(broker, f"{BROKER}.App", "Event", app, None, 0, on_event)
+    call(bus, broker, app, f"{BROKER}.App", "AddDetector", "(sa{sv})", "watch", OPTIONS)
+
+
+Gio.bus_watch_name(Gio.BusType.SESSION, BROKER, Gio.BusNameWatcherFlags.AUTO_START, on_broker, None)
+GLib.MainLoop().run()
