@@ -50,7 +50,7 @@ PACKAGES += python3-dbusmock tmux
 # What the tests play a receiver with.
 PACKAGES += gpsd gpsd-clients
 # What Flatpak makes its sandboxes with, and the tests theirs.
-PACKAGES += bubblewrap
+PACKAGES += bubblewrap xdg-dbus-proxy
 # What makes code of the interface files, and what the examples in other languages are built with and run on.
 PACKAGES += gcc g++ libc6-dev libglib2.0-dev libsystemd-dev qtbase5-dev valac gjs python3-jeepney
 
