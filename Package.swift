@@ -88,7 +88,7 @@ let package = Package(
         pure("Scenarios", ["Arbitration", "Motion"]),
         pure("SensorCore", ["Motion"]),
         pure("DeviceCore", ["Motion"]),
-        pure("BrokerCore", ["Motion", "Detection", "Arbitration", "Background", "Scenarios"]),
+        pure("BrokerCore", ["Motion", "Detection", "Arbitration", "Background"]),
 
         // The shell.
         shell("PolicyFiles", ["Arbitration", "Detection", "Motion", "CInih"]),

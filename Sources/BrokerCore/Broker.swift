@@ -1,7 +1,6 @@
 package import Arbitration
 import Background
 package import Motion
-package import Scenarios
 
 /// What jostle-brokerd does, as a value: inputs in, actions out. No I/O, no clock.
 ///
@@ -276,29 +275,11 @@ package struct Broker {
     /// What became of an app.
     package func tally(of app: AppHandle) -> AppTally? { self.clerk.post.tally(of: app) }
 
-    // MARK: Recording
+    // MARK: What happened
 
-    /// Begins to write down what is given to the arbiter, and what it decides. Nobody may have registered yet, or the scenario
-    /// would lack what came before.
-    ///
-    /// - Parameters:
-    ///   - files: what the policy in force was read from; none: it is the built-in one.
-    ///   - now: the time from which all times count.
-    package mutating func record(inputs: Bool, decisions: Bool, files: [Scenario.File], at now: Timestamp) {
-        guard inputs || decisions, self.registry.isEmpty else { return }
-        self.clerk.listeners.hearing.record(inputs: inputs, decisions: decisions, files: files, at: now)
-    }
+    /// From now on what the arbiter is given and what it decides is kept, until somebody takes it.
+    package mutating func keepSteps() { self.clerk.listeners.hearing.keepSteps() }
 
-    package var isRecording: Bool { self.clerk.listeners.hearing.isRecording }
-
-    /// What the policy that is about to be in force was read from.
-    package mutating func recordFiles(_ files: [Scenario.File]) { self.clerk.listeners.hearing.recordFiles(files) }
-
-    /// What was written down since the last time: lines of a scenario, and of the decision log.
-    package mutating func takeRecord() -> (inputs: String, decisions: String) {
-        self.clerk.listeners.hearing.takeRecord()
-    }
-
-    /// Why inputs are not written down any more.
-    package var recordingFailure: String? { self.clerk.listeners.hearing.recordingFailure }
+    /// Takes that.
+    package mutating func takeSteps() -> [ArbiterStep] { self.clerk.listeners.hearing.takeSteps() }
 }

@@ -362,7 +362,7 @@ struct Clerk {
     var due: DueAfterInput {
         DueAfterInput(
             tick: self.nextTick, isCleaning: self.listeners.hearing.sensing.hasLeftovers,
-            isShrinking: self.listeners.isShrinkingDue, isRecording: self.listeners.hearing.isRecording,
+            isShrinking: self.listeners.isShrinkingDue, hasSteps: self.listeners.hearing.hasSteps,
             lastEpoch: self.listeners.hearing.arbiter.lastEpoch)
     }
 

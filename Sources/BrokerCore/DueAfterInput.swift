@@ -8,8 +8,8 @@ package struct DueAfterInput {
     package let isCleaning: Bool
     /// So much has gone that memory should be given back.
     package let isShrinking: Bool
-    /// There may be something to write down.
-    package let isRecording: Bool
+    /// What happened is to be taken, as somebody wants to know.
+    package let hasSteps: Bool
     /// The last epoch that was given out.
     package let lastEpoch: UInt64
 }

@@ -1,7 +1,6 @@
 package import Arbitration
 import Detection
 import Motion
-import Scenarios
 
 /// Has the arbiter hear what detectors hit, each in its time: samples and all other inputs of the contest in, decisions out.
 ///
@@ -14,7 +13,8 @@ package struct Hearing {
     /// What it decided and nobody performed yet, from `performed` on.
     private var decisions: [ArbiterAction] = []
     private var performed = 0
-    private var recording: Recording?
+    /// What happened since somebody took it; `nil`: nobody wants to know.
+    private var steps: [ArbiterStep]?
 
     /// A flood of decisions leaves no more room behind than ordinary ones need.
     private static let spareDecisions = 1_024
@@ -35,13 +35,13 @@ package struct Hearing {
             .launch, .launched:
             break
         }
-        if self.recording != nil { return self.tellAndRecord(input, at: arrival) }
+        if self.steps != nil { return self.tellAndKeep(input, at: arrival) }
         // Lent for this input: meanwhile the sensors do not change.
         let memory = self.sensing.memory
         self.arbiter.take(input, at: arrival, lastTrue: { memory.lastTrue($0) }, into: &self.decisions)
     }
 
-    private mutating func tellAndRecord(_ input: ArbiterInput, at arrival: Timestamp) {
+    private mutating func tellAndKeep(_ input: ArbiterInput, at arrival: Timestamp) {
         let wasIdle = if case .motion(let time) = input { self.arbiter.isIdle(until: time, at: arrival) } else { false }
         let memory = self.sensing.memory
         var answers: [(detector: DetectorID, lastTrue: Timestamp?)] = []
@@ -53,8 +53,9 @@ package struct Hearing {
                 answers.append((detector, time))
                 return time
             }, into: &self.decisions)
-        self.recording?.add(input, at: arrival, answers: answers, wasIdle: wasIdle)
-        for decision in self.decisions[first...] { self.recording?.add(decision, at: arrival) }
+        let decisions = Array(self.decisions[first...])
+        self.steps?.append(
+            ArbiterStep(input, at: arrival, answers: answers, wasIdle: wasIdle, decisions: decisions))
     }
 
     /// The next decision to perform. What is performed may lead to more.
@@ -307,26 +308,18 @@ package struct Hearing {
         self.arbiter.shrink()
     }
 
-    // MARK: Writing down
+    // MARK: What happened
 
-    var isRecording: Bool { self.recording != nil }
+    /// From now on every input is kept with what came of it, until somebody takes that.
+    mutating func keepSteps() { self.steps = [] }
 
-    /// Begins to write down.
-    ///
-    /// - Parameter files: What the policy in force was read from.
-    mutating func record(inputs: Bool, decisions: Bool, files: [Scenario.File], at arrival: Timestamp) {
-        let epoch = self.arbiter.lastEpoch
-        self.recording = Recording(
-            inputs: inputs ? ScenarioRecorder(files: files, origin: arrival, epoch: epoch) : nil,
-            log: decisions ? DecisionLog(origin: arrival, epoch: epoch) : nil)
+    /// There is something to take.
+    var hasSteps: Bool { self.steps?.isEmpty == false }
+
+    /// Takes what the arbiter was given and what it decided, since the last time.
+    mutating func takeSteps() -> [ArbiterStep] {
+        guard let steps = self.steps else { return [] }
+        self.steps = []
+        return steps
     }
-
-    /// What the policy that is about to be in force was read from.
-    mutating func recordFiles(_ files: [Scenario.File]) { self.recording?.files = files }
-
-    /// What was written down since the last time: lines of a scenario, and of the decision log.
-    mutating func takeRecord() -> (inputs: String, decisions: String) { self.recording?.take() ?? ("", "") }
-
-    /// Why inputs are not written down any more.
-    var recordingFailure: String? { self.recording?.failure }
 }

@@ -1,7 +1,11 @@
+import Arbitration
 import BrokerCore
 import DaemonSupport
 import Glibc
 import Loop
+import Motion
+import PolicyFiles
+import Scenarios
 
 /// The files into which the broker writes what it was given and what it decided.
 ///
@@ -14,6 +18,8 @@ final class BrokerRecord {
     private let log: Log
     private var timer: EventLoop.TimerID?
     private var isWaiting = false
+    /// Makes text of what happens, while somebody wants it.
+    private var recording: Recording?
 
     /// So much is written at once.
     private static let enough = 32 * 1_024
@@ -27,15 +33,29 @@ final class BrokerRecord {
         self.log = log
     }
 
-    var wantsInputs: Bool { self.inputs != nil }
-    var wantsDecisions: Bool { self.decisions != nil }
+    /// Begins to write down what the core is given and what it decides, if anybody wants it. Nobody has registered yet.
+    ///
+    /// - Parameters:
+    ///   - files: What the policy in force was read from.
+    ///   - now: From when all times count.
+    func begin(_ core: inout Broker, _ files: [PolicyFile], at now: Timestamp) {
+        guard self.inputs != nil || self.decisions != nil else { return }
+        self.recording = Recording(
+            inputs: self.inputs != nil, decisions: self.decisions != nil, files: files.map(\.recorded), at: now,
+            epoch: core.arbiter.lastEpoch)
+        core.keepSteps()
+    }
 
-    /// Takes in what the core has to say since the last time.
-    func write(_ core: inout Broker) {
-        let (inputs, decisions) = core.takeRecord()
+    /// What the policy that is about to be in force was read from.
+    func follow(_ files: [PolicyFile]) { self.recording?.files = files.map(\.recorded) }
+
+    /// Takes in what happened since the last time.
+    func write(_ steps: [ArbiterStep]) {
+        for step in steps { self.recording?.add(step) }
+        guard let (inputs, decisions) = self.recording?.take() else { return }
         self.inputs?.bytes += Array(inputs.utf8)
         self.decisions?.bytes += Array(decisions.utf8)
-        if let failure = core.recordingFailure, let file = self.inputs {
+        if let failure = self.recording?.failure, let file = self.inputs {
             self.flush()
             self.log.error("\(file.path): nothing more is recorded: \(failure)")
             self.inputs = nil

@@ -43,9 +43,7 @@ final class BrokerService {
         // Epochs survive a lost disk because the wall clock is ahead of all that were given out.
         let epoch = try store?.firstEpoch() ?? UInt64(max(0, Clock.wallClock()))
         self.core = Broker(policy: policy, epoch: epoch, batchLatency: batchLatency)
-        self.core.record(
-            inputs: record.wantsInputs, decisions: record.wantsDecisions, files: files.map(\.recorded),
-            at: self.clock.arrival())
+        record.begin(&self.core, files, at: self.clock.arrival())
         self.madeLinks = BrokerLinks(
             self, store, PolicyLink(self, from: source, files), AppFileLink(self, from: apps), sensorBus: sensorBus,
             loginBus: loginBus, streamsFrom: streamsFrom, record: record)
@@ -100,7 +98,7 @@ final class BrokerService {
             let due = self.core.due()
             links.disk.useEpochs(upTo: due.lastEpoch)
             links.dueWork.begin(due)
-            if due.isRecording { links.dueWork.record(&self.core) }
+            if due.hasSteps { links.dueWork.record(self.core.takeSteps()) }
         }
         let awaited = self.core.awaited()
         // Read first, so that nothing is begun before its time.
@@ -171,11 +169,6 @@ final class BrokerService {
 
     /// Asks the core, as things are now.
     func now<R>(_ body: (Broker, Timestamp) -> R) -> R { body(self.core, self.clock.arrival()) }
-
-    /// What the policy that is about to be in force was read from.
-    func recordFiles(_ files: [PolicyFile]) {
-        if self.core.isRecording { self.core.recordFiles(files.map(\.recorded)) }
-    }
 
     /// Gives out no epoch up to this one any more.
     func skipEpochs(upTo epoch: UInt64) { self.core.skipEpochs(upTo: epoch) }

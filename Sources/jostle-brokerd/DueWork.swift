@@ -1,6 +1,8 @@
+import Arbitration
 import BrokerCore
 import Loop
 import Motion
+import PolicyFiles
 
 /// Has done what the core says is due after an input: a tick in time, cleaning in turns, memory given back, the recording.
 ///
@@ -41,8 +43,11 @@ final class DueWork {
         }
     }
 
-    /// Writes down what the core was given and what it decided.
-    func record(_ core: inout Broker) { self.record.write(&core) }
+    /// Writes down what was given and what was decided.
+    func record(_ steps: [ArbiterStep]) { self.record.write(steps) }
+
+    /// What the policy that is about to be in force was read from, for who records it.
+    func recordFiles(_ files: [PolicyFile]) { self.record.follow(files) }
 
     /// A timer only while something waits for time alone; it is let run and set anew rather than moved with every sample,
     /// unless something falls due before it.

@@ -70,7 +70,7 @@ final class PolicyLink {
 
     /// Puts a policy in force, whole.
     func put(_ succession: PolicySuccession, from files: [PolicyFile]) {
-        self.service.recordFiles(files)
+        self.service.links.dueWork.recordFiles(files)
         self.service.happened(.policy(succession.policy, prepared: succession))
         self.files = files.map(\.name)
         self.service.links.policyChanged()
