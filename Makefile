@@ -49,6 +49,8 @@ help:
 PACKAGES += python3-dbusmock tmux
 # What the tests play a receiver with.
 PACKAGES += gpsd gpsd-clients
+# What the Python package is made with.
+PACKAGES += python3-pip python3-setuptools python3-wheel
 # What Flatpak makes its sandboxes with, and the tests theirs.
 PACKAGES += bubblewrap xdg-dbus-proxy
 # What makes code of the interface files, and what the examples in other languages are built with and run on.

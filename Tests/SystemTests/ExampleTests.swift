@@ -5,11 +5,12 @@ extension EndToEnd {
     /// The examples do what a careful app does.
     @Suite(.serialized) struct Examples {
         enum Example: String, CaseIterable, Sendable {
-            case python, swift
+            case python, wire, swift
 
             var command: [String] {
                 switch self {
                 case .python: ["python3", Programs.source("docs/examples/watch.py")]
+                case .wire: ["python3", Programs.source("docs/examples/wire.py")]
                 case .swift: [Programs.path(of: "example-watch")]
                 }
             }

@@ -341,7 +341,7 @@ extension EndToEnd {
             #expect(refused?.kind == .refused && refused?.message.contains("without a name") == true)
         }
 
-        /// The same in Python, with nothing of ours.
+        /// The same in Python.
         @Test func thePythonExampleStopsInTime() throws {
             let stage = try self.stage()
             let example = try BackgroundProgram(

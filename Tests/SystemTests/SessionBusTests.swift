@@ -123,7 +123,7 @@ extension EndToEnd {
             #expect(refusal.contains("[Interaction record playAndRecord] at "), "\(refusal)")
         }
 
-        /// The same in Python, with nothing of ours.
+        /// The same in Python.
         @Test func thePythonExampleIsToldHowItStands() throws {
             let stage = try self.stage()
             let example = try BackgroundProgram(

@@ -164,7 +164,13 @@ final class Stage {
     // MARK: Programs
 
     /// What makes a program take our bus for its session bus.
-    var environment: [String: String] { ["DBUS_SESSION_BUS_ADDRESS": self.address, "XDG_STATE_HOME": self.state] }
+    var environment: [String: String] {
+        [
+            "DBUS_SESSION_BUS_ADDRESS": self.address, "XDG_STATE_HOME": self.state,
+            // The package of this source, and nothing written beside it.
+            "PYTHONPATH": Programs.source("Sources/python"), "PYTHONDONTWRITEBYTECODE": "1",
+        ]
+    }
 
     /// Runs a tool whose session bus is ours.
     func run(_ arguments: [String], environment: [String: String] = [:]) throws -> Tool.Result {

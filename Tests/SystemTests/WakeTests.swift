@@ -70,7 +70,8 @@ extension EndToEnd {
 
         /// The example apps as their service files start them.
         static let examples = [
-            "/usr/bin/python3 \(Programs.source("docs/examples/woken.py"))", Programs.path(of: "example-woken"),
+            "/usr/bin/env PYTHONPATH=\(Programs.source("Sources/python")) /usr/bin/python3 \(Programs.source("docs/examples/woken.py"))",
+            Programs.path(of: "example-woken"),
         ]
 
         @Test(arguments: examples.indices)

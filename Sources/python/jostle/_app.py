@@ -1,0 +1,584 @@
+"""An app: a connection to the broker, its detectors, its events, and what it is started for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar
+
+from dbus_fast import Message, Variant
+from dbus_fast.validators import is_bus_name_valid
+
+from ._desk import Answer, Desk
+from ._detector import Detector, Effective, Option, batches, effective_of
+from ._errors import DISCONNECTED, INVALID, NOT_FOUND, JostleError
+from ._events import (
+    Event,
+    EventName,
+    Gap,
+    Launch,
+    SessionChange,
+    Submitted,
+    Task,
+    event_of,
+    gap_of,
+)
+from ._lifeline import Activity, Assertion, Lifeline
+from ._link import Link
+from ._names import (
+    ACCESS_DENIED,
+    APP,
+    BROKER,
+    BROKER_PATH,
+    EVENT,
+    FAILED,
+    INTROSPECTABLE,
+    NOT_SUPPORTED,
+    PROPERTIES,
+    RECEIVER,
+    RECEIVER_PATH,
+    RECEIVER_XML,
+)
+from ._wire import plain, take_descriptor
+
+_log = logging.getLogger("jostle")
+_FOREVER = 2**64 - 1
+_MICRO = 1_000_000
+
+_Handler = TypeVar("_Handler", bound=Callable[..., Any])
+_LaunchHandler = TypeVar("_LaunchHandler", bound=Callable[[Launch], Any])
+_TaskHandler = TypeVar("_TaskHandler", bound=Callable[[Task], Any])
+
+
+class App:
+    """A connection to the broker as one app.
+
+    >>> async with jostle.App("org.example.Player") as app:
+    ...     await app.add("skip", "shake.planar", threshold=3.5)
+    ...     async for event in app.events():
+    ...         print(event.detector, event.peak)
+
+    If the broker goes and comes back, or the bus does, the app registers again with all its detectors, and asks for the events
+    since the last one that it is done with.
+
+    An app without a name is anonymous and gets live events only. Use an app from one event loop.
+    """
+
+    def __init__(self, app_id: str = "", *, bus: str = "session", durable: bool = False) -> None:
+        """
+        :param app_id: the app id, a well-known bus name that the app will own; or nothing
+        :param bus: ``session``, ``system`` or a bus's address
+        :param durable: the detectors are to outlive the app and the broker. For apps whose app file says what they want motion for
+        """
+        self.app_id = app_id
+        self._durable = durable
+        self._link = Link(bus, app_id, self._broker_changed, self._signal, self._called)
+        self._desk = Desk()
+        self._object: str | None = None
+        self._detectors: dict[str, Detector] = {}
+        self._is_subscribed = False
+        self._registering: asyncio.Task[None] | None = None
+        self._connected = asyncio.Event()
+        self._is_closed = False
+        self._refusal: JostleError | None = None
+        self._lifelines: set[Lifeline] = set()
+        self._jobs: set[asyncio.Task[None]] = set()
+        self._running_task: asyncio.Task[Any] | None = None
+        self._tell_gap: Callable[[Gap], object] = lambda gap: _log.warning(
+            "%d events are missing: %d to %d", gap.count, gap.first, gap.last
+        )
+        self._tell_caught_up: Callable[[int], object] = lambda last: None
+        self._tell_broker: Callable[[bool], object] = lambda is_there: None
+        self._tell_session: Callable[[SessionChange], object] = lambda change: None
+        self._tell_refusal: Callable[[JostleError], object] | None = None
+        self._launch: Callable[[Launch], Any] | None = None
+        self._task: Callable[[Task], Any] | None = None
+
+    # Life.
+
+    async def connect(self) -> None:
+        """Connects to the bus and registers with the broker, which the bus starts if it can."""
+        if self.app_id and (self.app_id.startswith(":") or not is_bus_name_valid(self.app_id)):
+            # The broker would say the same, but the bus is asked for the name first, and each bus has its own words.
+            raise JostleError(INVALID, f"'{self.app_id}' is no app id: give a well-known bus name, or nothing")
+        if self._is_closed:
+            raise RuntimeError("the app is closed: make another one")
+        await self._link.open()
+        try:
+            await self._register()
+        except BaseException:
+            await self.close()
+            raise
+        self._connected.set()
+
+    async def close(self) -> None:
+        """Leaves the broker and the bus. Events that were not answered are sent again when the app comes back."""
+        self._is_closed = True
+        own = [*self._jobs, *([self._registering] if self._registering else [])]
+        for job in own:
+            if job is not asyncio.current_task():
+                job.cancel()
+        for lifeline in list(self._lifelines):
+            lifeline.end()
+        await self._link.close()
+        self._desk.arrived.set()
+
+    async def __aenter__(self) -> Self:
+        await self.connect()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        # Who leaves in peace is done with the last event; who fails is not, and gets it again.
+        if kind is None:
+            self._finish_given()
+        await self.close()
+
+    @property
+    def refused_messages(self) -> int:
+        """What pretended to come from the broker, and replies of others than were asked. None was heard."""
+        return self._link.refused
+
+    @property
+    def unique_name(self) -> str:
+        """The app's connection's own name on the bus; empty while there is no bus."""
+        return self._link.unique_name
+
+    # Who is to be told. Each takes a function and gives it back, so that it can stand as a decorator.
+
+    def on_gap(self, handler: _Handler) -> _Handler:
+        """Has a function told of a `Gap`, in its place between the events. Without one, the log says it."""
+        self._tell_gap = handler
+        return handler
+
+    def on_caught_up(self, handler: _Handler) -> _Handler:
+        """Has a function told, in its place between the events, when all has come that was kept: with the last number."""
+        self._tell_caught_up = handler
+        return handler
+
+    def on_broker_change(self, handler: _Handler) -> _Handler:
+        """Has a function told when the broker is there again, with all our detectors (true), and when it is gone (false)."""
+        self._tell_broker = handler
+        return handler
+
+    def on_session(self, handler: _Handler) -> _Handler:
+        """Has a function told of each `SessionChange`."""
+        self._tell_session = handler
+        return handler
+
+    def on_refusal(self, handler: _Handler) -> _Handler:
+        """Has a function told when a broker that came back does not take us any more. Without one, ``events`` raises it."""
+        self._tell_refusal = handler
+        return handler
+
+    def on_launch(self, handler: _LaunchHandler) -> _LaunchHandler:
+        """Has a function run when the broker started or resumed the app for something; say it before ``connect``.
+
+        The broker is answered when it returns, and the events are acknowledged with that. It may be a coroutine function. It may
+        return ``"pass"``, which in an ordered group leaves the events to the next app.
+        """
+        self._launch = handler
+        return handler
+
+    def on_task(self, handler: _TaskHandler) -> _TaskHandler:
+        """Has a coroutine function run when a task of the app's begins; say it before ``connect``.
+
+        The task is done when it returns, and broken off when it returns False or raises. It is cancelled when its time ends soon.
+        """
+        self._task = handler
+        return handler
+
+    # Detectors.
+
+    async def add(
+        self,
+        name: str,
+        preset: str | None = None,
+        *,
+        when: str | None = None,
+        every: Option | None = None,
+        rest: Option | None = None,
+        rest_mode: str | None = None,
+        decimation: str | None = None,
+        sensor: str | None = None,
+        **parameters: Option,
+    ) -> Effective:
+        """Adds a detector, or replaces the one of that name, and returns what is in force for it.
+
+        Give a preset, or a condition (``when``). A number counts in the parameter's own unit (g, Hz, degrees), and in seconds for
+        ``every`` and ``rest``; a text has its unit (``"2.3g"``, ``"100ms"``).
+        """
+        detector = Detector(
+            name, preset, when=when, every=every, rest=rest, rest_mode=rest_mode, decimation=decimation, sensor=sensor,
+            **parameters,
+        )  # fmt: skip
+        return (await self.add_all([detector]))[0]
+
+    async def add_all(self, detectors: Iterable[Detector]) -> list[Effective]:
+        """Adds detectors: all of them or, with an error, none."""
+        wanted = list(detectors)
+        rows = [detector.row for detector in wanted]
+        reply = await self._ask("AddDetectors", "a(sa{sv})", rows)
+        for detector in wanted:
+            self._detectors.pop(detector.name, None)
+            self._detectors[detector.name] = detector
+        return [effective_of(row) for row in reply.body[0]]
+
+    async def remove(self, *names: str) -> None:
+        """Removes detectors by name: all of them or, with an error, none."""
+        await self._ask("RemoveDetectors", "as", list(names))
+        for name in names:
+            self._detectors.pop(name, None)
+
+    # Events.
+
+    async def subscribe(self, since: tuple[int, int] | None = None) -> int:
+        """Asks for the events that are kept for the app, in order; ``on_caught_up`` follows them. Call it before ``add``.
+
+        :param since: the name of the last event that the app is done with, of an earlier run
+        :returns: how many events are kept
+        """
+        if since is not None:
+            self._desk.last_done = EventName(*since)
+        reply = await self._ask("Subscribe", "a{sv}", self._subscription)
+        self._is_subscribed = True
+        return int(plain(reply.body[0]).get("kept", 0))
+
+    @property
+    def _subscription(self) -> dict[str, Variant]:
+        done = self._desk.last_done
+        return {"since": Variant("(tt)", list(done))} if done else {}
+
+    def events(self, *, ack: bool = True) -> Events:
+        """The events, one after the other, until the app is closed.
+
+        An event that wants an answer is acknowledged when the next one is asked for. With ``ack=False`` the app calls
+        ``acknowledge`` or ``pass_on`` itself, whenever it is done.
+        """
+        self._desk.answers_by_itself = ack
+        return Events(self)
+
+    def acknowledge(self, event: Event) -> None:
+        """Says that the app is done with an event and with all before it."""
+        self._answer(event.name, "consume")
+
+    def pass_on(self, event: Event) -> None:
+        """Leaves an event of an ordered group to the next app, until its ``answer_by``. Elsewhere as good as ``acknowledge``."""
+        self._answer(event.name, "pass")
+
+    def _answer(self, name: EventName, answer: Answer) -> None:
+        if self._object and self._link.tell(self._object, APP, "Ack", "tts", *name, answer):
+            self._desk.remember(name, answer)
+
+    def _finish_given(self) -> None:
+        if event := self._desk.finish_given():
+            self.acknowledge(event)
+
+    async def _next_event(self) -> Event | None:
+        """The next event; None when the app is closed. Whoever asks is done with the last one."""
+        self._finish_given()
+        while True:
+            while (item := self._desk.next()) is not None:
+                if isinstance(item, Event):
+                    return item
+                if isinstance(item, Gap):
+                    await _run(self._tell_gap, item)
+                else:
+                    await _run(self._tell_caught_up, item)
+            if self._is_closed:
+                return None
+            if self._refusal:
+                refusal, self._refusal = self._refusal, None
+                raise refusal
+            await self._desk.arrived.wait()
+
+    # In the background.
+
+    @contextlib.asynccontextmanager
+    async def assertion(self, name: str, *, warning: float = 5.0) -> AsyncIterator[Assertion]:
+        """Keeps the app going in the background while the body runs, for as long as policy allows.
+
+        >>> async with app.assertion("save") as assertion:
+        ...     for page in pages:
+        ...         if assertion.ended.is_set(): break
+        ...         await page.save()
+
+        :param warning: how long before its end ``expiring`` is set, in seconds
+        """
+        reply = await self._ask("BeginAssertion", "sa{sv}", name, {"warning": Variant("t", round(warning * _MICRO))})
+        descriptor = take_descriptor(reply, reply.body[0])
+        deadline = plain(reply.body[1]).get("deadline")
+        assertion = Assertion(name, descriptor, deadline / _MICRO if deadline is not None else None)
+        with self._held(assertion):
+            yield assertion
+
+    @contextlib.asynccontextmanager
+    async def activity(
+        self, mode: str, *, class_: str | None = None, mix_with_others: bool | None = None
+    ) -> AsyncIterator[Activity]:
+        """Says that the app is at work in a mode while the body runs: audio, location, bluetooth, fetch, processing, voip or push.
+
+        :param class_: a class of sessions that policy has; ``on_session`` is told how it stands beside those of other apps
+        :param mix_with_others: this one mixes, whatever its class does
+        """
+        options: dict[str, Variant] = {}
+        if class_ is not None:
+            options["class"] = Variant("s", class_)
+        if mix_with_others is not None:
+            options["mix-with-others"] = Variant("b", mix_with_others)
+        reply = await self._ask("BeginActivity", "sa{sv}", mode, options)
+        activity = Activity(mode, take_descriptor(reply, reply.body[0]))
+        with self._held(activity):
+            yield activity
+
+    @contextlib.contextmanager
+    def _held(self, lifeline: Lifeline) -> Any:
+        self._lifelines.add(lifeline)
+        try:
+            yield
+        finally:
+            self._lifelines.discard(lifeline)
+            lifeline.end()
+
+    async def property(self, name: str) -> Any:
+        """What a property of the app's object says now, such as ``State`` or ``Delivered``; times in microseconds."""
+        path = await self._path()
+        return plain((await self._link.ask(path, PROPERTIES, "Get", "ss", APP, name)).body[0])
+
+    async def background_time_remaining(self) -> float | None:
+        """How long the app can go on as things are, in seconds; None: nothing ends it."""
+        left = int(await self.property("BackgroundTimeRemaining"))
+        return None if left == _FOREVER else left / _MICRO
+
+    # Tasks.
+
+    async def submit_task(
+        self,
+        identifier: str,
+        kind: Literal["refresh", "processing"],
+        *,
+        after: float = 0,
+        within: float | None = None,
+        idle: bool = False,
+        external_power: bool = False,
+        discretionary: bool = False,
+    ) -> Submitted:
+        """Hands in background work for later, which ``on_task`` does. A task of the same name is replaced.
+
+        :param after: not before so many seconds from now
+        :param within: until when, in seconds from now, it may be put off to run together with others
+        :param idle: only while nobody uses the device
+        :param external_power: only while the device does not run on its battery
+        :param discretionary: left to the broker, which waits for a moment that disturbs nobody
+        """
+        now = time.time()
+        options: dict[str, Variant] = {}
+        if after > 0:
+            options["earliest-begin"] = Variant("t", round((now + after) * _MICRO))
+        if within is not None:
+            options["latest-begin"] = Variant("t", round((now + max(within, after)) * _MICRO))
+        words = {"idle": idle, "external-power": external_power, "discretionary": discretionary}
+        options |= {key: Variant("b", True) for key, is_wanted in words.items() if is_wanted}
+        reply = await self._ask("SubmitTask", "ssa{sv}", identifier, kind, options)
+        in_force = plain(reply.body[0])
+        return Submitted(in_force.get("earliest-begin", 0) / _MICRO, in_force.get("durable") is True)
+
+    async def cancel_task(self, identifier: str) -> None:
+        """Takes back a task that waits."""
+        await self._ask("CancelTask", "s", identifier)
+
+    # What we ask the broker.
+
+    async def _path(self) -> str:
+        """Our object at the broker that is there now. Waits while we register with one that has just come."""
+        if self._object is None and self._registering and self._registering is not asyncio.current_task():
+            await asyncio.wait([self._registering])
+        if self._object is None:
+            raise JostleError(DISCONNECTED, f"the broker ({BROKER}) is not running")
+        return self._object
+
+    async def _ask(self, member: str, signature: str, *body: Any) -> Message:
+        return await self._link.ask(await self._path(), APP, member, signature, *body)
+
+    async def _register(self) -> None:
+        def registered(reply: Message) -> None:
+            self._object = str(reply.body[0])
+
+        options = {"durable": Variant("b", True)} if self._durable else {}
+        await self._link.ask(BROKER_PATH, BROKER, "Register", "sa{sv}", self.app_id, options, then=registered)
+
+    # The broker's comings and goings.
+
+    def _broker_changed(self, owner: str | None) -> None:
+        """Told before whatever else the new owner says. Our object went with the old one."""
+        was_registered, self._object = self._object is not None, None
+        if self._registering:
+            self._registering.cancel()
+            self._registering = None
+        if not self._connected.is_set() or self._is_closed:
+            return
+        if was_registered:
+            self._start(_run(self._tell_broker, False))
+        if owner:
+            self._registering = asyncio.create_task(self._register_again(owner))
+
+    async def _register_again(self, owner: str) -> None:
+        """The broker came back, and knows nothing of us."""
+        try:
+            await self._register()
+            path = self._object or ""
+            if self._is_subscribed:
+                await self._link.ask(path, APP, "Subscribe", "a{sv}", self._subscription)
+            for rows in batches(self._detectors):
+                await self._link.ask(path, APP, "AddDetectors", "a(sa{sv})", rows)
+        except JostleError as error:
+            if self._link.broker != owner:
+                return  # it left again meanwhile: the next one is told all of it
+            _log.error("the broker came back and does not take us any more: %s", error)
+            if self._tell_refusal:
+                await _run(self._tell_refusal, error)
+            else:
+                self._refusal = error
+                self._desk.arrived.set()
+            return
+        await _run(self._tell_broker, True)
+
+    def _start(self, job: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Runs something besides, and keeps hold of it."""
+        task = asyncio.create_task(job)
+        self._jobs.add(task)
+        task.add_done_callback(self._jobs.discard)
+        return task
+
+    # What the broker says.
+
+    def _signal(self, message: Message) -> bool:
+        """Takes a signal of the broker. False: it is not about our object, or not what a broker says."""
+        if message.interface != APP or message.path != self._object or self._object is None:
+            return message.interface == BROKER
+        match message.member, message.signature:
+            case "Event", "(tttsda{sv})":
+                event = event_of(message.body[0])
+                if answer := self._desk.take(event):
+                    self._answer(event.name, answer)
+            case "Gap", "(tta{sv})":
+                self._desk.take(gap_of(message.body[0]))
+            case "CaughtUp", "(ta{sv})":
+                self._desk.take(int(message.body[0][0]))
+            case "AssertionExpiring", "st":
+                for lifeline in self._lifelines:
+                    if isinstance(lifeline, Assertion) and lifeline.name == message.body[0]:
+                        lifeline.expiring.set()
+            case "TaskExpiring", "st":
+                if self._running_task:
+                    self._running_task.cancel()
+            case "SessionChanged", "ssa{sv}":
+                details = plain(message.body[2])
+                name, word, _ = message.body
+                change = SessionChange(name, word, details.get("resume"), details.get("share"))
+                self._start(_run(self._tell_session, change))
+            case _:
+                return message.member not in ("Event", "Gap", "CaughtUp")
+        return True
+
+    def _called(self, message: Message) -> bool:
+        """Takes a call of `Receiver1`. Anybody can call us."""
+        if message.path != RECEIVER_PATH or self._is_closed:
+            return False
+        if (message.interface, message.member) == (INTROSPECTABLE, "Introspect"):
+            self._link.send(Message.new_method_return(message, "s", [RECEIVER_XML]))
+            return True
+        handler = {
+            ("Deliver", f"sa{EVENT}a{{sv}}"): self._deliver,
+            ("RunTask", "sta{sv}"): self._run_task,
+        }.get((message.member or "", message.signature))
+        if message.interface not in (RECEIVER, None) or handler is None or not self.app_id:
+            return False
+        self._start(self._serve(message, handler))
+        return True
+
+    async def _serve(self, message: Message, handler: Callable[[Message], Awaitable[Message]]) -> None:
+        # What we are launched for comes as soon as we have our name, and waits until we are registered.
+        await self._connected.wait()
+        if message.sender != self._link.broker:
+            self._link.count_forgery()
+            self._link.send(Message.new_error(message, _error(ACCESS_DENIED), "only the broker launches apps"))
+            return
+        self._link.send(await handler(message))
+
+    async def _deliver(self, message: Message) -> Message:
+        reason, rows, options = message.body
+        launch = Launch(reason, tuple(event_of(row) for row in rows), int(plain(options).get("missing", 0)))
+        if self._launch is None:
+            return Message.new_error(message, _error(NOT_SUPPORTED), "the app does nothing when it is launched")
+        try:
+            answer = await _run(self._launch, launch)
+        except Exception as error:
+            _log.exception("the handler of a launch failed")
+            return Message.new_error(message, _error(FAILED), f"{type(error).__name__}: {error}")
+        word: Answer = "pass" if answer == "pass" else "consume"
+        for event in launch.events:
+            self._desk.remember(event.name, word)
+        return Message.new_method_return(message, "s", [word])
+
+    async def _run_task(self, message: Message) -> Message:
+        """The broker wants to hear at once that we have it; the work comes after the answer."""
+        identifier, deadline, wrapped = message.body
+        options = plain(wrapped)
+        if self._task is None:
+            return Message.new_error(message, _error(NOT_SUPPORTED), "the app runs no tasks")
+        if self._running_task is not None:
+            return Message.new_error(message, _error(FAILED), "a task is under way")
+        task = Task(identifier, int(options.get("attempt", 1)), deadline / _MICRO, str(options.get("kind", "")))
+        self._running_task = asyncio.create_task(_run(self._task, task))
+        self._start(self._finish_task(self._running_task))
+        return Message.new_method_return(message)
+
+    async def _finish_task(self, work: asyncio.Task[Any]) -> None:
+        try:
+            await asyncio.wait([work])
+        finally:
+            work.cancel()
+            self._running_task = None
+        is_done = not work.cancelled() and work.exception() is None and work.result() is not False
+        if not work.cancelled() and (error := work.exception()):
+            _log.error("a task failed", exc_info=error)
+        try:
+            await self._ask("TaskDone", "b", is_done)
+        except JostleError as error:
+            # Too late, or the broker that began it is gone: that one tries again.
+            if error.name not in (NOT_FOUND, DISCONNECTED):
+                _log.warning("TaskDone: %s", error)
+
+
+class Events:
+    """The events of an app, one after the other."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        if (event := await self._app._next_event()) is None:
+            raise StopAsyncIteration
+        return event
+
+
+async def _run(handler: Callable[..., Any], *arguments: Any) -> Any:
+    """Runs what the app gave us, a function or a coroutine function."""
+    result = handler(*arguments)
+    return await result if inspect.isawaitable(result) else result
+
+
+def _error(name: str) -> Any:
+    """An error name, which dbus-fast takes as a text too."""
+    return name
+

@@ -1,0 +1,96 @@
+"""What becomes of each event: it waits, is handed out, is answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Literal
+
+from ._events import Event, EventName, Gap
+
+Answer = Literal["consume", "pass"]
+
+CaughtUp = int
+_Item = Event | Gap | CaughtUp
+
+MOST_WAITING = 1024
+"""As many events wait to be asked for; then the oldest give way, and a gap is told."""
+_MOST_ANSWERED = 32
+
+
+class Desk:
+    """Keeps events until somebody asks for them, and remembers which were answered. Does nothing by itself."""
+
+    def __init__(self) -> None:
+        self.answers_by_itself = True
+        self.arrived = asyncio.Event()
+        """Something waits."""
+        self.last_done: EventName | None = None
+        """The last event that the app is done with."""
+        self._items: deque[_Item] = deque()
+        self._waiting: set[EventName] = set()
+        self._answered: dict[EventName, Answer] = {}
+        self._given: Event | None = None
+
+    # What comes.
+
+    def take(self, item: _Item) -> Answer | None:
+        """Takes what came. An answer is given back for a copy of what was answered: it may not have come."""
+        if isinstance(item, Event):
+            if item.redelivered:
+                # Copies that were under way when we answered, or that came because the work takes long.
+                if answer := self._answered.get(item.name):
+                    return answer
+                if item.name in self._waiting or (self._given and self._given.name == item.name):
+                    return None
+            if len(self._waiting) >= MOST_WAITING:
+                self._give_way()
+            self._waiting.add(item.name)
+        self._items.append(item)
+        self.arrived.set()
+        return None
+
+    def _give_way(self) -> None:
+        """The oldest event that does not come again gives way, and its place says so."""
+        for index, item in enumerate(self._items):
+            if isinstance(item, Event) and not item.wants_ack:
+                self._waiting.discard(item.name)
+                before = self._items[index - 1] if index else None
+                if isinstance(before, Gap) and before.last + 1 == item.sequence and before.dropped == before.count:
+                    self._items[index - 1] = Gap(before.first, item.sequence, before.dropped + 1)
+                    del self._items[index]
+                else:
+                    self._items[index] = Gap(item.sequence, item.sequence, 1)
+                return
+
+    # What is handed out.
+
+    def next(self) -> _Item | None:
+        """What came first of what waits."""
+        while self._items:
+            item = self._items.popleft()
+            if not isinstance(item, Event):
+                return item
+            self._waiting.discard(item.name)
+            if item.name not in self._answered:
+                self._given = item
+                return item
+        self.arrived.clear()
+        return None
+
+    def finish_given(self) -> Event | None:
+        """Ends the work on the event that was handed out last, and gives it back if it is to be acknowledged now."""
+        event, self._given = self._given, None
+        if event is None or not self.answers_by_itself or event.name in self._answered:
+            return None
+        if not event.wants_ack and event.answer_by is None:
+            return None
+        return event
+
+    def remember(self, name: EventName, answer: Answer) -> None:
+        """Takes note of an answer that went out."""
+        self._answered.pop(name, None)
+        self._answered[name] = answer
+        if len(self._answered) > _MOST_ANSWERED:
+            del self._answered[next(iter(self._answered))]
+        self.last_done = name

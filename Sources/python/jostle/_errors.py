@@ -1,0 +1,36 @@
+"""Why something could not be done."""
+
+from __future__ import annotations
+
+DISCONNECTED = "org.freedesktop.DBus.Error.Disconnected"
+NO_REPLY = "org.freedesktop.DBus.Error.NoReply"
+INVALID = "org.jostle.Error.InvalidConfiguration"
+NOT_FOUND = "org.jostle.Error.NotFound"
+
+# What the bus says of a service that is not there. Its words are about service files, which few people know.
+_ABSENT = ("org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner")
+
+
+class JostleError(Exception):
+    """Why something could not be done: the name of the bus's error, and what happened, for people."""
+
+    name: str
+    """The D-Bus error name, such as ``org.jostle.Error.InvalidConfiguration``."""
+    message: str
+    """What happened, for people."""
+
+    def __init__(self, name: str, message: str = "") -> None:
+        super().__init__(name, message)
+        self.name = name
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message or self.name
+
+
+def error_of(name: str, message: str, service: str) -> JostleError:
+    """An error that the bus or a service answered with."""
+    if name in _ABSENT:
+        what = {"org.jostle.Broker1": "the broker", "org.jostle.Sensors1": "the reader"}.get(service, "the service")
+        return JostleError(name, f"{what} ({service}) is not running")
+    return JostleError(name, message)

@@ -1,0 +1,277 @@
+"""One connection to a bus, on which only those who were asked are believed.
+
+dbus-fast hands the first reply with a fitting number to whoever waits, whoever sent it. On a session bus anybody may send one, so
+calls are answered here: by whom they were sent to, or, when that one is gone, by the bus.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from dbus_fast import BusType, Message, MessageFlag, MessageType, Variant
+from dbus_fast.aio import MessageBus
+
+from ._errors import DISCONNECTED, NO_REPLY, JostleError, error_of
+from ._names import BUS, BUS_PATH
+
+Reply = Callable[[Message], None]
+"""Run with a reply as it comes, before whatever else the sender sends."""
+
+CALL_TIMEOUT = 25.0
+_FLUSH_TIMEOUT = 1.0
+_DO_NOT_QUEUE = 4
+_OWNED = (1, 4)
+
+
+def plain(value: Any) -> Any:
+    """A value without its wrappings."""
+    if isinstance(value, Variant):
+        return plain(value.value)
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):  # what a struct is depends on the version of dbus-fast
+        return [plain(item) for item in value]
+    return value
+
+
+def close_descriptors(message: Message, keep: int | None = None) -> None:
+    """Closes what came with a message and nobody wants. Anybody can send us descriptors."""
+    for descriptor in message.unix_fds:
+        if descriptor != keep:
+            os.close(descriptor)
+
+
+def take_descriptor(message: Message, index: int) -> int:
+    """The descriptor that a reply hands over."""
+    try:
+        descriptor = message.unix_fds[index]
+    except IndexError:
+        close_descriptors(message)
+        raise JostleError(DISCONNECTED, "the reply has no descriptor") from None
+    close_descriptors(message, keep=descriptor)
+    return int(descriptor)
+
+
+class _Waiting:
+    """A call that has no reply yet."""
+
+    def __init__(self, destination: str, service: str, then: Reply | None) -> None:
+        self.destination, self.service, self.then = destination, service, then
+        self.reply: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+
+    def believes(self, message: Message) -> bool:
+        """Whether a reply is from whom we asked. Nobody but the bus has the bus's name."""
+        return message.sender == self.destination or (
+            message.message_type is MessageType.ERROR and message.sender == BUS
+        )
+
+    def take(self, message: Message) -> None:
+        if self.reply.done():
+            return close_descriptors(message)
+        if message.message_type is MessageType.ERROR:
+            close_descriptors(message)
+            text = message.body[0] if message.body and isinstance(message.body[0], str) else ""
+            return self.reply.set_exception(error_of(message.error_name or "", text, self.service))
+        try:
+            if self.then:
+                self.then(message)
+        except JostleError as error:
+            return self.reply.set_exception(error)
+        self.reply.set_result(message)
+
+    def fail(self, error: JostleError) -> None:
+        if not self.reply.done():
+            self.reply.set_exception(error)
+
+
+class Wire:
+    """A connection to a bus. It lives once: whoever wants another one makes it."""
+
+    def __init__(self, address: str, received: Callable[[Message], bool | Message | None] | None = None) -> None:
+        """``received`` is told of signals and calls; true means that it took a call, and will answer."""
+        self._address, self._told = address, received
+        self._bus: MessageBus | None = None
+        self._waiting: dict[int, _Waiting] = {}
+        self._outbox: asyncio.Queue[tuple[Message, _Waiting | None]] = asyncio.Queue()
+        self._sender: asyncio.Task[None] | None = None
+        self._watcher: asyncio.Task[None] | None = None
+        self.lost = asyncio.Event()
+        """The bus is gone."""
+        self.refused = 0
+        """Replies of others than were asked."""
+
+    @property
+    def unique_name(self) -> str:
+        """Our name on the bus; empty until it has greeted us."""
+        return (self._bus.unique_name or "") if self._bus else ""
+
+    async def open(self) -> None:
+        """Connects to the bus."""
+        types = {"session": BusType.SESSION, "system": BusType.SYSTEM}
+        try:
+            if self._address in types:
+                bus = MessageBus(bus_type=types[self._address], negotiate_unix_fd=True)
+            else:
+                bus = MessageBus(bus_address=self._address, negotiate_unix_fd=True)
+            await asyncio.wait_for(bus.connect(), CALL_TIMEOUT)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # dbus-fast raises what it met on the way, of any kind
+            raise JostleError(
+                "org.freedesktop.DBus.Error.NoServer", f"no bus at '{self._address}': {error or type(error).__name__}"
+            ) from error
+        self._bus = bus
+        bus.add_message_handler(self._received)
+        self._sender = asyncio.create_task(self._send(bus))
+        self._watcher = asyncio.create_task(self._watch(bus))
+
+    async def close(self) -> None:
+        """Leaves the bus when it has taken what was sent."""
+        if self._bus is None:
+            return
+        if not self.lost.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._outbox.join(), _FLUSH_TIMEOUT)
+        if not self.lost.is_set():
+            self._bus.disconnect()
+        if self._watcher:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._watcher, _FLUSH_TIMEOUT)
+
+    async def _watch(self, bus: MessageBus) -> None:
+        """Waits for the end, and tells everybody who waits for something."""
+        try:
+            await bus.wait_for_disconnect()  # type: ignore[no-untyped-call, unused-ignore]
+        except asyncio.CancelledError:
+            raise
+        except Exception:  # how it ended is no matter
+            pass
+        self.lost.set()
+        if self._sender:
+            self._sender.cancel()
+        # Older versions of dbus-fast leave both open.
+        for end in ("_stream", "_sock"):
+            with contextlib.suppress(Exception):
+                getattr(bus, end).close()
+        waiting, self._waiting = self._waiting, {}
+        for call in waiting.values():
+            call.fail(JostleError(DISCONNECTED, "the bus is gone"))
+
+    async def _send(self, bus: MessageBus) -> None:
+        """Sends one message after the other. Older versions of dbus-fast turn the order of what has to wait."""
+        while True:
+            message, call = await self._outbox.get()
+            try:
+                await bus.send(message)
+            except asyncio.CancelledError:
+                raise
+            except Exception as error:  # what cannot be written on the wire, or a bus that has just gone
+                if call:
+                    call.fail(JostleError("org.freedesktop.DBus.Error.InvalidArgs", f"{message.member}: {error}"))
+            finally:
+                self._outbox.task_done()
+
+    # What we send.
+
+    async def call(
+        self,
+        destination: str,
+        path: str,
+        interface: str,
+        member: str,
+        signature: str = "",
+        body: Iterable[Any] = (),
+        *,
+        service: str = "",
+        then: Reply | None = None,
+        timeout: float = CALL_TIMEOUT,
+    ) -> Message:
+        """Calls a method, and waits for the answer of whom it was sent to.
+
+        ``destination`` is a unique name, or the bus. ``then`` is run with the answer before anything that the same one sends
+        after it is looked at.
+        """
+        if self._bus is None or self.lost.is_set():
+            raise JostleError(DISCONNECTED, "the bus is gone")
+        waiting = _Waiting(destination, service or destination, then)
+        serial = self._bus.next_serial()
+        message = Message(
+            destination=destination, path=path, interface=interface, member=member, signature=signature,
+            body=list(body), serial=serial,
+        )  # fmt: skip
+        self._waiting[serial] = waiting
+        self._outbox.put_nowait((message, waiting))
+        try:
+            return await asyncio.wait_for(waiting.reply, timeout)
+        except TimeoutError:
+            raise JostleError(NO_REPLY, f"{service or destination} did not answer {member} in {timeout:g} s") from None
+        finally:
+            self._waiting.pop(serial, None)
+
+    async def ask_bus(self, member: str, signature: str = "", *body: Any, service: str = "") -> Any:
+        """Calls a method of the bus itself, and returns the one thing that it answers."""
+        reply = await self.call(BUS, BUS_PATH, BUS, member, signature, body, service=service)
+        return reply.body[0] if reply.body else None
+
+    async def request_name(self, name: str) -> None:
+        """Owns a name, or raises when another one does."""
+        if await self.ask_bus("RequestName", "su", name, _DO_NOT_QUEUE) not in _OWNED:
+            raise JostleError("org.freedesktop.DBus.Error.Failed", f"the name {name} has another owner on the bus")
+
+    async def owner_of(self, name: str) -> str | None:
+        """The unique name of whoever has a name."""
+        try:
+            return str(await self.ask_bus("GetNameOwner", "s", name))
+        except JostleError as error:
+            if error.name == "org.freedesktop.DBus.Error.NameHasNoOwner":
+                return None
+            raise
+
+    async def start_service(self, name: str) -> str | None:
+        """The unique name of whoever has a name, which the bus starts if need be and if it can."""
+        if (owner := await self.owner_of(name)) is None:
+            await self.ask_bus("StartServiceByName", "su", name, 0, service=name)
+            owner = await self.owner_of(name)
+        return owner
+
+    def tell(
+        self, destination: str, path: str, interface: str, member: str, signature: str, body: Iterable[Any]
+    ) -> None:
+        """Calls a method, and wants no answer."""
+        if self._bus is None or self.lost.is_set():
+            return
+        message = Message(
+            destination=destination, path=path, interface=interface, member=member, signature=signature,
+            body=list(body), flags=MessageFlag.NO_REPLY_EXPECTED, serial=self._bus.next_serial(),
+        )  # fmt: skip
+        self._outbox.put_nowait((message, None))
+
+    def send(self, message: Message) -> None:
+        """Sends a reply or a signal."""
+        if self._bus is None or self.lost.is_set():
+            return
+        if MessageFlag.NO_REPLY_EXPECTED in message.flags and message.message_type is not MessageType.SIGNAL:
+            return
+        message.serial = self._bus.next_serial()
+        self._outbox.put_nowait((message, None))
+
+    # What comes.
+
+    def _received(self, message: Message) -> bool | Message | None:
+        if message.message_type in (MessageType.METHOD_RETURN, MessageType.ERROR):
+            call = self._waiting.get(message.reply_serial)
+            if call is not None and call.believes(message):
+                del self._waiting[message.reply_serial]
+                call.take(message)
+            else:
+                # A late answer of somebody whom we gave up on counts here too: no harm is done.
+                self.refused += 1
+                close_descriptors(message)
+            return True
+        answer = self._told(message) if self._told else None
+        close_descriptors(message)
+        return answer

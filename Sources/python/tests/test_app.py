@@ -1,0 +1,615 @@
+"""The client against a broker that does what the test says, on a real bus."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import logging
+import os
+import re
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+from typing import Any
+
+from dbus_fast import Message, MessageType, Variant
+
+import jostle
+from jostle import testing
+from jostle._wire import Wire, plain
+
+APP = "org.example.Unit"
+
+
+class Case(unittest.IsolatedAsyncioTestCase):
+    """Has a broker, and an app that is connected."""
+
+    async def asyncSetUp(self) -> None:
+        self.broker = testing.Broker()
+        await self.broker.__aenter__()
+        self.addAsyncCleanup(self.broker.__aexit__, None, None, None)
+        self.app = jostle.App(APP)
+        self.addAsyncCleanup(self.app.close)
+
+    async def next(self, events: jostle.Events) -> jostle.Event:
+        return await asyncio.wait_for(anext(events), 10)
+
+    async def heard(self) -> None:
+        """Returns when the app has heard all that the broker said so far: messages of one sender come in their order."""
+        told = asyncio.Event()
+        self.app.on_session(lambda change: told.set())
+        await self.broker.session("playback", "began")
+        await self.soon(told)
+
+    async def soon(self, event: asyncio.Event) -> None:
+        await asyncio.wait_for(event.wait(), 10)
+
+
+class Detectors(Case):
+    async def test_options_travel_as_the_bus_takes_them(self) -> None:
+        await self.app.connect()
+        half = datetime.timedelta(milliseconds=500)
+        await self.app.add("a", "shake", threshold=2, every=0.05, rest=half, within=half, rest_mode="leading", for_=1.5)
+        self.assertEqual(
+            self.broker.detectors["a"],
+            {
+                "preset": "shake", "threshold": 2.0, "every": 50_000, "rest": 500_000, "within": "500000us",
+                "rest-mode": "leading", "for": 1.5,
+            },
+        )  # fmt: skip
+        await self.app.add("b", when="hypot(x, y) > 2.3g", every="100ms", flag=True)
+        self.assertEqual(
+            self.broker.detectors["b"], {"when": "hypot(x, y) > 2.3g", "every": "100ms", "flag": True}
+        )
+
+    async def test_what_is_in_force_has_seconds(self) -> None:
+        await self.app.connect()
+        effective = await self.app.add("a", "shake", every=0.05, threshold=2)
+        self.assertEqual(effective.options, {"preset": "shake", "every": 0.05, "threshold": 2.0})
+        self.assertTrue(effective.available)
+
+    async def test_a_refused_call_adds_nothing(self) -> None:
+        await self.app.connect()
+        with self.assertRaises(jostle.JostleError) as caught:
+            await self.app.add_all([jostle.Detector("a", "shake"), jostle.Detector("b")])
+        self.assertEqual(caught.exception.name, "org.jostle.Error.InvalidConfiguration")
+        self.assertIn("detector 'b'", str(caught.exception))
+        self.assertEqual(self.broker.detectors, {})
+        with self.assertRaisesRegex(jostle.JostleError, "every=-1 is no time"):
+            await self.app.add("a", "shake", every=-1)
+        with self.assertRaisesRegex(TypeError, "threshold is a list"):
+            await self.app.add("a", "shake", threshold=[1])  # type: ignore[arg-type]
+
+    async def test_removing(self) -> None:
+        await self.app.connect()
+        await self.app.add_all(jostle.Detector(name, "shake") for name in ("a", "b"))
+        await self.app.remove("a")
+        self.assertEqual(list(self.broker.detectors), ["b"])
+        with self.assertRaises(jostle.JostleError) as caught:
+            await self.app.remove("a")
+        self.assertEqual(caught.exception.name, "org.jostle.Error.NotFound")
+
+
+class Events(Case):
+    async def asyncSetUp(self) -> None:
+        await super().asyncSetUp()
+        await self.app.connect()
+        await self.app.add("skip", "shake")
+        self.double = self.broker.app(APP)
+
+    async def test_an_event_says_what_it_says(self) -> None:
+        await self.broker.event("skip", 3.5, simulated=True, answer_by=2_500_000, transition="enter", later="word")
+        event = await self.next(self.app.events())
+        self.assertEqual((event.sequence, event.epoch, event.detector, event.peak), (1, 1, "skip", 3.5))
+        self.assertEqual((event.simulated, event.clipped, event.wants_ack), (True, False, False))
+        self.assertEqual((event.answer_by, event.transition), (2.5, "enter"))
+        self.assertEqual(event.details["later"], "word")
+        self.assertEqual(event.name, (1, 1))
+
+    async def test_it_is_acknowledged_after_the_body(self) -> None:
+        await self.broker.event("skip", ack=True)
+        await self.broker.event("skip", ack=True)
+        events = self.app.events()
+        first = await self.next(events)
+        self.assertTrue(first.wants_ack)
+        self.assertEqual(self.double.answers, [])
+        await self.next(events)
+        await self.broker.until(lambda: self.double.answers == [(1, 1, "consume")])
+
+    async def test_who_leaves_in_peace_is_done_and_who_fails_is_not(self) -> None:
+        async with jostle.App() as other:
+            await other.add("mine", "shake")
+            double = self.broker.app("")
+            await self.broker.event("mine", ack=True)
+            async for _ in other.events():
+                break
+        await self.broker.until(lambda: double not in self.broker.apps)
+        self.assertEqual(double.answers, [(1, 1, "consume")])
+        with self.assertRaises(ZeroDivisionError):
+            async with jostle.App() as other:
+                await other.add("mine", "shake")
+                double = self.broker.app("")
+                await self.broker.event("mine", ack=True)
+                async for _ in other.events():
+                    raise ZeroDivisionError
+        await self.broker.until(lambda: double not in self.broker.apps)
+        self.assertEqual(double.answers, [])
+
+    async def test_by_hand(self) -> None:
+        for _ in range(3):
+            await self.broker.event("skip", ack=True)
+        events = self.app.events(ack=False)
+        heard = [await self.next(events) for _ in range(3)]
+        self.app.pass_on(heard[1])
+        self.app.acknowledge(heard[2])
+        await self.broker.until(lambda: len(self.double.answers) == 2)
+        self.assertEqual(self.double.answers, [(2, 2, "pass"), (3, 3, "consume")])
+
+    async def test_a_copy_of_what_was_answered_is_answered_and_not_heard(self) -> None:
+        events = self.app.events()
+        await self.broker.event("skip", ack=True)
+        self.assertFalse((await self.next(events)).redelivered)
+        # While we work on it, and after we answered.
+        await self.broker.again(1, "skip")
+        await self.heard()
+        later = asyncio.create_task(self.next(events))
+        await self.broker.until(lambda: len(self.double.answers) == 1)
+        await self.broker.again(1, "skip")
+        await self.broker.until(lambda: len(self.double.answers) == 2)
+        self.assertEqual(self.double.answers, [(1, 1, "consume")] * 2)
+        await self.broker.event("skip", 9)
+        self.assertEqual((await later).peak, 9)
+
+    async def test_what_comes_again_from_before_is_marked(self) -> None:
+        self.double.sequence, self.broker.epoch = 6, 40
+        await self.broker.again(6, "skip")
+        self.assertTrue((await self.next(self.app.events())).redelivered)
+
+    async def test_gaps_and_the_end_of_what_was_kept_come_in_their_place(self) -> None:
+        told: list[object] = []
+        self.app.on_gap(told.append)
+        self.app.on_caught_up(told.append)
+        await self.broker.event("skip")
+        await self.broker.gap(2, "expired")
+        await self.broker.caught_up()
+        await self.broker.event("skip")
+        events = self.app.events()
+        self.assertEqual((await self.next(events)).sequence, 1)
+        self.assertEqual(told, [])
+        self.assertEqual((await self.next(events)).sequence, 4)
+        self.assertEqual(told, [jostle.Gap(2, 3, expired=2), 3])
+        self.assertEqual(jostle.Gap(2, 3).count, 2)
+
+    async def test_without_a_handler_the_log_tells_of_gaps(self) -> None:
+        await self.broker.gap(3)
+        await self.broker.event("skip")
+        with self.assertLogs("jostle", logging.WARNING) as log:
+            await self.next(self.app.events())
+        self.assertIn("3 events are missing: 1 to 3", log.output[0])
+
+    async def test_who_does_not_ask_is_told_what_gave_way(self) -> None:
+        from jostle._desk import MOST_WAITING
+
+        gaps: list[jostle.Gap] = []
+        self.app.on_gap(gaps.append)
+        await self.broker.event("skip", ack=True)
+        for _ in range(MOST_WAITING + 2):
+            await self.broker.event("skip")
+        await self.heard()
+        events = self.app.events()
+        self.assertEqual((await self.next(events)).sequence, 1)
+        self.assertEqual((await self.next(events)).sequence, 5)
+        self.assertEqual(gaps, [jostle.Gap(2, 4, dropped=3)])
+
+    async def test_closing_ends_the_loop(self) -> None:
+        waiting = asyncio.create_task(anext(self.app.events(), None))
+        await asyncio.sleep(0)
+        await self.app.close()
+        self.assertIsNone(await asyncio.wait_for(waiting, 10))
+        self.assertEqual(await asyncio.wait_for(anext(self.app.events(), None), 10), None)
+
+
+class Reconnecting(Case):
+    async def test_a_broker_that_comes_back_is_told_all(self) -> None:
+        changes: list[bool] = []
+        self.app.on_broker_change(changes.append)
+        await self.app.connect()
+        await self.app.subscribe(since=(4, 7))
+        await self.app.add("skip", "shake", threshold=2)
+        await self.app.add("gone", "shake")
+        await self.app.remove("gone")
+        self.assertEqual(self.broker.app().subscriptions, [{"since": [4, 7]}])
+        events = self.app.events()
+        await self.broker.event("skip", ack=True)
+        await self.next(events)
+        later = asyncio.create_task(self.next(events))
+        await self.broker.until(lambda: self.broker.app().answers)
+        await self.broker.leave()
+        with self.assertRaises(jostle.JostleError):
+            await self.app.remove("skip")
+        await self.broker.come_back()
+        await self.broker.until(lambda: "skip" in self.broker.detectors)
+        self.assertEqual(self.broker.detectors, {"skip": {"preset": "shake", "threshold": 2.0}})
+        # The last event that it is done with.
+        self.assertEqual(self.broker.app().subscriptions, [{"since": [1, 1]}])
+        await self.broker.event("skip", 5)
+        self.assertEqual((await later).peak, 5)
+        self.assertEqual(changes, [False, True])
+
+    async def test_a_bus_that_comes_back_is_gone_to(self) -> None:
+        changed = asyncio.Event()
+        self.app.on_broker_change(lambda is_there: changed.set() if is_there else None)
+        await self.app.connect()
+        await self.app.add("skip", "shake")
+        await self.broker.bus.stop()
+        await self.broker.leave()
+        await self.broker.bus.start()
+        await self.broker.come_back()
+        await self.soon(changed)
+        await self.broker.event("skip", 5)
+        self.assertEqual((await self.next(self.app.events())).peak, 5)
+        self.assertEqual(self.broker.app().app_id, APP)
+
+    async def test_many_detectors_are_added_in_several_calls(self) -> None:
+        await self.app.connect()
+        for start in (0, 64):
+            await self.app.add_all(jostle.Detector(f"d{start + n}", "shake") for n in range(64))
+        await self.broker.leave()
+        await self.broker.come_back()
+        await self.broker.until(lambda: len(self.broker.detectors) == 128)
+
+    async def test_a_refusal_ends_the_loop(self) -> None:
+        await self.app.connect()
+        await self.app.add("skip", "shake")
+        await self.broker.leave()
+        self.broker.refuse("AddDetectors", message="not any more")
+        with self.assertLogs("jostle", logging.ERROR):
+            await self.broker.come_back()
+            with self.assertRaisesRegex(jostle.JostleError, "not any more"):
+                await self.next(self.app.events())
+
+    async def test_a_refusal_is_told_to_who_wants_to_know(self) -> None:
+        refused = asyncio.Event()
+        self.app.on_refusal(lambda error: refused.set())
+        await self.app.connect()
+        await self.app.add("skip", "shake")
+        await self.broker.leave()
+        self.broker.refuse("Register")
+        with self.assertLogs("jostle", logging.ERROR):
+            await self.broker.come_back()
+            await self.soon(refused)
+
+    async def test_calls_wait_for_the_new_registration(self) -> None:
+        await self.app.connect()
+        await self.broker.leave()
+        await self.broker.come_back()
+        while not self.app._link.broker:
+            await asyncio.sleep(0.01)
+        self.assertEqual(await self.app.property("State"), "foreground")
+
+
+class Background(Case):
+    async def asyncSetUp(self) -> None:
+        await super().asyncSetUp()
+        await self.app.connect()
+        self.double = self.broker.app(APP)
+
+    async def test_an_assertion_lasts_as_long_as_its_body(self) -> None:
+        async with self.app.assertion("save") as assertion:
+            self.assertEqual(self.double.assertions, ["save"])
+            self.assertIsNone(assertion.deadline)
+            self.assertFalse(assertion.ended.is_set())
+            await self.broker.expire("save")
+            await self.soon(assertion.expiring)
+            self.assertFalse(assertion.ended.is_set())
+        await self.broker.until(lambda: not self.double.assertions)
+
+    async def test_who_loses_one_is_told(self) -> None:
+        async with self.app.assertion("save") as assertion, self.app.activity("audio", class_="playback") as activity:
+            self.assertEqual(self.double.activities, ["audio"])
+            await self.broker.end("save")
+            await self.soon(assertion.ended)
+            self.assertTrue(assertion.expiring.is_set())
+            self.assertFalse(activity.ended.is_set())
+            await self.broker.leave()
+            await self.soon(activity.ended)
+
+    async def test_closing_lets_go(self) -> None:
+        async with self.app.assertion("save") as assertion:
+            await self.app.close()
+            self.assertTrue(assertion.ended.is_set())
+
+    async def test_no_descriptor_is_left(self) -> None:
+        def descriptors() -> int:
+            return len(os.listdir("/proc/self/fd"))
+
+        async with self.app.assertion("warm"):
+            pass
+        await self.broker.until(lambda: not self.double.assertions)
+        before = descriptors()
+        for _ in range(20):
+            async with self.app.assertion("save"):
+                pass
+        await self.broker.until(lambda: not self.double.assertions)
+        self.assertLessEqual(descriptors(), before)
+
+    async def test_sessions(self) -> None:
+        changes: list[jostle.SessionChange] = []
+        told = asyncio.Event()
+
+        @self.app.on_session
+        def changed(change: jostle.SessionChange) -> None:
+            changes.append(change)
+            if len(changes) == 2:
+                told.set()
+
+        await self.broker.session("playback", "ducked", share=0.2)
+        await self.broker.session("playback", "resumed", resume=False)
+        await self.soon(told)
+        self.assertEqual(
+            changes,
+            [
+                jostle.SessionChange("playback", "ducked", share=0.2),
+                jostle.SessionChange("playback", "resumed", resume=False),
+            ],
+        )
+
+    async def test_time_remaining(self) -> None:
+        self.assertIsNone(await self.app.background_time_remaining())
+        self.double.properties["BackgroundTimeRemaining"] = Variant("t", 1_500_000)
+        self.assertEqual(await self.app.background_time_remaining(), 1.5)
+
+
+class Launches(Case):
+    async def test_a_launch_is_answered_when_the_work_is_done(self) -> None:
+        launches: list[jostle.Launch] = []
+
+        @self.app.on_launch
+        async def launched(launch: jostle.Launch) -> str | None:
+            await self.app.property("State")
+            launches.append(launch)
+            return "pass" if launch.reason == "push" else None
+
+        await self.app.connect()
+        self.assertEqual(await self.broker.launch("shake", ["skip", "skip"], missing=2), "consume")
+        self.assertEqual([event.detector for event in launches[0].events], ["skip", "skip"])
+        self.assertEqual((launches[0].reason, launches[0].missing), ("shake", 2))
+        self.assertEqual(await self.broker.launch("push"), "pass")
+
+    async def test_a_handler_that_fails_and_none(self) -> None:
+        await self.app.connect()
+        with self.assertRaisesRegex(jostle.JostleError, "does nothing when it is launched"):
+            await self.broker.launch()
+
+        @self.app.on_launch
+        def launched(launch: jostle.Launch) -> None:
+            raise ValueError("no")
+
+        with self.assertLogs("jostle", logging.ERROR), self.assertRaisesRegex(jostle.JostleError, "ValueError: no"):
+            await self.broker.launch()
+
+    async def test_tasks(self) -> None:
+        ran: list[jostle.Task] = []
+
+        @self.app.on_task
+        async def work(task: jostle.Task) -> bool | None:
+            ran.append(task)
+            if task.identifier == "long":
+                await asyncio.sleep(60)
+            if task.identifier == "bad":
+                raise ValueError
+            return False if task.identifier == "broken" else None
+
+        await self.app.connect()
+        double = self.broker.app()
+        submitted = await self.app.submit_task("refresh", "refresh", after=60, idle=True)
+        self.assertTrue(submitted.durable)
+        self.assertEqual(double.tasks["refresh"]["kind"], "refresh")
+        self.assertTrue(double.tasks["refresh"]["idle"])
+        self.assertAlmostEqual(double.tasks["refresh"]["earliest-begin"] / 1e6, submitted.earliest_begin)
+        await self.app.submit_task("other", "processing", within=30)
+        await self.app.cancel_task("other")
+        self.assertEqual(list(double.tasks), ["refresh"])
+        await self.broker.run_task("refresh", attempt=2)
+        await self.broker.until(lambda: double.outcomes == [("refresh", True)])
+        self.assertEqual((ran[0].attempt, ran[0].kind), (2, "refresh"))
+        await self.broker.run_task("broken")
+        await self.broker.until(lambda: len(double.outcomes) == 2)
+        with self.assertLogs("jostle", logging.ERROR):
+            await self.broker.run_task("bad")
+            await self.broker.until(lambda: len(double.outcomes) == 3)
+        await self.broker.run_task("long")
+        await self.broker.expire_task()
+        await self.broker.until(lambda: len(double.outcomes) == 4)
+        self.assertEqual(double.outcomes[1:], [("broken", False), ("bad", False), ("long", False)])
+
+    async def test_without_a_handler_no_task_is_taken(self) -> None:
+        await self.app.connect()
+        with self.assertRaisesRegex(jostle.JostleError, "runs no tasks"):
+            await self.broker.run_task("refresh")
+
+
+class Forgeries(Case):
+    """Anybody can send us signals, calls and replies."""
+
+    async def test_nobody_but_the_broker_is_believed(self) -> None:
+        await self.app.connect()
+        await self.app.add("skip", "shake")
+        path = self.broker.app().path
+        peer = Wire(self.broker.bus.address)
+        await peer.open()
+        self.addAsyncCleanup(peer.close)
+        row: list[Any] = [7, 7, 7, "forged", 9.0, {}]
+
+        def signal(path: str, interface: str, member: str, signature: str, body: list[Any]) -> None:
+            message = Message.new_signal(path, interface, member, signature, body)
+            message.destination = self.app.unique_name
+            peer.send(message)
+
+        signal(path, "org.jostle.Broker1.App", "Event", "(tttsda{sv})", [row])
+        bus = "org.freedesktop.DBus"
+        signal("/org/freedesktop/DBus", bus, "NameOwnerChanged", "sss", ["org.jostle.Broker1", ":1.0", ""])
+        with self.assertRaisesRegex(jostle.JostleError, "only the broker"):
+            await peer.call(
+                self.app.unique_name, "/org/jostle/Receiver1", "org.jostle.Receiver1", "Deliver", "sa(tttsda{sv})a{sv}",
+                ["shake", [row], {}],
+            )  # fmt: skip
+        # A reply to each call that it might have under way.
+        for serial in range(1, 60):
+            forged = Message(
+                message_type=MessageType.METHOD_RETURN, reply_serial=serial, destination=self.app.unique_name,
+                signature="s", body=["forged"],
+            )  # fmt: skip
+            peer.send(forged)
+        asked = [asyncio.create_task(self.app.property("State")) for _ in range(10)]
+        self.assertEqual({await answer for answer in asked}, {"foreground"})
+        await self.broker.event("skip", 3)
+        self.assertEqual((await self.next(self.app.events())).detector, "skip")
+        async with asyncio.timeout(10):
+            while self.app.refused_messages < 62:
+                await asyncio.sleep(0.01)
+
+    async def test_signals_of_the_broker_about_others_are_not_ours(self) -> None:
+        await self.app.connect()
+        await self.app.add("skip", "shake")
+        double = self.broker.app()
+        right, double.path = double.path, "/org/jostle/Broker1/apps/other"
+        await self.broker.event("skip", 9)
+        double.path = right
+        await self.broker.event("skip", 3)
+        self.assertEqual((await self.next(self.app.events())).peak, 3)
+        self.assertEqual(self.app.refused_messages, 1)
+
+
+class Connecting(unittest.IsolatedAsyncioTestCase):
+    async def test_without_a_broker_or_a_bus(self) -> None:
+        async with testing.Broker(activated=False) as broker:
+            with self.assertRaises(jostle.JostleError) as caught:
+                await jostle.App().connect()
+            self.assertEqual(caught.exception.name, "org.freedesktop.DBus.Error.ServiceUnknown")
+            self.assertEqual(str(caught.exception), "the broker (org.jostle.Broker1) is not running")
+            address = broker.bus.address
+        with self.assertRaises(jostle.JostleError) as caught:
+            await jostle.App(bus=address).connect()
+        self.assertEqual(caught.exception.name, "org.freedesktop.DBus.Error.NoServer")
+
+    async def test_names(self) -> None:
+        async with testing.Broker() as broker, jostle.App(APP):
+            self.assertEqual(broker.app().app_id, APP)
+            with self.assertRaisesRegex(jostle.JostleError, "has another owner"):
+                await jostle.App(APP).connect()
+            with self.assertRaisesRegex(jostle.JostleError, "'no name' is no app id"):
+                await jostle.App("no name").connect()
+
+    async def test_a_refused_registration(self) -> None:
+        async with testing.Broker() as broker:
+            broker.refuse("Register", "org.jostle.Error.IdentityMismatch", "somebody else")
+            with self.assertRaises(jostle.JostleError) as caught:
+                async with jostle.App(APP):
+                    self.fail("it is not there")
+            self.assertEqual(caught.exception.name, "org.jostle.Error.IdentityMismatch")
+
+    async def test_durable(self) -> None:
+        async with testing.Broker() as broker, jostle.App(APP, durable=True):
+            self.assertTrue(broker.app().durable)
+
+    async def test_it_can_be_introspected_and_pinged(self) -> None:
+        async with testing.Broker() as broker, jostle.App(APP) as app:
+            peer = Wire(broker.bus.address)
+            await peer.open()
+            path, name = "/org/jostle/Receiver1", app.unique_name
+            reply = await peer.call(name, path, "org.freedesktop.DBus.Introspectable", "Introspect")
+            self.assertIn("RunTask", reply.body[0])
+            await peer.call(name, "/", "org.freedesktop.DBus.Peer", "Ping")
+            await peer.close()
+
+
+class Streams(unittest.IsolatedAsyncioTestCase):
+    async def test_samples(self) -> None:
+        async with testing.Broker() as broker:
+            broker.sensor("accelerometer-base")
+            self.assertEqual((await jostle.sensors())["accelerometer-base"]["unit"], "g")
+            async with jostle.stream("accelerometer-base", rate=100) as stream:
+                self.assertEqual((stream.channels, stream.rate), (("x", "y", "z"), 100.0))
+                await broker.samples("accelerometer-base", [[0.5, 1, 2, 3], [0.51, 4, 5, 6]])
+                self.assertEqual(await anext(aiter(stream)), (0.5, (1.0, 2.0, 3.0)))
+                time, (x, *_) = await anext(stream)
+                self.assertEqual((time, x, stream.missed), (0.51, 4.0, 0))
+                await broker.samples("accelerometer-base", [[0.6, 1, 2, 3], [0.61, 7, 8, 9]], missing=3)
+                batch = await anext(stream.batches())
+                self.assertEqual((batch.sequence, len(batch), stream.missed), (5, 2, 3))
+                self.assertEqual(batch.times.tolist(), [600_000, 610_000])
+                self.assertEqual(batch.values("y").tolist(), [2.0, 8.0])
+                self.assertEqual([sample.time for sample in batch], [0.6, 0.61])
+                stream.flush()
+                await broker.leave()
+                with self.assertRaisesRegex(jostle.JostleError, "the reader .* is gone"):
+                    await asyncio.wait_for(anext(stream), 10)
+
+    async def test_what_is_not_there(self) -> None:
+        async with testing.Broker() as broker:
+            broker.sensor("light", ["lux"], "lx")
+            with self.assertRaisesRegex(jostle.JostleError, "no sensor 'lihgt': there are light"):
+                async with jostle.stream("lihgt", rate=1):
+                    self.fail("it is not there")
+
+
+class Template(unittest.IsolatedAsyncioTestCase):
+    async def test_dbusmock_loads_it(self) -> None:
+        async with testing.PrivateBus() as bus:
+            mock = await asyncio.create_subprocess_exec(
+                "/usr/bin/python3", "-m", "dbusmock", "--session", "--template", testing.dbusmock_template(),
+                env={**os.environ, "DBUS_SESSION_BUS_ADDRESS": bus.address}, stdout=asyncio.subprocess.DEVNULL,
+            )  # fmt: skip
+            try:
+                peer = Wire(bus.address)
+                await peer.open()
+                for _ in range(200):
+                    if await peer.owner_of("org.jostle.Broker1"):
+                        break
+                    await asyncio.sleep(0.05)
+                owner = await peer.owner_of("org.jostle.Broker1")
+                self.assertIsNotNone(owner)
+
+                async def ask(member: str, signature: str = "", *body: Any) -> Any:
+                    path = "/org/jostle/Broker1"
+                    reply = await peer.call(owner or "", path, "org.freedesktop.DBus.Mock", member, signature, body)
+                    return plain(reply.body[0]) if reply.body else None
+
+                async with jostle.App(APP) as app:
+                    await app.subscribe()
+                    await app.add("skip", "shake", threshold=2)
+                    self.assertEqual(await ask("GetDetectors"), ["skip"])
+                    self.assertEqual(await ask("Hit", "sd", "skip", 3.25), 1)
+                    event = await asyncio.wait_for(anext(app.events()), 10)
+                    self.assertEqual((event.detector, event.peak, event.sequence), ("skip", 3.25, 1))
+                    app.acknowledge(event)
+                    with self.assertRaisesRegex(jostle.JostleError, "no detector 'other'"):
+                        await app.remove("other")
+                    self.assertEqual(await ask("GetAcks"), [[1, 1, "consume"]])
+                await peer.close()
+            finally:
+                mock.terminate()
+                await mock.wait()
+
+
+class Package(unittest.TestCase):
+    def test_the_version_is_that_of_the_daemons(self) -> None:
+        source = Path(__file__).parents[2] / "Motion" / "Version.swift"
+        match = re.search(r'text = "([^"]+)"', source.read_text(encoding="utf-8"))
+        self.assertEqual(match and match[1], jostle.__version__)
+
+    def test_everything_public_has_a_word_of_help(self) -> None:
+        for name in jostle.__all__:
+            self.assertTrue(name in ("Option", "__version__") or getattr(jostle, name).__doc__, name)
+        for name, member in vars(jostle.App).items():
+            self.assertTrue(name.startswith("_") or member.__doc__, name)
+
+    def test_what_tests_need_is_not_loaded_with_the_rest(self) -> None:
+        code = "import jostle, sys; sys.exit('jostle.testing' in sys.modules)"
+        self.assertEqual(subprocess.run([sys.executable, "-c", code], check=False).returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
