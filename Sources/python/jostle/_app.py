@@ -108,17 +108,21 @@ class App:
             raise JostleError(INVALID, f"'{self.app_id}' is no app id: give a well-known bus name, or nothing")
         if self._is_closed:
             raise RuntimeError("the app is closed: make another one")
-        await self._link.open()
         try:
+            await self._link.open()
             await self._register()
         except BaseException:
-            await self.close()
+            await self._leave()
             raise
         self._connected.set()
 
     async def close(self) -> None:
         """Leaves the broker and the bus. Events that were not answered are sent again when the app comes back."""
         self._is_closed = True
+        await self._leave()
+        self._desk.arrived.set()
+
+    async def _leave(self) -> None:
         own = [*self._jobs, *([self._registering] if self._registering else [])]
         for job in own:
             if job is not asyncio.current_task():
@@ -126,7 +130,6 @@ class App:
         for lifeline in list(self._lifelines):
             lifeline.end()
         await self._link.close()
-        self._desk.arrived.set()
 
     async def __aenter__(self) -> Self:
         await self.connect()
@@ -273,8 +276,10 @@ class App:
         self._answer(event.name, "pass")
 
     def _answer(self, name: EventName, answer: Answer) -> None:
-        if self._object and self._link.tell(self._object, APP, "Ack", "tts", *name, answer):
-            self._desk.remember(name, answer)
+        # Without a broker it is kept in mind: the next one is told in Subscribe, or when it sends a copy.
+        self._desk.remember(name, answer)
+        if self._object:
+            self._link.tell(self._object, APP, "Ack", "tts", *name, answer)
 
     def _finish_given(self) -> None:
         if event := self._desk.finish_given():
@@ -346,14 +351,14 @@ class App:
             self._lifelines.discard(lifeline)
             lifeline.end()
 
-    async def property(self, name: str) -> Any:
+    async def get_property(self, name: str) -> Any:
         """What a property of the app's object says now, such as ``State`` or ``Delivered``; times in microseconds."""
         path = await self._path()
         return plain((await self._link.ask(path, PROPERTIES, "Get", "ss", APP, name)).body[0])
 
     async def background_time_remaining(self) -> float | None:
         """How long the app can go on as things are, in seconds; None: nothing ends it."""
-        left = int(await self.property("BackgroundTimeRemaining"))
+        left = int(await self.get_property("BackgroundTimeRemaining"))
         return None if left == _FOREVER else left / _MICRO
 
     # Tasks.
@@ -397,8 +402,8 @@ class App:
 
     async def _path(self) -> str:
         """Our object at the broker that is there now. Waits while we register with one that has just come."""
-        if self._object is None and self._registering and self._registering is not asyncio.current_task():
-            await asyncio.wait([self._registering])
+        while (job := self._registering) and not job.done():
+            await asyncio.wait([job])
         if self._object is None:
             raise JostleError(DISCONNECTED, f"the broker ({BROKER}) is not running")
         return self._object
@@ -442,12 +447,13 @@ class App:
                 return  # it left again meanwhile: the next one is told all of it
             _log.error("the broker came back and does not take us any more: %s", error)
             if self._tell_refusal:
-                await _run(self._tell_refusal, error)
+                self._start(_run(self._tell_refusal, error))
             else:
                 self._refusal = error
                 self._desk.arrived.set()
             return
-        await _run(self._tell_broker, True)
+        # Beside us, so that it may ask for things, which waits until we are done.
+        self._start(_run(self._tell_broker, True))
 
     def _start(self, job: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Runs something besides, and keeps hold of it."""

@@ -73,6 +73,7 @@ class Stream:
         """How many samples did not come so far, because nobody read them in time or the device was away."""
         self._end = end
         self._next: int | None = None
+        self._batches = self.batches()
         self._waiting: Iterator[Sample] = iter(())
 
     async def batches(self) -> AsyncIterator[Batch]:
@@ -104,7 +105,6 @@ class Stream:
             self._end.send(b"flush")
 
     def __aiter__(self) -> Self:
-        self._batches = self.batches()
         return self
 
     async def __anext__(self) -> Sample:

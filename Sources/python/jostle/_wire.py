@@ -254,8 +254,6 @@ class Wire:
         """Sends a reply or a signal."""
         if self._bus is None or self.lost.is_set():
             return
-        if MessageFlag.NO_REPLY_EXPECTED in message.flags and message.message_type is not MessageType.SIGNAL:
-            return
         message.serial = self._bus.next_serial()
         self._outbox.put_nowait((message, None))
 

@@ -286,7 +286,55 @@ class Reconnecting(Case):
         await self.broker.come_back()
         while not self.app._link.broker:
             await asyncio.sleep(0.01)
-        self.assertEqual(await self.app.property("State"), "foreground")
+        self.assertEqual(await self.app.get_property("State"), "foreground")
+
+
+    async def test_what_was_done_meanwhile_is_told_to_the_next_broker(self) -> None:
+        await self.app.connect()
+        await self.app.subscribe()
+        await self.app.add("skip", "shake")
+        await self.broker.event("skip", ack=True)
+        events = self.app.events()
+        await self.next(events)
+        await self.broker.leave()
+        later = asyncio.create_task(self.next(events))
+        await self.broker.come_back()
+        await self.broker.until(lambda: "skip" in self.broker.detectors)
+        self.assertEqual(self.broker.app().subscriptions, [{"since": [1, 1]}])
+        await self.broker.again(1, "skip")
+        await self.broker.event("skip", 5)
+        self.assertEqual((await later).peak, 5)
+
+    async def test_what_is_asked_for_meanwhile_comes_last(self) -> None:
+        await self.app.connect()
+        await self.app.add("skip", "shake", threshold=2)
+        await self.broker.leave()
+        await self.broker.come_back()
+        async with asyncio.timeout(10):
+            while not self.app._registering:
+                await asyncio.sleep(0)
+            await self.app.add("skip", "shake", threshold=3)
+        self.assertEqual(self.broker.detectors["skip"]["threshold"], 3)
+
+    async def test_a_handler_may_ask_for_things(self) -> None:
+        @self.app.on_broker_change
+        async def changed(is_there: bool) -> None:
+            if is_there:
+                await self.app.add("more", "shake")
+
+        await self.app.connect()
+        await self.broker.leave()
+        await self.broker.come_back()
+        await self.broker.until(lambda: "more" in self.broker.detectors)
+
+    async def test_who_came_too_early_tries_again(self) -> None:
+        await self.broker.leave()
+        with self.assertRaises(jostle.JostleError):
+            await self.app.connect()
+        await self.broker.come_back()
+        await self.app.connect()
+        await self.app.add("skip", "shake")
+        self.assertIn("skip", self.broker.detectors)
 
 
 class Background(Case):
@@ -367,7 +415,7 @@ class Launches(Case):
 
         @self.app.on_launch
         async def launched(launch: jostle.Launch) -> str | None:
-            await self.app.property("State")
+            await self.app.get_property("State")
             launches.append(launch)
             return "pass" if launch.reason == "push" else None
 
@@ -462,7 +510,7 @@ class Forgeries(Case):
                 signature="s", body=["forged"],
             )  # fmt: skip
             peer.send(forged)
-        asked = [asyncio.create_task(self.app.property("State")) for _ in range(10)]
+        asked = [asyncio.create_task(self.app.get_property("State")) for _ in range(10)]
         self.assertEqual({await answer for answer in asked}, {"foreground"})
         await self.broker.event("skip", 3)
         self.assertEqual((await self.next(self.app.events())).detector, "skip")
