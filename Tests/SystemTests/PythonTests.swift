@@ -129,7 +129,7 @@ extension EndToEnd {
             #expect(told[0].hasSuffix("did you mean 'shake.planar'?"))
             #expect(told[1] == "3.0 1.0 0.5 True")
             #expect(told[2] == "org.freedesktop.DBus.Error.AccessDenied")
-            #expect(told[3] == "['accelerometer']")
+            #expect(told[3] == "['accelerometer', 'motion']")
         }
     }
 }

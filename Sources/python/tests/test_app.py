@@ -81,6 +81,12 @@ class Detectors(Case):
         with self.assertRaisesRegex(TypeError, "threshold is a list"):
             await self.app.add("a", "shake", threshold=[1])  # type: ignore[arg-type]
 
+    async def test_the_double_takes_a_single_one_too(self) -> None:
+        await self.app.connect()
+        reply = await self.app._ask("AddDetector", "sa{sv}", "a", {"preset": Variant("s", "tap")})
+        self.assertEqual(plain(reply.body[0]), {"preset": "tap", "available": True})
+        self.assertEqual(self.broker.detectors, {"a": {"preset": "tap"}})
+
     async def test_removing(self) -> None:
         await self.app.connect()
         await self.app.add_all(jostle.Detector(name, "shake") for name in ("a", "b"))
@@ -628,7 +634,9 @@ class Template(unittest.IsolatedAsyncioTestCase):
                 async with jostle.App(APP) as app:
                     await app.subscribe()
                     await app.add("skip", "shake", threshold=2)
-                    self.assertEqual(await ask("GetDetectors"), ["skip"])
+                    await app._ask("AddDetector", "sa{sv}", "other", {"preset": Variant("s", "tap")})
+                    self.assertEqual(await ask("GetDetectors"), ["skip", "other"])
+                    await app.remove("other")
                     self.assertEqual(await ask("Hit", "sd", "skip", 3.25), 1)
                     event = await asyncio.wait_for(anext(app.events()), 10)
                     self.assertEqual((event.detector, event.peak, event.sequence), ("skip", 3.25, 1))

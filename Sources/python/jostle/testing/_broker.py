@@ -425,14 +425,20 @@ class Broker:
         return Message.new_method_return(message, "v", [app.properties[name]])
 
     def _do_AddDetectors(self, app: AppDouble, message: Message) -> Message:
-        rows = message.body[0]
+        return Message.new_method_return(message, "a(sa{sv})", [self._take(app, message.body[0])])
+
+    def _do_AddDetector(self, app: AppDouble, message: Message) -> Message:
+        ((_, effective),) = self._take(app, [message.body])
+        return Message.new_method_return(message, "a{sv}", [effective])
+
+    def _take(self, app: AppDouble, rows: list[Any]) -> list[Any]:
+        """Adds detectors, all of them or none, and returns what is in force: what was asked for."""
         for name, options in rows:
             if len({"preset", "when"} & options.keys()) != 1:
                 raise _Refusal(INVALID, f"detector '{name}': give a preset or a condition")
         for name, options in rows:
             app.detectors[name] = plain(options)
-        effective = [[name, {**options, "available": Variant("b", True)}] for name, options in rows]
-        return Message.new_method_return(message, "a(sa{sv})", [effective])
+        return [[name, {**options, "available": Variant("b", True)}] for name, options in rows]
 
     def _do_RemoveDetectors(self, app: AppDouble, message: Message) -> Message:
         for name in message.body[0]:

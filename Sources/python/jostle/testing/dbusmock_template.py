@@ -41,6 +41,10 @@ def add_detectors(app, rows):
     )
 
 
+def add_detector(app, name, options):
+    return add_detectors(app, [(name, options)])[0][1]
+
+
 def remove_detectors(app, names):
     for name in names:
         if name not in app.detectors:
@@ -65,6 +69,7 @@ def subscribe(app, options):
 
 APP_METHODS = [
     ("AddDetectors", "a(sa{sv})", "a(sa{sv})", add_detectors),
+    ("AddDetector", "sa{sv}", "a{sv}", add_detector),
     ("RemoveDetectors", "as", "", remove_detectors),
     ("ListDetectors", "s", "a(sa{sv})", list_detectors),
     ("Ack", "tts", "", ack),
