@@ -16,7 +16,7 @@ from dbus_fast.validators import is_bus_name_valid
 
 from ._desk import Answer, Desk
 from ._detector import Detector, Effective, Option, batches, effective_of
-from ._errors import DISCONNECTED, INVALID, NOT_FOUND, JostleError
+from ._errors import DISCONNECTED, INVALID, NO_REPLY, NOT_FOUND, JostleError
 from ._events import (
     Event,
     EventName,
@@ -49,6 +49,7 @@ from ._wire import plain, take_descriptor
 _log = logging.getLogger("jostle")
 _FOREVER = 2**64 - 1
 _MICRO = 1_000_000
+_PAUSE = 1.0
 
 _Handler = TypeVar("_Handler", bound=Callable[..., Any])
 _LaunchHandler = TypeVar("_LaunchHandler", bound=Callable[[Launch], Any])
@@ -445,6 +446,10 @@ class App:
         except JostleError as error:
             if self._link.broker != owner:
                 return  # it left again meanwhile: the next one is told all of it
+            if error.name == NO_REPLY:
+                # It is there and does not answer, as when everybody comes at once. That is no word of it.
+                await asyncio.sleep(_PAUSE)
+                return await self._register_again(owner)
             _log.error("the broker came back and does not take us any more: %s", error)
             if self._tell_refusal:
                 self._start(_run(self._tell_refusal, error))
@@ -452,6 +457,7 @@ class App:
                 self._refusal = error
                 self._desk.arrived.set()
             return
+        self._refusal = None
         # Beside us, so that it may ask for things, which waits until we are done.
         self._start(_run(self._tell_broker, True))
 

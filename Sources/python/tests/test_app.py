@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import unittest
+import unittest.mock
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,17 @@ class Events(Case):
         await self.broker.event("skip", 9)
         self.assertEqual((await later).peak, 9)
 
+    async def test_by_hand_a_copy_of_what_waits_is_not_heard(self) -> None:
+        await self.broker.event("skip", ack=True)
+        await self.broker.again(1, "skip")
+        await self.heard()
+        events = self.app.events(ack=False)
+        await self.next(events)
+        await self.broker.again(1, "skip")
+        await self.heard()
+        await self.broker.event("skip", 9)
+        self.assertEqual((await self.next(events)).peak, 9)
+
     async def test_what_comes_again_from_before_is_marked(self) -> None:
         self.double.sequence, self.broker.epoch = 6, 40
         await self.broker.again(6, "skip")
@@ -286,6 +298,17 @@ class Reconnecting(Case):
             await self.broker.come_back()
             await self.soon(refused)
 
+    async def test_a_broker_that_does_not_answer_is_asked_again(self) -> None:
+        await self.app.connect()
+        await self.app.add("skip", "shake")
+        await self.broker.leave()
+        self.broker.refuse("AddDetectors", "org.freedesktop.DBus.Error.NoReply")
+        with unittest.mock.patch("jostle._app._PAUSE", 0.01):
+            await self.broker.come_back()
+            await self.broker.until(lambda: self.broker.calls.count("AddDetectors") == 3)
+            self.broker.allow("AddDetectors")
+            await self.broker.until(lambda: "skip" in self.broker.detectors)
+
     async def test_calls_wait_for_the_new_registration(self) -> None:
         await self.app.connect()
         await self.broker.leave()
@@ -317,7 +340,7 @@ class Reconnecting(Case):
         await self.broker.leave()
         await self.broker.come_back()
         async with asyncio.timeout(10):
-            while not self.app._registering:
+            while not self.app._object:
                 await asyncio.sleep(0)
             await self.app.add("skip", "shake", threshold=3)
         self.assertEqual(self.broker.detectors["skip"]["threshold"], 3)
@@ -523,6 +546,20 @@ class Forgeries(Case):
         async with asyncio.timeout(10):
             while self.app.refused_messages < 62:
                 await asyncio.sleep(0.01)
+
+    async def test_descriptors_that_nobody_asked_for_are_closed(self) -> None:
+        await self.app.connect()
+        peer = Wire(self.broker.bus.address)
+        await peer.open()
+        self.addAsyncCleanup(peer.close)
+        before = len(os.listdir("/proc/self/fd"))
+        for member in ("Event", "Other"):
+            message = Message.new_signal("/", "org.jostle.Broker1.App", member, "h", [0], [0])
+            message.destination = self.app.unique_name
+            peer.send(message)
+        await peer.call(self.app.unique_name, "/", "org.freedesktop.DBus.Peer", "Ping")
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+        self.assertEqual(self.app.refused_messages, 2)
 
     async def test_signals_of_the_broker_about_others_are_not_ours(self) -> None:
         await self.app.connect()

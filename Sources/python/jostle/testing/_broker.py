@@ -125,6 +125,8 @@ class Broker:
         """Its bus."""
         self.apps: list[AppDouble] = []
         """The apps that are registered, in the order in which they came."""
+        self.calls: list[str] = []
+        """The methods that were called, in order, refused ones among them."""
         self.sensors: dict[str, _Sensor] = {}
         self.epoch = 0
         """The epoch of the last event."""
@@ -362,6 +364,7 @@ class Broker:
             self._happened.set()
 
     async def _reply(self, message: Message) -> None:
+        self.calls.append(message.member or "")
         try:
             if refusal := self._refusals.get(message.member or ""):
                 raise refusal
