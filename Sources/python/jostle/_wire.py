@@ -1,7 +1,8 @@
 """One connection to a bus, on which only those who were asked are believed.
 
 dbus-fast hands the first reply with a fitting number to whoever waits, whoever sent it. On a session bus anybody may send one, so
-calls are answered here: by whom they were sent to, or, when that one is gone, by the bus.
+calls are answered here: by whom they were sent to, or, when that one is gone, by the bus. And it takes a socket that is full for the
+end of the connection, so what we send waits here until there is room.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import select
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -23,6 +25,7 @@ Reply = Callable[[Message], None]
 
 CALL_TIMEOUT = 25.0
 _FLUSH_TIMEOUT = 1.0
+_PING = ("org.freedesktop.DBus.Peer", "Ping")
 _DO_NOT_QUEUE = 4
 _OWNED = (1, 4)
 
@@ -166,6 +169,7 @@ class Wire:
         while True:
             message, call = await self._outbox.get()
             try:
+                await self._has_room(bus)
                 await bus.send(message)
             except asyncio.CancelledError:
                 raise
@@ -174,6 +178,24 @@ class Wire:
                     call.fail(JostleError("org.freedesktop.DBus.Error.InvalidArgs", f"{message.member}: {error}"))
             finally:
                 self._outbox.task_done()
+
+    async def _has_room(self, bus: MessageBus) -> None:
+        """Returns when the socket takes something."""
+        if (descriptor := bus._fd) is None:
+            return
+        poll = select.poll()
+        poll.register(descriptor, select.POLLOUT)
+        if poll.poll(0):
+            return
+        loop, room = asyncio.get_running_loop(), asyncio.Event()
+        # dbus-fast watches the descriptor itself: of each only one may be watched.
+        twin = os.dup(descriptor)
+        loop.add_writer(twin, room.set)
+        try:
+            await room.wait()
+        finally:
+            loop.remove_writer(twin)
+            os.close(twin)
 
     # What we send.
 
@@ -272,4 +294,9 @@ class Wire:
             return True
         answer = self._told(message) if self._told else None
         close_descriptors(message)
+        is_call = message.message_type is MessageType.METHOD_CALL
+        if is_call and not answer and (message.interface, message.member) == _PING:
+            # By which the broker learns that we read. As all that we send, the answer waits until there is room.
+            self.send(Message.new_method_return(message))
+            return True
         return answer

@@ -7,6 +7,7 @@ import datetime
 import logging
 import os
 import re
+import signal
 import subprocess
 import sys
 import unittest
@@ -519,14 +520,14 @@ class Forgeries(Case):
         self.addAsyncCleanup(peer.close)
         row: list[Any] = [7, 7, 7, "forged", 9.0, {}]
 
-        def signal(path: str, interface: str, member: str, signature: str, body: list[Any]) -> None:
+        def forge(path: str, interface: str, member: str, signature: str, body: list[Any]) -> None:
             message = Message.new_signal(path, interface, member, signature, body)
             message.destination = self.app.unique_name
             peer.send(message)
 
-        signal(path, "org.jostle.Broker1.App", "Event", "(tttsda{sv})", [row])
+        forge(path, "org.jostle.Broker1.App", "Event", "(tttsda{sv})", [row])
         bus = "org.freedesktop.DBus"
-        signal("/org/freedesktop/DBus", bus, "NameOwnerChanged", "sss", ["org.jostle.Broker1", ":1.0", ""])
+        forge("/org/freedesktop/DBus", bus, "NameOwnerChanged", "sss", ["org.jostle.Broker1", ":1.0", ""])
         with self.assertRaisesRegex(jostle.JostleError, "only the broker"):
             await peer.call(
                 self.app.unique_name, "/org/jostle/Receiver1", "org.jostle.Receiver1", "Deliver", "sa(tttsda{sv})a{sv}",
@@ -614,6 +615,30 @@ class Connecting(unittest.IsolatedAsyncioTestCase):
             self.assertIn("RunTask", reply.body[0])
             await peer.call(name, "/", "org.freedesktop.DBus.Peer", "Ping")
             await peer.close()
+
+
+class Wires(unittest.IsolatedAsyncioTestCase):
+    async def test_a_bus_that_does_not_read_is_waited_for(self) -> None:
+        async with testing.PrivateBus() as bus:
+            wire = Wire(bus.address)
+            await wire.open()
+            assert bus._process
+            bus._process.send_signal(signal.SIGSTOP)
+            try:
+                for _ in range(2000):
+                    wire.send(Message.new_signal("/", "org.example.Test", "Test", "s", ["x" * 500]))
+                # More than the socket takes. Then there is nothing to be done but to wait.
+                left = -1
+                while left != wire._outbox.qsize():
+                    left = wire._outbox.qsize()
+                    await asyncio.sleep(0.05)
+                self.assertGreater(left, 0)
+                self.assertFalse(wire.lost.is_set())
+            finally:
+                bus._process.send_signal(signal.SIGCONT)
+            self.assertTrue(await wire.ask_bus("GetId"))
+            self.assertEqual(wire._outbox.qsize(), 0)
+            await wire.close()
 
 
 class Streams(unittest.IsolatedAsyncioTestCase):
