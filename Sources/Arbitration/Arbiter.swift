@@ -29,6 +29,8 @@ package struct Arbiter: Sendable {
     // MARK: What there is to see of motions
 
     package var policy: Policy { self.contests.rules.policy }
+    /// Apps compete with each other.
+    package var hasGroups: Bool { !self.contests.rules.policy.groups.isEmpty }
     /// Counts the policies, from 1. Every event and verdict names the one that decided it.
     package var generation: UInt64 { self.contests.rules.generation }
     package var device: DeviceFacts { self.contests.rules.device }

@@ -42,25 +42,27 @@ struct Clerk {
     mutating func perform(_ actions: inout [BrokerAction]) {
         // What follows here comes at the same time.
         let now = self.now
-        while let decision = self.listeners.hearing.next() {
-            switch decision {
-            case .deliver(let delivery):
+        deciding: while true {
+            // As it comes, and not by a name: that copied what large decisions carry.
+            switch self.listeners.hearing.next() {
+            case nil: break deciding
+            case .deliver(let delivery)?:
                 // A detector that was removed in the meantime makes no events.
                 guard let origin = self.listeners.hearing.sensing.origin(of: delivery.hit, heardAt: now),
                     let owner = self.listeners.registry.owner(of: delivery.app)
-                else { continue }
+                else { continue deciding }
                 self.post.deliver(delivery, origin, to: owner, at: now, &actions)
-            case .verdict(let verdict):
-                guard let owner = self.listeners.registry.owner(of: verdict.app) else { continue }
+            case .verdict(let verdict)?:
+                guard let owner = self.listeners.registry.owner(of: verdict.app) else { continue deciding }
                 self.post.keep(verdict, of: owner, at: now, &actions)
-            case .repeated(let app, let hit, let epoch, let reason):
+            case .repeated(let app, let hit, let epoch, let reason)?:
                 self.post.count(reason, of: app, epoch: epoch, at: hit.time)
-            case .life(let app, let effect):
+            case .life(let app, let effect)?:
                 actions.append(.life(app, effect))
                 if case .changed(let change) = effect { self.follow(change, of: app, at: now, &actions) }
-            case .session(let effect): actions.append(.session(effect.key.app, effect))
-            case .launch(let effect): self.follow(effect, at: now, &actions)
-            case .assertion, .activity: break
+            case .session(let effect)?: actions.append(.session(effect.key.app, effect))
+            case .launch(let effect)?: self.follow(effect, at: now, &actions)
+            case .assertion?, .activity?: break
             }
         }
         self.post.settle(at: now, &actions)

@@ -10,9 +10,10 @@ package struct Hearing {
     package private(set) var sensing: Sensing
     /// Who gets the events. Its apps and detectors have our numbers.
     package private(set) var arbiter: Arbiter
-    /// What it decided and nobody performed yet, from `performed` on.
+    /// What it decided and nobody performed yet, the last first: taken from the end, nothing is copied.
     private var decisions: [ArbiterAction] = []
-    private var performed = 0
+    /// What it decided since, in order.
+    private var later: [ArbiterAction] = []
     /// What happened since somebody took it; `nil`: nobody wants to know.
     private var steps: [ArbiterStep]?
 
@@ -38,41 +39,44 @@ package struct Hearing {
         if self.steps != nil { return self.tellAndKeep(input, at: arrival) }
         // Lent for this input: meanwhile the sensors do not change.
         let memory = self.sensing.memory
-        self.arbiter.take(input, at: arrival, lastTrue: { memory.lastTrue($0) }, into: &self.decisions)
+        self.arbiter.take(input, at: arrival, lastTrue: { memory.lastTrue($0) }, into: &self.later)
     }
 
     private mutating func tellAndKeep(_ input: ArbiterInput, at arrival: Timestamp) {
         let wasIdle = if case .motion(let time) = input { self.arbiter.isIdle(until: time, at: arrival) } else { false }
         let memory = self.sensing.memory
         var answers: [(detector: DetectorID, lastTrue: Timestamp?)] = []
-        let first = self.decisions.count
+        let first = self.later.count
         self.arbiter.take(
             input, at: arrival,
             lastTrue: { detector in
                 let time = memory.lastTrue(detector)
                 answers.append((detector, time))
                 return time
-            }, into: &self.decisions)
-        let decisions = Array(self.decisions[first...])
+            }, into: &self.later)
+        let decisions = Array(self.later[first...])
         self.steps?.append(
             ArbiterStep(input, at: arrival, answers: answers, wasIdle: wasIdle, decisions: decisions))
     }
 
     /// The next decision to perform. What is performed may lead to more.
     mutating func next() -> ArbiterAction? {
-        guard self.performed < self.decisions.count else {
-            self.decisions.removeAll(keepingCapacity: self.decisions.capacity <= Self.spareDecisions)
-            self.performed = 0
-            return nil
+        if self.decisions.isEmpty {
+            if self.later.isEmpty {
+                if self.later.capacity > Self.spareDecisions { self.later = [] }
+                if self.decisions.capacity > Self.spareDecisions { self.decisions = [] }
+                return nil
+            }
+            swap(&self.decisions, &self.later)
+            self.decisions.turnRound()
         }
-        defer { self.performed += 1 }
-        return self.decisions[self.performed]
+        return self.decisions.popLast()
     }
 
     /// What it answered to the input at hand, which asked for something.
     var refusal: LifeRefusal? {
         var refusal: LifeRefusal?
-        for decision in self.decisions[self.performed...] {
+        for decision in self.decisions.reversed() + self.later {
             switch decision {
             case .assertion(_, _, let answer, _), .activity(_, _, let answer): refusal = answer
             case .deliver, .verdict, .repeated, .life, .session, .launch: break
@@ -224,7 +228,7 @@ package struct Hearing {
 
     /// Has the detectors see the samples that have come, and the arbiter hear what they hit.
     mutating func process(_ stream: Int, _ times: Span<Int64>, _ values: Span<Double>, at arrival: Timestamp) {
-        if self.arbiter.policy.groups.isEmpty {
+        if !self.arbiter.hasGroups {
             self.sensing.process(stream, times, values, at: arrival)
             self.decide(stream, at: arrival)
         } else {

@@ -71,7 +71,7 @@ struct Post {
 
     /// Keeps why an app got an event or did not.
     mutating func keep(
-        _ verdict: Verdict, of owner: (user: UInt32, registration: UInt64), at now: Timestamp,
+        _ verdict: consuming Verdict, of owner: (user: UInt32, registration: UInt64), at now: Timestamp,
         _ actions: inout [BrokerAction]
     ) {
         let app = verdict.app
@@ -79,11 +79,15 @@ struct Post {
         if verdict.reason != .launchFailed || self.mailboxes[app]?.keeps(epoch: verdict.epoch) != true {
             self.count(verdict.reason, of: app, epoch: verdict.epoch, at: verdict.time)
         }
+        let (revoked, inherited) = Self.revoked(by: verdict)
+        let epoch = verdict.epoch
         let record = VerdictRecord(verdict: verdict, user: owner.user, registration: owner.registration)
         self.records.keep(record)
         actions.append(.keep(record))
         self.tellEarlyEnds(of: app, &actions)
-        self.revoke(after: verdict, at: now, &actions)
+        // Who lost an event that it had been offered must not act on it later.
+        if revoked { self.revoke(epoch, from: app, at: now, &actions) }
+        if let inherited { self.revoke(inherited, at: now, &actions) }
     }
 
     /// Takes in a reason for which an app got no event, or none more.
@@ -91,16 +95,14 @@ struct Post {
         self.tallies.update(app) { $0?.count(reason, epoch: epoch, at: time) }
     }
 
-    /// Who lost an event that it had been offered must not act on it later.
-    private mutating func revoke(after verdict: Verdict, at now: Timestamp, _ actions: inout [BrokerAction]) {
-        if verdict.reason == .silent || verdict.reason == .passed || verdict.reason == .left
-            || verdict.reason == .launchFailed
-        {
-            self.revoke(verdict.epoch, from: verdict.app, at: now, &actions)
-        }
-        if let inherited = verdict.contest?.inherits, verdict.isDelivered {
-            self.revoke(inherited, at: now, &actions)
-        }
+    /// Whether a verdict takes its event from its app, and which event of others it hands on.
+    private static func revoked(by verdict: borrowing Verdict) -> (own: Bool, inherited: UInt64?) {
+        let own =
+            switch verdict.reason {
+            case .silent, .passed, .left, .launchFailed: true
+            default: false
+            }
+        return (own, verdict.isDelivered ? verdict.contest?.inherits : nil)
     }
 
     /// Takes an event from whoever has it, because it is another's now.

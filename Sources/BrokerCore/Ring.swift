@@ -68,7 +68,8 @@ struct Ring<Element> {
     private mutating func grow() {
         var slots: [Element?] = []
         slots.reserveCapacity(max(16, 2 * self.count))
-        for index in 0..<self.count { slots.append(self[index]) }
+        // Taken out, so that nothing is copied.
+        for index in 0..<self.count { slots.append(self.slots[self.slot(index)].take()) }
         while slots.count < slots.capacity { slots.append(nil) }
         self.slots = slots
         self.first = 0

@@ -419,29 +419,26 @@ package struct Sensing {
 
     /// The sample time up to which all sensors have said what they had to say, `stream` with its last sample.
     mutating func horizon(of stream: Int, _ contest: borrowing Arbiter, at arrival: Timestamp) -> Timestamp? {
-        guard let time = self.streams[stream].engine.time else { return nil }
-        return min(time, self.horizon(besides: stream, contest, at: arrival))
+        let time = self.streams[stream].engine.lastTime
+        guard time >= 0 else { return nil }
+        return min(Timestamp(microseconds: time), self.horizon(besides: stream, contest, at: arrival))
     }
 
     /// The same for all sensors but one, which are given the time that their samples may be under way.
     mutating func horizon(besides stream: Int, _ contest: borrowing Arbiter, at arrival: Timestamp) -> Timestamp {
         var time = Timestamp(microseconds: .max)
+        guard self.streams.count > 1 else { return time }
+        // Only a motion that is not over has somebody wait.
+        let open = contest.openGroups
         // Nobody else can keep up with a trace that is played ahead of the clock.
-        guard self.streams.count > 1, !self.streams[stream].isAhead(at: arrival) else { return time }
+        guard !open.isEmpty, !self.streams[stream].isAhead(at: arrival) else { return time }
+        let audiences = self.audiences ?? self.makeAudiences(contest)
+        self.audiences = audiences
         for index in self.streams.indices
-        where index != stream && self.streams[index].isRead && self.isAwaited(index, contest) {
+        where index != stream && self.streams[index].isRead && open.contains(where: { audiences[$0].contains(index) }) {
             time = min(time, self.streams[index].horizon(at: arrival))
         }
         return time
-    }
-
-    /// Whether a hit of a sensor could have a say in a motion that is not over.
-    private mutating func isAwaited(_ stream: Int, _ contest: borrowing Arbiter) -> Bool {
-        let open = contest.openGroups
-        guard !open.isEmpty else { return false }
-        let audiences = self.audiences ?? self.makeAudiences(contest)
-        self.audiences = audiences
-        return open.contains { audiences[$0].contains(stream) }
     }
 
     /// Finds out which sensors the apps of each group listen to.
@@ -495,7 +492,9 @@ package struct Sensing {
         if let hit = self.waiting.first { expect(hit.time + self.held) }
         for index in self.streams.indices {
             if let retry = self.streams[index].nextTry { expect(retry) }
-            if let tick = self.streams[index].nextTick { expect(tick) }
+            // Whoever asks an engine makes a copy of it: only where somebody listens.
+            guard self.streams[index].detectors > 0 else { continue }
+            if let end = self.streams[index].engine.nextDeadline { expect(end + self.streams[index].held) }
         }
         return earliest
     }

@@ -239,10 +239,6 @@ package struct SensorStream {
         return last < 0 ? latest : max(Timestamp(microseconds: last), latest)
     }
 
-    /// When `tick` has something to do, should no sample come before.
-    @inline(__always)
-    var nextTick: Timestamp? { self.engine.nextDeadline.map { $0 + self.held } }
-
     /// Closes the buckets that end before a sample; one that ends with it takes the sample in.
     mutating func closeBuckets(before time: Timestamp) {
         self.engine.tick(to: time - TimeSpan(microseconds: 1), hits: &self.hits)

@@ -25,7 +25,7 @@ package struct VerdictRecord: Equatable, Sendable {
         }
     }
 
-    package init(verdict: Verdict, user: UInt32, registration: UInt64, origin: Origin? = nil) {
+    package init(verdict: consuming Verdict, user: UInt32, registration: UInt64, origin: Origin? = nil) {
         self.verdict = verdict
         self.user = user
         self.registration = registration

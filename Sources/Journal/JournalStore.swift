@@ -126,22 +126,24 @@ struct JournalStore: ~Copyable {
 
     /// Keeps all of it or nothing.
     mutating func append(_ rows: ArraySlice<JournalRow>, policies: [UInt64: JournalPolicy]) throws(StoreError) {
-        let isPersistent = rows.contains { $0.entry.isPersistent }
+        let isPersistent = rows.indices.contains { rows[$0].entry.isPersistent }
         if isPersistent { try self.file.database.execute("PRAGMA synchronous = FULL") }
         var added: Set<UInt64> = []
         do {
             try self.file.transaction { () throws(StoreError) in
-                for row in rows {
-                    switch row.entry {
-                    case .event(let event): try self.keep(event, row.wall)
+                // By index: to hand a row to a loop copies it.
+                for index in rows.indices {
+                    let wall = rows[index].wall
+                    switch rows[index].entry {
+                    case .event(let event): try self.keep(event, wall)
                     case .verdict(let verdict, let user, let registration):
                         let generation = verdict.generation
                         if !self.written.contains(generation), added.insert(generation).inserted {
                             try self.insert(
                                 policies[generation]
-                                    ?? JournalPolicy(generation: generation, files: [], since: row.wall))
+                                    ?? JournalPolicy(generation: generation, files: [], since: wall))
                         }
-                        try self.insert(verdict, of: user, registration, row.wall)
+                        try self.insert(verdict, of: user, registration, wall)
                     }
                 }
             }

@@ -11,9 +11,10 @@ struct SteadyStatement: ~Copyable {
     }
 
     private final class Known {
-        var parameters: [Parameter]
+        /// Unchecked, because the check costs more than what is kept here saves.
+        @exclusivity(unchecked) var parameters: [Parameter]
 
-        init(_ count: Int) { self.parameters = Array(repeating: .unknown, count: count + 1) }
+        init(_ count: Int) { unsafe self.parameters = Array(repeating: .unknown, count: count + 1) }
     }
 
     init(_ statement: consuming Statement, parameters: Int) {
@@ -25,10 +26,11 @@ struct SteadyStatement: ~Copyable {
     private borrowing func bind(
         _ index: Int32, _ parameter: Parameter, _ bind: () throws(StoreError) -> Void
     ) throws(StoreError) {
-        guard self.known.parameters[Int(index)] != parameter else { return }
-        self.known.parameters[Int(index)] = .unknown
+        // SAFETY: a statement belongs to one thread, and `bind` does not come back here.
+        guard unsafe self.known.parameters[Int(index)] != parameter else { return }
+        unsafe self.known.parameters[Int(index)] = .unknown
         try bind()
-        self.known.parameters[Int(index)] = parameter
+        unsafe self.known.parameters[Int(index)] = parameter
     }
 
     borrowing func bind(_ index: Int32, _ number: Int64) throws(StoreError) {

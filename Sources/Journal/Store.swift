@@ -86,15 +86,16 @@ package final class Store {
     // MARK: Rows
 
     /// Has something kept. When there is no room it is left out, and counted.
-    package func keep(_ entry: JournalEntry, at wall: Int64) {
+    package func keep(_ entry: consuming JournalEntry, at wall: Int64) {
+        var row: JournalRow? = JournalRow(entry: entry, wall: wall)
         let isBad = self.shared.change { queue in
-            guard queue.rows.outstanding < self.limits.waitingRows else {
+            guard queue.rows.outstanding < self.limits.waitingRows, let row = row.take() else {
                 queue.rows.leaveOut()
                 let isNews = queue.health.fail(at: Monitor<StoreQueue>.now())
                 if isNews { queue.news.append(.told(.failed("rows are left out: the disk is too slow for them"))) }
                 return (isNews, false)
             }
-            let isUrgent = queue.rows.add(JournalRow(entry: entry, wall: wall), at: Monitor<StoreQueue>.now())
+            let isUrgent = queue.rows.add(row, at: Monitor<StoreQueue>.now())
             return (false, isUrgent || queue.isIdle)
         }
         if isBad { self.notify() }

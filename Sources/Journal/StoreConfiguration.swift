@@ -10,7 +10,7 @@ package struct StoreLimits: Equatable, Sendable {
     /// How long a row waits for others that are written with it: one that comes after a quiet time, and what comes all the time.
     /// A commit costs as much as twenty rows.
     package var linger = TimeSpan.milliseconds(10)
-    package var spacing = TimeSpan.milliseconds(250)
+    package var spacing = TimeSpan.milliseconds(500)
     /// How long after a failure to try again.
     package var retry = TimeSpan.seconds(1)
     /// How long everything must go well again until it is said, at first and at most.

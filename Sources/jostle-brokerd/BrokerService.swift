@@ -176,8 +176,12 @@ final class BrokerService {
     // MARK: Actions
 
     private func performActions(_ links: BrokerLinks) {
-        for index in self.actions.indices {
-            switch self.actions[index] {
+        var actions: [BrokerAction] = []
+        swap(&actions, &self.actions)
+        // Taken from the end, where that copies nothing.
+        actions.turnRound()
+        while let action = actions.popLast() {
+            switch consume action {
             case .claim(let sensor, let pace): links.sensors.claim(sensor, pace)
             case .release(let sensor): links.sensors.release(sensor)
             case .availability(let sensor):
@@ -199,7 +203,8 @@ final class BrokerService {
             case .launchGivenUp(let request, let failure): links.launches.gaveUp(request, failure)
             }
         }
-        self.actions.removeAll(keepingCapacity: self.actions.capacity <= Self.spareActions)
+        // Its memory serves the next input.
+        if self.actions.isEmpty, actions.capacity <= Self.spareActions { swap(&actions, &self.actions) }
         guard !self.returned.isEmpty else { return }
         swap(&self.actions, &self.returned)
         self.performActions(links)

@@ -115,7 +115,7 @@ final class DiskLink {
         self.keep(event, of: app, .ended(end.reason, user: user))
     }
 
-    func keep(_ record: VerdictRecord) {
+    func keep(_ record: consuming VerdictRecord) {
         guard let store = self.link?.store else { return }
         store.keep(
             .verdict(record.verdict, user: record.user, registration: record.registration), at: Clock.wallClock())
