@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/input.h>
 #include <linux/sockios.h>
 #include <malloc.h>
@@ -261,4 +262,24 @@ int CLinux_unread_by_peer(int descriptor) {
 
 int CLinux_malloc_trim(size_t pad) {
     return malloc_trim(pad);
+}
+
+static int unmap_code(struct dl_phdr_info *object, size_t size, void *context) {
+    (void)size;
+    const uintptr_t page = *(const uintptr_t *)context;
+    for (int index = 0; index < object->dlpi_phnum; index++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[index];
+        /* What can be written, or could while the program was loaded, is not as it is in the file. */
+        if (segment->p_type != PT_LOAD || (segment->p_flags & PF_W) != 0) continue;
+        const uintptr_t start = (object->dlpi_addr + segment->p_vaddr + page - 1) & ~(page - 1);
+        const uintptr_t end = (object->dlpi_addr + segment->p_vaddr + segment->p_memsz) & ~(page - 1);
+        /* Nothing depends on it: what cannot be done leaves all as it was. */
+        if (start < end) madvise((void *)start, end - start, MADV_DONTNEED);
+    }
+    return 0;
+}
+
+void CLinux_unmap_code(void) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    dl_iterate_phdr(unmap_code, &page);
 }

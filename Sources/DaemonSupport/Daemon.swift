@@ -64,6 +64,10 @@ package final class Daemon {
             ready()
             self.services.ready()
             self.log.info("serving the \(self.bus.address.description)")
+            self.loop.turns.add {
+                FreeMemory.forgetWhatRan()
+                return false
+            }
         }
         self.bus.onLost = { [unowned self] in
             lost()

@@ -1,5 +1,6 @@
 import Arbitration
 import Background
+import CLinux
 import Glibc
 import Motion
 
@@ -332,6 +333,8 @@ final class StoreWriter {
 
     private func openJournal() throws(StoreError) {
         self.journal = try JournalStore(try self.open(Self.journalName, JournalStore.kind), self.limits, self.run)
+        // To look it over took much of SQLite that writing does not need.
+        CLinux_unmap_code()
     }
 
     /// How many rows go into one transaction.

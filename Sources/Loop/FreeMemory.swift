@@ -7,4 +7,14 @@ package enum FreeMemory {
         // It tells whether there was any, which nobody needs to know.
         _ = CLinux_malloc_trim(0)
     }
+
+    /// Gives back what only ran or was read so far: what goes on brings back what it needs. For the end of something that comes
+    /// once, such as a start.
+    ///
+    /// With each page of a program that runs, the kernel brings 16, so that a start leaves most of the program in memory.
+    /// To bring back one takes half a microsecond. The corresponding C function is `madvise` with `MADV_DONTNEED`.
+    package static func forgetWhatRan() {
+        self.giveBack()
+        CLinux_unmap_code()
+    }
 }

@@ -61,6 +61,8 @@ int CLinux_block_signals(uint64_t signals);
 /* What the kernel holds of what was written to a socket, its own costs included; -1 when it does not say. */
 int CLinux_unread_by_peer(int descriptor);
 int CLinux_malloc_trim(size_t pad);
+/* Takes the pages of the program and its libraries that are as in their files out of memory; what runs next brings its own back. */
+void CLinux_unmap_code(void);
 
 int CLinux_pipe2(int descriptors[2], int flags);
 int CLinux_accept4(int descriptor, struct sockaddr *address, uint32_t *length, int flags);
