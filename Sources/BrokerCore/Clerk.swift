@@ -46,15 +46,8 @@ struct Clerk {
             // As it comes, and not by a name: that copied what large decisions carry.
             switch self.listeners.hearing.next() {
             case nil: break deciding
-            case .deliver(let delivery)?:
-                // A detector that was removed in the meantime makes no events.
-                guard let origin = self.listeners.hearing.sensing.origin(of: delivery.hit, heardAt: now),
-                    let owner = self.listeners.registry.owner(of: delivery.app)
-                else { continue deciding }
-                self.post.deliver(delivery, origin, to: owner, at: now, &actions)
-            case .verdict(let verdict)?:
-                guard let owner = self.listeners.registry.owner(of: verdict.app) else { continue deciding }
-                self.post.keep(verdict, of: owner, at: now, &actions)
+            case .deliver(let delivery)?: self.deliver(delivery, at: now, &actions)
+            case .verdict(let verdict)?: self.keep(verdict, at: now, &actions)
             case .repeated(let app, let hit, let epoch, let reason)?:
                 self.post.count(reason, of: app, epoch: epoch, at: hit.time)
             case .life(let app, let effect)?:
@@ -66,6 +59,19 @@ struct Clerk {
             }
         }
         self.post.settle(at: now, &actions)
+    }
+
+    private mutating func deliver(_ delivery: Delivery, at now: Timestamp, _ actions: inout [BrokerAction]) {
+        // A detector that was removed in the meantime makes no events.
+        guard let origin = self.listeners.hearing.sensing.origin(of: delivery.hit, heardAt: now),
+            let owner = self.listeners.registry.owner(of: delivery.app)
+        else { return }
+        self.post.deliver(delivery, origin, to: owner, at: now, &actions)
+    }
+
+    private mutating func keep(_ verdict: consuming Verdict, at now: Timestamp, _ actions: inout [BrokerAction]) {
+        guard let owner = self.listeners.registry.owner(of: verdict.app) else { return }
+        self.post.keep(verdict, of: owner, at: now, &actions)
     }
 
     /// An app that cannot receive keeps what is due to it; one that can again gets it.
