@@ -38,7 +38,7 @@ help:
 	@echo 'make test-vm  run the reader on a kernel with a sensor hub, in qemu; VM_SECONDS=600'
 	@echo 'make lint     check format, sizes, documents, imports, linkage, the D-Bus files and policies'
 	@echo 'make demo     show two apps, one shake, and who gets it'
-	@echo 'make bench    measure against the budget'
+	@echo 'make bench    measure against the budget, which takes six to eight minutes'
 	@echo 'make fuzz     feed made-up bytes to every reader; FUZZ_SECONDS=60 for each'
 	@echo 'make install  install the release programs; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make install-interfaces  install only what other programs are built with: the D-Bus interface files'
@@ -56,9 +56,10 @@ PACKAGES += bubblewrap xdg-dbus-proxy
 # What makes code of the interface files, and what the examples in other languages are built with and run on.
 PACKAGES += gcc g++ libc6-dev libglib2.0-dev libsystemd-dev qtbase5-dev valac gjs python3-jeepney
 
-# What the benchmark counts instructions with.
-BENCH_PACKAGES = $(BUILD_PACKAGES) valgrind binutils
+# What the benchmark counts instructions with, and what it needs for devices and for what it compares with.
 PACKAGES += valgrind binutils
+BENCH_PACKAGES = $(BUILD_PACKAGES) valgrind binutils systemd umockdev gir1.2-umockdev-1.0 python3-gi python3-dbusmock \
+    iio-sensor-proxy
 
 # Nothing is asked of root, or of the network, unless something is missing.
 deps-build: PACKAGES = $(BUILD_PACKAGES)

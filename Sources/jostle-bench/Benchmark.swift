@@ -25,6 +25,10 @@ enum Benchmark: String, CaseIterable {
     case policy
     case tasks
 
+    /// Those that have no budget: for whoever works on what they measure.
+    static let onlyByName: Set<Benchmark> = [.iio, .stream, .memory]
+    static let usual = allCases.filter { !onlyByName.contains($0) }
+
     func run(_ plan: Plan, _ report: (Figure) -> Void) throws(Failure) {
         switch self {
         case .twoHops: try TwoHopBenchmark.run(plan, report)
@@ -55,15 +59,17 @@ enum Benchmark: String, CaseIterable {
 
 /// How long and how often is measured.
 struct Plan {
+    /// Whether also that is measured which no budget asks for.
+    let isWhole: Bool
     /// Pairs of measurements, of which the median counts.
     let rounds: Int
-    /// Seconds of the two-hop stream that count.
+    /// The same of what takes long.
+    let longRounds: Int
+    /// Seconds of a stream that count.
     let stream: Double
     let idle: Double
     /// Seconds for which an app is stopped.
     let stall: Double
-    /// Loops of the motion while the processor time of all is taken.
-    let loops: Int
     /// How many clients share a sensor.
     let crowds: [Int]
     /// How many detectors look.
@@ -71,10 +77,15 @@ struct Plan {
     /// Events of the two runs whose instructions are counted.
     let counted: (few: Int, many: Int)
 
-    static let full = Plan(
-        rounds: 5, stream: 4, idle: 5, stall: 60, loops: 1, crowds: [10, 50, 200],
+    /// What `make bench` does.
+    static let usual = Plan(
+        isWhole: false, rounds: 5, longRounds: 3, stream: 3, idle: 4, stall: 15, crowds: [200],
+        detectors: [10, 1_000, 100_000, 1_000_000], counted: (100, 500))
+    /// What one does who changes the thing itself.
+    static let whole = Plan(
+        isWhole: true, rounds: 5, longRounds: 5, stream: 4, idle: 5, stall: 60, crowds: [10, 50, 200],
         detectors: [10, 1_000, 100_000, 1_000_000], counted: (200, 600))
     static let quick = Plan(
-        rounds: 1, stream: 1, idle: 1, stall: 5, loops: 1, crowds: [10], detectors: [10, 1_000, 100_000],
-        counted: (50, 100))
+        isWhole: true, rounds: 1, longRounds: 1, stream: 1, idle: 1, stall: 5, crowds: [10],
+        detectors: [10, 1_000, 100_000], counted: (50, 100))
 }

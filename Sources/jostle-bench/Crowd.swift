@@ -20,11 +20,15 @@ struct Crowd {
 
     func pace(_ index: Int) -> Int64 { self.paces[(index / self.features) % self.paces.count] }
 
+    func condition(_ index: Int) -> String {
+        "norm(x, y, z) + \(self.share(index)) * abs(x) > \(self.threshold(index))g"
+    }
+
     func detector(_ index: Int) throws(Failure) -> CompiledDetector {
         let request = DetectorRequest(
             name: "\(index)",
             options: [
-                "when": .text("norm(x, y, z) + \(self.share(index)) * abs(x) > \(self.threshold(index))g"),
+                "when": .text(self.condition(index)),
                 "every": .count(UInt64(self.pace(index))), "rest": .text("1s"),
             ])
         return try compile(request)

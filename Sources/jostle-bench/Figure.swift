@@ -7,51 +7,53 @@ struct Figure: Equatable, Sendable {
     var baseline: Double?
     /// How we compare; which way round says the budget.
     var ratio: Double?
+    /// How far the ratios lie apart that this is the median of: half the way from the least to the greatest, of the median.
+    var spread: Double?
     var budget: Budget?
 
     /// `nil` where there is no budget.
     var passes: Bool? {
         guard let budget else { return nil }
-        switch budget.subject {
-        case .value: return budget.admits(self.value)
-        case .ratio: return self.ratio.map(budget.admits) ?? false
-        }
+        return self.ratio.map(budget.admits) ?? false
     }
 }
 
-/// The bound that a figure has to keep.
-struct Budget: Equatable, Sendable, CustomStringConvertible {
-    enum Subject: String, Sendable {
-        case value
-        case ratio
+extension Figure {
+    /// What was measured once on both sides.
+    init(
+        _ name: String, _ unit: String, _ value: Double, beside baseline: Double, within budget: Budget? = nil
+    ) {
+        self.init(
+            name: name, unit: unit, value: value, baseline: baseline, ratio: Self.ratio(value, baseline), budget: budget
+        )
     }
 
-    enum Bound: String, Sendable {
+    /// Nothing beside nothing is as much: a budget of 1 asks for no wake-up where the baseline has none.
+    static func ratio(_ value: Double, _ baseline: Double) -> Double { value == baseline ? 1 : value / baseline }
+}
+
+/// The bound that the ratio of a figure has to keep. A number of its own would only hold on one machine.
+struct Budget: Equatable, Sendable, CustomStringConvertible {
+    private enum Bound: String, Sendable {
         case atMost = "<="
         case atLeast = ">="
     }
 
-    let subject: Subject
-    let bound: Bound
-    let limit: Double
+    private let bound: Bound
+    private let limit: Double
 
-    static func value(_ bound: Bound, _ limit: Double) -> Budget {
-        Budget(subject: .value, bound: bound, limit: limit)
-    }
-
-    static func ratio(_ bound: Bound, _ limit: Double) -> Budget {
-        Budget(subject: .ratio, bound: bound, limit: limit)
-    }
+    static func atMost(_ limit: Double) -> Budget { Budget(bound: .atMost, limit: limit) }
+    static func atLeast(_ limit: Double) -> Budget { Budget(bound: .atLeast, limit: limit) }
 
     /// What is no number keeps no bound.
-    func admits(_ number: Double) -> Bool {
+    func admits(_ ratio: Double) -> Bool {
         switch self.bound {
-        case .atMost: number <= self.limit
-        case .atLeast: number >= self.limit
+        case .atMost: ratio <= self.limit
+        case .atLeast: ratio >= self.limit
         }
     }
 
-    var description: String { "\(self.subject.rawValue) \(self.bound.rawValue) \(short(self.limit))" }
+    var description: String { "ratio \(self.bound.rawValue) \(short(self.limit))" }
 }
 
 extension Figure {
@@ -65,25 +67,28 @@ extension Figure {
         let pass = self.passes.map { "\($0)" } ?? "null"
         return "{\"name\":\"\(self.name)\",\"value\":\(number(self.value)),\"unit\":\"\(self.unit)\","
             + "\"baseline\":\(number(self.baseline)),\"ratio\":\(number(self.ratio)),"
-            + "\"budget\":\(budget),\"pass\":\(pass)}"
+            + "\"spread\":\(number(self.spread)),\"budget\":\(budget),\"pass\":\(pass)}"
     }
 
     /// One line of a table for people.
     var row: String {
-        func cell(_ text: String, _ width: Int) -> String {
-            String(repeating: " ", count: max(0, width - text.count)) + text
+        func cell(_ text: String?, _ width: Int) -> String {
+            let text = text ?? "-"
+            return String(repeating: " ", count: max(1, width - text.count)) + text
         }
         let name = self.name + String(repeating: " ", count: max(0, 28 - self.name.count))
-        let verdict = self.passes.map { $0 ? "ok" : "NO" } ?? ""
+        let spread = self.spread.map { "\(short(($0 * 100).rounded()))%" }
         let line =
-            name + cell(short(self.value), 10) + cell(self.baseline.map(short) ?? "-", 10)
-            + cell(self.ratio.map { short($0) + "x" } ?? "-", 10) + "  \(self.unit)"
+            name + cell(short(self.value), 12) + cell(self.baseline.map(short), 12)
+            + cell(self.ratio.map { short($0) + "x" }, 12) + cell(spread, 8) + "  \(self.unit)"
         guard let budget else { return line }
-        return line + String(repeating: " ", count: max(1, 74 - line.count)) + "\(budget)  \(verdict)"
+        return line + String(repeating: " ", count: max(1, 90 - line.count)) + "\(budget)  "
+            + (self.passes == true ? "ok" : "NO")
     }
 
     static let heading =
-        "figure" + String(repeating: " ", count: 27) + "value  baseline     ratio  unit            budget"
+        "figure" + String(repeating: " ", count: 29) + "value    baseline       ratio  spread  unit"
+        + String(repeating: " ", count: 12) + "budget"
 }
 
 /// A number with three decimals at most; no machine here repeats a fourth.

@@ -8,21 +8,20 @@ enum InstructionBenchmark {
     static let rate = 100.0
 
     static func run(_ plan: Plan, _ report: (Figure) -> Void) throws(Failure) {
-        for tool in ["valgrind", "objcopy"] where (try? Tool.run([tool, "--version"]))?.status != 0 {
-            throw Failure("instructions are counted by valgrind; \(tool) is not there: 'make deps-bench' installs it")
-        }
+        if let missing = self.missing { throw Failure(missing) }
         let relay = try self.count(.relay, [], plan)
         for (name, options) in [("instructions.broker", ["--no-journal"]), ("instructions.journal", [])] {
             let broker = try self.count(.broker, options, plan)
-            report(Figure(name: name, unit: "1/event", value: broker, baseline: relay, ratio: broker / relay))
+            report(Figure(name, "1/event", broker, beside: relay))
         }
-        let allocations = (
-            ours: try AllocationBenchmark.count(.broker, plan), relay: try AllocationBenchmark.count(.relay, plan)
-        )
-        report(
-            Figure(
-                name: "instructions.allocations", unit: "1/event", value: allocations.ours, baseline: allocations.relay,
-                ratio: allocations.ours / allocations.relay))
+    }
+
+    /// What is missing here to count them; `nil` when all is there.
+    static var missing: String? {
+        for tool in ["valgrind", "objcopy"] where (try? Tool.run([tool, "--version"]))?.status != 0 {
+            return "\(tool) is not there: 'make deps-bench' installs it"
+        }
+        return nil
     }
 
     private static func count(

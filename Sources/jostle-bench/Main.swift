@@ -8,8 +8,9 @@ import TestSupport
 struct Main {
     private static let jsonOption = CommandOption.flag("json", "print one JSON object a line for every figure")
     private static let onlyOption = CommandOption.value(
-        "only", "NAME", "measure only this: \(Benchmark.allCases.map(\.rawValue).joined(separator: ", "))",
-        repeats: true)
+        "only", "NAME",
+        "measure only this, longer, and also what has no budget: \(names(Benchmark.allCases)); without it all of them but "
+            + names(Benchmark.allCases.filter { Benchmark.onlyByName.contains($0) }), repeats: true)
     private static let quickOption = CommandOption.flag("quick", "measure once and shortly, for a first look")
     private static let workloadOption = CommandOption.value(
         "workload", "DETECTORS,FEATURES,SAMPLES",
@@ -37,9 +38,10 @@ struct Main {
                 try LaunchedApp.run(name)
                 ExitCode.done.exit()
             }
-            let chosen = try self.benchmarks(arguments.values(of: self.onlyOption))
+            let named = arguments.values(of: self.onlyOption)
+            let chosen = try named.isEmpty ? self.usual() : self.benchmarks(named)
             let isJSON = arguments.has(self.jsonOption)
-            let plan = arguments.has(self.quickOption) ? Plan.quick : Plan.full
+            let plan = arguments.has(self.quickOption) ? Plan.quick : named.isEmpty ? .usual : .whole
             if !isJSON { try writeAll(Figure.heading + "\n", to: STDOUT_FILENO) }
             var isWithin = true
             for benchmark in chosen {
@@ -58,8 +60,18 @@ struct Main {
         }
     }
 
+    private static func names(_ benchmarks: [Benchmark]) -> String {
+        benchmarks.map(\.rawValue).joined(separator: ", ")
+    }
+
+    /// What is measured when nobody names anything.
+    private static func usual() -> [Benchmark] {
+        guard let missing = InstructionBenchmark.missing else { return Benchmark.usual }
+        Log(program: self.syntax.name).warning("instructions are not counted: \(missing)")
+        return Benchmark.usual.filter { $0 != .instructions }
+    }
+
     private static func benchmarks(_ names: [String]) throws(UsageProblem) -> [Benchmark] {
-        guard !names.isEmpty else { return Benchmark.allCases }
         var chosen: [Benchmark] = []
         for name in names {
             guard let benchmark = Benchmark(rawValue: name) else {

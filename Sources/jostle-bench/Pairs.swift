@@ -16,9 +16,18 @@ struct Pairs: Sendable {
         self.baselines.append(baseline)
     }
 
+    private func ratios(_ direction: Direction) -> [Double] {
+        zip(self.ours, self.baselines).map { direction == .cost ? Figure.ratio($0, $1) : Figure.ratio($1, $0) }
+    }
+
     /// The median of the ratios, not the ratio of the medians: each ratio is of two neighbours in time.
-    func ratio(_ direction: Direction) -> Double {
-        zip(self.ours, self.baselines).map { direction == .cost ? $0 / $1 : $1 / $0 }.median
+    func ratio(_ direction: Direction) -> Double { self.ratios(direction).median }
+
+    /// How far the ratios lie apart, as `Figure` tells it; `nil` of one.
+    private func spread(_ direction: Direction) -> Double? {
+        let ratios = self.ratios(direction)
+        guard ratios.count > 1, let least = ratios.min(), let most = ratios.max() else { return nil }
+        return (most - least) / 2 / ratios.median
     }
 
     func figure(
@@ -26,7 +35,7 @@ struct Pairs: Sendable {
     ) -> Figure {
         Figure(
             name: name, unit: unit, value: self.ours.median, baseline: self.baselines.median,
-            ratio: self.ratio(direction), budget: budget)
+            ratio: self.ratio(direction), spread: self.spread(direction), budget: budget)
     }
 }
 

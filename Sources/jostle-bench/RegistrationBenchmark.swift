@@ -10,36 +10,57 @@ enum RegistrationBenchmark {
         try self.measureHostileApp(plan, report)
     }
 
-    /// A thousand more where a hundred thousand are.
+    /// A thousand where none are, beside reading their conditions; and a thousand more where a hundred thousand are.
     private static func measureMore(_ plan: Plan, _ report: (Figure) -> Void) throws(Failure) {
-        var times: [Double] = []
         let more = Crowd(count: 1_000, features: 4)
-        var engine = try Crowd(count: 100_000, features: 4).engine()
+        let conditions = (0..<more.count).map { Array(more.condition($0).utf8) }
+        var empty = BenchEngine()
+        var full = try Crowd(count: 100_000, features: 4).engine()
+        var (few, many) = (Pairs(), Pairs())
         for _ in 0..<plan.rounds {
+            let ours = try self.add(more, to: &empty)
             let began = ProcessorClock.now()
-            for index in 0..<more.count { engine.add(try more.detector(index), as: UInt32(100_000 + index)) }
-            times.append((ProcessorClock.now() - began) / 1e6)
-            for index in 0..<more.count { engine.remove(UInt32(100_000 + index)) }
+            for condition in conditions { blackHole(PlainReading.words(of: condition)) }
+            few.add(ours: ours, baseline: (ProcessorClock.now() - began) / 1e6)
+            many.add(ours: try self.add(more, to: &full), baseline: ours)
         }
-        report(
-            Figure(
-                name: "register.1000-into-100000", unit: "ms", value: times.median, budget: .value(.atMost, 20)))
+        report(few.figure("register.1000", "ms", within: .atMost(50)))
+        report(many.figure("register.1000-into-100000", "ms", within: .atMost(1.5)))
     }
 
-    /// The slowest answer to conditions that were made to be slow, of up to 16 KB.
+    /// Milliseconds of processor time that adding takes. They are not there any more when it returns.
+    private static func add(_ more: Crowd, to engine: inout BenchEngine) throws(Failure) -> Double {
+        let began = ProcessorClock.now()
+        for index in 0..<more.count { engine.add(try more.detector(index), as: UInt32(100_000 + index)) }
+        let milliseconds = (ProcessorClock.now() - began) / 1e6
+        for index in 0..<more.count { engine.remove(UInt32(100_000 + index)) }
+        return milliseconds
+    }
+
+    /// The slowest answer to conditions that were made to be slow, of up to 16 KB, beside as much text of honest ones.
     private static func measureHostileConditions(_ plan: Plan, _ report: (Figure) -> Void) {
-        var slowest = 0.0
-        for text in HostileConditions.all {
-            var times: [Double] = []
-            for _ in 0..<plan.rounds {
-                let began = ProcessorClock.now()
-                let request = DetectorRequest(name: "d", options: ["when": .text(text), "every": .text("10ms")])
-                _ = try? DetectorCompiler.compile(request, for: nil)
-                times.append((ProcessorClock.now() - began) / 1e6)
+        var slowest = Pairs()
+        for _ in 0..<plan.rounds {
+            let worst = HostileConditions.all.map { self.millisecondsToCompile([$0]) }.max() ?? .nan
+            var honest: [String] = []
+            var bytes = 0
+            while bytes < 16_384 {
+                honest.append(Crowd(count: 1_000, features: 4).condition(honest.count))
+                bytes += honest[honest.count - 1].utf8.count
             }
-            slowest = max(slowest, times.median)
+            slowest.add(ours: worst, baseline: self.millisecondsToCompile(honest))
         }
-        report(Figure(name: "register.hostile", unit: "ms", value: slowest, budget: .value(.atMost, 5)))
+        report(slowest.figure("register.hostile", "ms", within: .atMost(0.5)))
+    }
+
+    /// Milliseconds of processor time that conditions take to be understood or refused.
+    private static func millisecondsToCompile(_ texts: [String]) -> Double {
+        let began = ProcessorClock.now()
+        for text in texts {
+            let request = DetectorRequest(name: "d", options: ["when": .text(text), "every": .text("10ms")])
+            blackHole(try? DetectorCompiler.compile(request, for: nil))
+        }
+        return (ProcessorClock.now() - began) / 1e6
     }
 
     /// An app that has as many different windows as one may have, all of them at the fastest pace.

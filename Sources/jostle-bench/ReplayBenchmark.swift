@@ -4,7 +4,8 @@ import Replay
 import TestSupport
 import Traces
 
-/// How many samples a second of processor time can be replayed: from memory, and from the text of a trace.
+/// How many samples a second of processor time can be replayed: from memory, and from the text of a trace; beside plain
+/// thresholds on the same samples, and beside reading the same numbers.
 enum ReplayBenchmark {
     private static let samples = 200_000
 
@@ -13,22 +14,36 @@ enum ReplayBenchmark {
         var one = BenchEngine()
         one.add(try self.preset("shake"), as: 0)
         var all = BenchEngine()
-        for (index, preset) in PresetCatalogue.all.filter({ $0.sensor == "accelerometer" }).enumerated() {
+        let presets = PresetCatalogue.all.filter { $0.sensor == "accelerometer" }
+        for (index, preset) in presets.enumerated() {
             all.add(try self.preset(preset.name), as: UInt32(index))
         }
         let text = try self.text(of: motion)
-        var (ones, alls, rows): ([Double], [Double], [Double]) = ([], [], [])
+        var (ones, alls, rows) = (Pairs(), Pairs(), Pairs())
         for _ in 0..<plan.rounds {
-            ones.append(1_000 / motion.nanosecondsPerLook(&one))
-            alls.append(1_000 / motion.nanosecondsPerLook(&all))
-            rows.append(try self.replay(text))
+            ones.add(ours: 1_000 / motion.nanosecondsPerLook(&one), baseline: 1_000 / self.plainLook(1, motion))
+            alls.add(
+                ours: 1_000 / motion.nanosecondsPerLook(&all), baseline: 1_000 / self.plainLook(presets.count, motion))
+            rows.add(ours: try self.replay(text), baseline: self.plainRows(text))
         }
-        func figure(_ name: String, _ values: [Double], _ least: Double) {
-            report(Figure(name: "replay.\(name)", unit: "M/s", value: values.median, budget: .value(.atLeast, least)))
+        report(ones.figure("replay.one-preset", "M/s", within: .atLeast(1)))
+        report(alls.figure("replay.all-presets", "M/s", within: .atLeast(0.4)))
+        report(rows.figure("replay.text", "M/s", within: .atLeast(1)))
+    }
+
+    /// Nanoseconds that a sample costs so many objects with a threshold each.
+    private static func plainLook(_ count: Int, _ motion: MadeMotion) -> Double {
+        let objects = Crowd(count: count, features: 1).objects()
+        return motion.nanosecondsPerLook(motion.count) { time, sample in
+            for object in objects where object.look(time, sample) { blackHole(object) }
         }
-        figure("one-preset", ones, 5)
-        figure("all-presets", alls, 1)
-        figure("text", rows, 1)
+    }
+
+    /// Millions of rows a second whose numbers are read, and no more.
+    private static func plainRows(_ text: [UInt8]) -> Double {
+        let began = ProcessorClock.now()
+        blackHole(PlainReading.numbers(of: text))
+        return Double(self.samples) * 1_000 / (ProcessorClock.now() - began)
     }
 
     private static func preset(_ name: String) throws(Failure) -> CompiledDetector {

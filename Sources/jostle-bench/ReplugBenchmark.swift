@@ -30,24 +30,25 @@ enum ReplugBenchmark {
         }
         for app in apps { _ = try self.event(at: app, after: 0) }
         let claims = try self.claims(stage)
-        var times: [Double] = []
+        var (times, returns): ([Double], [Double]) = ([], [])
         for _ in 0..<max(3, plan.rounds) {
             try bed.perform("remove \(DeviceBed.accelerometerPath())")
             try self.waitUntilAbsent(stage)
             let back = Clock.boottime.now()
             try bed.perform(DeviceBed.accelerometer())
+            returns.append(Double(Clock.boottime.now() - back) / 1_000)
             var last = 0.0
             for app in apps { last = max(last, try self.event(at: app, after: back) - Double(back)) }
             times.append(last / 1_000)
         }
-        let lost = claims - (try self.claims(stage))
+        let left = try self.claims(stage)
         // Each lives as long as somebody has it: last of all it is asked.
         guard daemons.allSatisfy({ $0.end == nil }), apps.allSatisfy({ $0.end == nil }), raw.end == nil else {
             throw Failure("a program ended early")
         }
-        report(Figure(name: "replug", unit: "ms", value: times.median, budget: .value(.atMost, 1_000)))
-        report(Figure(name: "replug.worst", unit: "ms", value: times.max() ?? .nan, budget: .value(.atMost, 1_000)))
-        report(Figure(name: "replug.claims-lost", unit: "claims", value: Double(lost), budget: .value(.atMost, 0)))
+        report(Figure("replug", "ms", times.median, beside: returns.median))
+        report(Figure("replug.worst", "ms", times.max() ?? .nan, beside: returns.median, within: .atMost(80)))
+        report(Figure("replug.claims", "claims", Double(left), beside: Double(claims), within: .atLeast(1)))
     }
 
     /// The sample time in µs of an app's next event that is later.

@@ -47,6 +47,14 @@ final class Stage {
             "jostle-baseline", [command, "--bus", self.bus.address] + options, environment: environment, under: tool)
     }
 
+    /// Starts the least that a daemon can be, in plain C: it owns a name, and does nothing else.
+    func leastDaemon() throws(Failure) -> BackgroundProgram {
+        let name = "org.jostle.Baseline.Daemon"
+        let daemon = try self.baseline("daemon", ["--name", name])
+        try self.bus.waitForName(name)
+        return daemon
+    }
+
     func end() { self.bus.stop() }
 
     /// Samples that the accelerometer's reader has sent.

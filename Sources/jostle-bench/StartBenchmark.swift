@@ -17,7 +17,7 @@ enum StartBenchmark {
         ]
         for (program, options, name) in programs {
             try self.measure(program, options, owning: name, on: stage, plan) {
-                report($0.figure("start.\(program)", "ms", within: .ratio(.atMost, 4)))
+                report($0.figure("start.\(program)", "ms", within: .atMost(4)))
             }
         }
     }

@@ -16,8 +16,8 @@ enum TwoHopBenchmark {
             tail.add(ours: ours.tail, baseline: relayed.tail)
             cost.add(ours: ours.cost, baseline: relayed.cost)
         }
-        report(median.figure("two-hops.p50", "us", within: .ratio(.atMost, 1.25)))
-        report(tail.figure("two-hops.p99", "us", within: .ratio(.atMost, 1.5)))
+        report(median.figure("two-hops.p50", "us", within: .atMost(1.25)))
+        report(tail.figure("two-hops.p99", "us", within: .atMost(1.5)))
         report(cost.figure("two-hops.cpu", "us/event"))
     }
 }
