@@ -126,7 +126,7 @@ struct JournalStore: ~Copyable {
 
     /// Keeps all of it or nothing.
     mutating func append(_ rows: ArraySlice<JournalRow>, policies: [UInt64: JournalPolicy]) throws(StoreError) {
-        let isPersistent = rows.indices.contains { rows[$0].entry.isPersistent }
+        let isPersistent = rows.indices.contains { rows[$0].isPersistent }
         if isPersistent { try self.file.database.execute("PRAGMA synchronous = FULL") }
         var added: Set<UInt64> = []
         do {

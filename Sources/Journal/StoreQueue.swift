@@ -5,6 +5,14 @@ struct JournalRow: Sendable {
     let entry: JournalEntry
     /// When it was made, in µs of the wall clock.
     let wall: Int64
+    /// Whether policy wants it on the disk before the power can fail. Found out once: to ask the entry copies it.
+    let isPersistent: Bool
+
+    init(entry: consuming JournalEntry, wall: Int64) {
+        self.isPersistent = entry.isPersistent
+        self.entry = entry
+        self.wall = wall
+    }
 }
 
 /// What the loop's thread and the writer hand to each other.

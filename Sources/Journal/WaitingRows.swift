@@ -38,7 +38,7 @@ struct WaitingRows: Sendable {
             let soonest = now() + self.pace.linger
             self.lingerUntil = self.takenAt.map { max($0 + self.pace.spacing, soonest) } ?? soonest
         }
-        let isPersistent = row.entry.isPersistent
+        let isPersistent = row.isPersistent
         self.rows.append(row)
         self.outstanding += 1
         let isUrgent = isPersistent || self.rows.count == self.pace.many
