@@ -277,8 +277,12 @@ package struct Broker {
 
     // MARK: What happened
 
-    /// From now on what the arbiter is given and what it decides is kept, until somebody takes it.
-    package mutating func keepSteps() { self.clerk.listeners.hearing.keepSteps() }
+    /// From now on what the arbiter is given and what it decides is kept, until somebody takes it. Nobody may have registered yet,
+    /// or what came before would be missing.
+    package mutating func keepSteps() {
+        guard self.registry.isEmpty else { return }
+        self.clerk.listeners.hearing.keepSteps()
+    }
 
     /// Takes that.
     package mutating func takeSteps() -> [ArbiterStep] { self.clerk.listeners.hearing.takeSteps() }

@@ -1,15 +1,15 @@
-package import Arbitration
+import Arbitration
 import Detection
 import Motion
 
 /// Has the arbiter hear what detectors hit, each in its time: samples and all other inputs of the contest in, decisions out.
 ///
 /// Whatever concerns a detector is said to both: to the sensors, where it is at work, and to the arbiter.
-package struct Hearing {
+struct Hearing {
     /// The sensors, and the detectors at work.
-    package private(set) var sensing: Sensing
+    private(set) var sensing: Sensing
     /// Who gets the events. Its apps and detectors have our numbers.
-    package private(set) var arbiter: Arbiter
+    private(set) var arbiter: Arbiter
     /// What it decided and nobody performed yet, the last first: taken from the end, nothing is copied.
     private var decisions: [ArbiterAction] = []
     /// What it decided since, in order.

@@ -269,7 +269,7 @@ static int unmap_code(struct dl_phdr_info *object, size_t size, void *context) {
     const uintptr_t page = *(const uintptr_t *)context;
     for (int index = 0; index < object->dlpi_phnum; index++) {
         const ElfW(Phdr) *segment = &object->dlpi_phdr[index];
-        /* What can be written, or could while the program was loaded, is not as it is in the file. */
+        /* What can be written is not as it is in the file. We have no relocations in code. */
         if (segment->p_type != PT_LOAD || (segment->p_flags & PF_W) != 0) continue;
         const uintptr_t start = (object->dlpi_addr + segment->p_vaddr + page - 1) & ~(page - 1);
         const uintptr_t end = (object->dlpi_addr + segment->p_vaddr + segment->p_memsz) & ~(page - 1);

@@ -224,7 +224,7 @@ final class IncomingCalls {
             if self.isServing || self.isParked { return self.tidy(at: time + Self.tidyingPause) }
             if quiet > time { return self.tidy(at: quiet) }
             self.isTidyingDue = false
-            FreeMemory.giveBack()
+            FreeMemory.forgetWhatRan()
         }
     }
 

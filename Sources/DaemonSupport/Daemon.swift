@@ -21,6 +21,8 @@ package final class Daemon {
     private var exitCode = ExitCode.done
     /// It was said that somebody has our name.
     private var isHeldUp = false
+    /// The bus was ready once.
+    private var isStarted = false
 
     /// Longest time between two attempts to reach a bus that went away, in µs.
     package static let longestRetry: Int64 = 5_000_000
@@ -64,6 +66,8 @@ package final class Daemon {
             ready()
             self.services.ready()
             self.log.info("serving the \(self.bus.address.description)")
+            guard !self.isStarted else { return }
+            self.isStarted = true
             self.loop.turns.add {
                 FreeMemory.forgetWhatRan()
                 return false

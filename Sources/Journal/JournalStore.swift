@@ -19,15 +19,15 @@ struct JournalStore: ~Copyable {
     /// What verdicts become, made with the help of the one before.
     private final class Details {
         private var encoder = VerdictEncoder()
-        private var place: (place: Place, text: String)?
+        private var place: (rule: Rule, text: String)?
 
         func bytes(of verdict: Verdict) -> [UInt8] { self.encoder.encode(verdict) }
 
-        func text(of place: Place?) -> String? {
-            guard let place else { return nil }
-            if let known = self.place, known.place == place { return known.text }
-            let text = place.lineDescription
-            self.place = (place, text)
+        func place(of rule: Rule?) -> String? {
+            guard let rule else { return nil }
+            if let place, place.rule === rule { return place.text }
+            let text = rule.place.lineDescription
+            self.place = (rule, text)
             return text
         }
     }
@@ -174,7 +174,7 @@ struct JournalStore: ~Copyable {
         try self.insertVerdict.bind(12, verdict.isDelivered)
         try self.insertVerdict.bind(13, verdict.generation)
         try self.insertVerdict.bind(14, verdict.rule?.name)
-        try self.insertVerdict.bind(15, self.details.text(of: verdict.rule?.place))
+        try self.insertVerdict.bind(15, self.details.place(of: verdict.rule))
         try self.insertVerdict.bind(16, self.details.bytes(of: verdict))
         try self.insertVerdict.run()
     }

@@ -3,11 +3,21 @@ struct SteadyStatement: ~Copyable {
     private let statement: Statement
     private let known: Known
 
-    private enum Parameter: Equatable {
+    private enum Parameter {
         case unknown
         case nothing
         case number(Int64)
         case text(String)
+
+        /// Whether it is the same to SQLite, which goes by bytes, where Swift takes texts that look alike for equal.
+        func isSame(_ other: Parameter) -> Bool {
+            switch (self, other) {
+            case (.nothing, .nothing): true
+            case (.number(let number), .number(let other)): number == other
+            case (.text(let text), .text(let other)): text.utf8.elementsEqual(other.utf8)
+            default: false
+            }
+        }
     }
 
     private final class Known {
@@ -27,7 +37,7 @@ struct SteadyStatement: ~Copyable {
         _ index: Int32, _ parameter: Parameter, _ bind: () throws(StoreError) -> Void
     ) throws(StoreError) {
         // SAFETY: a statement belongs to one thread, and `bind` does not come back here.
-        guard unsafe self.known.parameters[Int(index)] != parameter else { return }
+        if unsafe self.known.parameters[Int(index)].isSame(parameter) { return }
         unsafe self.known.parameters[Int(index)] = .unknown
         try bind()
         unsafe self.known.parameters[Int(index)] = parameter

@@ -332,9 +332,10 @@ final class StoreWriter {
     // MARK: The journal
 
     private func openJournal() throws(StoreError) {
+        let wasOpen = self.directory.wasOpen(Self.journalName)
         self.journal = try JournalStore(try self.open(Self.journalName, JournalStore.kind), self.limits, self.run)
         // To look it over took much of SQLite that writing does not need.
-        CLinux_unmap_code()
+        if !wasOpen { CLinux_unmap_code() }
     }
 
     /// How many rows go into one transaction.

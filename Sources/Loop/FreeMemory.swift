@@ -9,7 +9,7 @@ package enum FreeMemory {
     }
 
     /// Gives back what only ran or was read so far: what goes on brings back what it needs. For the end of something that comes
-    /// once, such as a start.
+    /// once, such as a start, or a flood of calls.
     ///
     /// With each page of a program that runs, the kernel brings 16, so that a start leaves most of the program in memory.
     /// To bring back one takes half a microsecond. The corresponding C function is `madvise` with `MADV_DONTNEED`.

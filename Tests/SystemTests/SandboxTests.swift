@@ -55,6 +55,8 @@ extension EndToEnd {
             }
             #expect(app.errors == "")
             _ = try app.terminate()
+            // It ends with its last user.
+            withExtendedLifetime(proxy) {}
         }
 
         @Test func withoutTheNameThereIsNoBroker() throws {

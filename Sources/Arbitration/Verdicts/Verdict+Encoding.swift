@@ -26,7 +26,7 @@ package struct VerdictEncoder {
 
     private mutating func bytes(of rule: Rule?) -> [UInt8]? {
         guard let rule else { return nil }
-        if let last, last.rule == rule { return last.bytes }
+        if let last, last.rule === rule { return last.bytes }
         var writer = ByteWriter()
         writer.write(rule)
         self.last = (rule, writer.bytes)

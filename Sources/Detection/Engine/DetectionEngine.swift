@@ -174,9 +174,6 @@ package struct DetectionEngine {
 
     // MARK: Samples
 
-    /// The time of the last sample that was looked at; `nil` before the first.
-    package var time: Timestamp? { self.lastTime < 0 ? nil : Timestamp(microseconds: self.lastTime) }
-
     /// Whether a sample of this time would follow: later than the last one, and not from the future.
     package func isNext(_ time: Timestamp, arrival: Timestamp? = nil) -> Bool {
         time.microseconds > self.lastTime && time.microseconds <= Self.latest(arrival)
