@@ -127,7 +127,7 @@ package struct Broker {
 
     /// An app is another user's than it was.
     private mutating func pass(_ app: AppHandle, to user: UInt32, _ actions: inout [BrokerAction]) {
-        guard let known = self.registry[app] else { return }
+        guard let known = self.registry[app], known.user != user else { return }
         let bytes = self.clerk.listeners.queueBytes(of: known.id)
         self.clerk.post.pass(app, to: user, wasSeen: known.wasSeen, keeping: bytes, &actions)
         self.clerk.listeners.pass(app, to: user)

@@ -217,6 +217,9 @@ struct Hearing {
 
     mutating func mute(until time: Timestamp) { self.sensing.mute(until: time) }
 
+    /// An app is another user's than it was.
+    mutating func pass(_ app: AppHandle) { self.sensing.pass(app) }
+
     // MARK: Samples
 
     /// Samples of a sensor have come; `nil`: nobody knows it.

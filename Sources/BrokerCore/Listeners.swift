@@ -88,7 +88,11 @@ struct Listeners {
     }
 
     /// An app is another user's than it was.
-    mutating func pass(_ app: AppHandle, to user: UInt32) { self.registry.pass(app, to: user) }
+    mutating func pass(_ app: AppHandle, to user: UInt32) {
+        // Before somebody came for it the first time, what happened was for whoever would.
+        if self.registry[app]?.wasSeen == true { self.hearing.pass(app) }
+        self.registry.pass(app, to: user)
+    }
 
     // MARK: Detectors
 

@@ -47,6 +47,8 @@ struct Post {
     ) {
         self.mailboxes.pass(app, to: user, wasSeen: wasSeen, keeping: bytes, &self.mail)
         self.carry(&actions)
+        // What became of it at the other's is none of this one's business.
+        if wasSeen { self.tallies.put(AppTally(), for: app) }
     }
 
     // MARK: What is decided

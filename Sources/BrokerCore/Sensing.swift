@@ -143,6 +143,9 @@ package struct Sensing {
         return all
     }
 
+    /// An app is another user's than it was, who is not to know how often it was hit.
+    mutating func pass(_ app: AppHandle) { self.hits.put(0, for: app) }
+
     /// An app goes. Takes its detectors from their engines: the first of them at once. The others stay for later, and say nothing
     /// any more. Returns those that are gone.
     mutating func leave(
@@ -266,6 +269,7 @@ package struct Sensing {
             self.streams[index].disappear()
             self.streams[index].told = self.streams[index].outlook
         }
+        self.forgetUnknown()
     }
 
     /// Begins anew with what a sensor sees. Its detectors have to be put in again.

@@ -253,6 +253,13 @@ int CLinux_spawn(
     return code;
 }
 
+/* descriptors of others */
+
+int CLinux_names_only(int descriptor) {
+    int flags = fcntl(descriptor, F_GETFL);
+    return flags >= 0 && (flags & O_PATH) != 0;
+}
+
 /* memory */
 
 int CLinux_unread_by_peer(int descriptor) {

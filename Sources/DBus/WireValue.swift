@@ -176,8 +176,12 @@ package final class WireDescriptor: WireValue {
     /// How many descriptors must be left before one is sent: libdbus has no way to say that it could not copy it.
     package static let spare = 8
 
-    /// Hands the descriptor over; `nil` when somebody took it before.
-    package func take() -> OwnedDescriptor? { self.descriptor.take() }
+    /// Hands the descriptor over; `nil` when somebody took it before, or when it only names a file: the kernel takes such a one for
+    /// no descriptor, which we would take for a mistake of ours.
+    package func take() -> OwnedDescriptor? {
+        guard let descriptor = self.descriptor.take(), !descriptor.isNameOnly else { return nil }
+        return descriptor
+    }
 
     package static var signature: String { "h" }
     package func write(to writer: inout WireWriter) { writer.descriptor(self.descriptor?.raw ?? -1) }

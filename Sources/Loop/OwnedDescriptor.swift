@@ -22,6 +22,9 @@ package struct OwnedDescriptor: ~Copyable, Sendable {
         }
     }
 
+    /// It names a file and opens nothing (`O_PATH`).
+    package var isNameOnly: Bool { CLinux_names_only(self.raw) != 0 }
+
     /// Gives the descriptor away unclosed.
     package consuming func release() -> Int32 {
         let raw = self.raw

@@ -55,9 +55,11 @@ final class Reloading {
                 self.policy.put(succession, from: files)
                 self.readApps(nil)
                 // To be rid of a large one takes a while, too.
-                self.loop.turns.add {
+                self.loop.turns.add({
                     old.removeLast(min(128, old.count))
                     return !old.isEmpty
+                }) {
+                    FreeMemory.forgetWhatRan()
                 }
             }
         }

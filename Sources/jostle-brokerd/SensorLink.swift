@@ -23,6 +23,8 @@ final class SensorLink {
     /// When that timer runs, while it does.
     private var silenceSet: Int64?
     private var isStarting = false
+    /// The reader has more sensors than are taken in, and that was said.
+    private var isCrowded = false
     /// Signals that pretended to be samples of ours, or were none.
     private var sampleForgeries: UInt64 = 0
 
@@ -63,6 +65,7 @@ final class SensorLink {
         }
         self.reader = owner
         self.sensors = []
+        self.isCrowded = false
         self.streams = [:]
         guard let owner else { return self.startIfNeeded() }
         let target = CallTarget(owner, Path.sensors, InterfaceName.sensors.description)
@@ -77,9 +80,19 @@ final class SensorLink {
         }
     }
 
+    /// As many as no device has.
+    private static let mostSensors = 64
+
     private func appeared(_ path: ObjectPath, _ options: [String: Value]) {
         guard let sensor = SensorDescription(options) else {
             return self.service.log.warning("the sensor at \(path) describes itself wrongly and is left out")
+        }
+        guard self.sensors.count < Self.mostSensors || self.sensors.contains(where: { $0.name == sensor.name }) else {
+            if !self.isCrowded {
+                self.service.log.warning("the reader has more than \(Self.mostSensors) sensors: others are left out")
+            }
+            self.isCrowded = true
+            return
         }
         self.sensors.removeAll { $0.name == sensor.name }
         self.sensors.append((sensor.name, path, sensor.channels.count))

@@ -157,6 +157,22 @@ import Testing
         #expect(try self.come(&bench, for: 7) == [2])
     }
 
+    /// Nor what the other heard, and how often.
+    @Test func anotherUserLearnsNothingOfWhatWas() throws {
+        var bench = try self.bench()
+        bench.feed([2.5])
+        #expect(try self.come(&bench, for: 7) == [1])
+        #expect(bench.core.tally(of: self.client)?.lastEvent != nil && bench.core.sensing.hits(of: self.client) == 1)
+        self.leave(&bench)
+        // The same user finds it as it was.
+        #expect(try self.come(&bench, for: 7) == [])
+        #expect(bench.core.tally(of: self.client)?.lastEvent != nil && bench.core.sensing.hits(of: self.client) == 1)
+        self.leave(&bench)
+        _ = try self.come(&bench, for: 8)
+        let tally = try #require(bench.core.tally(of: self.client))
+        #expect(tally.lastEvent == nil && tally.delivered == 0 && bench.core.sensing.hits(of: self.client) == 0)
+    }
+
     /// One that cannot be as its file says is not there at all, and costs nothing.
     @Test func aDetectorTooManyIsRefusedWhole() throws {
         var limits = BrokerLimits()

@@ -175,6 +175,17 @@ private struct VariantOf<T: WireValue>: WireValue {
         #expect(lent == times)
     }
 
+    /// What only names a file is no descriptor to most calls, and nobody who sends one ends us by it.
+    @Test func aNameOfAFileIsNoDescriptor() throws {
+        let open = WireDescriptor(try OwnedDescriptor(opening: "/dev/null", O_RDONLY))
+        let isOpen = open.take() != nil
+        #expect(isOpen)
+        // O_PATH, which the C library does not show.
+        let name = WireDescriptor(try OwnedDescriptor(opening: "/", 0o10_000_000))
+        let isNone = name.take() == nil
+        #expect(isNone)
+    }
+
     @Test func descriptorsTravelAndAreClosed() throws {
         let pipe = try Pipe()
         let message = try call()

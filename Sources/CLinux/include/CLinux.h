@@ -57,9 +57,12 @@ int CLinux_block_signals(uint64_t signals);
 
 /* descriptors */
 
-/* Gives memory that is free back to the system. */
 /* What the kernel holds of what was written to a socket, its own costs included; -1 when it does not say. */
 int CLinux_unread_by_peer(int descriptor);
+/* Whether a descriptor was opened with O_PATH: most calls take it for none. */
+int CLinux_names_only(int descriptor);
+
+/* Gives memory that is free back to the system. */
 int CLinux_malloc_trim(size_t pad);
 /* Takes the pages of the program and its libraries that are as in their files out of memory; what runs next brings its own back. */
 void CLinux_unmap_code(void);
