@@ -90,6 +90,7 @@ class App:
         self._lifelines: set[Lifeline] = set()
         self._jobs: set[asyncio.Task[None]] = set()
         self._running_task: asyncio.Task[Any] | None = None
+        self._next_task: Task | None = None
         self._tell_gap: Callable[[Gap], object] = lambda gap: _log.warning(
             "%d events are missing: %d to %d", gap.count, gap.first, gap.last
         )
@@ -116,6 +117,9 @@ class App:
             await self._leave()
             raise
         self._connected.set()
+        if self._object is None and (owner := self._link.broker):
+            # Another broker came since the one that took us, and nobody was told yet.
+            self._registering = asyncio.create_task(self._register_again(owner))
 
     async def close(self) -> None:
         """Leaves the broker and the bus. Events that were not answered are sent again when the app comes back."""
@@ -413,8 +417,11 @@ class App:
         return await self._link.ask(await self._path(), APP, member, signature, *body)
 
     async def _register(self) -> None:
+        owner = self._link.broker
+
         def registered(reply: Message) -> None:
-            self._object = str(reply.body[0])
+            if self._link.broker == owner:
+                self._object = str(reply.body[0])
 
         options = {"durable": Variant("b", True)} if self._durable else {}
         await self._link.ask(BROKER_PATH, BROKER, "Register", "sa{sv}", self.app_id, options, then=registered)
@@ -422,8 +429,9 @@ class App:
     # The broker's comings and goings.
 
     def _broker_changed(self, owner: str | None) -> None:
-        """Told before whatever else the new owner says. Our object went with the old one."""
+        """Told before whatever else the new owner says. Our object went with the old one, and what it began and we did not."""
         was_registered, self._object = self._object is not None, None
+        self._next_task = None  # the next one begins it again
         if self._registering:
             self._registering.cancel()
             self._registering = None
@@ -446,8 +454,9 @@ class App:
         except JostleError as error:
             if self._link.broker != owner:
                 return  # it left again meanwhile: the next one is told all of it
-            if error.name == NO_REPLY:
-                # It is there and does not answer, as when everybody comes at once. That is no word of it.
+            if error.name in (NO_REPLY, DISCONNECTED):
+                # It is there and does not answer, as when everybody comes at once. Or the bus is going: then we are
+                # stopped. Neither is a word of it.
                 await asyncio.sleep(_PAUSE)
                 return await self._register_again(owner)
             _log.error("the broker came back and does not take us any more: %s", error)
@@ -488,6 +497,8 @@ class App:
                     if isinstance(lifeline, Assertion) and lifeline.name == message.body[0]:
                         lifeline.expiring.set()
             case "TaskExpiring", "st":
+                # One that waits for its turn gets none any more: what is under way answers for it.
+                self._next_task = None
                 if self._running_task:
                     self._running_task.cancel()
             case "SessionChanged", "ssa{sv}":
@@ -545,14 +556,19 @@ class App:
         options = plain(wrapped)
         if self._task is None:
             return Message.new_error(message, _error(NOT_SUPPORTED), "the app runs no tasks")
-        if self._running_task is not None:
-            return Message.new_error(message, _error(FAILED), "a task is under way")
         task = Task(identifier, int(options.get("attempt", 1)), deadline / _MICRO, str(options.get("kind", "")))
-        self._running_task = asyncio.create_task(_run(self._task, task))
-        self._start(self._finish_task(self._running_task))
+        if self._running_task is None:
+            self._begin_task(self._task, task)
+        else:
+            # The one under way outlives its broker, or its time: for the broker only this one is.
+            self._next_task = task
         return Message.new_method_return(message)
 
-    async def _finish_task(self, work: asyncio.Task[Any]) -> None:
+    def _begin_task(self, handler: Callable[[Task], Any], task: Task) -> None:
+        self._running_task = asyncio.create_task(_run(handler, task))
+        self._start(self._finish_task(handler, task, self._running_task))
+
+    async def _finish_task(self, handler: Callable[[Task], Any], task: Task, work: asyncio.Task[Any]) -> None:
         try:
             await asyncio.wait([work])
         finally:
@@ -561,7 +577,11 @@ class App:
         is_done = not work.cancelled() and work.exception() is None and work.result() is not False
         if not work.cancelled() and (error := work.exception()):
             _log.error("a task failed", exc_info=error)
+        following, self._next_task = self._next_task, None
+        if following and not (is_done and following.identifier == task.identifier):
+            return self._begin_task(handler, following)
         try:
+            # Also for another attempt that waits: its work is done.
             await self._ask("TaskDone", "b", is_done)
         except JostleError as error:
             # Too late, or the broker that began it is gone: that one tries again.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -69,13 +68,15 @@ class Link:
 
     async def close(self) -> None:
         """Leaves the bus."""
-        if self._keeper:
-            self._keeper.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._keeper
-        if self._wire:
-            await self._wire.close()
-        self.broker = None
+        try:
+            if self._keeper:
+                self._keeper.cancel()
+                # Not awaited itself: who cancels us would be taken for it.
+                await asyncio.wait([self._keeper])
+        finally:
+            if self._wire:
+                await self._wire.close()
+            self.broker = None
 
     async def _connect(self) -> Wire:
         wire = Wire(self._address, self._received)

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Self
 from dbus_fast import Variant
 
 from ._errors import DISCONNECTED, NOT_FOUND, JostleError
-from ._names import READER, READER_PATH, SENSOR
+from ._names import FAILED, READER, READER_PATH, SENSOR
 from ._wire import Wire, plain, take_descriptor
 
 _HEAD = struct.Struct("=IIQ")
@@ -80,7 +80,7 @@ class Stream:
         """Samples as they came together, until the reader is gone, which is a `JostleError`."""
         loop = asyncio.get_running_loop()
         while packet := await self._packet(loop):
-            kind, count, sequence = _HEAD.unpack_from(packet)
+            kind, count, sequence = self._head(packet)
             if self._next is not None and sequence > self._next:
                 self.missed += sequence - self._next
             self._next = max(sequence, self._next or 0)
@@ -91,6 +91,14 @@ class Stream:
                 self._next = sequence + count
                 yield Batch(sequence, memoryview(packet)[_HEAD.size :], self.channels)
         raise JostleError(DISCONNECTED, f"the reader ({READER}) is gone")
+
+    def _head(self, packet: bytes) -> tuple[int, int, int]:
+        """What a packet is: kind, count, and number of the first sample. What follows is as long as it says."""
+        if len(packet) >= _HEAD.size:
+            kind, count, sequence = _HEAD.unpack_from(packet)
+            if kind != _SAMPLES or len(packet) - _HEAD.size == count * 8 * (1 + len(self.channels)):
+                return kind, count, sequence
+        raise JostleError(FAILED, f"the reader ({READER}) sent a packet of {len(packet)} bytes that is none")
 
     async def _packet(self, loop: asyncio.AbstractEventLoop) -> bytes:
         """The next packet; nothing when the reader closed its end, before it read what we asked for or after."""

@@ -18,7 +18,7 @@ from dbus_fast import BusType, Message, MessageFlag, MessageType, Variant
 from dbus_fast.aio import MessageBus
 
 from ._errors import DISCONNECTED, NO_REPLY, JostleError, error_of
-from ._names import BUS, BUS_PATH
+from ._names import BUS, BUS_PATH, INVALID_ARGS
 
 Reply = Callable[[Message], None]
 """Run with a reply as it comes, before whatever else the sender sends."""
@@ -86,9 +86,26 @@ class _Waiting:
             return self.reply.set_exception(error)
         self.reply.set_result(message)
 
+    def forsake(self) -> None:
+        """Nobody waits any more. A reply that came in the same moment takes its descriptors along."""
+        if self.reply.done() and not self.reply.cancelled() and self.reply.exception() is None:
+            close_descriptors(self.reply.result())
+
     def fail(self, error: JostleError) -> None:
         if not self.reply.done():
             self.reply.set_exception(error)
+
+
+def _hang_up(bus: MessageBus) -> None:
+    """Closes the socket of a connection that ended, or that never came to be one."""
+    with contextlib.suppress(Exception):
+        # Where it is closed already, its number may be another's by now.
+        if bus._sock and (descriptor := bus._sock.fileno()) >= 0:
+            asyncio.get_running_loop().remove_reader(descriptor)
+            asyncio.get_running_loop().remove_writer(descriptor)
+    for end in ("_stream", "_sock"):
+        with contextlib.suppress(Exception):
+            getattr(bus, end).close()
 
 
 class Wire:
@@ -115,15 +132,19 @@ class Wire:
     async def open(self) -> None:
         """Connects to the bus."""
         types = {"session": BusType.SESSION, "system": BusType.SYSTEM}
+        bus: MessageBus | None = None
         try:
             if self._address in types:
                 bus = MessageBus(bus_type=types[self._address], negotiate_unix_fd=True)
             else:
                 bus = MessageBus(bus_address=self._address, negotiate_unix_fd=True)
-            await asyncio.wait_for(bus.connect(), CALL_TIMEOUT)
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:  # dbus-fast raises what it met on the way, of any kind
+            async with asyncio.timeout(CALL_TIMEOUT):
+                await bus.connect()
+        except BaseException as error:  # dbus-fast raises what it met on the way, of any kind
+            if bus is not None:
+                _hang_up(bus)
+            if not isinstance(error, Exception):
+                raise
             raise JostleError(
                 "org.freedesktop.DBus.Error.NoServer", f"no bus at '{self._address}': {error or type(error).__name__}"
             ) from error
@@ -156,10 +177,7 @@ class Wire:
         self.lost.set()
         if self._sender:
             self._sender.cancel()
-        # Older versions of dbus-fast leave both open.
-        for end in ("_stream", "_sock"):
-            with contextlib.suppress(Exception):
-                getattr(bus, end).close()
+        _hang_up(bus)  # older versions of dbus-fast do not
         waiting, self._waiting = self._waiting, {}
         for call in waiting.values():
             call.fail(JostleError(DISCONNECTED, "the bus is gone"))
@@ -169,15 +187,27 @@ class Wire:
         while True:
             message, call = await self._outbox.get()
             try:
-                await self._has_room(bus)
-                await bus.send(message)
-            except asyncio.CancelledError:
-                raise
-            except Exception as error:  # what cannot be written on the wire, or a bus that has just gone
-                if call:
-                    call.fail(JostleError("org.freedesktop.DBus.Error.InvalidArgs", f"{message.member}: {error}"))
+                failure = await self._write(bus, message)
             finally:
                 self._outbox.task_done()
+            if failure and call:
+                call.fail(failure)
+
+    async def _write(self, bus: MessageBus, message: Message) -> JostleError | None:
+        """Sends a message, or returns why it could not: not raised here, where whoever clears its frames would end us."""
+        gone = JostleError(DISCONNECTED, "the bus is gone")
+        try:
+            await self._has_room(bus)
+            written = bus.send(message)  # makes bytes of it at once, and writes them when it can
+        except OSError:
+            return gone
+        except Exception as error:
+            return JostleError(INVALID_ARGS, f"{message.member}: {error}")
+        try:
+            await written
+        except Exception:
+            return gone
+        return None
 
     async def _has_room(self, bus: MessageBus) -> None:
         """Returns when the socket takes something."""
@@ -228,8 +258,13 @@ class Wire:
         self._waiting[serial] = waiting
         self._outbox.put_nowait((message, waiting))
         try:
-            return await asyncio.wait_for(waiting.reply, timeout)
+            async with asyncio.timeout(timeout):
+                return await waiting.reply
+        except asyncio.CancelledError:
+            waiting.forsake()
+            raise
         except TimeoutError:
+            waiting.forsake()
             raise JostleError(NO_REPLY, f"{service or destination} did not answer {member} in {timeout:g} s") from None
         finally:
             self._waiting.pop(serial, None)

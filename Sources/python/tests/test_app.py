@@ -8,14 +8,18 @@ import logging
 import os
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
+import tempfile
 import unittest
 import unittest.mock
 from pathlib import Path
 from typing import Any
 
 from dbus_fast import Message, MessageType, Variant
+from dbus_fast.aio import MessageBus
 
 import jostle
 from jostle import testing
@@ -303,21 +307,24 @@ class Reconnecting(Case):
         await self.app.connect()
         await self.app.add("skip", "shake")
         await self.broker.leave()
-        self.broker.refuse("AddDetectors", "org.freedesktop.DBus.Error.NoReply")
-        with unittest.mock.patch("jostle._app._PAUSE", 0.01):
-            await self.broker.come_back()
-            await self.broker.until(lambda: self.broker.calls.count("AddDetectors") == 3)
-            self.broker.allow("AddDetectors")
-            await self.broker.until(lambda: "skip" in self.broker.detectors)
+        for name in ("NoReply", "Disconnected"):
+            self.broker.calls.clear()
+            self.broker.refuse("AddDetectors", f"org.freedesktop.DBus.Error.{name}")
+            with unittest.mock.patch("jostle._app._PAUSE", 0.01):
+                await self.broker.come_back()
+                await self.broker.until(lambda: self.broker.calls.count("AddDetectors") == 3)
+                self.broker.allow("AddDetectors")
+                await self.broker.until(lambda: "skip" in self.broker.detectors)
+            await self.broker.leave()
 
     async def test_calls_wait_for_the_new_registration(self) -> None:
         await self.app.connect()
         await self.broker.leave()
         await self.broker.come_back()
-        while not self.app._link.broker:
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(10):
+            while not self.app._link.broker:
+                await asyncio.sleep(0.01)
         self.assertEqual(await self.app.get_property("State"), "foreground")
-
 
     async def test_what_was_done_meanwhile_is_told_to_the_next_broker(self) -> None:
         await self.app.connect()
@@ -356,6 +363,29 @@ class Reconnecting(Case):
         await self.broker.leave()
         await self.broker.come_back()
         await self.broker.until(lambda: "more" in self.broker.detectors)
+
+    async def test_a_broker_that_changes_while_the_app_connects_is_noticed(self) -> None:
+        register = self.app._register
+
+        async def and_another_one_comes() -> None:
+            await register()
+            if not self.app._connected.is_set():
+                owner = self.app._link.broker
+                self.app._link._believe(None)
+                self.app._link._believe(owner)
+
+        with unittest.mock.patch.object(self.app, "_register", and_another_one_comes):
+            await self.app.connect()
+            await self.app.add("skip", "shake")
+        self.assertEqual(self.broker.calls.count("Register"), 2)
+
+    async def test_who_is_cancelled_while_closing_learns_of_it(self) -> None:
+        await self.app.connect()
+        closing = asyncio.create_task(self.app.close())
+        await asyncio.sleep(0)
+        closing.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await closing
 
     async def test_who_came_too_early_tries_again(self) -> None:
         await self.broker.leave()
@@ -433,6 +463,30 @@ class Background(Case):
             ],
         )
 
+    async def test_who_is_cancelled_as_the_answer_comes_keeps_no_descriptor(self) -> None:
+        def answered(reply: Message) -> None:
+            asyncio.get_running_loop().call_soon(asking.cancel)
+
+        asking = asyncio.create_task(
+            self.app._link.ask(
+                self.double.path, "org.jostle.Broker1.App", "BeginAssertion", "sa{sv}", "save", {}, then=answered
+            )
+        )
+        with self.assertRaises(asyncio.CancelledError):
+            await asking
+        await self.broker.until(lambda: "BeginAssertion" in self.broker.calls and not self.double.assertions)
+
+    async def test_the_double_says_what_is_wrong_and_goes_on(self) -> None:
+        for interface, member, signature, body, name in (
+            ("org.jostle.Broker1.App", "Ack", "s", ["x"], "InvalidArgs"),
+            ("org.freedesktop.DBus.Properties", "Get", "s", ["x"], "InvalidArgs"),
+            ("org.freedesktop.DBus.Properties", "Set", "ssv", ["", "State", Variant("s", "")], "PropertyReadOnly"),
+        ):
+            with self.assertRaises(jostle.JostleError) as caught:
+                await self.app._link.ask(self.double.path, interface, member, signature, *body)
+            self.assertEqual(caught.exception.name, f"org.freedesktop.DBus.Error.{name}")
+        self.assertEqual(await self.app.get_property("State"), "foreground")
+
     async def test_time_remaining(self) -> None:
         self.assertIsNone(await self.app.background_time_remaining())
         self.double.properties["BackgroundTimeRemaining"] = Variant("t", 1_500_000)
@@ -502,6 +556,32 @@ class Launches(Case):
         await self.broker.until(lambda: len(double.outcomes) == 4)
         self.assertEqual(double.outcomes[1:], [("broken", False), ("bad", False), ("long", False)])
 
+    async def test_a_task_outlives_its_broker(self) -> None:
+        ran: list[str] = []
+        begun, done = asyncio.Event(), asyncio.Event()
+
+        @self.app.on_task
+        async def work(task: jostle.Task) -> None:
+            ran.append(f"{task.identifier} {task.attempt}")
+            begun.set()
+            await done.wait()
+
+        await self.app.connect()
+        for again, outcomes in (("refresh", ["refresh 1"]), ("other", ["refresh 1", "other 2"])):
+            ran.clear()
+            begun.clear()
+            done.clear()
+            await self.broker.run_task("refresh")
+            await self.soon(begun)
+            await self.broker.leave()
+            await self.broker.come_back()
+            await self.broker.until(lambda: self.broker.apps)
+            await self.broker.run_task(again, attempt=2)
+            done.set()
+            # What is done is done, and not begun again; what is another task is begun then.
+            await self.broker.until(lambda: self.broker.app().outcomes)
+            self.assertEqual((self.broker.app().outcomes, ran), ([(again, True)], outcomes))
+
     async def test_without_a_handler_no_task_is_taken(self) -> None:
         await self.app.connect()
         with self.assertRaisesRegex(jostle.JostleError, "runs no tasks"):
@@ -533,20 +613,35 @@ class Forgeries(Case):
                 self.app.unique_name, "/org/jostle/Receiver1", "org.jostle.Receiver1", "Deliver", "sa(tttsda{sv})a{sv}",
                 ["shake", [row], {}],
             )  # fmt: skip
-        # A reply to each call that it might have under way.
-        for serial in range(1, 60):
+        gate, answer = asyncio.Event(), self.broker._answer
+
+        async def held(message: Message) -> Message:
+            await gate.wait()
+            return await answer(message)
+
+        with unittest.mock.patch.object(self.broker, "_answer", held):
+            asked = [asyncio.create_task(self.app.get_property("State")) for _ in range(10)]
+            await asyncio.sleep(0)
+            # A reply to each call that it has under way, before the broker answers any.
+            assert self.app._link._wire
+            serials = list(self.app._link._wire._waiting)
+            self.assertEqual(len(serials), len(asked))
+            self.forge_replies(peer, serials)
+            await peer.call(self.app.unique_name, "/", "org.freedesktop.DBus.Peer", "Ping")
+            self.assertEqual(self.app.refused_messages, 3 + len(serials))
+            self.assertFalse(any(call.done() for call in asked))
+            gate.set()
+            self.assertEqual({await call for call in asked}, {"foreground"})
+        await self.broker.event("skip", 3)
+        self.assertEqual((await self.next(self.app.events())).detector, "skip")
+
+    def forge_replies(self, peer: Wire, serials: list[int]) -> None:
+        for serial in serials:
             forged = Message(
                 message_type=MessageType.METHOD_RETURN, reply_serial=serial, destination=self.app.unique_name,
                 signature="s", body=["forged"],
             )  # fmt: skip
             peer.send(forged)
-        asked = [asyncio.create_task(self.app.get_property("State")) for _ in range(10)]
-        self.assertEqual({await answer for answer in asked}, {"foreground"})
-        await self.broker.event("skip", 3)
-        self.assertEqual((await self.next(self.app.events())).detector, "skip")
-        async with asyncio.timeout(10):
-            while self.app.refused_messages < 62:
-                await asyncio.sleep(0.01)
 
     async def test_descriptors_that_nobody_asked_for_are_closed(self) -> None:
         await self.app.connect()
@@ -622,23 +717,84 @@ class Wires(unittest.IsolatedAsyncioTestCase):
         async with testing.PrivateBus() as bus:
             wire = Wire(bus.address)
             await wire.open()
-            assert bus._process
+            assert bus._process and wire._bus
+            loop, full, own = asyncio.get_running_loop(), asyncio.Event(), wire._bus._fd
+            add_writer = loop.add_writer
+
+            def watched(descriptor: int, *arguments: Any) -> None:
+                if descriptor != own:
+                    full.set()
+                add_writer(descriptor, *arguments)
+
             bus._process.send_signal(signal.SIGSTOP)
             try:
                 for _ in range(2000):
                     wire.send(Message.new_signal("/", "org.example.Test", "Test", "s", ["x" * 500]))
                 # More than the socket takes. Then there is nothing to be done but to wait.
-                left = -1
-                while left != wire._outbox.qsize():
-                    left = wire._outbox.qsize()
-                    await asyncio.sleep(0.05)
-                self.assertGreater(left, 0)
+                with unittest.mock.patch.object(loop, "add_writer", watched):
+                    await asyncio.wait_for(full.wait(), 10)
+                self.assertGreater(wire._outbox.qsize(), 0)
                 self.assertFalse(wire.lost.is_set())
             finally:
                 bus._process.send_signal(signal.SIGCONT)
             self.assertTrue(await wire.ask_bus("GetId"))
             self.assertEqual(wire._outbox.qsize(), 0)
             await wire.close()
+
+    async def test_a_bus_that_goes_is_no_wrong_argument(self) -> None:
+        async with testing.PrivateBus() as bus:
+            wire = Wire(bus.address)
+            await wire.open()
+            with self.assertRaises(jostle.JostleError) as caught:
+                await wire.ask_bus("GetNameOwner", "ss", "one too few")
+            self.assertEqual(caught.exception.name, "org.freedesktop.DBus.Error.InvalidArgs")
+            gone = asyncio.get_running_loop().create_future()
+            gone.set_exception(BrokenPipeError())
+            with unittest.mock.patch("dbus_fast.aio.MessageBus.send", lambda bus, message: gone):
+                with self.assertRaises(jostle.JostleError) as caught:
+                    await wire.ask_bus("GetId")
+            self.assertEqual(caught.exception.name, "org.freedesktop.DBus.Error.Disconnected")
+            await wire.close()
+
+    async def test_who_gives_up_connecting_leaves_no_socket(self) -> None:
+        kept: list[MessageBus] = []
+
+        def keep(*arguments: Any, **words: Any) -> MessageBus:
+            kept.append(MessageBus(*arguments, **words))
+            return kept[0]
+
+        came, left = asyncio.Event(), asyncio.Event()
+
+        async def never_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readline()
+            came.set()
+            await reader.read()
+            left.set()
+            writer.close()
+
+        with tempfile.TemporaryDirectory(dir="/tmp") as directory:
+            async with await asyncio.start_unix_server(never_answer, f"{directory}/bus"):
+                with unittest.mock.patch("jostle._wire.MessageBus", keep):
+                    opening = asyncio.create_task(Wire(f"unix:path={directory}/bus").open())
+                    await asyncio.wait_for(came.wait(), 10)
+                opening.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await opening
+                await asyncio.wait_for(left.wait(), 10)
+
+    async def test_a_bus_that_does_not_start_leaves_nothing(self) -> None:
+        before = os.environ.get("DBUS_SESSION_BUS_ADDRESS")
+        bus = testing.PrivateBus()
+        with unittest.mock.patch("asyncio.create_subprocess_exec", side_effect=FileNotFoundError):
+            with self.assertRaises(FileNotFoundError):
+                await bus.__aenter__()
+        self.assertIsNone(bus._directory)
+        broker = testing.Broker()
+        with unittest.mock.patch.object(broker, "come_back", side_effect=ZeroDivisionError):
+            with self.assertRaises(ZeroDivisionError):
+                await broker.__aenter__()
+        self.assertIsNone(broker.bus._process)
+        self.assertEqual(os.environ.get("DBUS_SESSION_BUS_ADDRESS"), before)
 
 
 class Streams(unittest.IsolatedAsyncioTestCase):
@@ -662,6 +818,15 @@ class Streams(unittest.IsolatedAsyncioTestCase):
                 await broker.leave()
                 with self.assertRaisesRegex(jostle.JostleError, "the reader .* is gone"):
                     await asyncio.wait_for(anext(stream), 10)
+
+    async def test_what_is_no_packet_is_an_error(self) -> None:
+        for packet in (b"short", struct.pack("=IIQ", 1, 2, 0) + bytes(32), struct.pack("=IIQ", 1, 1, 0) + bytes(33)):
+            ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+            with ours, theirs:
+                ours.setblocking(False)
+                theirs.send(packet)
+                with self.assertRaisesRegex(jostle.JostleError, "a packet of .* bytes that is none"):
+                    await anext(jostle.Stream(ours, ["x", "y", "z"], {}))
 
     async def test_what_is_not_there(self) -> None:
         async with testing.Broker() as broker:

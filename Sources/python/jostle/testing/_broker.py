@@ -24,6 +24,7 @@ from .._names import (
     BUS,
     BUS_PATH,
     EVENT,
+    INVALID_ARGS,
     PROPERTIES,
     READER,
     READER_PATH,
@@ -38,6 +39,13 @@ _LEFT = f"type='signal',sender='{BUS}',path='{BUS_PATH}',interface='{BUS}',membe
 _FOREVER = 2**64 - 1
 _MICRO = 1_000_000
 _WAIT = 10.0
+# What methods take, all objects of ours together: no two have the same name.
+_SIGNATURES = {
+    "Register": "sa{sv}", "AddDetectors": "a(sa{sv})", "AddDetector": "sa{sv}", "RemoveDetectors": "as",
+    "Subscribe": "a{sv}", "Ack": "tts", "BeginAssertion": "sa{sv}", "BeginActivity": "sa{sv}",
+    "SubmitTask": "ssa{sv}", "CancelTask": "s", "TaskDone": "b", "Get": "ss", "GetAll": "s", "Set": "ssv",
+    "ListSensors": "", "OpenStream": "a{sv}",
+}  # fmt: skip
 
 
 def _now() -> int:
@@ -141,8 +149,12 @@ class Broker:
 
     async def __aenter__(self) -> Self:
         await self.bus.__aenter__()
-        if self._comes:
-            await self.come_back()
+        try:
+            if self._comes:
+                await self.come_back()
+        except BaseException:
+            await self.__aexit__(None, None, None)
+            raise
         return self
 
     async def __aexit__(
@@ -385,6 +397,9 @@ class Broker:
                     os.close(descriptor)
 
     async def _answer(self, message: Message) -> Message:
+        wanted = _SIGNATURES.get(message.member or "", message.signature)
+        if message.signature != wanted:
+            raise _Refusal(INVALID_ARGS, f"{message.member} takes '{wanted}', not '{message.signature}'")
         if message.path == BROKER_PATH and message.interface == BROKER and message.member == "Register":
             return await self._register(message)
         if (message.path or "").startswith(READER_PATH):
@@ -422,9 +437,13 @@ class Broker:
     def _property(self, app: AppDouble, message: Message) -> Message:
         if message.member == "GetAll":
             return Message.new_method_return(message, "a{sv}", [app.properties])
+        if message.member not in ("Get", "Set"):
+            raise _Refusal("org.freedesktop.DBus.Error.UnknownMethod", f"the double has no {message.member}")
         name = message.body[1]
         if name not in app.properties:
             raise _Refusal("org.freedesktop.DBus.Error.UnknownProperty", f"the double has no property {name}")
+        if message.member == "Set":
+            raise _Refusal("org.freedesktop.DBus.Error.PropertyReadOnly", f"{name} is not for apps to set")
         return Message.new_method_return(message, "v", [app.properties[name]])
 
     def _do_AddDetectors(self, app: AppDouble, message: Message) -> Message:

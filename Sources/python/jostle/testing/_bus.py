@@ -66,7 +66,11 @@ class PrivateBus:
                 os.unlink(self.address.removeprefix("unix:path="))
 
     async def __aenter__(self) -> Self:
-        await self.start()
+        try:
+            await self.start()
+        except BaseException:
+            await self._end()
+            raise
         self._before = os.environ.get(_VARIABLE)
         os.environ[_VARIABLE] = self.address
         return self
@@ -78,6 +82,10 @@ class PrivateBus:
             os.environ.pop(_VARIABLE, None)
         else:
             os.environ[_VARIABLE] = self._before
+        await self._end()
+
+    async def _end(self) -> None:
+        """Ends the bus for good."""
         await self.stop()
         if self._directory:
             self._directory.cleanup()
