@@ -8,7 +8,7 @@ python3-dbus-fast and nothing of ours. Ends at Ctrl-C.
 import asyncio
 import sys
 
-from dbus_fast import Message, MessageType, Variant
+from dbus_fast import Message, MessageFlag, MessageType, Variant
 from dbus_fast.aio import MessageBus
 
 BUS = "org.freedesktop.DBus"
@@ -23,11 +23,17 @@ class Watch:
         self.options = {key: Variant("s", value) for key, value in {"preset": preset, **options}.items()}
         self.broker = None  # the unique name of whoever is the broker now
         self.app = None  # our object there
+        self.changing = None  # what is done about a broker that comes or goes
         bus.add_message_handler(self.received)
 
     async def call(self, destination, path, interface, member, signature="", *body):
         reply = await self.bus.call(
             Message(destination, path, interface, member, signature=signature, body=list(body)))
+        # The library takes the first reply with the right number, and anybody can send one: only whom we asked may answer, or
+        # the bus, that there is nobody. Of what a mere name answers nothing is believed.
+        if destination != BROKER and reply.sender != destination and not (
+                reply.message_type is MessageType.ERROR and reply.sender == BUS):
+            raise RuntimeError(f"{destination}: {reply.sender} answers in its place")
         if reply.message_type is MessageType.ERROR:
             raise RuntimeError(f"{destination}: {reply.body[0] if reply.body else reply.error_name}")
         return reply.body
@@ -59,7 +65,7 @@ class Watch:
     def received(self, message):
         # Anybody can send us a signal: only the bus speaks of owners, and only the broker of events.
         if message.member == "NameOwnerChanged" and message.sender == BUS and message.body[0] == BROKER:
-            asyncio.ensure_future(self.changed(message.body[2]))
+            self.changing = asyncio.ensure_future(self.changed(message.body[2]))
         elif message.interface == f"{BROKER}.App" and message.path == self.app and message.sender == self.broker:
             handler = self.HANDLERS.get((message.member, message.signature))
             if handler:
@@ -75,8 +81,9 @@ class Watch:
     def answer(self, answer, sequence, epoch, details):
         """Until we say that we have it, the broker sends the event again."""
         if "ack" in details or "answer-by" in details:
-            asyncio.ensure_future(self.call(
-                self.broker, self.app, f"{BROKER}.App", "Ack", "tts", sequence, epoch, answer))
+            self.bus.send(Message(
+                self.broker, self.app, f"{BROKER}.App", "Ack", signature="tts", body=[sequence, epoch, answer],
+                flags=MessageFlag.NO_REPLY_EXPECTED))
 
     def gap(self, first, last, reasons):
         why = ", ".join(f"{count.value} {reason}" for reason, count in sorted(reasons.items()))

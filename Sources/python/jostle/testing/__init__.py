@@ -21,4 +21,4 @@ def dbusmock_template() -> str:
     """The path of a template for python-dbusmock: ``python3 -m dbusmock --template PATH``."""
     from pathlib import Path
 
-    return str(Path(__file__).with_name("dbusmock_template.py"))
+    return str(Path(__file__).with_name("broker_template.py"))
