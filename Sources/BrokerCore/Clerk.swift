@@ -42,10 +42,10 @@ struct Clerk {
     mutating func perform(_ actions: inout [BrokerAction]) {
         // What follows here comes at the same time.
         let now = self.now
-        deciding: while true {
+        while true {
             // As it comes, and not by a name: that copied what large decisions carry.
             switch self.listeners.hearing.next() {
-            case nil: break deciding
+            case nil: return self.post.settle(at: now, &actions)
             case .deliver(let delivery)?: self.deliver(delivery, at: now, &actions)
             case .verdict(let verdict)?: self.keep(verdict, at: now, &actions)
             case .repeated(let app, let hit, let epoch, let reason)?:
@@ -58,7 +58,6 @@ struct Clerk {
             case .assertion?, .activity?: break
             }
         }
-        self.post.settle(at: now, &actions)
     }
 
     private mutating func deliver(_ delivery: Delivery, at now: Timestamp, _ actions: inout [BrokerAction]) {
