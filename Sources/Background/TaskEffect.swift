@@ -21,6 +21,15 @@ package enum TaskEffect: Equatable, Sendable {
     case silent(TaskOwner)
     /// The app does no task any more.
     case rests(TaskOwner)
+
+    /// Whose list of tasks is another than before, or says another thing.
+    package var changedOwner: TaskOwner? {
+        switch self {
+        case .keep(let record): record.owner
+        case .forget(let owner, _), .terminated(let owner, _), .run(let owner, _), .ended(let owner, _): owner
+        case .launch, .expiring, .silent, .rests: nil
+        }
+    }
 }
 
 /// A task as its app is told to begin it.

@@ -108,12 +108,14 @@ package struct EffectiveDetector {
     package let allowed: Double?
 
     /// What the owner should know of it.
-    package var warnings: [String] {
-        let own = self.detector.warnings.map(\.message)
+    package var warnings: [DetectorWarning] {
+        let own = self.detector.warnings
         guard let allowed else { return own }
         return own + [
-            "the reader lets the broker have \(self.detector.sensor) at \(allowed) Hz at most (FastestRate): it looks less "
-                + "often than it asked for"
+            DetectorWarning(
+                .rateNotAllowed,
+                "the reader lets the broker have \(self.detector.sensor) at \(allowed) Hz at most (FastestRate): it looks "
+                    + "less often than it asked for")
         ]
     }
 }

@@ -4,21 +4,30 @@ struct Admission {
     /// Our name on the bus; empty until it has greeted us.
     private(set) var uniqueName = ""
     /// The names to be asked for, in this order.
-    private(set) var names: [String]
+    private(set) var names: [Name]
     /// Which of the successive connections this is.
     private(set) var generation: UInt64 = 0
     /// All names were ours once.
     private(set) var hasServed = false
 
+    /// A name that we are to own.
+    struct Name {
+        let text: String
+        /// Told why we have not got it: we serve without it, too, and wait for it while it is another's. `nil`: we do not.
+        let orElse: ((BusError) -> Void)?
+    }
+
     init(names: [String]) {
-        self.names = names
+        self.names = names.map { Name(text: $0, orElse: nil) }
     }
 
     /// From the greeting on the bus knows our match rules; before it they only wait to be told.
     var isGreeted: Bool { !self.uniqueName.isEmpty }
 
-    /// Asks for one more name from the next opening on.
-    mutating func own(_ name: String) { self.names.append(name) }
+    /// Asks for one more name from the next opening on, without which we serve as well.
+    mutating func ownIfFree(_ name: String, orElse: @escaping (BusError) -> Void) {
+        self.names.append(Name(text: name, orElse: orElse))
+    }
 
     /// The next connection begins.
     mutating func begin() {

@@ -85,11 +85,12 @@ package final class Connection {
         self.objects.retireAll()
     }
 
-    /// Asks for one more name from the next opening on.
-    package func own(_ name: String) {
+    /// Asks for one more name from the next opening on. While it is another's, or not for us, we serve without it: `orElse` is told, and
+    /// the bus gives it to us when the other leaves.
+    package func ownIfFree(_ name: String, orElse: @escaping (BusError) -> Void) {
         // Changed apart: an array that grows in place would have every message that looks at the rest be checked for it.
         var admission = self.admission
-        admission.own(name)
+        admission.ownIfFree(name, orElse: orElse)
         self.admission = admission
     }
 
@@ -179,24 +180,29 @@ package final class Connection {
     }
 
     /// Names come last, one after the other: whoever sees a name finds everything behind it in place.
-    private func requestNames(_ names: ArraySlice<String>) {
+    private func requestNames(_ names: ArraySlice<Admission.Name>) {
         guard let name = names.first else {
             self.admission.complete()
             self.retries.succeeded()
             self.peers.refresh()
             return self.onReady()
         }
-        self.callBus("RequestName", name, UInt32(DBUS_NAME_FLAG_DO_NOT_QUEUE)) { [weak self] result in
+        let flags = UInt32(name.orElse != nil ? 0 : DBUS_NAME_FLAG_DO_NOT_QUEUE)
+        self.callBus("RequestName", name.text, flags) { [weak self] result in
             guard let self, self.state == .opening else { return }
             do throws(BusError) {
                 let answer = try result.take().read(reply: UInt32.self)
                 guard answer == DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER || answer == DBUS_REQUEST_NAME_REPLY_ALREADY_OWNER
                 else {
-                    throw .failed("the name \(name) is taken: another instance runs on the \(self.address)")
+                    throw .failed("the name \(name.text) is taken: another instance runs on the \(self.address)")
                 }
                 self.requestNames(names.dropFirst())
             } catch {
                 guard self.state == .opening, error.name != BusError.disconnected("").name else { return }
+                if let orElse = name.orElse {
+                    orElse(error)
+                    return self.requestNames(names.dropFirst())
+                }
                 if self.admission.hasServed, self.retries.isWanted {
                     self.lose()
                     return self.onHeldUp(error)

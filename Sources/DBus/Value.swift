@@ -188,3 +188,21 @@ extension Message {
         return try Value.readAll(from: &reader)
     }
 }
+
+extension Value {
+    /// A dictionary as an `a{sv}`, in the order of the keys.
+    package init(options: [String: Value]) {
+        let sorted = options.sorted { $0.key < $1.key }
+        self = .dictionary(key: "s", value: "v", sorted.map { Entry(.string($0.key), .variant($0.value)) })
+    }
+
+    /// An `a{sv}` as a dictionary; anything else is empty.
+    package var asOptions: [String: Value] {
+        guard case .dictionary(_, _, let entries) = self else { return [:] }
+        var options: [String: Value] = [:]
+        for entry in entries {
+            if case .string(let key) = entry.key, case .variant(let value) = entry.value { options[key] = value }
+        }
+        return options
+    }
+}

@@ -11,6 +11,8 @@ package struct DetectorWarning: Equatable, Sendable {
         case windowTooShort = "window-too-short"
         /// The sensor's noise keeps crossing the threshold.
         case noise = "noise"
+        /// The reader does not let us have the sensor as fast as the detector needs it.
+        case rateNotAllowed = "rate-not-allowed"
     }
 
     package var id: ID

@@ -3,10 +3,13 @@ extension JostleApp {
     public struct Activity: ~Copyable {
         /// The mode.
         public let mode: String
+        /// Tells it from the app's others: `SessionChange` has the same.
+        public let number: UInt64
         private let line: Lifeline
 
-        init(_ mode: String, _ line: consuming Lifeline) {
+        init(_ mode: String, _ number: UInt64, _ line: consuming Lifeline) {
             self.mode = mode
+            self.number = number
             self.line = line
         }
 

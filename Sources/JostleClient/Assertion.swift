@@ -6,10 +6,13 @@ extension JostleApp {
         /// When its time is over, in CLOCK_BOOTTIME microseconds, if the system does not sleep; `nil` while the app is in the
         /// foreground and nothing of it is used.
         public let deadline: UInt64?
+        /// Tells it from others of the same name.
+        public let number: UInt64
         private let line: Lifeline
 
-        init(_ name: String, deadline: UInt64?, _ line: consuming Lifeline) {
+        init(_ name: String, _ number: UInt64, deadline: UInt64?, _ line: consuming Lifeline) {
             self.name = name
+            self.number = number
             self.deadline = deadline
             self.line = line
         }

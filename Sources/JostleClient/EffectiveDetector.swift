@@ -1,5 +1,6 @@
 import DBus
 import Motion
+import Protocol
 
 /// What is in force for a detector, as the broker answered.
 public struct EffectiveDetector: Hashable, Sendable {
@@ -7,8 +8,19 @@ public struct EffectiveDetector: Hashable, Sendable {
     public var name: String
     /// Everything that is in force, as text: `preset`, `threshold`, `every`, …, in order of the keys.
     public var settings: [Setting]
-    /// What the broker thinks you should know, a sentence each.
-    public var warnings: [String]
+    /// What the broker thinks you should know.
+    public var warnings: [Warning]
+
+    /// What is allowed and probably not meant.
+    public struct Warning: Hashable, Sendable, CustomStringConvertible {
+        /// A word for programs, such as `threshold-unreachable`.
+        public var id: String
+        /// A sentence for people.
+        public var text: String
+
+        /// The sentence.
+        public var description: String { self.text }
+    }
 
     /// One thing in force.
     public struct Setting: Hashable, Sendable {
@@ -34,8 +46,8 @@ extension EffectiveDetector {
         self.warnings = []
         self.settings = []
         for (key, value) in options.sorted(by: { $0.key < $1.key }) {
-            if key == "warnings", case .array(_, let values) = value {
-                self.warnings = values.compactMap { if case .string(let text) = $0 { text } else { nil } }
+            if key == "warnings" {
+                self.warnings = WarningRow.rows(of: value).map { Warning(id: $0.id, text: $0.text) }
             } else {
                 self.settings.append(Setting(key: key, value: Self.text(value)))
             }

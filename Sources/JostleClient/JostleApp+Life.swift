@@ -21,13 +21,13 @@ extension JostleApp {
 
     /// Begins an assertion, which lasts until the value goes, or its time is over, or the app is in the foreground again.
     public func beginAssertion(_ name: String, warning: Duration = .seconds(5)) throws(JostleError) -> Assertion {
-        let options: [String: Value] = ["warning": .uint64((Timestamp.zero + TimeSpan(warning)).wire)]
+        let options: [String: Value] = [HeldKey.warning: .uint64((Timestamp.zero + TimeSpan(warning)).wire)]
         let (descriptor, inForce) = try self.ask { (link) throws(BusError) in
             try link.ask("BeginAssertion", name, options).read(reply: WireDescriptor.self, [String: Value].self)
         }
         var deadline: UInt64?
-        if case .uint64(let time) = inForce["deadline"] { deadline = time }
-        return Assertion(name, deadline: deadline, try Lifeline(descriptor))
+        if case .uint64(let time) = inForce[HeldKey.deadline] { deadline = time }
+        return Assertion(name, Self.number(inForce), deadline: deadline, try Lifeline(descriptor))
     }
 
     /// Says that the app is at work in a mode: audio, location, bluetooth, fetch, processing, voip or push.
@@ -40,11 +40,15 @@ extension JostleApp {
         _ mode: String, class name: String? = nil, mixesWithOthers: Bool = false
     ) throws(JostleError) -> Activity {
         var options: [String: Value] = [:]
-        if let name { options = ["class": .string(name), "mix-with-others": .boolean(mixesWithOthers)] }
-        let descriptor = try self.ask { (link) throws(BusError) in
-            try link.ask("BeginActivity", mode, options).read(reply: WireDescriptor.self)
+        if let name { options = [HeldKey.sessionClass: .string(name), HeldKey.mixes: .boolean(mixesWithOthers)] }
+        let (descriptor, inForce) = try self.ask { (link) throws(BusError) in
+            try link.ask("BeginActivity", mode, options).read(reply: WireDescriptor.self, [String: Value].self)
         }
-        return Activity(mode, try Lifeline(descriptor))
+        return Activity(mode, Self.number(inForce), try Lifeline(descriptor))
+    }
+
+    private static func number(_ inForce: [String: Value]) -> UInt64 {
+        if case .uint64(let number) = inForce[HeldKey.number] { number } else { 0 }
     }
 
     /// How long the app can go on as things are; `nil`: nothing ends it.

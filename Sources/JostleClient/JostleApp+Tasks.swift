@@ -1,4 +1,5 @@
 import DBus
+import Protocol
 
 extension JostleApp {
     /// What background work is like.
@@ -36,13 +37,13 @@ extension JostleApp {
             try link.ask("SubmitTask", identifier, kind.rawValue, options).read(reply: [String: Value].self)
         }
         self.registration.useTasks()
-        guard case .uint64(let earliest) = inForce["earliest-begin"] else { return 0 }
+        guard case .uint64(let earliest) = inForce[TaskKey.earliest] else { return 0 }
         return earliest
     }
 
     /// Takes back a task that waits.
     public func cancelTask(_ identifier: String) throws(JostleError) {
-        _ = try self.ask { (link) throws(BusError) in _ = try link.ask("CancelTask", identifier) }
+        _ = try self.ask { (link) throws(BusError) in _ = try link.ask("CancelTask", identifier, noOptions) }
     }
 
     /// Handles events until the broker begins a task; `nil`: until `stop`.
@@ -62,7 +63,8 @@ extension JostleApp {
     public func finishTask(success: Bool) throws(JostleError) -> Bool {
         self.tasks.finish()
         do throws(JostleError) {
-            _ = try self.ask { (link) throws(BusError) in _ = try link.ask("TaskDone", success) }
+            let result = (success ? TaskResult.done : .cancelled).rawValue
+            _ = try self.ask { (link) throws(BusError) in _ = try link.ask("TaskDone", result, noOptions) }
             return true
         } catch {
             guard error.name == "org.jostle.Error.NotFound" else { throw error }

@@ -15,6 +15,8 @@ import Protocol
 ///
 /// If the broker goes and comes back, or the bus does, the client registers again with all its detectors.
 ///
+/// A handler may call whatever the client can do but `run`; while it waits for an answer, what comes for other handlers waits.
+///
 /// Not `Sendable`: use it from one thread. `run` drives it; a program with a loop of its own watches `descriptor` and
 /// calls `dispatch` when it is readable.
 public final class JostleApp {
@@ -47,14 +49,10 @@ public final class JostleApp {
     }
     /// Called when the broker is there with all our detectors (`true`) and when it is gone (`false`).
     public var onBrokerChange: (Bool) -> Void = { _ in }
-    /// Called when an assertion ends soon, with its name and how long it still lasts.
-    ///
-    /// A handler makes no calls of the client's: have it `stop`, and go on after `run`.
-    public var onExpiring: (_ assertion: String, _ remaining: Duration) -> Void = { _, _ in }
+    /// Called when an assertion ends soon.
+    public var onExpiring: (ExpiringAssertion) -> Void = { _ in }
     /// Called when the broker started or resumed us for something; while it is set, we can be. The broker is answered when
     /// it returns, and the events are acknowledged with that.
-    ///
-    /// A handler makes no calls of the client's: have it `stop`, and go on after `run`.
     public var onLaunch: ((Launch) -> Void)?
     /// Called when one of our sessions stands otherwise beside those of other apps.
     public var onSession: (SessionChange) -> Void = { _ in }
@@ -64,6 +62,8 @@ public final class JostleApp {
     private let loop: EventLoop
     private let link: BrokerLink
     private var isRunning = false
+    /// Handlers are told when this round is over.
+    private var isDue = false
     var registration: Registration
     private var arrivals = Arrivals()
     private var desk = EventDesk()
@@ -98,12 +98,10 @@ public final class JostleApp {
         self.link.hear("Event", EventCodec.read) { [unowned self] in self.arrived(.event(MotionEvent($0))) }
         self.link.hear("Gap", GapCodec.read) { [unowned self] in self.arrived(.gap(EventGap($0))) }
         self.link.hear("CaughtUp", CaughtUpCodec.read) { [unowned self] in self.arrived(.caughtUp($0)) }
-        self.link.hear("SessionChanged", SessionChange.read) { [unowned self] in self.onSession($0) }
-        self.link.hear("AssertionExpiring", { try? $0.read(String.self, UInt64.self) }) { [unowned self] in
-            self.onExpiring($0.0, .microseconds(Int64(clamping: $0.1)))
-        }
+        self.link.hear("SessionChanged", SessionChange.read) { [unowned self] in self.arrived(.session($0)) }
+        self.link.hear("AssertionExpiring", ExpiringAssertion.read) { [unowned self] in self.arrived(.expiring($0)) }
         self.link.hear("TaskExpiring", { _ in () }) { [unowned self] in self.tasks.expire() }
-        // A handler may let go of us, and there may be more to tell.
+        // A handler may have let go of us.
         self.link.onChange = { [weak self] in self?.brokerChanged($0) }
     }
 
@@ -134,7 +132,7 @@ public final class JostleApp {
 
     /// Removes detectors by name.
     public func remove(_ names: [String]) throws(JostleError) {
-        _ = try self.ask { (link) throws(BusError) in _ = try link.ask("RemoveDetectors", names) }
+        _ = try self.ask { (link) throws(BusError) in _ = try link.ask("RemoveDetectors", names, noOptions) }
         self.registration.remove(names)
     }
 
@@ -151,12 +149,8 @@ public final class JostleApp {
 
     /// Lets what waited follow, once the caller has gone on.
     private func callEnded() {
-        guard self.arrivals.callEnds() else { return }
-        // A timer makes the descriptor readable, for programs with a loop of their own.
-        self.loop.once(after: 0) { [weak self] in
-            guard let self else { return }
-            for arrival in self.arrivals.release() { self.handle(arrival) }
-        }
+        self.arrivals.callEnds()
+        if !self.arrivals.isEmpty { self.tellSoon() }
     }
 
     /// Asks for the events that are kept for us and not yet expired, in order; `onCaughtUp` follows them. Call it before
@@ -193,6 +187,9 @@ public final class JostleApp {
 
     /// Handles events until something is so, or until `stop`.
     func run(until isDone: () -> Bool) throws(JostleError) {
+        guard !self.arrivals.isTelling else {
+            throw JostleError(kind: .failed, name: "", message: "a handler cannot run the client that calls it")
+        }
         self.isRunning = true
         do throws(BusError) {
             try self.link.wait { !self.isRunning || isDone() }
@@ -201,7 +198,7 @@ public final class JostleApp {
         }
     }
 
-    /// Ends `run`; to be called from a handler.
+    /// Ends `run`; to be called from a handler. What came besides is for the next `run`.
     public func stop() { self.isRunning = false }
 
     /// Readable when `dispatch` has something to do.
@@ -228,7 +225,7 @@ public final class JostleApp {
 
     private func answer(_ event: MotionEvent, _ answer: String) {
         self.desk.close(event)
-        if self.link.tell("Ack", event.sequence, event.epoch, answer) { self.desk.remember(event.name) }
+        if self.link.tell("Ack", event.sequence, event.epoch, answer, noOptions) { self.desk.remember(event.name) }
     }
 
     /// The events from now on, in place of `onEvent`.
@@ -247,13 +244,35 @@ public final class JostleApp {
         if let event = self.desk.finishGiven() { self.acknowledge(event) }
     }
 
-    /// Handles what the broker sent, now or when the caller has learnt the answer that it waits for.
+    /// Has a handler told what the broker sent.
     func arrived(_ arrival: Arrival) {
-        if let arrival = self.arrivals.take(arrival) { self.handle(arrival) }
+        self.arrivals.add(arrival)
+        self.tellSoon()
+    }
+
+    private func tellSoon() {
+        guard !self.isDue else { return }
+        self.isDue = true
+        self.loop.between { [weak self] in
+            self?.isDue = false
+            self?.tell()
+        }
+    }
+
+    private func tell() {
+        guard self.arrivals.begin() else { return }
+        let wasRunning = self.isRunning
+        while self.isRunning == wasRunning, let arrival = self.arrivals.next() { self.handle(arrival) }
+        self.arrivals.end()
+        if !self.arrivals.isEmpty { self.tellSoon() }
     }
 
     private func handle(_ arrival: Arrival) {
         switch arrival {
+        case .session(let change): self.onSession(change)
+        case .expiring(let assertion): self.onExpiring(assertion)
+        case .broker(let isThere): self.onBrokerChange(isThere)
+        case .refusal(let error): self.onRefusal(error)
         case .event(let event): self.handle(event)
         case .gap(let gap): self.onGap(gap)
         case .caughtUp(let last): self.onCaughtUp(last)
@@ -296,7 +315,7 @@ public final class JostleApp {
 
     private func brokerChanged(_ change: BrokerLink.Change) {
         switch change {
-        case .leaves: self.onBrokerChange(false)
+        case .leaves: self.arrived(.broker(isThere: false))
         case .comes: if self.registration.isNeeded { self.registerAgain() }
         }
     }
@@ -311,23 +330,23 @@ public final class JostleApp {
                 if self.registration.isSubscribed { self.subscribeAgain(target) }
                 self.addAgain(target, self.registration.batches[...])
             } catch {
-                self.onRefusal(JostleError(error))
+                self.arrived(.refusal(JostleError(error)))
             }
         }
     }
 
     private func subscribeAgain(_ target: CallTarget) {
         self.link.call(target, "Subscribe", Self.subscription(since: self.desk.lastAnswered)) { [weak self] error in
-            if let error { self?.onRefusal(JostleError(error)) }
+            if let error { self?.arrived(.refusal(JostleError(error))) }
         }
     }
 
     /// Adds the detectors that were there before, a call at a time.
     private func addAgain(_ target: CallTarget, _ batches: ArraySlice<ArraySlice<DetectorRequest>>) {
-        guard let batch = batches.first else { return self.onBrokerChange(true) }
+        guard let batch = batches.first else { return self.arrived(.broker(isThere: true)) }
         self.link.call(target, "AddDetectors", batch.map(\.wire)) { [weak self] error in
             guard let self else { return }
-            if let error { return self.onRefusal(JostleError(error)) }
+            if let error { return self.arrived(.refusal(JostleError(error))) }
             self.addAgain(target, batches.dropFirst())
         }
     }

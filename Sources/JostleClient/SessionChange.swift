@@ -1,4 +1,5 @@
 import DBus
+import Protocol
 
 /// How a session of ours stands beside those of other apps, from now on.
 public struct SessionChange: Hashable, Sendable {
@@ -24,6 +25,8 @@ public struct SessionChange: Hashable, Sendable {
 
     /// The class of the session.
     public let name: String
+    /// The number of the activity that it belongs to.
+    public let number: UInt64
     /// What is another than before.
     public let change: Change
 
@@ -37,16 +40,18 @@ public struct SessionChange: Hashable, Sendable {
 
     /// `nil` for what no broker says.
     private init?(_ name: String, _ word: String, _ details: [String: Value]) {
+        guard case .uint64(let number) = details[HeldKey.number] else { return nil }
         self.name = name
+        self.number = number
         switch word {
         case "began": self.change = .began
         case "waits": self.change = .waits
         case "interrupted": self.change = .interrupted
         case "resumed":
-            guard case .boolean(let resume) = details["resume"] else { return nil }
+            guard case .boolean(let resume) = details[HeldKey.resume] else { return nil }
             self.change = .resumed(resume: resume)
         case "ducked":
-            guard case .double(let share) = details["share"] else { return nil }
+            guard case .double(let share) = details[HeldKey.share] else { return nil }
             self.change = .ducked(share: share)
         case "restored": self.change = .restored
         case "silenced": self.change = .silenced

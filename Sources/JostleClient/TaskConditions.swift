@@ -1,6 +1,6 @@
 import DBus
-import Loop
 import Motion
+import Protocol
 
 extension JostleApp {
     /// When and under which conditions a task is to be run.
@@ -19,17 +19,15 @@ extension JostleApp {
         /// No conditions: as soon as policy lets it.
         public init() {}
 
-        /// As they travel. Times are of the wall clock there.
+        /// As they travel.
         var options: [String: Value] {
-            func time(_ span: Duration) -> Value {
-                .uint64((Timestamp(microseconds: Clock.wallClock()) + TimeSpan(span)).wire)
-            }
+            func time(_ span: Duration) -> Value { .uint64((Timestamp.zero + TimeSpan(span)).wire) }
             var options: [String: Value] = [:]
-            if self.after > .zero { options["earliest-begin"] = time(self.after) }
-            if let within = self.within { options["latest-begin"] = time(max(within, self.after)) }
-            if self.whenIdle { options["idle"] = .boolean(true) }
-            if self.onExternalPower { options["external-power"] = .boolean(true) }
-            if self.isDiscretionary { options["discretionary"] = .boolean(true) }
+            if self.after > .zero { options[TaskKey.earliestIn] = time(self.after) }
+            if let within = self.within { options[TaskKey.latestIn] = time(max(within, self.after)) }
+            if self.whenIdle { options[TaskKey.idle] = .boolean(true) }
+            if self.onExternalPower { options[TaskKey.power] = .boolean(true) }
+            if self.isDiscretionary { options[TaskKey.discretionary] = .boolean(true) }
             return options
         }
     }

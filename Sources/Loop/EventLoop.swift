@@ -54,14 +54,9 @@ package final class EventLoop {
     var wakeups: [(wakeup: Wakeup, handler: () -> Void)] = []
 
     /// A function in an array is wrapped anew, in memory of its own, each time it is put there; in a struct it is not.
-    private struct Work {
-        let run: () -> Void
-    }
-
     /// Work that may wait for what is urgent.
     package private(set) lazy var turns = Turns(on: self)
-    private var deferred: [Work] = []
-    private var running: [Work] = []
+    private var later = LaterWork()
     private var events = [CLinux_event](repeating: CLinux_event(), count: EventLoop.batch)
     private var firing: [Registration] = []
     private var due: [TimerQueue.Due] = []
@@ -125,6 +120,7 @@ package final class EventLoop {
         let didWork = try self.round(timeout: timeout)
         // Whoever nests the loop sees only its descriptor: that must be readable while work is left.
         if self.hasWork { self.bell.ring() }
+        if self.later.hasBetween { self.runBetween() }
         return didWork
     }
 
@@ -132,8 +128,20 @@ package final class EventLoop {
     ///
     /// Work deferred by deferred work runs in the next round, so that descriptors and timers are never starved.
     package func `defer`(_ work: @escaping () -> Void) {
-        self.deferred.append(Work(run: work))
+        self.later.defer(work)
         self.ringIfNested()
+    }
+
+    /// Runs `work` once, between two rounds: there it may run the loop itself, and wait for what the next rounds bring.
+    ///
+    /// For programs that run the loop until something is so, and for those that run it once.
+    package func between(_ work: @escaping () -> Void) {
+        self.later.addBetween(work)
+        self.ringIfNested()
+    }
+
+    private func runBetween() {
+        for work in self.later.takeBetween() { work.run() }
     }
 
     /// Makes the descriptor readable outside a round, for work that the kernel does not know of.
@@ -142,7 +150,7 @@ package final class EventLoop {
     }
 
     /// Whether the next round must not wait.
-    private var hasWork: Bool { !self.deferred.isEmpty || self.table.hasAlwaysReadyWork }
+    private var hasWork: Bool { self.later.hasDeferred || self.table.hasAlwaysReadyWork }
 
     private func round(timeout: Int32) throws(SystemError) -> Bool {
         invariant(!self.isInRound, "a handler must not run the loop it runs in")
@@ -214,14 +222,10 @@ package final class EventLoop {
     }
 
     private func runDeferred() -> Bool {
-        guard !self.deferred.isEmpty else { return false }
-        var running: [Work] = []
-        swap(&running, &self.running)
-        swap(&running, &self.deferred)
+        guard self.later.hasDeferred else { return false }
+        let running = self.later.takeDeferred()
         for index in running.indices { running[index].run() }
-        // What is released here may defer work again, which goes to the other list.
-        running.removeAll(keepingCapacity: true)
-        swap(&running, &self.running)
+        self.later.giveBack(running)
         return true
     }
 

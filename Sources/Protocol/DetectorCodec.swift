@@ -18,7 +18,7 @@ extension DetectorRequest {
     /// A detector's options as the bus carries them.
     package init(name: String, wire options: [String: Value]) throws(BusError) {
         var decoded = DetectorOptions([:])
-        for (key, value) in options {
+        for (key, value) in options where !OptionReader.isForeign(key) {
             guard let option = OptionValue(wire: value) else {
                 throw .invalidConfiguration(
                     "detector '\(printable(name))': \(printable(key)) is a \(value.typeName);"

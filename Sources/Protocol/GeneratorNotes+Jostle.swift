@@ -13,13 +13,9 @@ extension GeneratorNotes {
             "(ta{sv})": "JostleMark",
             "(tatad)": "JostleSamples",
             "(sa{sv})": "JostleNamedOptions",
-            "(oa{sv})": "JostleSensor",
-            "(ossutttt)": "JostleApp",
+            "(oa{sv})": "JostleObject",
             "(ssssa{sv})": "JostleTask",
             "(sssa{sv})": "JostleOwnTask",
-            "(sustt)": "JostleTaskOutcome",
-            "(ssdb)": "JostleSession",
-            "(st)": "JostleAssertion",
             "(sdttta{sv})": "JostleClaim",
         ])
 }

@@ -1,7 +1,7 @@
 package import DBus
 package import Motion
 
-/// Reads an `a{sv}` strictly: every key must be known and of its type.
+/// Reads an `a{sv}` strictly: every key must be known and of its type. A key that begins with `x-` is somebody else's and ignored.
 package struct OptionReader {
     private let options: [String: Value]
     private let subject: String
@@ -10,31 +10,48 @@ package struct OptionReader {
     package init(_ options: [String: Value], of subject: String, known: [String]) throws(BusError) {
         self.options = options
         self.subject = subject
-        for key in options.keys.sorted() where !known.contains(key) {
+        for key in options.keys.sorted() where !known.contains(key) && !Self.isForeign(key) {
             let near = Suggestion.nearest(to: key, among: known)
             throw .invalidConfiguration(
                 "\(subject): unknown option '\(printable(key))'" + (near.map { ", did you mean '\($0)'?" } ?? ""))
         }
     }
 
+    /// Takes the options of a call for which there are none yet.
+    package static func none(_ options: [String: Value], of subject: String) throws(BusError) {
+        _ = try OptionReader(options, of: subject, known: [])
+    }
+
+    package static func isForeign(_ key: String) -> Bool { key.hasPrefix("x-") }
+
+    /// A number of any type: a shell does not know which one we would like.
     package func number(_ key: String) throws(BusError) -> Double? {
-        switch self.options[key] {
-        case nil: return nil
-        case .double(let value): return value
-        case .some(let other): throw self.wrongType(key, "a number 'd'", other)
+        guard let value = self.options[key] else { return nil }
+        switch OptionValue(wire: value) {
+        case .number(let number): return number
+        case .count(let count): return Double(count)
+        default: throw self.wrongType(key, "a number 'd'", value)
         }
     }
 
-    /// A time in microseconds.
+    /// A time in microseconds, of any whole type, or a text with a unit, as detectors take it.
     package func time(_ key: String) throws(BusError) -> TimeSpan? {
-        switch self.options[key] {
-        case nil: return nil
-        case .uint64(let value):
-            guard let time = Timestamp(wire: value) else {
-                throw .invalidConfiguration("\(self.subject): \(key) \(value) us is too long")
+        guard let value = self.options[key] else { return nil }
+        switch OptionValue(wire: value) {
+        case .count(let count):
+            guard let time = Timestamp(wire: count) else {
+                throw .invalidConfiguration("\(self.subject): \(key) \(count) us is too long")
             }
             return time - .zero
-        case .some(let other): throw self.wrongType(key, "a time 't' in microseconds", other)
+        case .text(let text):
+            guard let quantity = try? Quantity.parse(text), quantity.dimension == .time,
+                let span = TimeSpan(seconds: quantity.value), span >= .zero
+            else {
+                throw .invalidConfiguration(
+                    "\(self.subject): \(key) '\(printable(text))' is no time: give one such as 100ms")
+            }
+            return span
+        default: throw self.wrongType(key, "a time 't' in microseconds, or a text such as 100ms", value)
         }
     }
 
@@ -52,6 +69,23 @@ package struct OptionReader {
         case .string(let value): return value
         case .some(let other): throw self.wrongType(key, "a text 's'", other)
         }
+    }
+
+    package func object(_ key: String) throws(BusError) -> ObjectPath? {
+        switch self.options[key] {
+        case nil: return nil
+        case .objectPath(let path): return path
+        case .some(let other): throw self.wrongType(key, "an object path 'o'", other)
+        }
+    }
+
+    /// A number that counts.
+    package func count(_ key: String) throws(BusError) -> UInt64? {
+        guard let value = self.options[key] else { return nil }
+        guard case .count(let count) = OptionValue(wire: value) else {
+            throw self.wrongType(key, "a whole number 't'", value)
+        }
+        return count
     }
 
     /// An event: its sequence and its epoch.
@@ -85,7 +119,9 @@ extension SensorPace {
         /// In answers only: where samples wait for each other, how long in the device, and whether that runs.
         package static let gathering = "gathering"
         package static let deviceLatency = "device-latency"
+        /// In lists only: the claim's number, and whose it is.
         package static let claim = "claim"
+        package static let user = "user"
         package static let running = "running"
         /// In answers only: the stream's number.
         package static let stream = "stream"
@@ -110,12 +146,14 @@ extension SensorPace {
 extension SensorRequest {
     private typealias Key = SensorPace.Key
 
-    /// A claim's options. The rate must be given.
-    package init(claim options: [String: Value]) throws(BusError) {
+    /// What a claim or a stream asks for. The rate must be given.
+    ///
+    /// - Parameter subject: which of the two, for messages.
+    package init(_ options: [String: Value], of subject: String) throws(BusError) {
         let reader = try OptionReader(
-            options, of: "claim", known: [Key.rate, Key.batchLatency, Key.passive, Key.decimation, Key.orSlower])
+            options, of: subject, known: [Key.rate, Key.batchLatency, Key.passive, Key.decimation, Key.orSlower])
         guard let rate = try reader.number(Key.rate) else {
-            throw .invalidConfiguration("claim: 'rate' (d, in Hz) is missing")
+            throw .invalidConfiguration("\(subject): 'rate' (d, in Hz) is missing")
         }
         let pace = SensorPace(rate: rate, batchLatency: try reader.time(Key.batchLatency) ?? .zero)
         let word = try reader.text(Key.decimation) ?? Decimation.last.rawValue
@@ -123,7 +161,7 @@ extension SensorRequest {
             let words = Decimation.allCases.map(\.rawValue)
             let near = Suggestion.nearest(to: word, among: words)
             throw .invalidConfiguration(
-                "claim: decimation is one of \(words.joined(separator: ", ")), not '\(printable(word))'"
+                "\(subject): decimation is one of \(words.joined(separator: ", ")), not '\(printable(word))'"
                     + (near.map { "; did you mean '\($0)'?" } ?? ""))
         }
         self.init(

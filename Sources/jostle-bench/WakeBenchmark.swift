@@ -90,7 +90,7 @@ private final class Caller {
     func shake() throws(Failure) {
         let target = CallTarget(BusName.sensors, Path.sensor("accelerometer"), InterfaceName.sensor.description)
         try self.run { connection throws(BusError) in
-            _ = try connection.callAndWait(target, "Inject", "shake peak=4g axis=x")
+            _ = try connection.callAndWait(target, "Inject", "shake peak=4g axis=x", noOptions)
         }
     }
 

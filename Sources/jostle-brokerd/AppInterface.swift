@@ -25,19 +25,24 @@ enum AppInterface {
                     for detector in effective { call.reply(detector.fields.1) }
                 }
             },
-            Method(later: "RemoveDetectors", in: ["names"]) {
-                (client: Client, call: MethodCall, names: [String]) throws(BusError) in
+            Method(later: "RemoveDetectors", in: ["names", "options"]) {
+                (client: Client, call: MethodCall, names: [String], options: [String: Value]) throws(BusError) in
                 try client.checkOwner(call)
+                try OptionReader.none(options, of: "RemoveDetectors")
                 try client.removeDetectors(names, call)
             },
-            Method("ListDetectors", in: ["after"], out: ["detectors"]) {
-                (client: Client, _: MethodCall, name: String) throws(BusError) -> [Request] in
-                client.detectors(after: name)
+            Method("ListDetectors", in: ["options"], out: ["detectors"]) {
+                (client: Client, _: MethodCall, options: [String: Value]) throws(BusError) -> [Request] in
+                let reader = try OptionReader(options, of: "ListDetectors", known: [ListOptions.after])
+                return client.detectors(after: try reader.text(ListOptions.after))
             },
-            Method("Ack", in: ["sequence", "epoch", "answer"]) {
-                (client: Client, call: MethodCall, sequence: UInt64, epoch: UInt64, answer: String) throws(BusError)
-                in
+            Method("Ack", in: ["sequence", "epoch", "answer", "options"]) {
+                (
+                    client: Client, call: MethodCall, sequence: UInt64, epoch: UInt64, answer: String,
+                    options: [String: Value]
+                ) throws(BusError) in
                 try client.checkOwner(call, "answer its events")
+                try OptionReader.none(options, of: "Ack")
                 try client.acknowledge(EventName(sequence: sequence, epoch: epoch), answer)
             },
             Method(later: "Subscribe", in: ["options"], out: ["results"], as: [String: Value].self) {
@@ -52,8 +57,10 @@ enum AppInterface {
                 try client.checkOwner(call, "begin an assertion")
                 try client.beginAssertion(name, options, call)
             },
-            Method(later: "BeginActivity", in: ["mode", "options"], out: ["activity"], as: WireDescriptor.self) {
-                (client: Client, call: MethodCall, mode: String, options: [String: Value]) throws(BusError) in
+            Method(
+                later: "BeginActivity", in: ["mode", "options"], out: ["activity", "in_force"],
+                as: WireDescriptor.self, [String: Value].self
+            ) { (client: Client, call: MethodCall, mode: String, options: [String: Value]) throws(BusError) in
                 try client.checkOwner(call, "begin an activity")
                 try client.beginActivity(mode, options, call)
             },
@@ -65,15 +72,18 @@ enum AppInterface {
                 try client.checkOwner(call, "submit its tasks")
                 try client.submitTask(identifier, kind, options, call)
             },
-            Method("CancelTask", in: ["identifier"]) {
-                (client: Client, call: MethodCall, identifier: String) throws(BusError) in
+            Method("CancelTask", in: ["identifier", "options"]) {
+                (client: Client, call: MethodCall, identifier: String, options: [String: Value]) throws(BusError) in
                 try client.checkOwner(call, "cancel its tasks")
+                try OptionReader.none(options, of: "CancelTask")
                 try client.task(.cancel(client.id, identifier))
             },
-            Method("TaskDone", in: ["success"]) {
-                (client: Client, call: MethodCall, isSuccess: Bool) throws(BusError) in
+            Method("TaskDone", in: ["result", "options"]) {
+                (client: Client, call: MethodCall, word: String, options: [String: Value]) throws(BusError) in
                 try client.checkOwner(call, "say so of its tasks")
-                try client.task(.done(client.id, isSuccess: isSuccess))
+                try OptionReader.none(options, of: "TaskDone")
+                let result = try GivenWord.read(word, "result", among: TaskResult.allCases, name: \.rawValue)
+                try client.task(.done(client.id, isSuccess: result == .done))
             },
         ],
         properties: [
@@ -84,12 +94,12 @@ enum AppInterface {
             Property("StateCause", .always) { (client: Client) in (client.life?.cause ?? .left).rawValue },
             Property("StateSince", .never) { (client: Client) in (client.life?.since ?? .zero).wire },
             Property("Usage", .constant) { (client: Client) in client.usage },
-            Property("Grants", .never) { (client: Client) in client.grantList },
+            Property("Grants", .always) { (client: Client) in client.grantList },
             Property("Activities", .always) { (client: Client) in client.activityList },
-            Property("Sessions", .never) { (client: Client) in client.sessionList },
-            Property("Assertions", .never) { (client: Client) in client.assertionList },
+            Property("Sessions", .always) { (client: Client) in client.sessionList },
+            Property("Assertions", .invalidates) { (client: Client) in client.assertionList },
             Property("TaskIdentifiers", .constant) { (client: Client) in client.declaredTasks.identifiers },
-            Property("Tasks", .never) { (client: Client) in client.taskList },
+            Property("Tasks", .invalidates) { (client: Client) in client.taskList },
             Property("TaskOutcomes", .never) { (client: Client) in client.taskOutcomes },
             Property("BackgroundTimeRemaining", .never) { (client: Client) in client.backgroundTimeRemaining },
             Property("Overruns", .never) { (client: Client) in client.life?.overruns ?? 0 },
@@ -123,8 +133,8 @@ enum AppInterface {
                 "Event", ["event"], Structure<UInt64, UInt64, UInt64, String, Double, [String: Value]>.self),
             SignalDescription("Gap", ["gap"], GapCodec.Wire.self),
             SignalDescription("CaughtUp", ["mark"], CaughtUpCodec.Wire.self),
-            SignalDescription("TaskExpiring", ["identifier", "remaining"], String.self, UInt64.self),
-            SignalDescription("AssertionExpiring", ["name", "remaining"], String.self, UInt64.self),
+            SignalDescription("TaskExpiring", ["identifier", "details"], String.self, [String: Value].self),
+            SignalDescription("AssertionExpiring", ["name", "details"], String.self, [String: Value].self),
             SignalDescription(
                 "SessionChanged", ["session_class", "change", "details"], String.self, String.self,
                 [String: Value].self),
@@ -215,7 +225,10 @@ extension EffectiveDetector {
         options["available"] = .boolean(self.isAvailable)
         if let rate = self.rate { options["effective-rate"] = .double(rate) }
         let warnings = self.warnings
-        if !warnings.isEmpty { options["warnings"] = .array(of: "s", warnings.map { .string($0) }) }
+        if !warnings.isEmpty {
+            options["warnings"] = WarningRow.value(
+                of: warnings.map { WarningRow(id: $0.id.rawValue, text: $0.message) })
+        }
         return options
     }
 }

@@ -12,7 +12,7 @@ enum BrokerInterface {
     /// What this broker can do that another version might not.
     static let features = [
         "ack", "activities", "assertions", "broadcast", "durable", "exclusive", "explain", "foreground", "mute",
-        "ordered", "pause", "policy", "presets", "push", "subscribe", "tasks", "wake",
+        "ordered", "pause", "policy", "presets", "push", "subscribe", "tasks", "wake", "watch",
     ]
 
     static let table = Interface<BrokerService>(
@@ -27,33 +27,47 @@ enum BrokerInterface {
                 let reader = try OptionReader(options, of: "Register", known: ["durable"])
                 try service.links.registrations.register(name, isDurable: try reader.flag("durable") ?? false, call)
             },
-            Method(later: "Forget", in: ["app_id"]) {
-                (service: BrokerService, call: MethodCall, name: String) throws(BusError) in
+            Method(later: "Forget", in: ["app_id", "options"]) {
+                (service: BrokerService, call: MethodCall, name: String, options: [String: Value]) throws(BusError) in
+                try OptionReader.none(options, of: "Forget")
                 service.links.durable.forget(name, call)
             },
-            Method(
-                later: "ListApps", out: ["apps"],
-                as: [ClientLink.Row].self
-            ) { (service: BrokerService, call: MethodCall) throws(BusError) in
-                service.links.clients.list(call)
-            },
-            Method(later: "ListAppsAfter", in: ["app"], out: ["apps"], as: [ClientLink.Row].self) {
-                (service: BrokerService, call: MethodCall, app: ObjectPath) throws(BusError) in
-                service.links.clients.list(after: app, call)
+            Method(later: "ListApps", in: ["options"], out: ["apps"], as: [ListedApp.Wire].self) {
+                (service: BrokerService, call: MethodCall, options: [String: Value]) throws(BusError) in
+                let reader = try OptionReader(options, of: "ListApps", known: [ListOptions.after])
+                service.links.clients.list(after: try reader.object(ListOptions.after), call)
             },
             Method(
-                later: "ListTasks", out: ["tasks"],
+                later: "ListTasks", in: ["options"], out: ["tasks"],
                 as: [Structure<String, String, String, String, [String: Value]>].self
-            ) { (service: BrokerService, call: MethodCall) throws(BusError) in
+            ) { (service: BrokerService, call: MethodCall, options: [String: Value]) throws(BusError) in
+                try OptionReader.none(options, of: "ListTasks")
                 service.links.tasks.list(call)
             },
-            Method(later: "RunTask", in: ["app", "identifier"]) {
-                (service: BrokerService, call: MethodCall, app: String, identifier: String) throws(BusError) in
+            Method(later: "Watch", in: ["options"]) {
+                (service: BrokerService, call: MethodCall, options: [String: Value]) throws(BusError) in
+                try OptionReader.none(options, of: "Watch")
+                try service.links.clients.watchers.watch(call)
+            },
+            Method("Unwatch", in: ["options"]) {
+                (service: BrokerService, call: MethodCall, options: [String: Value]) throws(BusError) in
+                try OptionReader.none(options, of: "Unwatch")
+                service.links.clients.watchers.unwatch(call.sender)
+            },
+            Method(later: "RunTask", in: ["app", "identifier", "options"]) {
+                (
+                    service: BrokerService, call: MethodCall, app: String, identifier: String,
+                    options: [String: Value]
+                ) throws(BusError) in
+                try OptionReader.none(options, of: "RunTask")
                 service.links.tasks.run(app, identifier, call)
             },
-            Method("DescribePresets", out: ["presets"]) {
-                (_: BrokerService, _: MethodCall) throws(BusError) -> [Structure<String, [String: Value]>] in
-                PresetCatalogue.all.map { Structure($0.name, $0.options) }
+            Method("DescribePresets", in: ["options"], out: ["presets"]) {
+                (
+                    _: BrokerService, _: MethodCall, options: [String: Value]
+                ) throws(BusError) -> [Structure<String, [String: Value]>] in
+                try OptionReader.none(options, of: "DescribePresets")
+                return PresetCatalogue.all.map { Structure($0.name, $0.options) }
             },
             Method(
                 later: "Explain", in: ["event", "options"], out: ["verdicts"], as: [[String: Value]].self
@@ -67,31 +81,48 @@ enum BrokerInterface {
                 in
                 try service.links.explanations.whyNot(app, options, call)
             },
-            Method("Mute", in: ["duration"]) {
-                (service: BrokerService, _: MethodCall, duration: UInt64) throws(BusError) in
+            Method("Mute", in: ["duration", "options"]) {
+                (service: BrokerService, _: MethodCall, duration: UInt64, options: [String: Value]) throws(BusError)
+                in
+                try OptionReader.none(options, of: "Mute")
                 try service.links.reports.mute(duration)
             },
-            Method(later: "Pause", in: ["paused"]) {
-                (service: BrokerService, call: MethodCall, isPaused: Bool) throws(BusError) in
-                service.links.reports.pause(isPaused, call)
+            Method(later: "Pause", in: ["options"]) {
+                (service: BrokerService, call: MethodCall, options: [String: Value]) throws(BusError) in
+                try OptionReader.none(options, of: "Pause")
+                service.links.reports.pause(true, call)
             },
-            Method(later: "SetForeground", in: ["app"]) {
-                (service: BrokerService, call: MethodCall, app: String) throws(BusError) in
+            Method(later: "Resume", in: ["options"]) {
+                (service: BrokerService, call: MethodCall, options: [String: Value]) throws(BusError) in
+                try OptionReader.none(options, of: "Resume")
+                service.links.reports.pause(false, call)
+            },
+            Method(later: "SetForeground", in: ["app", "options"]) {
+                (service: BrokerService, call: MethodCall, app: String, options: [String: Value]) throws(BusError) in
+                try OptionReader.none(options, of: "SetForeground")
                 try service.links.reports.setForeground(app, call)
             },
-            Method(later: "Push", in: ["app"]) {
-                (service: BrokerService, call: MethodCall, app: String) throws(BusError) in
+            Method(later: "Push", in: ["app", "options"]) {
+                (service: BrokerService, call: MethodCall, app: String, options: [String: Value]) throws(BusError) in
+                try OptionReader.none(options, of: "Push")
                 try service.links.launches.push(app, call)
             },
-            Method(later: "SetState", in: ["app", "state"]) {
-                (service: BrokerService, call: MethodCall, app: String, state: String) throws(BusError) in
+            Method(later: "SetState", in: ["app", "state", "options"]) {
+                (
+                    service: BrokerService, call: MethodCall, app: String, state: String, options: [String: Value]
+                ) throws(BusError) in
+                try OptionReader.none(options, of: "SetState")
                 try service.links.reports.setState(app, state, call)
             },
-            Method(later: "SetLocked", in: ["locked"]) {
-                (service: BrokerService, call: MethodCall, isLocked: Bool) throws(BusError) in
-                service.links.reports.setLocked(isLocked, call)
+            Method(later: "SetLock", in: ["state", "options"]) {
+                (service: BrokerService, call: MethodCall, word: String, options: [String: Value]) throws(BusError) in
+                try OptionReader.none(options, of: "SetLock")
+                let state = try GivenWord.read(word, "lock state", among: LockState.allCases, name: \.rawValue)
+                service.links.reports.setLocked(state == .locked, call)
             },
-            Method(later: "Reload") { (service: BrokerService, call: MethodCall) throws(BusError) in
+            Method(later: "Reload", in: ["options"]) {
+                (service: BrokerService, call: MethodCall, options: [String: Value]) throws(BusError) in
+                try OptionReader.none(options, of: "Reload")
                 service.links.policy.reload(call)
             },
         ],
@@ -100,17 +131,17 @@ enum BrokerInterface {
             Property("Features", .constant) { (_: BrokerService) in BrokerInterface.features },
             Property("Limits", .constant) { (service: BrokerService) in
                 service.core.limits.table.merging(CallLimits.table) { own, _ in own }
-                    .merging(PolicyLimits.table) { own, _ in own }
+                    .merging(PolicyLimits.table) { own, _ in own }.merging(WatchLink.limits) { own, _ in own }
             },
             Property("PolicyGeneration", .always) { (service: BrokerService) in service.core.arbiter.generation },
             Property("PolicyFiles", .always) { (service: BrokerService) in service.links.policy.files },
-            Property("Sensors", .never) { (service: BrokerService) in
+            Property("Sensors", .invalidates) { (service: BrokerService) in
                 service.core.sensing.sensors.map { $0.options }
             },
-            Property("Foreground", .never) { (service: BrokerService) in
+            Property("Foreground", .always) { (service: BrokerService) in
                 service.core.arbiter.foreground.app?.name ?? ""
             },
-            Property("ForegroundReported", .never) { (service: BrokerService) in
+            Property("ForegroundReported", .always) { (service: BrokerService) in
                 service.core.arbiter.foreground != .none
             },
             Property("Locked", .always) { (service: BrokerService) in service.core.arbiter.device.isLocked },
@@ -120,6 +151,11 @@ enum BrokerInterface {
             Property("JournalWritten", .never) { (service: BrokerService) in service.links.disk.counts.written },
             Property("JournalDropped", .never) { (service: BrokerService) in service.links.disk.counts.dropped },
             Property("RefusedMessages", .never) { (service: BrokerService) in service.forgeries },
+        ],
+        signals: [
+            SignalDescription(
+                "AppsChanged", ["apps", "gone", "details"], [ListedApp.Wire].self, [ObjectPath].self,
+                [String: Value].self)
         ])
 }
 

@@ -49,7 +49,7 @@ final class BrokerLinks {
     /// Another policy is in force.
     func policyChanged() {
         self.service.followClock()
-        self.clients.limitPeers()
+        self.clients.policyChanged()
         self.disk.keep(self.policy.inForce)
         self.changed("PolicyGeneration")
         self.changed("PolicyFiles")

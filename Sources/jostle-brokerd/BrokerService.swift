@@ -75,6 +75,7 @@ final class BrokerService {
         self.names.forgetAll()
         self.links.clients.leaveAll()
         self.links.reports.loseReporter()
+        self.links.clients.watchers.unwatchAll()
     }
 
     // MARK: Inputs

@@ -10,8 +10,8 @@ extension Client {
     var life: AppLife? { self.service.core.arbiter.life(of: self.id) }
 
     func beginAssertion(_ name: String, _ options: [String: Value], _ call: MethodCall) throws(BusError) {
-        let reader = try OptionReader(options, of: "assertion", known: ["warning"])
-        let warning = try reader.time("warning") ?? AssertionRequest.standardWarning
+        let reader = try OptionReader(options, of: "assertion", known: [HeldKey.warning])
+        let warning = try reader.time(HeldKey.warning) ?? AssertionRequest.standardWarning
         let limits = self.service.core.limits
         guard warning <= limits.warning else {
             throw .limitsExceeded("the app is told too long ahead: warning is \(limits.warning.microseconds) us")
@@ -30,15 +30,17 @@ extension Client {
             self.assertions[request.id] = nil
             throw error
         }
+        self.changed("Assertions")
         var answer: [String: Value] = [
-            "background-time-remaining": .uint64(self.backgroundTimeRemaining), "name": .string(name),
+            HeldKey.backgroundTime: .uint64(self.backgroundTimeRemaining), HeldKey.name: .string(name),
+            HeldKey.number: .uint64(request.id.number),
         ]
         let (remaining, now) = self.service.now { core, now in
             (core.arbiter.remaining(of: request.id, self.id, at: now), now)
         }
         if let remaining {
-            answer["deadline"] = .uint64((now + remaining).wire)
-            answer["remaining"] = .uint64((Timestamp.zero + remaining).wire)
+            answer[HeldKey.deadline] = .uint64((now + remaining).wire)
+            answer[HeldKey.remaining] = .uint64((Timestamp.zero + remaining).wire)
         }
         call.reply(given, answer)
     }
@@ -46,17 +48,12 @@ extension Client {
     private func end(_ id: AssertionID) {
         guard self.assertions.removeValue(forKey: id) != nil else { return }
         self.service.happened(.life(.endAssertion(self.id, id)))
+        self.changed("Assertions")
     }
 
     func beginActivity(_ word: String, _ options: [String: Value], _ call: MethodCall) throws(BusError) {
         let session = try SessionRequest(options)
-        guard let mode = BackgroundMode.allCases.first(where: { $0.name == word }) else {
-            let names = BackgroundMode.allCases.map(\.name)
-            let near = Suggestion.nearest(to: word, among: names)
-            throw .invalidConfiguration(
-                "there is no mode '\(printable(word))', "
-                    + (near.map { "did you mean '\($0)'?" } ?? "give one of: \(names.joined(separator: ", "))"))
-        }
+        let mode = try GivenWord.read(word, "mode", among: BackgroundMode.allCases, name: \.name)
         let id = ActivityID(self.nextNumber())
         let (own, given) = try self.hold { [weak self] in self?.end(id) }
         self.activities[id] = own
@@ -66,14 +63,22 @@ extension Client {
             self.activities[id] = nil
             throw error
         }
-        self.changed("Activities")
-        call.reply(given)
+        self.activitiesChanged()
+        let isGranted = self.service.core.arbiter.settings(of: self.id)?.grants.contains(mode) == true
+        call.reply(
+            given, [HeldKey.number: Value.uint64(id.number), HeldKey.keepsGoing: Value.boolean(isGranted)])
     }
 
     private func end(_ id: ActivityID) {
         guard self.activities.removeValue(forKey: id) != nil else { return }
         self.service.happened(.life(.endActivity(self.id, id)))
-        self.changed("Activities")
+        self.activitiesChanged()
+    }
+
+    /// Notes that other activities are under way, and sessions with them.
+    private func activitiesChanged() {
+        self.changedForAll("Activities")
+        self.changed("Sessions")
     }
 
     private func hold(_ closed: @escaping () -> Void) throws(BusError) -> (own: HeldEnd, given: WireDescriptor) {
@@ -93,18 +98,23 @@ extension Client {
     func perform(_ effect: LifeEffect) {
         switch effect {
         case .changed:
-            self.changed("State")
+            self.changedForAll("State")
             self.changed("StateCause")
-        case .expiring(_, let name, let remaining):
+        case .expiring(let id, let name, let remaining):
             guard let object = self.object else { return }
+            let details: [String: Value] = [
+                HeldKey.number: .uint64(id.number), HeldKey.remaining: .uint64((Timestamp.zero + remaining).wire),
+            ]
             self.service.bus.signal(from: object.path, InterfaceName.app, "AssertionExpiring", to: self.uniqueName) {
                 name.write(to: &$0)
-                (Timestamp.zero + remaining).wire.write(to: &$0)
+                details.write(to: &$0)
             }
-        case .assertionEnded(let id, _, _): self.assertions[id] = nil
+        case .assertionEnded(let id, _, _):
+            self.assertions[id] = nil
+            self.changed("Assertions")
         case .activityEnded(let id, _):
             self.activities[id] = nil
-            self.changed("Activities")
+            self.activitiesChanged()
         }
     }
 
@@ -116,12 +126,16 @@ extension Client {
         return remaining.map { (Timestamp.zero + $0).wire } ?? .max
     }
 
-    /// Name, and time left; the largest number while nothing of the budget is used.
-    var assertionList: [Structure<String, UInt64>] {
+    /// What it holds; without a time left while nothing of the budget is used.
+    var assertionList: [[String: Value]] {
         let held = self.life?.assertions ?? []
         return held.map { assertion in
             let left = self.service.now { core, now in core.arbiter.remaining(of: assertion.id, self.id, at: now) }
-            return Structure(assertion.name, left.map { (Timestamp.zero + $0).wire } ?? .max)
+            var row: [String: Value] = [
+                HeldKey.name: .string(assertion.name), HeldKey.number: .uint64(assertion.id.number),
+            ]
+            row[HeldKey.remaining] = left.map { .uint64((Timestamp.zero + $0).wire) }
+            return row
         }
     }
 

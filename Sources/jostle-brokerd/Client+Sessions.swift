@@ -8,12 +8,13 @@ extension Client {
     /// Tells the app how one of its sessions stands now. Whose sake it is for is none of its business.
     func perform(_ effect: SessionEffect) {
         guard let object = self.object else { return }
-        var details: [String: Value] = [:]
-        if case .resumed(let hint) = effect.change { details["resume"] = .boolean(hint) }
+        var details: [String: Value] = [HeldKey.number: .uint64(effect.key.activity.number)]
+        if case .resumed(let hint) = effect.change { details[HeldKey.resume] = .boolean(hint) }
         if let meeting = effect.change.meeting {
-            details["cell"] = .string(Explanation.cell(meeting.cell))
-            if let ducking = meeting.cell.ducking { details["share"] = .double(ducking.share) }
+            details[HeldKey.cell] = .string(Explanation.cell(meeting.cell))
+            if let ducking = meeting.cell.ducking { details[HeldKey.share] = .double(ducking.share) }
         }
+        self.changed("Sessions")
         self.service.bus.signal(from: object.path, InterfaceName.app, "SessionChanged", to: self.uniqueName) {
             effect.request.name.write(to: &$0)
             effect.change.name.write(to: &$0)
@@ -22,7 +23,7 @@ extension Client {
     }
 
     /// Class, how it stands, how loud it may be, and whether it is silenced.
-    var sessionList: [Structure<String, String, Double, Bool>] {
+    var sessionList: [[String: Value]] {
         self.service.core.arbiter.sessions.sessions(of: self.id).map { session in
             let state =
                 switch session.standing.state {
@@ -30,7 +31,12 @@ extension Client {
                 case .interrupted: "interrupted"
                 case .waiting: "waiting"
                 }
-            return Structure(session.request.name, state, session.standing.share, session.standing.isSilenced)
+            return [
+                HeldKey.sessionClass: .string(session.request.name), HeldKey.state: .string(state),
+                HeldKey.share: .double(session.standing.share),
+                HeldKey.isSilenced: .boolean(session.standing.isSilenced),
+                HeldKey.number: .uint64(session.key.activity.number),
+            ]
         }
     }
 }
@@ -38,9 +44,9 @@ extension Client {
 extension SessionRequest {
     /// The session that options ask for; `nil` when they name no class.
     init?(_ options: [String: Value]) throws(BusError) {
-        let reader = try OptionReader(options, of: "activity", known: ["class", "mix-with-others"])
-        let mixes = try reader.flag("mix-with-others")
-        guard let name = try reader.text("class") else {
+        let reader = try OptionReader(options, of: "activity", known: [HeldKey.sessionClass, HeldKey.mixes])
+        let mixes = try reader.flag(HeldKey.mixes)
+        guard let name = try reader.text(HeldKey.sessionClass) else {
             if mixes != nil { throw .invalidConfiguration("activity: only a class mixes with others") }
             return nil
         }

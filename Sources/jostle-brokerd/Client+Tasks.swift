@@ -2,6 +2,7 @@ import Arbitration
 import Background
 import BrokerCore
 import DBus
+import Loop
 import Motion
 import Protocol
 
@@ -11,7 +12,7 @@ extension Client {
     func submitTask(
         _ identifier: String, _ word: String, _ options: [String: Value], _ call: MethodCall
     ) throws(BusError) {
-        let request = try TaskRequest(identifier, word, options)
+        let request = try TaskRequest(identifier, word, options, wall: Timestamp(microseconds: Clock.wallClock()))
         try self.task(.submit(self.id, request, declared: self.declaredTasks))
         let waiting = self.tasks?.pending.first { $0.request.identifier == identifier }
         guard let record = waiting?.record ?? self.tasks?.current?.record else {
@@ -19,7 +20,7 @@ extension Client {
         }
         self.service.links.tasks.wait(for: record.revision) { isDurable in
             call.reply([
-                "earliest-begin": Value.uint64(record.request.earliest.wire), "durable": .boolean(isDurable),
+                TaskKey.earliest: Value.uint64(record.request.earliest.wire), TaskKey.durable: .boolean(isDurable),
             ])
         }
     }
@@ -34,9 +35,10 @@ extension Client {
 
     func tellExpiring(_ identifier: String, _ remaining: TimeSpan) {
         guard let object = self.object else { return }
+        let details: [String: Value] = [TaskKey.remaining: .uint64((Timestamp.zero + remaining).wire)]
         self.service.bus.signal(from: object.path, InterfaceName.app, "TaskExpiring", to: self.uniqueName) {
             identifier.write(to: &$0)
-            (Timestamp.zero + remaining).wire.write(to: &$0)
+            details.write(to: &$0)
         }
     }
 
@@ -51,37 +53,51 @@ extension Client {
         return rows.map { Structure($0.identifier, $0.kind, $0.state, $0.details) }
     }
 
-    /// Identifier, attempt, how it ended, and when it began and ended, of the wall clock.
-    var taskOutcomes: [Structure<String, UInt32, String, UInt64, UInt64>] {
+    /// What came of its last tasks.
+    var taskOutcomes: [[String: Value]] {
         (self.tasks?.outcomes ?? []).map {
-            Structure($0.identifier, $0.attempt, $0.end.name, $0.begun.wire, $0.ended.wire)
+            [
+                TaskKey.identifier: .string($0.identifier), TaskKey.attempt: .uint32($0.attempt),
+                TaskKey.result: .string($0.end.name), TaskKey.began: .uint64($0.begun.wire),
+                TaskKey.ended: .uint64($0.ended.wire),
+            ]
         }
     }
 }
 
 extension TaskRequest {
     /// A task as an app asks for it.
-    init(_ identifier: String, _ word: String, _ options: [String: Value]) throws(BusError) {
+    ///
+    /// - Parameter wall: what the wall clock says.
+    init(_ identifier: String, _ word: String, _ options: [String: Value], wall: Timestamp) throws(BusError) {
         let reader = try OptionReader(
             options, of: "task",
-            known: ["earliest-begin", "latest-begin", "idle", "external-power", "discretionary"])
-        guard let kind = TaskKind.allCases.first(where: { $0.name == word }) else {
-            let names = TaskKind.allCases.map(\.name)
-            let near = Suggestion.nearest(to: word, among: names)
-            throw .invalidConfiguration(
-                "there is no kind of task '\(printable(word))', "
-                    + (near.map { "did you mean '\($0)'?" } ?? "give one of: \(names.joined(separator: ", "))"))
-        }
+            known: [
+                TaskKey.earliest, TaskKey.earliestIn, TaskKey.latest, TaskKey.latestIn, TaskKey.idle, TaskKey.power,
+                TaskKey.discretionary,
+            ])
+        let kind = try GivenWord.read(word, "kind of task", among: TaskKind.allCases, name: \.name)
         var needs = WordSet<TaskNeed>.none
-        if try reader.flag("idle") == true { needs.insert(.idle) }
-        if try reader.flag("external-power") == true { needs.insert(.power) }
-        let earliest = try reader.time("earliest-begin").map { Timestamp.zero + $0 }
-        let latest = try reader.time("latest-begin").map { Timestamp.zero + $0 }
+        if try reader.flag(TaskKey.idle) == true { needs.insert(.idle) }
+        if try reader.flag(TaskKey.power) == true { needs.insert(.power) }
+        let earliest = try Self.time(reader, TaskKey.earliest, or: TaskKey.earliestIn, wall)
+        let latest = try Self.time(reader, TaskKey.latest, or: TaskKey.latestIn, wall)
         if let earliest, let latest, latest < earliest {
             throw .invalidConfiguration("task: latest-begin comes before earliest-begin")
         }
         self.init(
             identifier, kind, earliest: earliest ?? .zero, latest: latest, needs: needs,
-            isDiscretionary: try reader.flag("discretionary") ?? false)
+            isDiscretionary: try reader.flag(TaskKey.discretionary) ?? false)
+    }
+    /// A time of the wall clock, said as such or from now on.
+    private static func time(
+        _ reader: OptionReader, _ key: String, or later: String, _ wall: Timestamp
+    ) throws(BusError) -> Timestamp? {
+        switch (try reader.time(key), try reader.time(later)) {
+        case (let time?, nil): return .zero + time
+        case (nil, let delay?): return wall + delay
+        case (nil, nil): return nil
+        case (.some, .some): throw .invalidConfiguration("task: give \(key) or \(later), not both")
+        }
     }
 }

@@ -18,6 +18,8 @@ final class Client {
     let peer: PacedSender.Peer?
     /// The user behind the connection; known once the registration is complete.
     var uid: UInt32?
+    /// The process that made the connection, as the bus has it.
+    var process: UInt32?
     /// Its object on the bus, once the registration is complete.
     var object: ExportedObject?
     var watches: [NameWatch.Token] = []
@@ -59,11 +61,17 @@ final class Client {
     /// Notes that it has other detectors, or that they are in force otherwise.
     func detectorsChanged() {
         self.changed("Detectors")
-        self.changed("DetectorCount")
+        self.changedForAll("DetectorCount")
     }
 
     /// Notes that a property has a new value. Whoever is not on the bus is not told.
     func changed(_ property: StaticString) {
         if self.isConnected { self.object?.changed(property, of: AppInterface.table) }
+    }
+
+    /// The same for one that lists of apps show.
+    func changedForAll(_ property: StaticString) {
+        self.changed(property)
+        self.service.links.clients.watchers.changed(self)
     }
 }

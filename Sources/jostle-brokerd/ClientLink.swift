@@ -9,8 +9,13 @@ import Protocol
 final class ClientLink {
     private unowned let service: BrokerService
     private var table = ClientTable()
+    /// Those who are told of apps that come, go and change.
+    let watchers: WatchLink
 
-    init(_ service: BrokerService) { self.service = service }
+    init(_ service: BrokerService) {
+        self.service = service
+        self.watchers = WatchLink(service)
+    }
 
     // MARK: Who is there
 
@@ -81,6 +86,7 @@ final class ClientLink {
         client.object = object
         self.table.show(client)
         self.service.bus.export(object)
+        self.watchers.changed(client)
     }
 
     // MARK: Without a connection
@@ -102,6 +108,7 @@ final class ClientLink {
 
     /// Forgets an app that is not on the bus.
     func forgetInstalled(_ client: Client) {
+        self.watchers.changed(client)
         if let object = client.object { self.service.bus.unexport(object) }
         self.table.hide(client)
         self.table.free(client.id)
@@ -119,6 +126,7 @@ final class ClientLink {
         if let object = client.object { self.service.bus.unexport(object) }
         client.assertions = [:]
         client.activities = [:]
+        self.watchers.changed(client)
         self.service.happened(.leave(client.id))
         self.table.hide(client)
         if let app = client.appState, client.object != nil {
@@ -148,20 +156,24 @@ final class ClientLink {
 
     /// A sensor came or went, and detectors with it.
     func availabilityChanged() {
+        self.service.links.changed("Sensors")
         for client in self.table.connections where client.appState?.detectors.isEmpty == false {
             client.detectorsChanged()
         }
     }
 
-    /// Policy says how much the bus may hold for each client.
-    func limitPeers() {
-        for client in self.table.connections { client.peer?.setLimit(client.busShare) }
+    /// Policy says how much the bus may hold for each client, and what each is granted.
+    func policyChanged() {
+        for client in self.table.connections {
+            client.peer?.setLimit(client.busShare)
+            client.changed("Grants")
+        }
     }
 
     // MARK: What there is to see
 
-    /// A row of `ListApps`.
-    typealias Row = Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64, UInt64>
+    /// Whether lists show an app to a user.
+    static func isListed(_ client: Client, for uid: UInt32) -> Bool { uid == 0 || client.uid == uid }
 
     /// Answers with the apps that the caller may see: as many as one list may have, from the first on or behind an object.
     func list(after path: ObjectPath? = nil, _ call: MethodCall) {
@@ -171,19 +183,22 @@ final class ClientLink {
                 self.table.connections.lazy.filter { _ in true }, self.table.apps.lazy.filter { !$0.isConnected },
             ]
             let page = all.lazy.joined().filter { client in
-                guard let own = client.object?.path, uid == 0 || client.uid == uid else { return false }
+                guard let own = client.object?.path, Self.isListed(client, for: uid) else { return false }
                 return path.map { $0.text < own.text } ?? true
             }.first(self.service.core.limits.listRows) {
                 ($0.object?.path.text ?? "") < ($1.object?.path.text ?? "")
             }
-            call.reply(page.compactMap(self.row))
+            call.reply(page.compactMap { self.row(of: $0)?.wire })
         }
     }
 
-    private func row(of client: Client) -> Row? {
+    /// An app as lists show it.
+    func row(of client: Client) -> ListedApp? {
         guard let object = client.object, let app = client.appState, let tally = client.tally else { return nil }
-        return Structure(
-            object.path, client.app.name, client.stateName, UInt32(clamping: app.detectors.count), client.hits,
-            tally.delivered, tally.denied, client.mailbox?.dropped ?? 0)
+        return ListedApp(
+            object.path, app: client.app.name, state: client.stateName,
+            detectors: UInt32(clamping: app.detectors.count),
+            hits: client.hits, delivered: tally.delivered, denied: tally.denied, dropped: client.mailbox?.dropped ?? 0,
+            activities: client.activityList, user: client.uid, process: client.process)
     }
 }

@@ -47,7 +47,9 @@ final class ReportLink {
     }
 
     private func report(_ report: ForegroundReport) {
+        let before = self.service.core.arbiter.foreground
         self.service.happened(.life(.foreground(report)))
+        if report != before { self.service.links.clients.watchers.foregroundChanged() }
     }
 
     /// The bus went away, and whoever reported with it.
@@ -63,12 +65,7 @@ final class ReportLink {
     func setState(_ name: String, _ word: String, _ call: MethodCall) throws(BusError) {
         let words =
             [AppState.foreground, .inactive, .background, .suspended].map(\.name) + ["auto", Self.terminated]
-        guard words.contains(word) else {
-            let near = Suggestion.nearest(to: word, among: words)
-            throw .invalidConfiguration(
-                "there is no state '\(printable(word))', "
-                    + (near.map { "did you mean '\($0)'?" } ?? "give one of: \(words.joined(separator: ", "))"))
-        }
+        _ = try GivenWord.read(word, "state", among: words) { $0 }
         let state = AppState.allCases.first { $0.name == word }
         self.service.authority.ifReporter(among: self.service.core.arbiter.policy.reporters, call) { [weak self] in
             guard let self else { return }

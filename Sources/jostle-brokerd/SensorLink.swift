@@ -69,7 +69,7 @@ final class SensorLink {
         self.streams = [:]
         guard let owner else { return self.startIfNeeded() }
         let target = CallTarget(owner, Path.sensors, InterfaceName.sensors.description)
-        self.bus.call(target, "ListSensors", autoStart: false) { [weak self] result in
+        self.bus.call(target, "ListSensors", noOptions, autoStart: false) { [weak self] result in
             guard let self, self.reader == owner else { return }
             do throws(BusError) {
                 let list = try result.take().read(reply: [Structure<ObjectPath, [String: Value]>].self)
@@ -186,7 +186,7 @@ final class SensorLink {
                 let inForce = try self.answer(options)
                 self.streams[sensor] = try self.stream(of: sensor, descriptor, options, pace)
                 // It may have come as signals until now. Release ends that claim, and not the stream.
-                self.bus.tell(target, "Release")
+                self.bus.tell(target, "Release", noOptions)
                 self.claimed(sensor, inForce, options)
             } catch {
                 self.service.log.info("the \(sensor) has no stream for us: \(error)")
@@ -280,7 +280,7 @@ final class SensorLink {
         guard let target = self.target(sensor) else { return }
         _ = self.nextRequest(sensor)
         self.streams.removeValue(forKey: sensor)?.close()
-        self.bus.call(target, "Release", autoStart: false) { _ in }
+        self.bus.call(target, "Release", noOptions, autoStart: false) { _ in }
         self.watchSilence()
     }
 

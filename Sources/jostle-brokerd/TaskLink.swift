@@ -24,6 +24,7 @@ final class TaskLink {
 
     /// Does what follows for a task.
     func perform(_ effect: TaskEffect) {
+        if let owner = effect.changedOwner { self.client(of: owner)?.changed("Tasks") }
         switch effect {
         case .keep(let record): self.keep(record)
         case .forget(let owner, let identifier): self.store?.forget(owner, task: identifier)
@@ -111,7 +112,8 @@ final class TaskLink {
         let target = CallTarget(client.uniqueName, Path.receiver, InterfaceName.receiver.description)
         let deadline = self.service.core.arbiter.arrival(of: run.ends) ?? .zero
         let options: [String: Value] = [
-            "attempt": .uint32(run.attempt), "kind": .string(run.kind.name), "time": .uint64((.zero + run.time).wire),
+            TaskKey.attempt: .uint32(run.attempt), TaskKey.kind: .string(run.kind.name),
+            TaskKey.time: .uint64((.zero + run.time).wire),
         ]
         self.service.bus.call(
             target, "RunTask", run.identifier, deadline.wire, options, timeout: Connection.noTimeout, autoStart: false
@@ -194,7 +196,7 @@ final class TaskLink {
             var state = "starting"
             if case .running(let ends, _) = current.stage {
                 state = "running"
-                details["deadline"] = self.service.core.arbiter.arrival(of: ends).map { .uint64($0.wire) }
+                details[TaskKey.deadline] = self.service.core.arbiter.arrival(of: ends).map { .uint64($0.wire) }
             }
             let request = current.record.request
             rows.append(
@@ -204,9 +206,9 @@ final class TaskLink {
             + tasks.pending.map { task in
                 var details = Self.details(of: task.record)
                 let times = tasks.times(of: task, self.service.core.work.tasks.met, settings)
-                if let times { details["due"] = .uint64(max(times.due, task.request.earliest).wire) }
+                if let times { details[TaskKey.due] = .uint64(max(times.due, task.request.earliest).wire) }
                 let waits = self.waits(task, tasks, settings)
-                if !waits.isEmpty { details["waits-for"] = .array(of: "s", waits.map { .string($0) }) }
+                if !waits.isEmpty { details[TaskKey.waitsFor] = .array(of: "s", waits.map { .string($0) }) }
                 return TaskRow(
                     identifier: task.request.identifier, kind: task.request.kind.name, state: "waiting",
                     details: details)
@@ -230,12 +232,12 @@ final class TaskLink {
     private static func details(of record: TaskRecord) -> [String: Value] {
         let request = record.request
         var details: [String: Value] = [
-            "earliest-begin": .uint64(request.earliest.wire), "attempt": .uint32(record.attempt),
-            "idle": .boolean(request.needs.contains(.idle)),
-            "external-power": .boolean(request.needs.contains(.power)),
-            "discretionary": .boolean(request.isDiscretionary),
+            TaskKey.earliest: .uint64(request.earliest.wire), TaskKey.attempt: .uint32(record.attempt),
+            TaskKey.idle: .boolean(request.needs.contains(.idle)),
+            TaskKey.power: .boolean(request.needs.contains(.power)),
+            TaskKey.discretionary: .boolean(request.isDiscretionary),
         ]
-        if let latest = request.latest { details["latest-begin"] = .uint64(latest.wire) }
+        if let latest = request.latest { details[TaskKey.latest] = .uint64(latest.wire) }
         return details
     }
 }

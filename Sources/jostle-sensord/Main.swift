@@ -48,7 +48,9 @@ struct Main {
             let reader = ReaderService(on: daemon.bus, names, rights)
             var proxy: SensorProxy?
             if arguments.has(self.proxyOption) {
-                daemon.bus.own(SensorProxy.busName)
+                daemon.bus.ownIfFree(SensorProxy.busName) {
+                    daemon.log.warning("\($0.message); serving the rest without it")
+                }
                 proxy = SensorProxy(
                     on: daemon.bus, names, sender,
                     rate: try arguments.value(of: self.proxyRateOption) ?? SensorProxy.usualRate,

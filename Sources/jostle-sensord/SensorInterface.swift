@@ -14,10 +14,14 @@ enum SensorInterface {
                 (service: SensorService, call: MethodCall, options: [String: Value]) throws(BusError) in
                 try service.claim(options, call)
             },
-            Method(later: "Release") { (service: SensorService, call: MethodCall) throws(BusError) in
+            Method(later: "Release", in: ["options"]) {
+                (service: SensorService, call: MethodCall, options: [String: Value]) throws(BusError) in
+                try OptionReader.none(options, of: "Release")
                 service.release(call)
             },
-            Method(later: "Flush") { (service: SensorService, call: MethodCall) throws(BusError) in
+            Method(later: "Flush", in: ["options"]) {
+                (service: SensorService, call: MethodCall, options: [String: Value]) throws(BusError) in
+                try OptionReader.none(options, of: "Flush")
                 service.flush(call)
             },
             Method(
@@ -27,12 +31,16 @@ enum SensorInterface {
                 (service: SensorService, call: MethodCall, options: [String: Value]) throws(BusError) in
                 try service.openStream(options, call)
             },
-            Method("ListClaimants", in: ["after"], out: ["claimants"]) {
-                (service: SensorService, _: MethodCall, number: UInt64) throws(BusError) in
-                service.claimants(after: number)
+            Method("ListClaimants", in: ["options"], out: ["claimants"]) {
+                (
+                    service: SensorService, _: MethodCall, options: [String: Value]
+                ) throws(BusError) -> [SensorService.ClaimantRow] in
+                let reader = try OptionReader(options, of: "ListClaimants", known: [ListOptions.after])
+                return service.claimants(after: try reader.count(ListOptions.after) ?? 0)
             },
-            Method("Inject", in: ["motion"]) {
-                (service: SensorService, _: MethodCall, motion: String) throws(BusError) in
+            Method("Inject", in: ["motion", "options"]) {
+                (service: SensorService, _: MethodCall, motion: String, options: [String: Value]) throws(BusError) in
+                try OptionReader.none(options, of: "Inject")
                 try service.inject(motion)
             },
         ],
@@ -115,16 +123,25 @@ final class ReaderService {
         ].merging(CallLimits.table) { own, _ in own }
     }
 
+    /// What this reader can do that another version might not.
+    private static let features = [
+        "batching", "decimation", "flush", "fusion", "inject", "or-slower", "passive", "streams",
+    ]
+
     private static let table = Interface<ReaderService>(
         InterfaceName.sensors, notes: .jostle,
         methods: [
-            Method("ListSensors", out: ["sensors"]) {
-                (service: ReaderService, _: MethodCall) throws(BusError) -> [Structure<ObjectPath, [String: Value]>] in
-                service.sensors.map { Structure(Path.sensor($0.description.name), $0.description.options) }
+            Method("ListSensors", in: ["options"], out: ["sensors"]) {
+                (
+                    service: ReaderService, _: MethodCall, options: [String: Value]
+                ) throws(BusError) -> [Structure<ObjectPath, [String: Value]>] in
+                try OptionReader.none(options, of: "ListSensors")
+                return service.sensors.map { Structure(Path.sensor($0.description.name), $0.description.options) }
             }
         ],
         properties: [
             Property("Version", .constant) { (_: ReaderService) in Version.text },
+            Property("Features", .constant) { (_: ReaderService) in ReaderService.features },
             Property("Limits", .constant) { (service: ReaderService) -> [String: UInt64] in service.limits },
             Property("RefusedMessages", .never) { (service: ReaderService) in service.forgeries },
         ],

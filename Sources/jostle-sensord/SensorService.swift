@@ -64,7 +64,7 @@ final class SensorService: SampleSink {
     // MARK: Calls
 
     func claim(_ options: [String: Value], _ call: MethodCall) throws(BusError) {
-        let request = try SensorRequest(claim: options)
+        let request = try SensorRequest(options, of: "claim")
         self.whenAllowed(request, call) { (service, request, caller) throws(BusError) in
             call.reply(try service.claim(request, caller))
         }
@@ -120,7 +120,8 @@ final class SensorService: SampleSink {
             return self.terms(of: client, inForce)
         } catch {
             switch error.kind {
-            case .value: throw .invalidConfiguration("claim: \(error)")
+            case .value:
+                throw .invalidConfiguration("\(client.stream == nil ? "claim" : "stream"): \(error)")
             case .limit:
                 for name in client.names { self.remember(refused: name) }
                 throw .limitsExceeded("\(error)")
@@ -181,7 +182,7 @@ final class SensorService: SampleSink {
 
     /// Claims the sensor for a descriptor of the caller's, beside whatever else it claims.
     func openStream(_ options: [String: Value], _ call: MethodCall) throws(BusError) {
-        let request = try SensorRequest(claim: options)
+        let request = try SensorRequest(options, of: "stream")
         self.whenAllowed(request, call) { (service, request, caller) throws(BusError) in
             let (stream, inForce) = try service.openStream(request, caller)
             call.reply(stream, inForce)
@@ -266,6 +267,7 @@ final class SensorService: SampleSink {
             guard let client = self.clients[claimant.client] else { return [] }
             var others = self.terms(of: client, claimant.inForce).filter { claimant.inForce.options[$0.key] == nil }
             others[SensorPace.Key.claim] = .uint64(claimant.number)
+            others[SensorPace.Key.user] = client.caller?.user.map { .uint32($0) }
             return client.names.map {
                 ClaimantRow(
                     $0, claimant.inForce.rate, (Timestamp.zero + claimant.inForce.batchLatency).wire, claimant.sent,

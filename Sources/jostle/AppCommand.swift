@@ -145,12 +145,11 @@ struct AppCommand {
     private static func sessions(
         _ own: [String: Value]
     ) -> [(name: String, state: String, share: Double, isSilenced: Bool)] {
-        own.structures("Sessions").compactMap { fields in
-            guard fields.count == 4, case .string(let name) = fields[0],
-                case .string(let state) = fields[1], case .double(let share) = fields[2],
-                case .boolean(let isSilenced) = fields[3]
-            else { return nil }
-            return (name, state, share, isSilenced)
+        own.rows("Sessions").map { session in
+            (
+                session.text(HeldKey.sessionClass), session.text(HeldKey.state), session.number(HeldKey.share),
+                session.flag(HeldKey.isSilenced)
+            )
         }
     }
 
@@ -197,11 +196,10 @@ struct AppCommand {
 
     /// The assertions it holds; no time for one of which nothing is used.
     private static func assertions(_ own: [String: Value]) -> [(name: String, remaining: TimeSpan?)] {
-        own.structures("Assertions").compactMap { fields in
-            guard fields.count == 2, case .string(let name) = fields[0], case .uint64(let left) = fields[1] else {
-                return nil
-            }
-            return (name, left == .max ? nil : TimeSpan(microseconds: Int64(clamping: left)))
+        own.rows("Assertions").map { assertion in
+            let key = HeldKey.remaining
+            let left = assertion[key].map { _ in TimeSpan(microseconds: Int64(clamping: assertion.count(key))) }
+            return (assertion.text(HeldKey.name), left)
         }
     }
 

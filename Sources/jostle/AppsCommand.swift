@@ -61,10 +61,10 @@ struct AppRow {
 
     static func all(_ service: Service) throws(CommandFailure) -> [AppRow] {
         try service.listApps().map {
-            let row = $0.fields
-            return AppRow(
-                path: row.0, id: row.1, state: row.2, detectors: row.3, hits: row.4, delivered: row.5, denied: row.6,
-                dropped: row.7, properties: (try? service.app(row.0)) ?? [:])
+            AppRow(
+                path: $0.object, id: $0.app, state: $0.state, detectors: $0.detectors, hits: $0.hits,
+                delivered: $0.delivered, denied: $0.denied, dropped: $0.dropped,
+                properties: (try? service.app($0.object)) ?? [:])
         }
     }
 

@@ -8,6 +8,7 @@ enum ForgetCommand {
         arguments: [CommonArgument.appID],
         action: Invocation.action { invocation in
             let service = try Service.broker(on: invocation.bus, invocation.loop)
-            _ = try service.call(Path.broker, InterfaceName.broker, "Forget", invocation.arguments.positionals[0])
+            _ = try service.call(
+                Path.broker, InterfaceName.broker, "Forget", invocation.arguments.positionals[0], noOptions)
         })
 }

@@ -47,9 +47,9 @@ struct InstalledApps {
     /// What the broker knows of apps with a name.
     private func registered() throws(CommandFailure) -> [(AppID, [DetectorFacts])] {
         var apps: [(AppID, [DetectorFacts])] = []
-        for row in try self.service.listApps() where !row.fields.1.hasPrefix(":") {
-            let own = try self.service.app(row.fields.0)
-            apps.append((AppID(row.fields.1), own.structures("Detectors").compactMap(Self.facts)))
+        for row in try self.service.listApps() where !row.app.hasPrefix(":") {
+            let own = try self.service.app(row.object)
+            apps.append((AppID(row.app), own.structures("Detectors").compactMap(Self.facts)))
         }
         return apps
     }

@@ -7,6 +7,6 @@ enum LockCommand {
         "lock", "say that the screen is locked",
         action: Invocation.action { invocation in
             let service = try Service.broker(on: invocation.bus, invocation.loop)
-            _ = try service.call(Path.broker, InterfaceName.broker, "SetLocked", true)
+            _ = try service.call(Path.broker, InterfaceName.broker, "SetLock", LockState.locked.rawValue, noOptions)
         })
 }

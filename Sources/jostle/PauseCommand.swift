@@ -7,6 +7,6 @@ enum PauseCommand {
         "pause", "switch motion off for all apps; no sensor runs until 'jostle resume'",
         action: Invocation.action { invocation in
             let service = try Service.broker(on: invocation.bus, invocation.loop)
-            _ = try service.call(Path.broker, InterfaceName.broker, "Pause", true)
+            _ = try service.call(Path.broker, InterfaceName.broker, "Pause", noOptions)
         })
 }

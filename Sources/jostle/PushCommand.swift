@@ -30,6 +30,6 @@ struct PushCommand {
         let service = try Service.broker(on: self.bus, self.loop, as: self.name)
         // Policy says how long the app may take.
         _ = try service.call(
-            Path.broker, InterfaceName.broker, "Push", self.app, timeout: Connection.noTimeout)
+            Path.broker, InterfaceName.broker, "Push", self.app, noOptions, timeout: Connection.noTimeout)
     }
 }

@@ -7,6 +7,6 @@ enum ResumeCommand {
         "resume", "switch motion on again",
         action: Invocation.action { invocation in
             let service = try Service.broker(on: invocation.bus, invocation.loop)
-            _ = try service.call(Path.broker, InterfaceName.broker, "Pause", false)
+            _ = try service.call(Path.broker, InterfaceName.broker, "Resume", noOptions)
         })
 }

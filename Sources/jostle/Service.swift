@@ -81,15 +81,14 @@ struct Service {
         }
     }
 
-    /// Object, id, state, detectors, hits, events delivered, denied and dropped.
-    typealias AppRow = Structure<ObjectPath, String, String, UInt32, UInt64, UInt64, UInt64, UInt64>
-
     /// The apps of the broker.
-    func listApps() throws(CommandFailure) -> [AppRow] {
-        let first = try self.read(try self.call(Path.broker, InterfaceName.broker, "ListApps"), [AppRow].self)
-        return try self.pages(after: first, by: { $0.fields.0.text }) { last throws(CommandFailure) in
-            let page = try self.call(Path.broker, InterfaceName.broker, "ListAppsAfter", last.fields.0)
-            return try self.read(page, [AppRow].self)
+    func listApps() throws(CommandFailure) -> [ListedApp] {
+        func page(_ options: [String: Value]) throws(CommandFailure) -> [ListedApp] {
+            let page = try self.call(Path.broker, InterfaceName.broker, "ListApps", options)
+            return try self.read(page, [ListedApp.Wire].self).map { ListedApp($0) }
+        }
+        return try self.pages(after: try page([:]), by: { $0.object.text }) { last throws(CommandFailure) in
+            try page([ListOptions.after: .objectPath(last.object)])
         }
     }
 
@@ -99,7 +98,8 @@ struct Service {
         let first = own.structures("Detectors")
         guard first.count < own.count("DetectorCount") else { return own }
         let detectors = try self.pages(after: first, by: Self.name) { last throws(CommandFailure) in
-            let page = try self.call(path, InterfaceName.app, "ListDetectors", Self.name(last))
+            let options: [String: Value] = [ListOptions.after: .string(Self.name(last))]
+            let page = try self.call(path, InterfaceName.app, "ListDetectors", options)
             let rows = try self.read(page, [Structure<String, [String: Value]>].self)
             return rows.map { row -> [Value] in [.string(row.fields.0), Value(options: row.fields.1)] }
         }
@@ -114,7 +114,8 @@ struct Service {
         guard first.count < own.count("ClaimCount") else { return own }
         func number(_ row: [Value]) -> UInt64 { row.last?.asOptions.count(SensorPace.Key.claim) ?? 0 }
         let claims = try self.pages(after: first, by: number) { last throws(CommandFailure) in
-            let page = try self.call(path, InterfaceName.sensor, "ListClaimants", number(last))
+            let options: [String: Value] = [ListOptions.after: .uint64(number(last))]
+            let page = try self.call(path, InterfaceName.sensor, "ListClaimants", options)
             let rows = try self.read(page, [Structure<String, Double, UInt64, UInt64, UInt64, [String: Value]>].self)
             return rows.map { row -> [Value] in
                 let (name, rate, latency, sent, dropped, others) = row.fields
@@ -158,7 +159,7 @@ struct Service {
     /// The sensors of the reader, with their objects.
     func listSensors() throws(CommandFailure) -> [(path: ObjectPath, sensor: SensorDescription)] {
         let list = try self.read(
-            try self.call(Path.sensors, InterfaceName.sensors, "ListSensors"),
+            try self.call(Path.sensors, InterfaceName.sensors, "ListSensors", noOptions),
             [Structure<ObjectPath, [String: Value]>].self)
         return list.compactMap { entry in
             SensorDescription(entry.fields.1).map { (entry.fields.0, $0) }
@@ -199,22 +200,5 @@ extension [String: Value] {
 
     private func array(_ key: String) -> [Value] {
         if case .array(_, let values) = self[key] { values } else { [] }
-    }
-}
-
-extension Value {
-    /// A dictionary as an `a{sv}`.
-    init(options: [String: Value]) {
-        self = .dictionary(key: "s", value: "v", options.map { Entry(.string($0.key), .variant($0.value)) })
-    }
-
-    /// An `a{sv}` as a dictionary; anything else is empty.
-    var asOptions: [String: Value] {
-        guard case .dictionary(_, _, let entries) = self else { return [:] }
-        var options: [String: Value] = [:]
-        for entry in entries {
-            if case .string(let key) = entry.key, case .variant(let value) = entry.value { options[key] = value }
-        }
-        return options
     }
 }

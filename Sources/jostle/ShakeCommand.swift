@@ -48,6 +48,6 @@ struct ShakeCommand {
     func run() throws(CommandFailure) {
         let service = try Service.sensors(on: self.bus, self.loop)
         let (object, _) = try service.sensor(self.sensor)
-        _ = try service.call(object, InterfaceName.sensor, "Inject", self.motion)
+        _ = try service.call(object, InterfaceName.sensor, "Inject", self.motion, noOptions)
     }
 }

@@ -14,6 +14,6 @@ enum StateCommand {
         action: Invocation.action { invocation in
             let (app, state) = (invocation.arguments.positionals[0], invocation.arguments.positionals[1])
             let service = try Service.broker(on: invocation.bus, invocation.loop)
-            _ = try service.call(Path.broker, InterfaceName.broker, "SetState", app, state)
+            _ = try service.call(Path.broker, InterfaceName.broker, "SetState", app, state, noOptions)
         })
 }

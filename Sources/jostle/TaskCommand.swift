@@ -13,6 +13,6 @@ enum TaskCommand {
         action: Invocation.action { invocation in
             let (app, task) = (invocation.arguments.positionals[0], invocation.arguments.positionals[1])
             let broker = try Service.broker(on: invocation.bus, invocation.loop)
-            _ = try broker.call(Path.broker, InterfaceName.broker, "RunTask", app, task)
+            _ = try broker.call(Path.broker, InterfaceName.broker, "RunTask", app, task, noOptions)
         })
 }

@@ -59,7 +59,9 @@ struct TasksCommand {
     private func run() throws(CommandFailure) {
         let broker = try Service.broker(on: self.bus, self.loop)
         typealias Wire = Structure<String, String, String, String, [String: Value]>
-        let rows = try broker.read(try broker.call(Path.broker, InterfaceName.broker, "ListTasks"), [Wire].self).map {
+        let rows = try broker.read(
+            try broker.call(Path.broker, InterfaceName.broker, "ListTasks", noOptions), [Wire].self
+        ).map {
             let (app, identifier, kind, state, details) = $0.fields
             return Row(app: app, identifier: identifier, kind: kind, state: state, details: details)
         }
@@ -113,12 +115,13 @@ struct TasksCommand {
     }
 
     static func outcomes(_ own: [String: Value]) -> [Outcome] {
-        own.structures("TaskOutcomes").compactMap { fields in
-            guard fields.count == 5, case .string(let identifier) = fields[0], case .uint32(let attempt) = fields[1],
-                case .string(let end) = fields[2], case .uint64(let begun) = fields[3],
-                case .uint64(let ended) = fields[4]
-            else { return nil }
-            return Outcome(identifier: identifier, attempt: attempt, end: end, begun: begun, ended: ended)
+        own.rows("TaskOutcomes").map { outcome in
+            var attempt: UInt32 = 0
+            if case .uint32(let number) = outcome[TaskKey.attempt] { attempt = number }
+            return Outcome(
+                identifier: outcome.text(TaskKey.identifier), attempt: attempt, end: outcome.text(TaskKey.result),
+                begun: outcome.count(TaskKey.began),
+                ended: outcome.count(TaskKey.ended))
         }
     }
 }

@@ -7,6 +7,6 @@ enum UnlockCommand {
         "unlock", "say that the screen is not locked",
         action: Invocation.action { invocation in
             let service = try Service.broker(on: invocation.bus, invocation.loop)
-            _ = try service.call(Path.broker, InterfaceName.broker, "SetLocked", false)
+            _ = try service.call(Path.broker, InterfaceName.broker, "SetLock", LockState.unlocked.rawValue, noOptions)
         })
 }

@@ -95,7 +95,7 @@ extension EffectiveDetector {
         var line = JSONLine()
         line.add("watching", self.name)
         for setting in self.settings { line.add(setting.key, setting.value) }
-        if !self.warnings.isEmpty { line.add("warnings", self.warnings) }
+        if !self.warnings.isEmpty { line.add("warnings", self.warnings.map(\.text)) }
         return line.text
     }
 }

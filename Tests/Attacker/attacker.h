@@ -42,6 +42,8 @@ int run_rules(const struct options *options);
 
 /* Calls; the caller owns them. */
 DBusMessage *new_call(const char *to, const char *path, const char *interface, const char *member);
+/* The same of a method that takes nothing but options. */
+DBusMessage *new_plain(const char *to, const char *path, const char *interface, const char *member);
 DBusMessage *new_register(const char *app);
 /* So many detectors of `shake.magnitude`, named by their numbers from `first` on; no rest: the preset's. */
 DBusMessage *new_add_detectors(const char *object, uint64_t first, uint64_t count, double threshold, uint64_t every_us,

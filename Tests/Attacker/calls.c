@@ -26,6 +26,18 @@ static void append_no_options(DBusMessageIter *arguments) {
     enough(dbus_message_iter_close_container(arguments, &options));
 }
 
+/* A call whose arguments are followed by options, of which there are none. */
+static DBusMessage *with_no_options(DBusMessage *message) {
+    DBusMessageIter arguments;
+    dbus_message_iter_init_append(message, &arguments);
+    append_no_options(&arguments);
+    return message;
+}
+
+DBusMessage *new_plain(const char *to, const char *path, const char *interface, const char *member) {
+    return with_no_options(new_call(to, path, interface, member));
+}
+
 DBusMessage *new_register(const char *app) {
     DBusMessage *message = new_call(BROKER_NAME, BROKER_PATH, BROKER_INTERFACE, "Register");
     DBusMessageIter arguments;
@@ -88,7 +100,7 @@ DBusMessage *new_remove_detector(const char *object, uint64_t number) {
     const char *text = name, *const *names = &text;
     DBusMessage *message = new_call(BROKER_NAME, object, APP_INTERFACE, "RemoveDetectors");
     enough(dbus_message_append_args(message, DBUS_TYPE_ARRAY, DBUS_TYPE_STRING, &names, 1, DBUS_TYPE_INVALID));
-    return message;
+    return with_no_options(message);
 }
 
 DBusMessage *new_get(const char *to, const char *path, const char *interface, const char *property) {
@@ -107,14 +119,11 @@ DBusMessage *new_get_all(const char *to, const char *path, const char *interface
 DBusMessage *new_inject(const char *motion) {
     DBusMessage *message = new_call(SENSORS_NAME, SENSOR_PATH, SENSOR_INTERFACE, "Inject");
     enough(dbus_message_append_args(message, DBUS_TYPE_STRING, &motion, DBUS_TYPE_INVALID));
-    return message;
+    return with_no_options(message);
 }
 
 DBusMessage *new_list_claimants(void) {
-    DBusMessage *message = new_call(SENSORS_NAME, SENSOR_PATH, SENSOR_INTERFACE, "ListClaimants");
-    const dbus_uint64_t first = 0;
-    enough(dbus_message_append_args(message, DBUS_TYPE_UINT64, &first, DBUS_TYPE_INVALID));
-    return message;
+    return new_plain(SENSORS_NAME, SENSOR_PATH, SENSOR_INTERFACE, "ListClaimants");
 }
 
 DBusMessage *new_explain(void) {

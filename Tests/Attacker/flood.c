@@ -75,14 +75,14 @@ static void make_calls(struct flood *flood, struct peer *peer, struct bytes call
     } else if (strcmp(kind, "explain") == 0) {
         first = new_explain();
     } else if (strcmp(kind, "list") == 0) {
-        first = new_call(to, root, interface, broker ? "ListApps" : "ListSensors");
-        if (broker) second = new_call(to, root, interface, "ListTasks");
+        first = new_plain(to, root, interface, broker ? "ListApps" : "ListSensors");
+        if (broker) second = new_plain(to, root, interface, "ListTasks");
     } else if (strcmp(kind, "claim") == 0) {
         first = new_claim(50);
         second = new_claim(100);
     } else if (strcmp(kind, "claim-release") == 0) {
         first = new_claim(200);
-        second = new_call(to, SENSOR_PATH, SENSOR_INTERFACE, "Release");
+        second = new_plain(to, SENSOR_PATH, SENSOR_INTERFACE, "Release");
     } else if (strcmp(kind, "open-stream") == 0) {
         /* Whoever takes no descriptor out of a message has closed it. */
         first = new_claim_by("OpenStream", 50);
@@ -91,7 +91,7 @@ static void make_calls(struct flood *flood, struct peer *peer, struct bytes call
     } else if (strcmp(kind, "flush") == 0) {
         DBusMessage *claim = new_claim(100);
         peer_queue(peer, claim);
-        first = new_call(to, SENSOR_PATH, SENSOR_INTERFACE, "Flush");
+        first = new_plain(to, SENSOR_PATH, SENSOR_INTERFACE, "Flush");
     } else if (strcmp(kind, "inject") == 0) {
         first = new_inject("shake peak=0.1g");
     } else if (strcmp(kind, "list-claimants") == 0) {

@@ -1,5 +1,6 @@
 import Arbitration
 import BrokerCore
+import Detection
 import Motion
 import Testing
 
@@ -134,11 +135,13 @@ import Testing
             bench.core.sensing.effective(try #require(bench.core.registry[app]?.detectors[name]).effective)
         }
         let (fast, shake) = (try effective("fast"), try effective("shake"))
-        #expect(fast.isAvailable && fast.rate == 200 && fast.warnings.contains { $0.contains("at 200.0 Hz at most") })
-        #expect(shake.isAvailable && !shake.warnings.contains { $0.contains("at most") })
+        #expect(
+            fast.isAvailable && fast.rate == 200
+                && fast.warnings.contains { $0.id == .rateNotAllowed && $0.message.contains("at 200.0 Hz at most") })
+        #expect(shake.isAvailable && !shake.warnings.contains { $0.id == .rateNotAllowed })
         // Who comes later is told at once.
         let later = try bench.add(app, DetectorRequest(name: "late", options: Self.fast.options))
-        #expect(later[0].warnings.contains { $0.contains("FastestRate") })
+        #expect(later[0].warnings.contains { $0.id == .rateNotAllowed })
     }
 
     // MARK: Silence

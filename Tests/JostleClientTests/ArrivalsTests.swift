@@ -8,29 +8,46 @@ import Testing
         if case .caughtUp(let number) = arrival { number } else { nil }
     }
 
-    @Test func whatArrivesDuringACallWaitsInOrder() {
+    @Test func theyAreToldInOrderAndOneByOne() {
         var arrivals = Arrivals()
-        #expect(self.number(arrivals.take(.caughtUp(1))) == 1)
-        arrivals.callBegins()
-        #expect(arrivals.take(.caughtUp(2)) == nil)
-        #expect(arrivals.release().count == 0)
-        #expect(arrivals.callEnds() == true)
-        // Nothing overtakes what waits.
-        #expect(arrivals.take(.caughtUp(3)) == nil)
-        #expect(arrivals.release().map { self.number($0) } == [2, 3])
-        #expect(self.number(arrivals.take(.caughtUp(4))) == 4)
+        #expect(arrivals.isEmpty)
+        #expect(arrivals.begin() == false)
+        for number: UInt64 in 1...3 { arrivals.add(.caughtUp(number)) }
+        #expect(arrivals.begin() == true)
+        #expect(arrivals.isTelling)
+        #expect(self.number(arrivals.next()) == 1)
+        // Whoever is being told brings the next one in, and is not told of it before it has gone on.
+        arrivals.add(.caughtUp(4))
+        #expect(arrivals.begin() == false)
+        #expect(self.number(arrivals.next()) == 2)
+        arrivals.end()
+        #expect(!arrivals.isEmpty)
+        #expect(arrivals.begin() == true)
+        #expect(self.number(arrivals.next()) == 3)
+        #expect(self.number(arrivals.next()) == 4)
+        #expect(self.number(arrivals.next()) == nil)
+        #expect(arrivals.isEmpty)
+        arrivals.end()
+        #expect(arrivals.begin() == false)
     }
 
-    @Test func theEndOfTheNextCallSaysSoAgain() {
+    @Test func whatArrivesDuringACallWaitsForItsAnswer() {
         var arrivals = Arrivals()
         arrivals.callBegins()
-        #expect(arrivals.callEnds() == false)
+        arrivals.add(.caughtUp(1))
+        #expect(arrivals.begin() == false)
         arrivals.callBegins()
-        #expect(arrivals.take(.caughtUp(1)) == nil)
-        #expect(arrivals.callEnds() == true)
+        arrivals.callEnds()
+        #expect(arrivals.begin() == false)
+        arrivals.callEnds()
+        #expect(arrivals.begin() == true)
+        // A call of the handler's own changes nothing about who is told next.
+        #expect(self.number(arrivals.next()) == 1)
         arrivals.callBegins()
-        #expect(arrivals.release().count == 0)
-        #expect(arrivals.callEnds() == true)
-        #expect(arrivals.release().map { self.number($0) } == [1])
+        arrivals.add(.caughtUp(2))
+        arrivals.callEnds()
+        #expect(self.number(arrivals.next()) == 2)
+        arrivals.end()
+        #expect(arrivals.isEmpty)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 @Suite struct OptionTests {
     private func message(_ options: [String: Value]) -> String {
         do throws(BusError) {
-            _ = try SensorRequest(claim: options)
+            _ = try SensorRequest(options, of: "claim")
             return ""
         } catch {
             return error.name == "org.jostle.Error.InvalidConfiguration" ? error.message : error.name
@@ -15,22 +15,42 @@ import Testing
     }
 
     @Test func claimsAreReadStrictly() throws {
-        let plain = try SensorRequest(claim: ["rate": .double(50), "batch-latency": .uint64(20_000)])
+        let plain = try SensorRequest(["rate": .double(50), "batch-latency": .uint64(20_000)], of: "claim")
         #expect(plain == SensorRequest(SensorPace(rate: 50, batchLatency: TimeSpan(microseconds: 20_000))))
-        #expect(try SensorRequest(claim: ["rate": .double(50)]).pace.batchLatency == .zero)
+        #expect(try SensorRequest(["rate": .double(50)], of: "claim").pace.batchLatency == .zero)
         for decimation in Decimation.allCases {
             let request = SensorRequest(plain.pace, isPassive: true, decimation: decimation)
-            #expect(try SensorRequest(claim: request.options) == request)
+            #expect(try SensorRequest(request.options, of: "claim") == request)
         }
-        #expect(try SensorRequest(claim: plain.options) == plain)
+        #expect(try SensorRequest(plain.options, of: "claim") == plain)
         #expect(self.message([:]) == "claim: 'rate' (d, in Hz) is missing")
-        #expect(self.message(["rate": .uint32(50)]) == "claim: rate is a number 'd', not a whole number 'u'")
+        #expect(self.message(["rate": .string("50")]) == "claim: rate is a number 'd', not a string 's'")
+        #expect(self.message(["rate": .boolean(true)]) == "claim: rate is a number 'd', not a boolean 'b'")
+        #expect(self.message(["rate": .double(50), "batch-latency": .string("soon")]).contains("is no time"))
+        #expect(self.message(["rate": .double(50), "batch-latency": .string("-1ms")]).contains("is no time"))
         #expect(self.message(["rate": .double(1), "batch-latency": .double(1)]).contains("time 't' in microseconds"))
         #expect(self.message(["rat": .double(1)]) == "claim: unknown option 'rat', did you mean 'rate'?")
         #expect(self.message(["rate": .double(1), "batch-latency": .uint64(.max)]).contains("is too long"))
         #expect(!self.message(["\u{1B}[31m\n": .double(1)]).contains("\n"))
         let long = String(repeating: "k", count: 1 << 20)
         #expect(self.message([long: .double(1)]).utf8.count < 1_000)
+    }
+
+    @Test func anyNumberWillDo() throws {
+        let plain = try SensorRequest(["rate": .double(50), "batch-latency": .uint64(20_000)], of: "claim")
+        for rate: Value in [.byte(50), .int16(50), .uint16(50), .int32(50), .uint32(50), .int64(50), .uint64(50)] {
+            for latency: Value in [.uint16(20_000), .int32(20_000), .int64(20_000), .string("20ms"), .string("0.02s")] {
+                #expect(try SensorRequest(["rate": rate, "batch-latency": latency], of: "claim") == plain)
+            }
+        }
+        #expect(self.message(["rate": .int32(-1), "batch-latency": .int32(-1)]).contains("time 't'"))
+    }
+
+    @Test func whatIsSomebodyElsesIsLeftAlone() throws {
+        #expect(self.message(["rate": .double(50), "x-org.example": .descriptor]).isEmpty)
+        #expect(self.message(["rate": .double(50), "X-org.example": .boolean(true)]).contains("unknown option"))
+        try OptionReader.none(["x-": .boolean(true)], of: "Mute")
+        #expect(throws: BusError.self) { try OptionReader.none(["duration": .uint64(1)], of: "Mute") }
     }
 
     @Test func whatIsInForceIsReadOnlyWhenItMakesSense() {

@@ -52,9 +52,8 @@ async def main():
             text = sys.argv[3]
             return Message.new_method_return(
                 message, "a(ssssa{sv})", [[[text, text, text, text, {"waits-for": Variant("as", [text])}]]])
-        if (message.interface, message.member) in (("org.jostle.Broker1", "ListApps"),
-                                                   ("org.jostle.Broker1", "ListAppsAfter")):
-            return Message.new_method_return(message, "a(ossutttt)", [[[PATH, "one", "dead", 0, 0, 0, 0, 0]]])
+        if (message.interface, message.member) == ("org.jostle.Broker1", "ListApps"):
+            return Message.new_method_return(message, "a(oa{sv})", [[[PATH, {"app": Variant("s", "one")}]]])
         return None
 
     bus.add_message_handler(answer)

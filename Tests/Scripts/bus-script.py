@@ -97,7 +97,7 @@ class Peer:
             calls = []
             for rate in map(float, " ".join(words).split()[1:]):
                 call = message([READER, words[0], f"{READER}.Sensor", "Claim", "a{sv}", f"[{{'rate':V('d',{rate})}}]"]
-                               if rate else [READER, words[0], f"{READER}.Sensor", "Release"],
+                               if rate else [READER, words[0], f"{READER}.Sensor", "Release", "a{sv}", "[{}]"],
                                MessageType.METHOD_CALL, self.last)
                 call.serial = self.bus.next_serial()
                 self.calls.add(call.serial)

@@ -18,7 +18,7 @@ const [path] = proxy(bus, BROKER, '/org/jostle/Broker1', BROKER).RegisterSync(''
 const app = proxy(bus, BROKER, path, `${BROKER}.App`);
 const [effective] = app.AddDetectorSync('one', {preset: GLib.Variant.new_string('shake.planar')});
 check(effective.preset.unpack() === 'shake.planar', 'the detector is another');
-check(proxy(bus, READER, '/org/jostle/Sensors1', READER).ListSensorsSync()[0].length > 0, 'there is no sensor');
+check(proxy(bus, READER, '/org/jostle/Sensors1', READER).ListSensorsSync({})[0].length > 0, 'there is no sensor');
 const sensor = proxy(bus, READER, '/org/jostle/Sensors1/accelerometer', `${READER}.Sensor`);
 const [, inForce] = sensor.OpenStreamSync({rate: GLib.Variant.new_double(10)});
 check(inForce.rate.unpack() === 10, 'the rate is another');

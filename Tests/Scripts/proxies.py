@@ -29,7 +29,7 @@ async def dbus_fast(files):
     app = proxy(BROKER[0], path, "org.jostle.Broker1.App")
     effective = await app.call_add_detector("one", {"preset": Variant("s", "shake.planar")})
     assert effective["preset"].value == "shake.planar" and await app.get_detector_count() == 1, effective
-    assert await proxy(*READER, "org.jostle.Sensors1").call_list_sensors()
+    assert await proxy(*READER, "org.jostle.Sensors1").call_list_sensors({})
     stream, in_force = await proxy(*SENSOR, "org.jostle.Sensors1.Sensor").call_open_stream({"rate": Variant("d", 10.0)})
     assert in_force["rate"].value == 10.0, in_force
 
@@ -52,7 +52,7 @@ def jeepney(files):
         app = proxy(BROKER[0], path, "org.jostle.Broker1.App")
         (effective,) = app.AddDetector("one", {"preset": ("s", "shake.planar")})
         assert effective["preset"] == ("s", "shake.planar"), effective
-        assert proxy(*READER, "org.jostle.Sensors1").ListSensors()[0]
+        assert proxy(*READER, "org.jostle.Sensors1").ListSensors({})[0]
         stream, in_force = proxy(*SENSOR, "org.jostle.Sensors1.Sensor").OpenStream({"rate": ("d", 10.0)})
         assert stream.fileno() >= 0 and in_force["rate"] == ("d", 10.0), in_force
 
@@ -71,7 +71,7 @@ def pygobject(files):
     app = proxy(BROKER[0], path, "org.jostle.Broker1.App")
     effective = app.AddDetector("(sa{sv})", "one", {"preset": GLib.Variant("s", "shake.planar")})
     assert effective["preset"] == "shake.planar", effective
-    assert proxy(*READER, "org.jostle.Sensors1").ListSensors()
+    assert proxy(*READER, "org.jostle.Sensors1").ListSensors("(a{sv})", {})
     answer, descriptors = proxy(*SENSOR, "org.jostle.Sensors1.Sensor").call_with_unix_fd_list_sync(
         "OpenStream", GLib.Variant("(a{sv})", ({"rate": GLib.Variant("d", 10.0)},)), 0, -1, None, None)
     assert descriptors.get_length() == 1 and answer.unpack()[1]["rate"] == 10.0, answer

@@ -65,7 +65,7 @@ async def main():
         register = Message(BROKER, "/org/jostle/Broker1", BROKER, "Register", signature="sa{sv}", body=[NAME, {}])
         path = (await bus.call(register)).body[0]
         await worked.wait()
-        await bus.call(Message(BROKER, path, BROKER + ".App", "TaskDone", signature="b", body=[True]))
+        await bus.call(Message(BROKER, path, BROKER + ".App", "TaskDone", signature="sa{sv}", body=["done", {}]))
     if HOW in ("done", "works"):
         await done.wait()
         # What was answered goes out before the end.

@@ -38,7 +38,7 @@ async def main(address, app_id, seed, names):
         wants = has ^ {name}
         print("asks", ",".join(sorted(wants)), flush=True)
         if name in has:
-            await call(app, f"{BROKER}.App", "RemoveDetectors", "as", [name])
+            await call(app, f"{BROKER}.App", "RemoveDetectors", "asa{sv}", [name], {})
         else:
             threshold = Variant("d", choose.choice([1.5, 2.0, 3.5]))
             options = {"preset": Variant("s", "shake.planar"), "threshold": threshold}

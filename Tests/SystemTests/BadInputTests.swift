@@ -24,8 +24,8 @@ extension EndToEnd {
         /// Sends all cases from one connection that is the app `org.example.App`. After each, both daemons must answer.
         private func run(_ cases: [Case], _ stage: Stage) throws {
             let probes = [
-                "probe call org.jostle.Sensors1 /org/jostle/Sensors1 org.jostle.Sensors1 ListSensors",
-                "probe call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 ListApps",
+                "probe call org.jostle.Sensors1 /org/jostle/Sensors1 org.jostle.Sensors1 ListSensors a{sv} [{}]",
+                "probe call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 ListApps a{sv} [{}]",
             ]
             let register =
                 "app call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 Register sa{sv} ['org.example.App',{}]"
@@ -79,22 +79,25 @@ extension EndToEnd {
                     Self.bad("\(submit) ['a','refresh',{'idle':V('s','yes')}]", Self.invalid, "idle", "'b'"),
                     Self.bad("\(submit) ['a','refresh',{'external-power':V('u',1)}]", Self.invalid, "'b'"),
                     Self.bad("\(submit) ['a','refresh',{'discretionary':V('t',1)}]", Self.invalid, "'b'"),
-                    Self.bad("\(app) CancelTask s ['a']", Self.missing, "no task 'a' waits"),
-                    Self.bad("\(app) CancelTask s ['x'*2**20]", Self.missing),
-                    Self.bad("\(app) CancelTask u [1]", "InvalidArgs", "got 'u'"),
-                    Self.bad("\(app) TaskDone b [True]", Self.missing, "no task is under way"),
-                    Self.bad("\(app) TaskDone", "InvalidArgs", "TaskDone takes 'b', got ''"),
+                    Self.bad("\(app) CancelTask sa{sv} ['a',{}]", Self.missing, "no task 'a' waits"),
+                    Self.bad("\(app) CancelTask sa{sv} ['x'*2**20,{}]", Self.missing),
+                    Self.bad("\(app) CancelTask s ['a']", "InvalidArgs", "got 's'"),
+                    Self.bad("\(app) TaskDone sa{sv} ['done',{}]", Self.missing, "no task is under way"),
+                    Self.bad("\(app) TaskDone", "InvalidArgs", "TaskDone takes 'sa{sv}', got ''"),
+                    Self.bad("\(app) TaskDone sa{sv} ['dnoe',{}]", Self.invalid, "did you mean 'done'?"),
                     Self.bad("\(other) SubmitTask ssa{sv} ['a','refresh',{}]", "AccessDenied", "only the app itself"),
-                    Self.bad("\(other) CancelTask s ['a']", "AccessDenied", "only the app itself"),
-                    Self.bad("\(other) TaskDone b [True]", "AccessDenied", "only the app itself"),
-                    Self.bad("\(root) RunTask ss ['org.example.App','a']", Self.missing, "no task 'a' waits"),
+                    Self.bad("\(other) CancelTask sa{sv} ['a',{}]", "AccessDenied", "only the app itself"),
+                    Self.bad("\(other) TaskDone sa{sv} ['done',{}]", "AccessDenied", "only the app itself"),
+                    Self.bad("\(root) RunTask ssa{sv} ['org.example.App','a',{}]", Self.missing, "no task 'a' waits"),
                     Self.bad(
-                        "\(root) RunTask ss ['org.example.Gone','a']", Self.missing, "no task of 'org.example.Gone'"),
-                    Self.bad("\(root) RunTask ss ['','']", Self.missing),
-                    Self.bad("\(root) RunTask ss ['x'*2**20,'x'*2**20]", Self.missing),
-                    Self.bad("\(root) RunTask s ['a']", "InvalidArgs", "got 's'"),
-                    Self.bad("\(root) ListTasks s ['a']", "InvalidArgs", "ListTasks takes '', got 's'"),
-                    Self.bad("\(root) SetState ss ['nodot','terminated']", Self.missing, "there is no app 'nodot'"),
+                        "\(root) RunTask ssa{sv} ['org.example.Gone','a',{}]", Self.missing,
+                        "no task of 'org.example.Gone'"),
+                    Self.bad("\(root) RunTask ssa{sv} ['','',{}]", Self.missing),
+                    Self.bad("\(root) RunTask ssa{sv} ['x'*2**20,'x'*2**20,{}]", Self.missing),
+                    Self.bad("\(root) RunTask ss ['a','b']", "InvalidArgs", "got 'ss'"),
+                    Self.bad("\(root) ListTasks s ['a']", "InvalidArgs", "ListTasks takes 'a{sv}', got 's'"),
+                    Self.bad(
+                        "\(root) SetState ssa{sv} ['nodot','terminated',{}]", Self.missing, "there is no app 'nodot'"),
                 ], Stage())
         }
 
@@ -104,7 +107,7 @@ extension EndToEnd {
             let claim = "\(sensor) Claim a{sv}"
             try self.run(
                 [
-                    Self.bad("\(root) ListSensors s ['x']", "InvalidArgs", "ListSensors takes '', got 's'"),
+                    Self.bad("\(root) ListSensors s ['x']", "InvalidArgs", "ListSensors takes 'a{sv}', got 's'"),
                     Self.bad("\(root) ListSensor", "UnknownMethod", "ListSensor"),
                     Self.bad("\(root) Claim a{sv} [{}]", "UnknownMethod"),
                     Self.bad("\(sensor) Claim", "InvalidArgs", "'a{sv}', got ''"),
@@ -114,7 +117,7 @@ extension EndToEnd {
                     Self.bad("\(claim) [{}]", Self.invalid, "'rate'", "missing"),
                     Self.bad("\(claim) [{'rat':V('d',50.0)}]", Self.invalid, "'rat'", "did you mean 'rate'?"),
                     Self.bad("\(claim) [{'rate':V('s','fast')}]", Self.invalid, "rate", "'d'", "string"),
-                    Self.bad("\(claim) [{'rate':V('u',50)}]", Self.invalid, "rate", "'d'"),
+                    Self.bad("\(claim) [{'rate':V('b',True)}]", Self.invalid, "rate", "'d'"),
                     Self.bad("\(claim) [{'rate':V('a{sv}',{})}]", Self.invalid, "rate", "'d'"),
                     Self.bad("\(claim) [{'rate':V('d',nan)}]", Self.invalid, "rate", "0.01 to 10000"),
                     Self.bad("\(claim) [{'rate':V('d',inf)}]", Self.invalid, "rate inf"),
@@ -147,9 +150,9 @@ extension EndToEnd {
                         "\(claim) [{'rate':V('d',50.0),'decimation':V('s','x'*2**20)}]", Self.invalid,
                         "last, mean, peak"),
                     Self.bad("\(claim) [{'passive':V('b',True)}]", Self.invalid, "'rate'", "missing"),
-                    Self.bad("\(sensor) Flush s ['now']", "InvalidArgs", "Flush takes '', got 's'"),
+                    Self.bad("\(sensor) Flush s ['now']", "InvalidArgs", "Flush takes 'a{sv}', got 's'"),
                     Self.bad("\(claim) [{'':V('d',50.0)}]", Self.invalid, "unknown option ''"),
-                    Self.bad("\(sensor) Release s ['now']", "InvalidArgs", "Release takes '', got 's'"),
+                    Self.bad("\(sensor) Release s ['now']", "InvalidArgs", "Release takes 'a{sv}', got 's'"),
                     Self.bad("\(sensor) OpenStream", "InvalidArgs", "OpenStream takes 'a{sv}', got ''"),
                     Self.bad("\(sensor) OpenStream a{ss} [{'rate':'50'}]", "InvalidArgs", "got 'a{ss}'"),
                     Self.bad("\(sensor) OpenStream a{sv} [{}]", Self.invalid, "'rate'", "missing"),
@@ -161,18 +164,18 @@ extension EndToEnd {
                     Self.bad(
                         "\(sensor) OpenStream a{sv} [{'rate':V('d',50.0),'batch-latency':V('t',2**64-1)}]",
                         Self.invalid, "batch-latency"),
-                    Self.bad("\(sensor) Inject", "InvalidArgs", "Inject takes 's'"),
+                    Self.bad("\(sensor) Inject", "InvalidArgs", "Inject takes 'sa{sv}'"),
                     Self.bad("\(sensor) Inject ss ['rest 1s','rest 1s']", "InvalidArgs", "got 'ss'"),
                     Self.bad("\(sensor) Inject ay [b'rest 1s']", "InvalidArgs", "got 'ay'"),
-                    Self.bad("\(sensor) Inject s ['shake peak=']", Self.invalid, "motion:1"),
-                    Self.bad("\(sensor) Inject s ['shake peak=nan']", Self.invalid),
-                    Self.bad("\(sensor) Inject s ['shake peak=1e999g']", Self.invalid),
-                    Self.bad("\(sensor) Inject s ['shake peak=-3g']", Self.invalid),
-                    Self.bad("\(sensor) Inject s ['shake for=1s for=1s']", Self.invalid),
-                    Self.bad("\(sensor) Inject s ['shkae']", Self.invalid, "did you mean 'shake'?"),
-                    Self.bad("\(sensor) Inject s ['shake paek=3g']", Self.invalid, "did you mean 'peak'?"),
-                    Self.bad("\(sensor) Inject s ['seed=7']", Self.invalid),
-                    Self.bad("\(sensor) Inject s ['rest 1s; loop']", Self.invalid),
+                    Self.bad("\(sensor) Inject sa{sv} ['shake peak=',{}]", Self.invalid, "motion:1"),
+                    Self.bad("\(sensor) Inject sa{sv} ['shake peak=nan',{}]", Self.invalid),
+                    Self.bad("\(sensor) Inject sa{sv} ['shake peak=1e999g',{}]", Self.invalid),
+                    Self.bad("\(sensor) Inject sa{sv} ['shake peak=-3g',{}]", Self.invalid),
+                    Self.bad("\(sensor) Inject sa{sv} ['shake for=1s for=1s',{}]", Self.invalid),
+                    Self.bad("\(sensor) Inject sa{sv} ['shkae',{}]", Self.invalid, "did you mean 'shake'?"),
+                    Self.bad("\(sensor) Inject sa{sv} ['shake paek=3g',{}]", Self.invalid, "did you mean 'peak'?"),
+                    Self.bad("\(sensor) Inject sa{sv} ['seed=7',{}]", Self.invalid),
+                    Self.bad("\(sensor) Inject sa{sv} ['rest 1s; loop',{}]", Self.invalid),
                     Self.bad("\(sensor) Nonsense", "UnknownMethod", "Nonsense"),
                 ], Stage(broker: true))
         }
@@ -192,10 +195,10 @@ extension EndToEnd {
                     Self.bad(
                         "\(other) Register sa{sv} ['',{'durable':V('b',True)}]", Self.invalid,
                         "only an app with a name can be durable"),
-                    Self.bad("\(root) Forget", "InvalidArgs", "'s', got ''"),
+                    Self.bad("\(root) Forget", "InvalidArgs", "'sa{sv}', got ''"),
                     Self.bad("\(root) Forget o ['/']", "InvalidArgs", "got 'o'"),
-                    Self.bad("\(root) Forget s ['x.'*2**20]", "org.jostle.Error.NotFound", "is durable"),
-                    Self.bad("\(root) Forget s ['a\\nb']", "org.jostle.Error.NotFound", "is durable"),
+                    Self.bad("\(root) Forget sa{sv} ['x.'*2**20,{}]", "org.jostle.Error.NotFound", "is durable"),
+                    Self.bad("\(root) Forget sa{sv} ['a\\nb',{}]", "org.jostle.Error.NotFound", "is durable"),
                     Self.bad("\(other) Register sa{sv} ['no_dot',{}]", Self.invalid, "'no_dot' is no app id"),
                     Self.bad("\(other) Register sa{sv} [':1.1',{}]", Self.invalid, "':1.1' is no app id"),
                     Self.bad("\(other) Register sa{sv} ['org..A',{}]", Self.invalid, "no app id"),
@@ -210,9 +213,12 @@ extension EndToEnd {
                     Self.bad(
                         "\(root) Register sa{sv} ['org.example.Second',{}]", Self.invalid,
                         "already registered as 'org.example.App'"),
-                    Self.bad("\(root) ListApps s ['all']", "InvalidArgs", "ListApps takes '', got 's'"),
+                    Self.bad("\(root) ListApps s ['all']", "InvalidArgs", "ListApps takes 'a{sv}', got 's'"),
                     Self.bad("\(root) DescribePresets b [True]", "InvalidArgs", "got 'b'"),
-                    Self.bad("\(root) Pause s ['yes']", "InvalidArgs", "Pause takes 'b', got 's'"),
+                    Self.bad("\(root) Pause b [True]", "InvalidArgs", "Pause takes 'a{sv}', got 'b'"),
+                    Self.bad("\(root) Pause a{sv} [{'for':V('t',1)}]", Self.invalid, "Pause: unknown option 'for'"),
+                    Self.bad("\(root) Watch s ['all']", "InvalidArgs", "Watch takes 'a{sv}', got 's'"),
+                    Self.bad("\(root) Watch a{sv} [{'app':V('s','a')}]", Self.invalid, "Watch: unknown option 'app'"),
                     Self.bad("\(root) Explain", "InvalidArgs", "'ta{sv}', got ''"),
                     Self.bad("\(root) Explain xa{sv} [-1,{}]", "InvalidArgs", "got 'xa{sv}'"),
                     Self.bad("\(root) Explain ta{ss} [0,{}]", "InvalidArgs", "got 'ta{ss}'"),
@@ -251,31 +257,34 @@ extension EndToEnd {
                     Self.bad("\(root) WhyNot sa{sv} ['',{'peak':V('d',-inf)}]", Self.invalid, "finite"),
                     Self.bad("\(root) WhyNot sa{sv} ['',{'peak':V('s','2g')}]", Self.invalid, "a number 'd'"),
                     Self.bad("\(root) WhyNot sa{sv} ['',{'peek':V('d',1.0)}]", Self.invalid, "did you mean 'peak'?"),
-                    Self.bad("\(root) Push", "InvalidArgs", "'s', got ''"),
+                    Self.bad("\(root) Push", "InvalidArgs", "'sa{sv}', got ''"),
                     Self.bad("\(root) Push o ['/']", "InvalidArgs", "got 'o'"),
-                    Self.bad("\(root) Push sa{sv} ['org.example.App',{}]", "InvalidArgs", "got 'sa{sv}'"),
-                    Self.bad("\(root) Push s ['']", Self.invalid, "'' is no app id"),
-                    Self.bad("\(root) Push s [':1.1']", Self.invalid, "':1.1' is no app id"),
-                    Self.bad("\(root) Push s ['/bin/sh -c id']", Self.invalid, "is no app id"),
-                    Self.bad("\(root) Push s ['x.'*2**20]", Self.invalid, "is no app id"),
-                    Self.bad("\(root) Push s ['org.example.App']", "AccessDenied", "MayPush"),
-                    Self.bad("\(root) SetForeground", "InvalidArgs", "'s', got ''"),
+                    Self.bad("\(root) Push s ['org.example.App']", "InvalidArgs", "got 's'"),
+                    Self.bad("\(root) Push sa{sv} ['',{}]", Self.invalid, "'' is no app id"),
+                    Self.bad("\(root) Push sa{sv} [':1.1',{}]", Self.invalid, "':1.1' is no app id"),
+                    Self.bad("\(root) Push sa{sv} ['/bin/sh -c id',{}]", Self.invalid, "is no app id"),
+                    Self.bad("\(root) Push sa{sv} ['x.'*2**20,{}]", Self.invalid, "is no app id"),
+                    Self.bad("\(root) Push sa{sv} ['org.example.App',{}]", "AccessDenied", "MayPush"),
+                    Self.bad("\(root) SetForeground", "InvalidArgs", "'sa{sv}', got ''"),
                     Self.bad("\(root) SetForeground o ['/']", "InvalidArgs", "got 'o'"),
-                    Self.bad("\(root) SetForeground s ['no_dot']", Self.invalid, "'no_dot' is no app id"),
-                    Self.bad("\(root) SetForeground s [':1.1']", Self.invalid, "is no app id"),
-                    Self.bad("\(root) SetForeground s ['x.'*2**20]", Self.invalid, "is no app id"),
-                    Self.bad("\(root) SetState s ['org.example.App']", "InvalidArgs", "'ss', got 's'"),
-                    Self.bad("\(root) SetState ss ['org.example.App','']", Self.invalid, "no state ''"),
-                    Self.bad("\(root) SetState ss ['org.example.App','dead']", Self.invalid, "no state 'dead'"),
+                    Self.bad("\(root) SetForeground sa{sv} ['no_dot',{}]", Self.invalid, "'no_dot' is no app id"),
+                    Self.bad("\(root) SetForeground sa{sv} [':1.1',{}]", Self.invalid, "is no app id"),
+                    Self.bad("\(root) SetForeground sa{sv} ['x.'*2**20,{}]", Self.invalid, "is no app id"),
+                    Self.bad("\(root) SetState ss ['org.example.App','auto']", "InvalidArgs", "'ssa{sv}', got 'ss'"),
+                    Self.bad("\(root) SetState ssa{sv} ['org.example.App','',{}]", Self.invalid, "no state ''"),
+                    Self.bad("\(root) SetState ssa{sv} ['org.example.App','dead',{}]", Self.invalid, "no state 'dead'"),
                     Self.bad(
-                        "\(root) SetState ss ['org.example.App','backgroud']", Self.invalid,
+                        "\(root) SetState ssa{sv} ['org.example.App','backgroud',{}]", Self.invalid,
                         "did you mean 'background'?"),
-                    Self.bad("\(root) SetState ss ['org.example.App','x'*2**20]", Self.invalid, "no state 'xxx"),
-                    Self.bad("\(root) SetState ss ['org.example.B','auto']", Self.missing, "no app 'org.example.B'"),
-                    Self.bad("\(root) SetState ss ['x'*2**20,'auto']", Self.missing, "no app 'xxx"),
-                    Self.bad("\(root) SetState ss ['','auto']", Self.missing, "no app ''"),
-                    Self.bad("\(root) SetLocked s ['yes']", "InvalidArgs", "SetLocked takes 'b', got 's'"),
-                    Self.bad("\(root) Reload s ['now']", "InvalidArgs", "Reload takes '', got 's'"),
+                    Self.bad(
+                        "\(root) SetState ssa{sv} ['org.example.App','x'*2**20,{}]", Self.invalid, "no state 'xxx"),
+                    Self.bad(
+                        "\(root) SetState ssa{sv} ['org.example.B','auto',{}]", Self.missing, "no app 'org.example.B'"),
+                    Self.bad("\(root) SetState ssa{sv} ['x'*2**20,'auto',{}]", Self.missing, "no app 'xxx"),
+                    Self.bad("\(root) SetState ssa{sv} ['','auto',{}]", Self.missing, "no app ''"),
+                    Self.bad("\(root) SetLock b [True]", "InvalidArgs", "SetLock takes 'sa{sv}', got 'b'"),
+                    Self.bad("\(root) SetLock sa{sv} ['lokced',{}]", Self.invalid, "did you mean 'locked'?"),
+                    Self.bad("\(root) Reload s ['now']", "InvalidArgs", "Reload takes 'a{sv}', got 's'"),
                     Self.bad("\(root) Registre sa{sv} ['',{}]", "UnknownMethod", "Registre"),
                     Self.bad("\(root) AddDetectors a(sa{sv}) [[]]", "UnknownMethod"),
                 ], Stage())
@@ -352,13 +361,13 @@ extension EndToEnd {
                     condition("V('s','hypott(x, y) > 1g')", "did you mean 'hypot'?"),
                     condition("V('s','x > 1g; y > 1g')", "when", "column"),
                     condition("V('d',nan)", "when"),
-                    Self.bad("\(app) RemoveDetectors", "InvalidArgs", "'as', got ''"),
+                    Self.bad("\(app) RemoveDetectors", "InvalidArgs", "'asa{sv}', got ''"),
                     Self.bad("\(app) RemoveDetectors s ['a']", "InvalidArgs", "got 's'"),
-                    Self.bad("\(app) RemoveDetectors as [['nothing']]", Self.missing, "'nothing'"),
-                    Self.bad("\(app) RemoveDetectors as [['']]", Self.missing),
-                    Self.bad("\(app) RemoveDetectors as [['x'*2**20]]", Self.missing),
-                    Self.bad("\(app) Ack ts [1,'consume']", "InvalidArgs", "'tts', got 'ts'"),
-                    Self.bad("\(app) Ack tts [1,1,'maybe']", "InvalidArgs", "'consume' or 'pass', not 'maybe'"),
+                    Self.bad("\(app) RemoveDetectors asa{sv} [['nothing'],{}]", Self.missing, "'nothing'"),
+                    Self.bad("\(app) RemoveDetectors asa{sv} [[''],{}]", Self.missing),
+                    Self.bad("\(app) RemoveDetectors asa{sv} [['x'*2**20],{}]", Self.missing),
+                    Self.bad("\(app) Ack tts [1,1,'consume']", "InvalidArgs", "'ttsa{sv}', got 'tts'"),
+                    Self.bad("\(app) Ack ttsa{sv} [1,1,'maybe',{}]", "InvalidArgs", "'consume' or 'pass', not 'maybe'"),
                     Self.bad("\(app) Subscribe", "InvalidArgs", "'a{sv}', got ''"),
                     Self.bad("\(app) Subscribe a{sv} [{'sinse':V('(tt)',[1,1])}]", Self.invalid, "'since'"),
                     Self.bad("\(app) Subscribe a{sv} [{'since':V('t',1)}]", Self.invalid, "an event '(tt)'"),
@@ -369,7 +378,7 @@ extension EndToEnd {
                         "\(app) BeginAssertion sa{sv} ['a',{'warnin':V('t',1)}]", Self.invalid,
                         "did you mean 'warning'?"),
                     Self.bad(
-                        "\(app) BeginAssertion sa{sv} ['a',{'warning':V('s','5s')}]", Self.invalid, "warning is a time"),
+                        "\(app) BeginAssertion sa{sv} ['a',{'warning':V('s','5g')}]", Self.invalid, "'5g' is no time"),
                     Self.bad(
                         "\(app) BeginAssertion sa{sv} ['a',{'warning':V('t',2**64-1)}]", Self.invalid, "too long"),
                     Self.bad("\(app) BeginActivity s ['audio']", "InvalidArgs", "'sa{sv}', got 's'"),
@@ -402,8 +411,8 @@ extension EndToEnd {
                     Self.bad("\(app) Event", "UnknownMethod"),
                     // Somebody else's object.
                     Self.bad("other \(object) AddDetectors a(sa{sv}) [[]]", "AccessDenied", "only the app itself"),
-                    Self.bad("other \(object) RemoveDetectors as [[]]", "AccessDenied", "only the app itself"),
-                    Self.bad("other \(object) Ack tts [1,1,'consume']", "AccessDenied", "only the app itself"),
+                    Self.bad("other \(object) RemoveDetectors asa{sv} [[],{}]", "AccessDenied", "only the app itself"),
+                    Self.bad("other \(object) Ack ttsa{sv} [1,1,'consume',{}]", "AccessDenied", "only the app itself"),
                     Self.bad("other \(object) Subscribe a{sv} [{}]", "AccessDenied", "only the app itself"),
                     Self.bad("other \(object) BeginAssertion sa{sv} ['a',{}]", "AccessDenied", "only the app itself"),
                     Self.bad(
@@ -461,7 +470,7 @@ extension EndToEnd {
                 ),
                 (
                     "mute", broker,
-                    ["app call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 Mute t [10000001]"]
+                    ["app call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 Mute ta{sv} [10000001,{}]"]
                 ),
                 ("assertion-name-bytes", broker, ["app \(object) BeginAssertion sa{sv} ['n'*129,{}]"]),
                 ("warning", broker, ["app \(object) BeginAssertion sa{sv} ['a',{'warning':V('t',3600000001)}]"]),
@@ -469,8 +478,8 @@ extension EndToEnd {
                     "held-per-app", broker,
                     Array(repeating: "app \(object) BeginAssertion sa{sv} ['a',{}]", count: 65)
                 ),
-                ("motion-bytes", reader, ["\(sensor) Inject s ['r'*2**20]"]),
-                ("motions", reader, Array(repeating: "\(sensor) Inject s ['rest 1h']", count: 65)),
+                ("motion-bytes", reader, ["\(sensor) Inject sa{sv} ['r'*2**20,{}]"]),
+                ("motions", reader, Array(repeating: "\(sensor) Inject sa{sv} ['rest 1h',{}]", count: 65)),
             ]
             for crossing in crossings {
                 #expect(crossing.table.contains("\"\(crossing.limit)\" "), "\(crossing.limit): \(crossing.table)")
@@ -508,7 +517,7 @@ extension EndToEnd {
             for (path, interface, call, shown) in [
                 (
                     Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor",
-                    ["Inject", "s", "\u{202E}\u{1B}[2Jshake é"],
+                    ["Inject", "sa{sv}", "\u{202E}\u{1B}[2Jshake é", "0"],
                     "unknown motion '\u{FFFD}\u{FFFD}[2Jshake'"
                 ),
                 (
@@ -581,7 +590,7 @@ extension EndToEnd {
                 "\(object) org.jostle.Broker1.App AddDetectors a(sa{sv}) [[['kept',\(planar)]]]", read,
                 "\(object) org.jostle.Broker1.App AddDetectors a(sa{sv}) [[['new',\(planar)],['bad',{}]]]", read,
                 "\(object) org.jostle.Broker1.App AddDetectors a(sa{sv}) [[['kept',{'preset':V('s','shake.axis')}],['bad',{}]]]",
-                read, "\(object) org.jostle.Broker1.App RemoveDetectors as [['kept','gone']]", read)
+                read, "\(object) org.jostle.Broker1.App RemoveDetectors asa{sv} [['kept','gone'],{}]", read)
             try #require(lines.count == 9)
             #expect(lines[2].contains("\"kept\"") && !lines[2].contains("\"new\""))
             for index in [4, 6, 8] {

@@ -34,7 +34,7 @@ extension EndToEnd {
                 "\"every\": 100000",
             ] { #expect(lines[0].contains(part), "\(part): \(lines[0])") }
             // A sensor of ±16 g never shows that much: allowed, and said in words.
-            #expect(lines[0].contains("\"warnings\": [\""))
+            #expect(lines[0].contains("\"warnings\": [{\"id\": \"threshold-unreachable\", \"text\": \""))
             #expect(!lines[0].contains("DetectorWarning"))
             // The property has the same, in the order of the names.
             #expect(lines[1].hasPrefix("app ok [[[\"a\", {"))
@@ -47,7 +47,7 @@ extension EndToEnd {
             let lines = try self.script(
                 stage, one, Self.read, one, Self.read,
                 "\(Self.add) [[['d',{'preset':V('s','shake.axis'),'threshold':V('d',3.0)}]]]", Self.read,
-                "\(Self.object) org.jostle.Broker1.App RemoveDetectors as [['d']]", Self.read)
+                "\(Self.object) org.jostle.Broker1.App RemoveDetectors asa{sv} [['d'],{}]", Self.read)
             try #require(lines.count == 8)
             #expect(lines[1] == lines[0] && lines[2] == lines[0] && lines[3] == lines[0])
             #expect(lines[4] == lines[5])
@@ -99,8 +99,8 @@ extension EndToEnd {
             let app = try stage.watch(Stage.always)
             _ = try app.nextEvent()
             let list = try stage.busctl(
-                "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps")
-            #expect(list.stdout.hasPrefix("a(ossutttt) 1 \"\(Stage.Object.broker)/apps/_3a1_2e"))
+                "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps", "a{sv}", "0")
+            #expect(list.stdout.hasPrefix("a(oa{sv}) 1 \"\(Stage.Object.broker)/apps/_3a1_2e"))
             let path = String(try #require(list.stdout.split(separator: "\"").dropFirst().first))
             #expect(try stage.property("Identity", at: path) == "s \"uid\"")
             #expect(try stage.property("AppId", at: path) == "s \"\"")

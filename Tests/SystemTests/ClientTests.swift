@@ -65,7 +65,7 @@ extension EndToEnd {
         /// The objects of all apps.
         private func apps(_ stage: Stage) throws -> [String] {
             let rows = try stage.busctl(
-                "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps")
+                "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps", "a{sv}", "0")
             return rows.stdout.split(separator: "\"").map(String.init).filter { $0.hasPrefix("/org/jostle") }
         }
 

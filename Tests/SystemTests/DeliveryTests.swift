@@ -34,8 +34,9 @@ extension EndToEnd {
 
         private func inject(_ motion: String, _ stage: Stage) throws {
             let result = try stage.bus.busctl([
-                "call", "org.jostle.Sensors1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor", "Inject", "s",
-                motion,
+                "call", "org.jostle.Sensors1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor", "Inject",
+                "sa{sv}",
+                motion, "0",
             ])
             #expect(result.status == 0, "\(result.stderr)")
         }
@@ -64,7 +65,7 @@ extension EndToEnd {
             #expect(try stage.count("Redelivered", at: Self.object) >= 1)
             #expect(try stage.count("QueuedBytes", at: Self.object) > 0)
             // Only the app itself may answer, and only what it has.
-            let other = try stage.script("\(Self.call) Ack tts [\(sequence),\(epoch),'consume']")
+            let other = try stage.script("\(Self.call) Ack ttsa{sv} [\(sequence),\(epoch),'consume',{}]")
             #expect(other.first?.contains("AccessDenied") == true)
         }
 
@@ -84,8 +85,8 @@ extension EndToEnd {
         @Test func aStaleAnswerIsCountedAndChangesNothing() throws {
             let stage = try self.stage("Reliability=ack\nLifespan=1min")
             let app = try self.silent(
-                stage, Self.always, "a await 3", "\(Self.call) Ack tts [2,7,'consume']",
-                "\(Self.call) Ack tts [4000000000,7,'consume']")
+                stage, Self.always, "a await 3", "\(Self.call) Ack ttsa{sv} [2,7,'consume',{}]",
+                "\(Self.call) Ack ttsa{sv} [4000000000,7,'consume',{}]")
             _ = try app.waitForLine { $0 == "staying" }
             try stage.until("both are counted") { try stage.count("StaleAcks", at: Self.object) == 2 }
             try stage.until("the window is full") { try stage.count("Unacknowledged", at: Self.object) == 16 }

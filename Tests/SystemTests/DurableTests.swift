@@ -75,7 +75,7 @@ extension EndToEnd {
         @Test func withdrawnIsGone() throws {
             let stage = try self.stage()
             let lines = try stage.script(
-                Self.register() + [Self.add, Self.call("RemoveDetectors", "as [['skip']]")])
+                Self.register() + [Self.add, Self.call("RemoveDetectors", "asa{sv} [['skip'],{}]")])
             #expect(lines.count == 3)
             try stage.kill(stage.broker)
             try self.start(stage)
@@ -104,7 +104,9 @@ extension EndToEnd {
             for line in lines[..<2] { #expect(line.contains("AccessDenied: durable is for apps with an app file")) }
             #expect(lines[2].contains("InvalidConfiguration: Register: only an app with a name can be durable"))
             let file = "\(stage.bus.directory)/apps/\(Self.app).conf"
-            let reload = ["call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "Reload"]
+            let reload = [
+                "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "Reload", "a{sv}", "0",
+            ]
             func write(_ text: String) throws {
                 let stream = try #require(fopen(file, "w"))
                 fputs(text, stream)
@@ -205,7 +207,7 @@ extension EndToEnd {
                     let found = Set((0..<30).map { "d\($0)" }.filter { shown.contains("\"\($0)\"") })
                     #expect(found == known[name], "\(name) after the kill")
                     #expect(try stage.property("Grants", at: Stage.Object.app(name)) == "as 1 \"audio\"")
-                    #expect(try stage.property("Assertions", at: Stage.Object.app(name)) == "a(st) 0")
+                    #expect(try stage.property("Assertions", at: Stage.Object.app(name)) == "aa{sv} 0")
                     #expect(try stage.property("State", at: Stage.Object.app(name)) == "s \"dead\"")
                 }
                 let load = try names.map { name in

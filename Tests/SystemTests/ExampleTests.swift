@@ -50,7 +50,7 @@ extension EndToEnd {
             let app = try self.start(example, stage, "shake.planar")
             _ = try app.waitForLine { $0 == "watching" }
             let row = try stage.busctl(
-                "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps")
+                "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps", "a{sv}", "0")
             let path = try #require(row.stdout.split(separator: "\"").dropFirst().first)
             let last = try #require(path.split(separator: "/").last)
             // The path of a client without a name is its unique name: _3a1_2e5 is :1.5.

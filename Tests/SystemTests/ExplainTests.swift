@@ -137,7 +137,7 @@ extension EndToEnd {
                 ]
             }
             let script = try stage.startScript(
-                silent + ["Withdrawn await 1", call("Withdrawn", "RemoveDetectors", "as [['d']]")])
+                silent + ["Withdrawn await 1", call("Withdrawn", "RemoveDetectors", "asa{sv} [['d'],{}]")])
             for _ in 0..<4 { _ = try script.waitForLine { $0.contains("effective-rate") } }
             #expect(try stage.jostle("shake", "--peak", "4g", "--for", "300ms").status == 0)
             var before: [String: String] = [:]

@@ -93,7 +93,7 @@ extension EndToEnd {
                 tool: [try Examples.compiled("hold-gdbus"), app], environment: stage.environment)
             _ = try program.waitForLine { $0 == "held" }
             let object = Stage.Object.app(app)
-            #expect(try stage.property("Assertions", at: object).hasPrefix("a(st) 1 \"example\" "))
+            #expect(try stage.property("Assertions", at: object).hasPrefix("aa{sv} 1 2 \"name\" s \"example\" "))
             _ = try program.terminate()
         }
     }

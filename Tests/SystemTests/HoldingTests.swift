@@ -12,8 +12,8 @@ extension EndToEnd {
         private static let register = ["app own \(app)", "app call \(root) Register sa{sv} ['\(app)',{}]"]
         /// An assertion of which the app is told early.
         private static let begin = "app call \(object) BeginAssertion sa{sv} ['save',{'warning':V('t',1200000)}]"
-        private static let toBack = "shell call \(root) SetForeground s ['']"
-        private static let toFront = "shell call \(root) SetForeground s ['\(app)']"
+        private static let toBack = "shell call \(root) SetForeground sa{sv} ['',{}]"
+        private static let toFront = "shell call \(root) SetForeground sa{sv} ['\(app)',{}]"
         /// Waits for `go`.
         private static let gate = ["gate own org.example.Gate", "gate hear"]
         private static let wait = "gate await 1"
@@ -62,15 +62,15 @@ extension EndToEnd {
             try #require(lines.count == 6, "\(script.output)")
             // In the foreground nothing of it is used.
             #expect(!lines[1].contains("deadline") && lines[1].contains("\"background-time-remaining\": \(UInt64.max)"))
-            let words = lines[3].split(separator: " ")
-            #expect(words[0...1] == ["app", "heard"] && words[3...4] == ["AssertionExpiring", "[\"save\","])
-            let left = try #require(words.last.flatMap { Int($0.dropLast()) })
+            let told = try #require(lines[3].firstMatch(of: /^app heard :[0-9.]+ AssertionExpiring (.*)$/)?.1)
+            let match = told.firstMatch(of: /^\["save", {"number": 1, "remaining": ([0-9]+)}\]$/)
+            let left = try #require(match.flatMap { Int($0.1) })
             #expect((1...1_200_000).contains(left))
             #expect(lines[4] == "app ended")
             #expect(try self.property("State", stage) == "s \"suspended\"")
             #expect(try self.property("StateCause", stage) == "s \"overrun\"")
             #expect(try self.property("Overruns", stage) == "t 1")
-            #expect(try self.property("Assertions", stage) == "a(st) 0")
+            #expect(try self.property("Assertions", stage) == "aa{sv} 0")
             #expect(try self.property("BackgroundTimeRemaining", stage) == "t 0")
             let shown = try stage.jostle("app", Self.app).stdout
             #expect(shown.contains(" ago: it did not end an assertion or a task in time\n"), "\(shown)")
@@ -87,7 +87,9 @@ extension EndToEnd {
                 ])
             _ = try script.waitForLine { $0 == "held" }
             #expect(try self.property("State", stage) == "s \"background\"")
-            #expect(try self.property("Assertions", stage).hasPrefix("a(st) 1 \"save\" 35"))
+            #expect(
+                try self.property("Assertions", stage).hasPrefix(
+                    "aa{sv} 1 3 \"name\" s \"save\" \"number\" t 1 \"remaining\" t 35"))
             let remaining = try stage.count("BackgroundTimeRemaining", at: Stage.Object.app(Self.app))
             #expect((3_500_000_000...3_600_000_000).contains(remaining))
             let shown = try stage.jostle("app", Self.app).stdout
@@ -109,7 +111,7 @@ extension EndToEnd {
             _ = try script.waitForLine { $0 == "held" }
             // The child keeps it.
             #expect(try self.property("State", stage) == "s \"background\"")
-            #expect(try self.property("Assertions", stage).hasPrefix("a(st) 1 \"save\" "))
+            #expect(try self.property("Assertions", stage).hasPrefix("aa{sv} 1 3 \"name\" s \"save\" "))
             #expect(try self.descriptors(stage) == before + 1)
             try self.go(stage)
             _ = try script.waitForLine { $0 == "left" }
@@ -121,7 +123,7 @@ extension EndToEnd {
                 "next own \(Self.app)", "next call \(Self.root) Register sa{sv} ['\(Self.app)',{}]",
             ])
             _ = try next.waitForLine { $0 == "staying" }
-            #expect(try self.property("Assertions", stage) == "a(st) 0")
+            #expect(try self.property("Assertions", stage) == "aa{sv} 0")
         }
 
         @Test func noAssertionSurvivesItsProcess() throws {
@@ -135,7 +137,7 @@ extension EndToEnd {
             try stage.kill(script)
             try stage.until("all is gone") { try self.descriptors(stage) == before }
             #expect(try self.property("State", stage) == "s \"dead\"")
-            #expect(try self.property("Assertions", stage) == "a(st) 0")
+            #expect(try self.property("Assertions", stage) == "aa{sv} 0")
             #expect(try self.property("Activities", stage) == "as 0")
         }
 
@@ -144,7 +146,7 @@ extension EndToEnd {
             let script = try self.start(stage, [Self.begin, Self.toBack, Self.toFront, "app ended"])
             _ = try script.waitForLine { $0 == "staying" }
             #expect(try self.property("State", stage) == "s \"foreground\"")
-            #expect(try self.property("Assertions", stage) == "a(st) 0")
+            #expect(try self.property("Assertions", stage) == "aa{sv} 0")
             #expect(try self.property("Overruns", stage) == "t 0")
         }
 
@@ -158,11 +160,11 @@ extension EndToEnd {
                 stage,
                 [
                     "app hear PropertiesChanged AssertionExpiring", Self.begin, Self.toBack,
-                    // The change of the state, and the warning.
-                    "app await 2", play, "app drop 0", "app await 1", Self.wait, Self.toFront, "app await 1",
+                    // The assertion, the change of the state, and the warning.
+                    "app await 3", play, "app drop 0", "app await 1", Self.wait, Self.toFront, "app await 1",
                 ])
             try stage.until("the assertion is ended and the activity goes on") {
-                try self.property("Assertions", stage) == "a(st) 0"
+                try self.property("Assertions", stage) == "aa{sv} 0"
                     && self.property("Activities", stage) == "as 1 \"audio\""
             }
             #expect(try self.property("State", stage) == "s \"background\"")
@@ -196,7 +198,7 @@ extension EndToEnd {
             let lines = try stage.script(
                 Self.register + [
                     Self.begin, "app drop", begin, "app drop", begin,
-                    "shell call \(Self.root) SetState ss ['\(Self.app)','suspended']", begin,
+                    "shell call \(Self.root) SetState ssa{sv} ['\(Self.app)','suspended',{}]", begin,
                     "app call \(Self.object) BeginActivity sa{sv} ['audio',{}]",
                 ])
             try #require(lines.count == 7, "\(lines)")
@@ -213,7 +215,7 @@ extension EndToEnd {
             _ = try script.waitForLine { $0 == "staying" }
             let lines = script.output.split(separator: "\n").map(String.init)
             try #require(lines.count == 6, "\(script.output)")
-            #expect(lines[1] == "app ok [0]")
+            #expect(lines[1] == "app ok [0, {\"keeps-going\": true, \"number\": 1}]")
             let denied = "app error org.freedesktop.DBus.Error.AccessDenied: "
             #expect(lines[2] == "\(denied)the app file does not ask for push: Modes in apps.d/APPID.conf")
             #expect(lines[3] == "\(denied)policy does not grant bluetooth: Grants in its [App] section")
@@ -306,7 +308,7 @@ extension EndToEnd {
             let result = try client.withAssertion("save") { assertion in
                 let (name, deadline, isEnded) = (assertion.name, assertion.deadline, assertion.isEnded)
                 #expect(name == "save" && deadline == nil && !isEnded)
-                #expect(try self.property("Assertions", stage) == "a(st) 1 \"save\" \(UInt64.max)")
+                #expect(try self.property("Assertions", stage) == "aa{sv} 1 2 \"name\" s \"save\" \"number\" t 2")
                 let again = try stage.startScript(Self.toBack)
                 _ = try again.waitForLine { $0 == "staying" }
                 #expect(try self.property("State", stage) == "s \"background\"")
@@ -323,7 +325,7 @@ extension EndToEnd {
             }
             #expect(result == 7)
             #expect(throws: Failure.self) { try client.withAssertion("fails") { _ in throw Failure("so") } }
-            try stage.until("nothing is held") { try self.property("Assertions", stage) == "a(st) 0" }
+            try stage.until("nothing is held") { try self.property("Assertions", stage) == "aa{sv} 0" }
             let activity = try client.beginActivity("audio")
             let (mode, isEnded) = (activity.mode, activity.isEnded)
             #expect(mode == "audio" && !isEnded)
@@ -348,7 +350,7 @@ extension EndToEnd {
                 tool: ["python3", Programs.source("docs/examples/background.py"), Self.app, "60"],
                 environment: stage.environment)
             _ = try example.waitForLine { $0 == "working" }
-            #expect(try self.property("Assertions", stage) == "a(st) 1 \"example\" \(UInt64.max)")
+            #expect(try self.property("Assertions", stage) == "aa{sv} 1 2 \"name\" s \"example\" \"number\" t 1")
             let shell = try stage.startScript(Self.toBack)
             _ = try shell.waitForLine { $0 == "staying" }
             #expect(try self.property("State", stage) == "s \"background\"")
@@ -366,17 +368,18 @@ extension EndToEnd {
             let stage = try self.stage()
             let client = try JostleApp(app: Self.app, on: .address(stage.address))
             try client.connect()
-            var told: [String] = []
-            client.onExpiring = { name, remaining in
-                #expect(remaining > .zero && remaining <= .milliseconds(1_200))
-                told.append(name)
+            var told: [ExpiringAssertion] = []
+            client.onExpiring = { expiring in
+                told.append(expiring)
                 client.stop()
             }
             let assertion = try client.beginAssertion("save", warning: .milliseconds(1_200))
             #expect(try stage.jostle("state", Self.app, "background").status == 0)
             try client.run()
             let isEnded = assertion.isEnded
-            #expect(told == ["save"] && !isEnded)
+            let number = assertion.number
+            #expect(told.map(\.name) == ["save"] && told.map(\.number) == [number] && !isEnded)
+            #expect(told.allSatisfy { $0.remaining > .zero && $0.remaining <= .milliseconds(1_200) })
             // The recipe: take over, then end it.
             let activity = try client.beginActivity("audio")
             assertion.end()

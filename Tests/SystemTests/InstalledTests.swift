@@ -61,7 +61,7 @@ extension EndToEnd {
             #expect(moved.status == 1 && moved.stderr.contains("'\(Self.app)' is not on the bus"), "\(moved)")
             // Others cannot do in its name what only it may.
             let refused = try stage.script(
-                "other call org.jostle.Broker1 \(Self.object) org.jostle.Broker1.App RemoveDetectors as [['skip']]",
+                "other call org.jostle.Broker1 \(Self.object) org.jostle.Broker1.App RemoveDetectors asa{sv} [['skip'],{}]",
                 "other call org.jostle.Broker1 \(Self.object) org.jostle.Broker1.App Subscribe a{sv} [{}]")
             #expect(refused.allSatisfy { $0.contains("AccessDenied: only the app itself can") }, "\(refused)")
         }
@@ -92,7 +92,9 @@ extension EndToEnd {
             }
             try write(other, "[App]\nUsage=Lights\n[Detector light]\npreset=shake.planar\n")
             try write(Self.app, Self.file + "[Detector back]\npreset=shake.planar\n")
-            let reload = ["call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "Reload"]
+            let reload = [
+                "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "Reload", "a{sv}", "0",
+            ]
             #expect(try stage.busctl(reload).status == 0)
             #expect(try stage.property("State", at: Stage.Object.app(other)) == "s \"dead\"")
             #expect(try self.property("Detectors", stage).contains("\"back\""))

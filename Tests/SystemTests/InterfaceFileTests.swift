@@ -51,7 +51,7 @@ extension EndToEnd {
         static let differences: [(edit: String, complaint: String)] = [
             (
                 "sed -i 's/<method name=\"Release\"/<method name=\"Free\"/' org.jostle.Sensors1.Sensor.xml",
-                "has no method Free ()"
+                "has no method Free (options a{sv} in)"
             ),
             (
                 "sed -i 's/<signal name=\"Event\"/<signal name=\"Happening\"/' org.jostle.Broker1.App.xml",
@@ -84,6 +84,11 @@ extension EndToEnd {
             (
                 "sed -i '/GDBus.Since/s/0.1/0.2/' org.jostle.Broker1.xml",
                 "has no interface: org.gtk.GDBus.Since = 0.2"
+            ),
+            (
+                "sed -i 's/name=\"motion\" type=\"s\"/name=\"motion\" type=\"a{sv}\"/' org.jostle.Sensors1.Sensor.xml; "
+                    + "sed -i '/<method name=\"Flush\"/,/<.method/s/a{sv}/a{ss}/' org.jostle.Sensors1.Sensor.xml",
+                "method Flush takes no options a{sv}: it cannot grow"
             ),
             ("sed -i 's/      Inject:/      About:/' org.jostle.Sensors1.Sensor.xml", "Inject has no comment"),
             ("sed -i 's/@motion:/motion:/' org.jostle.Sensors1.Sensor.xml", "the comment has no '@motion:'"),

@@ -39,7 +39,7 @@ extension EndToEnd {
             let back = try stage.watch(Stage.always, "--app", Self.back)
             let anonymous = try stage.watch(Stage.always)
             let reporter = try stage.startScript(
-                "shell call \(Self.broker) SetForeground s ['\(Self.front)']")
+                "shell call \(Self.broker) SetForeground sa{sv} ['\(Self.front)',{}]")
             _ = try reporter.waitForLine { $0 == "staying" }
             #expect(reporter.output.hasPrefix("shell ok []\n"))
             #expect(try stage.property("Foreground", at: Stage.Object.broker) == "s \"\(Self.front)\"")
@@ -73,9 +73,9 @@ extension EndToEnd {
             let stage = try Stage()
             let app = try stage.watch(Stage.always, "--app", Self.front)
             let first = try stage.startScript(
-                "shell call \(Self.broker) SetForeground s ['\(Self.front)']", "shell own org.example.First")
+                "shell call \(Self.broker) SetForeground sa{sv} ['\(Self.front)',{}]", "shell own org.example.First")
             _ = try first.waitForLine { $0 == "staying" }
-            let second = try stage.startScript("shell call \(Self.broker) SetForeground s ['']")
+            let second = try stage.startScript("shell call \(Self.broker) SetForeground sa{sv} ['',{}]")
             _ = try second.waitForLine { $0 == "staying" }
             #expect(try self.state(Self.front, stage) == "s \"suspended\" s \"grace\"")
             #expect(try stage.jostle("status").stdout.contains("\nno app is in the foreground\n"))
@@ -100,11 +100,11 @@ extension EndToEnd {
             let stage = try Stage(broker: false)
             try stage.startBroker(policy: policy)
             let lines = try stage.script(
-                "other call \(Self.broker) SetForeground s ['org.example.A']",
-                "other call \(Self.broker) SetState ss ['org.example.A','auto']",
-                "other call \(Self.broker) SetLocked b [True]",
-                "shell own org.example.Shell", "shell call \(Self.broker) SetForeground s ['org.example.A']",
-                "shell call \(Self.broker) SetLocked b [True]")
+                "other call \(Self.broker) SetForeground sa{sv} ['org.example.A',{}]",
+                "other call \(Self.broker) SetState ssa{sv} ['org.example.A','auto',{}]",
+                "other call \(Self.broker) SetLock sa{sv} ['locked',{}]",
+                "shell own org.example.Shell", "shell call \(Self.broker) SetForeground sa{sv} ['org.example.A',{}]",
+                "shell call \(Self.broker) SetLock sa{sv} ['locked',{}]")
             try #require(lines.count == 5)
             for line in lines[0...2] {
                 #expect(
@@ -123,11 +123,11 @@ extension EndToEnd {
                     "jostle-brokerd", ["--bus", "system"], environment: bus.environment)
                 _ = try broker.waitForLine(on: .errors) { $0.hasSuffix("serving the system bus") }
                 let call = [
-                    "dbus-send", "--bus=\(bus.address)", "--print-reply", "--dest=org.jostle.Broker1",
-                    Stage.Object.broker,
+                    "busctl", "--address=\(bus.address)", "call", "org.jostle.Broker1", Stage.Object.broker,
+                    "org.jostle.Broker1",
                 ]
-                for arguments in [["SetForeground", "string:org.example.A"], ["SetLocked", "boolean:true"]] {
-                    let words = ["org.jostle.Broker1.\(arguments[0])", arguments[1]]
+                for arguments in [["SetForeground", "sa{sv}", "org.example.A"], ["SetLock", "sa{sv}", "locked"]] {
+                    let words = arguments + ["0"]
                     let refused = try Tool.run(Stage.nobody + call + words)
                     #expect(
                         refused.stderr.contains("only root, and who has MayReportForeground in policy, can say that"))
@@ -241,7 +241,7 @@ extension EndToEnd {
         @Test func aClientWithoutANameIsShown() throws {
             let stage = try Stage()
             let app = try stage.watch("shake")
-            let list = try self.rootCall(stage, "ListApps").stdout
+            let list = try self.rootCall(stage, "ListApps", "a{sv}", "0").stdout
             let path = String(try #require(list.split(separator: "\"").dropFirst().first))
             let unique = ":1." + (path.split(separator: "e").last.map(String.init) ?? "")
             let shown = try stage.jostle("app", unique).stdout

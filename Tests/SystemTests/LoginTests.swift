@@ -98,7 +98,8 @@ extension EndToEnd {
             let object = "org.jostle.Broker1 \(Stage.Object.app(Self.app)) org.jostle.Broker1.App"
             let script = try stage.startScript(
                 "app own \(Self.app)", "app call \(broker) Register sa{sv} ['\(Self.app)',{}]",
-                "app call \(object) BeginAssertion sa{sv} ['a',{}]", "shell call \(broker) SetForeground s ['']")
+                "app call \(object) BeginAssertion sa{sv} ['a',{}]", "shell call \(broker) SetForeground sa{sv} ['',{}]"
+            )
             _ = try script.waitForLine { $0 == "staying" }
             func remaining() throws -> UInt64 {
                 try stage.count("BackgroundTimeRemaining", at: Stage.Object.app(Self.app))

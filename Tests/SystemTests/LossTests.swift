@@ -5,7 +5,9 @@ import Testing
 extension EndToEnd {
     /// Whoever is killed, the others go on, and work again when it comes back.
     @Suite(.serialized) struct Losses {
-        private let list = ["call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps"]
+        private let list = [
+            "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps", "a{sv}", "0",
+        ]
 
         @Test func aKilledClientLeavesNothing() throws {
             let stage = try Stage()
@@ -32,7 +34,7 @@ extension EndToEnd {
             try stage.until("the sensor stops") {
                 try stage.property("Running", at: Stage.Object.accelerometer) == "b false"
             }
-            #expect(try stage.busctl(self.list).stdout == "a(ossutttt) 0\n")
+            #expect(try stage.busctl(self.list).stdout == "a(oa{sv}) 0\n")
             #expect(try stage.property("Claimants", at: Stage.Object.accelerometer) == "a(sdttta{sv}) 0")
             // Its name is free, and so is its place.
             let again = try stage.watch(Stage.always, "--app", "org.example.Slow")
@@ -60,7 +62,7 @@ extension EndToEnd {
             try stage.until("the broker notices") {
                 try stage.property("Sensors", at: Stage.Object.broker).contains("\"available\" b false")
             }
-            #expect(try stage.busctl(self.list).stdout.hasPrefix("a(ossutttt) 1 "))
+            #expect(try stage.busctl(self.list).stdout.hasPrefix("a(oa{sv}) 1 "))
             try stage.startReader(Stage.rest)
             let epoch = try #require(field("epoch", of: before).flatMap(UInt64.init))
             // Events of the old reader may still stand in the pipe; the sample times tell them from the new.
@@ -106,7 +108,7 @@ extension EndToEnd {
                 try stage.count("Delivered", at: Stage.Object.app("org.example.App")) > 0
             }
             let list = try stage.busctl(self.list).stdout
-            #expect(list.hasPrefix("a(ossutttt) 1 ") && list.contains("\"org.example.App\""))
+            #expect(list.hasPrefix("a(oa{sv}) 1 ") && list.contains("\"org.example.App\""))
             #expect(reader.end == nil && broker.end == nil && app.end == nil)
         }
 
@@ -198,7 +200,7 @@ extension EndToEnd {
                 let now = try #require(number("t_us", of: try client.nextEvent()))
                 _ = try witness.nextEvent { (number("t_us", of: $0) ?? 0) >= now }
             }
-            #expect(try stage.busctl(self.list).stdout.hasPrefix("a(ossutttt) 2 "))
+            #expect(try stage.busctl(self.list).stdout.hasPrefix("a(oa{sv}) 2 "))
             #expect(try stage.property("RefusedMessages", at: Stage.Object.broker) == "t 0")
         }
     }

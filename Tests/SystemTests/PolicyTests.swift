@@ -7,7 +7,8 @@ extension EndToEnd {
     @Suite(.serialized) struct PolicyFiles {
         private static let gentle = "org.example.Gentle"
         private static let hard = "org.example.Hard"
-        private static let reload = "app call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 Reload"
+        private static let reload =
+            "app call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 Reload a{sv} [{}]"
 
         private static func write(_ text: String, to path: String) throws {
             let file = try #require(fopen(path, "w"))
@@ -28,8 +29,9 @@ extension EndToEnd {
 
         private func inject(_ motion: String, _ stage: Stage) throws {
             let result = try stage.bus.busctl([
-                "call", "org.jostle.Sensors1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor", "Inject", "s",
-                motion,
+                "call", "org.jostle.Sensors1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor", "Inject",
+                "sa{sv}",
+                motion, "0",
             ])
             #expect(result.status == 0, "\(result.stderr)")
         }
@@ -229,7 +231,9 @@ extension EndToEnd {
             let alone = try stage.watch(detector, "--app", "org.example.Alone")
             let winner = try stage.watch(detector, "--app", Self.hard)
             let loser = try stage.watch(detector, "--app", Self.gentle)
-            let reload = ["call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "Reload"]
+            let reload = [
+                "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "Reload", "a{sv}", "0",
+            ]
             var generation: UInt64 = 1
             for number in 1...24 {
                 _ = try alone.nextEvent()

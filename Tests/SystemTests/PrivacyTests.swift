@@ -64,10 +64,11 @@ extension EndToEnd {
                 "\(properties) Get ss ['','Nothing']", "\(properties) Nothing",
                 "\(properties) Set ssv ['org.jostle.Broker1.App','State',V('s','dead')]", Self.introspect,
                 "org.freedesktop.DBus.Introspectable Nothing", "org.freedesktop.DBus.Peer Ping",
-                "org.freedesktop.DBus.Peer Nothing", "- Ping", "- Nothing", "- ListDetectors s ['']", "no.such Nothing",
-                "org.jostle.Broker1.App ListDetectors s ['']", "org.jostle.Broker1.App ListDetectors",
+                "org.freedesktop.DBus.Peer Nothing", "- Ping", "- Nothing", "- ListDetectors a{sv} [{}]",
+                "no.such Nothing",
+                "org.jostle.Broker1.App ListDetectors a{sv} [{}]", "org.jostle.Broker1.App ListDetectors",
                 "org.jostle.Broker1.App AddDetectors a(sa{sv}) [[]]",
-                "org.jostle.Broker1.App Ack tts [1,1,'consume']", "org.jostle.Broker1.App Nothing",
+                "org.jostle.Broker1.App Ack ttsa{sv} [1,1,'consume',{}]", "org.jostle.Broker1.App Nothing",
             ]
             func answers(_ id: String) throws -> [String] {
                 let steps = calls.map { "p call org.jostle.Broker1 \(Stage.Object.app(id)) \($0)" }
@@ -95,13 +96,13 @@ extension EndToEnd {
             }
             let (root, apps, own) = (Stage.Object.broker, "\(Stage.Object.broker)/apps", Stage.Object.app(Self.app))
             let node = String(own.dropFirst(apps.count + 1))
-            let list = "\(root) org.jostle.Broker1 ListApps"
+            let list = "\(root) org.jostle.Broker1 ListApps a{sv} [{}]"
             let unknown = "p error org.freedesktop.DBus.Error.UnknownObject"
             func isHidden() throws {
                 let seen = try self.stranger(
                     list, "\(root) \(Self.introspect)", "\(apps) \(Self.introspect)", "\(own) \(Self.introspect)",
                     "\(own) org.freedesktop.DBus.Properties GetAll s ['org.jostle.Broker1.App']",
-                    "\(root) org.jostle.Broker1 Forget s ['\(Self.app)']", on: stage)
+                    "\(root) org.jostle.Broker1 Forget sa{sv} ['\(Self.app)',{}]", on: stage)
                 #expect(seen[0] == "p ok [[]]")
                 #expect(seen[1].hasPrefix("p ok ") && self.nodes(seen[1]).isEmpty)
                 #expect(seen[2..<5].allSatisfy { $0.hasPrefix(unknown) }, "\(seen[2...])")

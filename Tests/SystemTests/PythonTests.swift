@@ -101,8 +101,9 @@ extension EndToEnd {
         /// Long enough after the motion before, to which it is added, for the detector to have rested.
         private func shake(_ stage: Stage) throws {
             let result = try stage.busctl(
-                "call", "org.jostle.Sensors1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor", "Inject", "s",
-                "rest 2s; shake peak=4g for=600ms")
+                "call", "org.jostle.Sensors1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor", "Inject",
+                "sa{sv}",
+                "rest 2s; shake peak=4g for=600ms", "0")
             #expect(result.status == 0, "\(result.stderr)")
         }
 

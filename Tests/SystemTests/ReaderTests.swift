@@ -71,8 +71,8 @@ extension EndToEnd {
             let stage = try Stage(broker: false)
             let lines = try stage.script(
                 "p hear", "p \(Self.claim(100))", "p await 3", "p \(Self.claim(25))", "p await 3",
-                "p \(Self.sensor) Release", "p \(Self.sensor) Release",
-                "p call org.jostle.Sensors1 /org/jostle/Sensors1 org.jostle.Sensors1 ListSensors")
+                "p \(Self.sensor) Release a{sv} [{}]", "p \(Self.sensor) Release a{sv} [{}]",
+                "p call org.jostle.Sensors1 /org/jostle/Sensors1 org.jostle.Sensors1 ListSensors a{sv} [{}]")
             let firsts = lines.compactMap(Samples.init).map(\.first)
             let replaced = try #require(lines.lastIndex { $0.contains("\"rate\": 25.0") })
             let before = lines[..<replaced].compactMap(Samples.init).map(\.first)
@@ -197,7 +197,7 @@ extension EndToEnd {
         @Test func motionIsAddedToMadeMotionOnly() throws {
             let stage = try Stage(source: nil, broker: false, files: ["count.csv": Self.trace])
             try stage.startReader("trace:\(stage.bus.directory)/count.csv")
-            let lines = try stage.script("p \(Self.sensor) Inject s ['shake']")
+            let lines = try stage.script("p \(Self.sensor) Inject sa{sv} ['shake',{}]")
             #expect(lines.first?.hasPrefix("p error org.freedesktop.DBus.Error.NotSupported: ") == true)
         }
 
@@ -207,7 +207,7 @@ extension EndToEnd {
             let stage = try Stage(broker: false)
             let lines = try stage.script(
                 "p hear", "p \(Self.claim(100, latency: latency))", "p await \(before)",
-                "p \(Self.sensor) Inject s ['shake peak=3g axis=y for=1s']",
+                "p \(Self.sensor) Inject sa{sv} ['shake peak=3g axis=y for=1s',{}]",
                 "p await \(after)")
             func heard(_ lines: some Collection<String>) -> [Double] {
                 lines.compactMap(Samples.init).flatMap { samples in

@@ -53,8 +53,9 @@ extension EndToEnd {
 
         private func inject(_ motion: String, _ stage: Stage) throws {
             let result = try stage.busctl(
-                "call", "org.jostle.Sensors1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor", "Inject", "s",
-                motion)
+                "call", "org.jostle.Sensors1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor", "Inject",
+                "sa{sv}",
+                motion, "0")
             #expect(result.status == 0, "\(result.stderr)")
         }
 
@@ -77,9 +78,10 @@ extension EndToEnd {
                 "app call org.jostle.Broker1 \(object) org.jostle.Broker1.App AddDetectors a(sa{sv}) "
                     + "[[['one two\\n3%',{'preset':V('s','shake.planar'),'threshold':V('d',2.5)}]]]",
                 "app await 1",
-                "app call org.jostle.Broker1 \(object) org.jostle.Broker1.App Ack tts [*heard[0][:2],'pass']",
+                "app call org.jostle.Broker1 \(object) org.jostle.Broker1.App Ack ttsa{sv} [*heard[0][:2],'pass',{}]",
                 "app await 1",
-                "app call org.jostle.Broker1 \(object) org.jostle.Broker1.App Ack tts [*heard[0][:2],'consume']")
+                "app call org.jostle.Broker1 \(object) org.jostle.Broker1.App Ack ttsa{sv} [*heard[0][:2],'consume',{}]"
+            )
             for _ in 0..<2 { _ = try app.waitForLine { $0.hasPrefix("app ok") } }
             let second = try stage.watch("shake.planar,threshold=2.5g,name=hard", "--app", Self.second)
             let nameless = try stage.watch("shake.magnitude,threshold=2g,rest=0s,name=free")
@@ -96,7 +98,7 @@ extension EndToEnd {
             try stage.until("it is gone") { try !stage.property("Hits", at: object).hasPrefix("t ") }
 
             try self.write(Self.exclusive, to: "\(directory)/policy/10-test.conf")
-            let reload = "reloader call \(Self.broker) org.jostle.Broker1 Reload"
+            let reload = "reloader call \(Self.broker) org.jostle.Broker1 Reload a{sv} [{}]"
             #expect(try stage.script(reload) == ["reloader ok []"])
             for _ in 0..<4 {
                 let denied = try stage.count("Denied", at: Stage.Object.app(Self.second))

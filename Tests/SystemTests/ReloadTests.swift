@@ -117,7 +117,9 @@ extension EndToEnd {
             }
             #expect(try writer.waitForEnd() == .exited(0))
             if pause == 0 { #expect(mixtures > 0) }
-            let reload = ["call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "Reload"]
+            let reload = [
+                "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "Reload", "a{sv}", "0",
+            ]
             #expect(try stage.busctl(reload).status == 0, "once it holds still, it is read")
             let generation = try stage.count("PolicyGeneration", at: Stage.Object.broker)
             #expect(generation > (pause == 0 ? 1 : 2))

@@ -298,7 +298,14 @@ extension EndToEnd {
             _ = try other.waitForLine { $0 == "owned" }
             let reader = try BackgroundProgram("jostle-sensord", ["--bus", stage.address, "--sensor-proxy"])
             _ = try reader.waitForLine(on: .errors) { $0.contains("the name \(Self.name) is taken") }
-            #expect(try reader.waitForEnd() == .exited(1))
+            // Its own name is served all the same, and the other's once that is gone.
+            _ = try reader.waitForLine(on: .errors) { $0.hasSuffix("serving the bus at \(stage.address)") }
+            let own = try stage.uniqueName("org.jostle.Sensors1")
+            #expect(try stage.uniqueName(Self.name) != own)
+            try stage.kill(other)
+            try stage.until("the name is the reader's") { try stage.uniqueName(Self.name) == own }
+            #expect(try self.property("HasAccelerometer", on: stage) == "b false")
+            #expect(try reader.terminate() == .exited(0))
         }
 
         // MARK: Everybody at once

@@ -88,7 +88,10 @@ extension EndToEnd {
                 ])
             _ = try script.waitForLine { $0 == "staying" }
             let path = Stage.Object.app("org.example.A")
-            #expect(try stage.property("Sessions", at: path) == "a(ssdb) 1 \"playback\" \"playing\" 0.2 false")
+            #expect(
+                try stage.property("Sessions", at: path)
+                    == "aa{sv} 1 5 \"class\" s \"playback\" \"number\" t 1 \"share\" d 0.2 \"silenced\" b false \"state\" s \"playing\""
+            )
             #expect(
                 try stage.jostle("app", "org.example.A").stdout.contains("\n  session     playback: playing, at 20%\n"))
             #expect(

@@ -10,7 +10,7 @@ extension EndToEnd {
         private static let shakes = "shake.planar,threshold=2g"
 
         private func inject(_ stage: Stage) throws {
-            let lines = try stage.script("p \(Self.sensor) Inject s ['shake peak=4g for=500ms; rest 1s']")
+            let lines = try stage.script("p \(Self.sensor) Inject sa{sv} ['shake peak=4g for=500ms; rest 1s',{}]")
             try #require(lines.first == "p ok []", "\(lines)")
         }
 

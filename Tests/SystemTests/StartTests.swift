@@ -114,9 +114,10 @@ extension EndToEnd {
                 }
                 #expect(
                     try stage.busctl(
-                        "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps"
+                        "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps", "a{sv}",
+                        "0"
                     )
-                    .stdout == "a(ossutttt) 0\n")
+                    .stdout == "a(oa{sv}) 0\n")
             }
             func status(_ field: String) throws -> [String] {
                 try [stage.reader, stage.broker].map { program in

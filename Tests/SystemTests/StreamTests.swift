@@ -82,7 +82,7 @@ extension EndToEnd {
             let claim = "\(Self.sensor) Claim a{sv} [{'rate':V('d',10.0)}]"
             let script = try stage.startScript(
                 "p hear", "p \(claim)", "p \(Self.open(25))", "p \(Self.open(50))", "p packets 3", "p drop",
-                "p packets 3", "p \(Self.sensor) Release", "p packets 3", "p drop")
+                "p packets 3", "p \(Self.sensor) Release a{sv} [{}]", "p packets 3", "p drop")
             let ended = try script.waitForLine { $0 == "staying" }
             #expect(ended == "staying")
             let lines = script.output.split(separator: "\n").map(String.init)
@@ -267,7 +267,7 @@ extension EndToEnd {
             let lines = try stage.script(
                 "p hear", "p own org.jostle.Broker1",
                 "p burst \(Stage.Object.accelerometer) 400 50 0",
-                "p \(Self.sensor) Release")
+                "p \(Self.sensor) Release a{sv} [{}]")
             #expect(lines.filter { $0.hasPrefix("p ok ") }.map { $0.contains("400") } == [true, false, false, false])
         }
 

@@ -54,7 +54,7 @@ extension EndToEnd {
 
         /// Nobody is in the foreground, as long as the script is there.
         private func leaveAll(_ stage: Stage) throws -> BackgroundProgram {
-            let shell = try stage.startScript("shell call \(Self.broker) SetForeground s ['']")
+            let shell = try stage.startScript("shell call \(Self.broker) SetForeground sa{sv} ['',{}]")
             _ = try shell.waitForLine { $0 == "staying" }
             return shell
         }
@@ -148,7 +148,7 @@ extension EndToEnd {
             _ = try second.waitForLine { $0 == "submitted" }
             #expect(try self.tasks(stage).contains("\"waits_for\":[\"user\"]"))
             #expect(!second.output.contains("begun"))
-            let opener = try stage.startScript("opener call \(Self.broker) SetForeground s ['\(Self.app)']")
+            let opener = try stage.startScript("opener call \(Self.broker) SetForeground sa{sv} ['\(Self.app)',{}]")
             _ = try second.waitForLine { $0.hasPrefix("begun") }
             _ = (shell, other, opener)
         }

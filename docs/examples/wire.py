@@ -82,7 +82,7 @@ class Watch:
         """Until we say that we have it, the broker sends the event again."""
         if "ack" in details or "answer-by" in details:
             self.bus.send(Message(
-                self.broker, self.app, f"{BROKER}.App", "Ack", signature="tts", body=[sequence, epoch, answer],
+                self.broker, self.app, f"{BROKER}.App", "Ack", signature="ttsa{sv}", body=[sequence, epoch, answer, {}],
                 flags=MessageFlag.NO_REPLY_EXPECTED))
 
     def gap(self, first, last, reasons):

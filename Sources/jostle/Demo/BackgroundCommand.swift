@@ -78,7 +78,7 @@ final class BackgroundCommand {
 
     /// Brings the apps to where they are to be, as the user would: from the foreground, by another app, the lock, or both.
     private func go(to place: BackgroundStory.Place) throws(CommandFailure) {
-        try self.stage.tellBroker("SetLocked", false)
+        try self.stage.tellBroker("SetLock", LockState.unlocked.rawValue)
         self.shell?.close()
         self.shell = nil
         // Whoever said what is in front is gone; until somebody says so again, every app counts as being there.
@@ -88,7 +88,7 @@ final class BackgroundCommand {
         if place.isBehindAnother {
             try self.report(inFront: BackgroundStory.front.id)
         }
-        if place.isLocked { try self.stage.tellBroker("SetLocked", true) }
+        if place.isLocked { try self.stage.tellBroker("SetLock", LockState.locked.rawValue) }
     }
 
     /// Says what is in front, from a connection of its own.
@@ -98,7 +98,7 @@ final class BackgroundCommand {
         self.shell = shell
         do throws(BusError) {
             try shell.openAndWait()
-            _ = try shell.callAndWait(DemoStage.broker, "SetForeground", app)
+            _ = try shell.callAndWait(DemoStage.broker, "SetForeground", app, noOptions)
         } catch {
             throw CommandFailure(error, service: "the broker")
         }

@@ -191,7 +191,7 @@ final class DemoStage {
     func tellBroker<each T: WireValue>(_ member: String, _ arguments: repeat each T) throws(CommandFailure) {
         guard let bus = self.bus else { return }
         do throws(BusError) {
-            _ = try bus.callAndWait(Self.broker, member, repeat each arguments)
+            _ = try bus.callAndWait(Self.broker, member, repeat each arguments, noOptions)
         } catch {
             throw CommandFailure(error, service: "the broker")
         }
@@ -214,7 +214,7 @@ final class DemoStage {
     func move(_ motion: String) throws(CommandFailure) {
         guard let bus = self.bus else { return }
         do throws(BusError) {
-            _ = try bus.callAndWait(Self.accelerometer, "Inject", motion)
+            _ = try bus.callAndWait(Self.accelerometer, "Inject", motion, noOptions)
         } catch {
             throw CommandFailure(error, service: "the sensor reader")
         }

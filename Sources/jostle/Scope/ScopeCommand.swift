@@ -127,7 +127,7 @@ struct ScopeCommand {
         else { return [] }
         var found: [(title: String, request: DetectorRequest)] = []
         for app in apps {
-            let (path, id) = (app.fields.0, app.fields.1)
+            let (path, id) = (app.object, app.app)
             let properties = (try? broker.app(path)) ?? [:]
             for fields in properties.structures("Detectors") {
                 guard fields.count == 2, case .string(let name) = fields[0],

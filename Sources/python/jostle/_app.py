@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import inspect
 import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
@@ -240,7 +239,7 @@ class App:
 
     async def remove(self, *names: str) -> None:
         """Removes detectors by name: all of them or, with an error, none."""
-        await self._ask("RemoveDetectors", "as", list(names))
+        await self._ask("RemoveDetectors", "asa{sv}", list(names), {})
         for name in names:
             self._detectors.pop(name, None)
 
@@ -284,7 +283,7 @@ class App:
         # Without a broker it is kept in mind: the next one is told in Subscribe, or when it sends a copy.
         self._desk.remember(name, answer)
         if self._object:
-            self._link.tell(self._object, APP, "Ack", "tts", *name, answer)
+            self._link.tell(self._object, APP, "Ack", "ttsa{sv}", *name, answer, {})
 
     def _finish_given(self) -> None:
         if event := self._desk.finish_given():
@@ -322,9 +321,10 @@ class App:
         :param warning: how long before its end ``expiring`` is set, in seconds
         """
         reply = await self._ask("BeginAssertion", "sa{sv}", name, {"warning": Variant("t", round(warning * _MICRO))})
-        descriptor = take_descriptor(reply, reply.body[0])
-        deadline = plain(reply.body[1]).get("deadline")
-        assertion = Assertion(name, descriptor, deadline / _MICRO if deadline is not None else None)
+        descriptor, in_force = take_descriptor(reply, reply.body[0]), plain(reply.body[1])
+        deadline = in_force.get("deadline")
+        seconds = deadline / _MICRO if deadline is not None else None
+        assertion = Assertion(name, in_force.get("number", 0), descriptor, seconds)
         with self._held(assertion):
             yield assertion
 
@@ -343,7 +343,7 @@ class App:
         if mix_with_others is not None:
             options["mix-with-others"] = Variant("b", mix_with_others)
         reply = await self._ask("BeginActivity", "sa{sv}", mode, options)
-        activity = Activity(mode, take_descriptor(reply, reply.body[0]))
+        activity = Activity(mode, plain(reply.body[1]).get("number", 0), take_descriptor(reply, reply.body[0]))
         with self._held(activity):
             yield activity
 
@@ -387,12 +387,11 @@ class App:
         :param external_power: only while the device does not run on its battery
         :param discretionary: left to the broker, which waits for a moment that disturbs nobody
         """
-        now = time.time()
         options: dict[str, Variant] = {}
         if after > 0:
-            options["earliest-begin"] = Variant("t", round((now + after) * _MICRO))
+            options["earliest-in"] = Variant("t", round(after * _MICRO))
         if within is not None:
-            options["latest-begin"] = Variant("t", round((now + max(within, after)) * _MICRO))
+            options["latest-in"] = Variant("t", round(max(within, after) * _MICRO))
         words = {"idle": idle, "external-power": external_power, "discretionary": discretionary}
         options |= {key: Variant("b", True) for key, is_wanted in words.items() if is_wanted}
         reply = await self._ask("SubmitTask", "ssa{sv}", identifier, kind, options)
@@ -401,7 +400,7 @@ class App:
 
     async def cancel_task(self, identifier: str) -> None:
         """Takes back a task that waits."""
-        await self._ask("CancelTask", "s", identifier)
+        await self._ask("CancelTask", "sa{sv}", identifier, {})
 
     # What we ask the broker.
 
@@ -492,11 +491,12 @@ class App:
                 self._desk.take(gap_of(message.body[0]))
             case "CaughtUp", "(ta{sv})":
                 self._desk.take(int(message.body[0][0]))
-            case "AssertionExpiring", "st":
+            case "AssertionExpiring", "sa{sv}":
+                number = plain(message.body[1]).get("number")
                 for lifeline in self._lifelines:
-                    if isinstance(lifeline, Assertion) and lifeline.name == message.body[0]:
+                    if isinstance(lifeline, Assertion) and lifeline.number == number:
                         lifeline.expiring.set()
-            case "TaskExpiring", "st":
+            case "TaskExpiring", "sa{sv}":
                 # One that waits for its turn gets none any more: what is under way answers for it.
                 self._next_task = None
                 if self._running_task:
@@ -504,7 +504,7 @@ class App:
             case "SessionChanged", "ssa{sv}":
                 details = plain(message.body[2])
                 name, word, _ = message.body
-                change = SessionChange(name, word, details.get("resume"), details.get("share"))
+                change = SessionChange(name, word, details.get("number", 0), details.get("resume"), details.get("share"))
                 self._start(_run(self._tell_session, change))
             case _:
                 return message.member not in ("Event", "Gap", "CaughtUp")
@@ -582,7 +582,7 @@ class App:
             return self._begin_task(handler, following)
         try:
             # Also for another attempt that waits: its work is done.
-            await self._ask("TaskDone", "b", is_done)
+            await self._ask("TaskDone", "sa{sv}", "done" if is_done else "cancelled", {})
         except JostleError as error:
             # Too late, or the broker that began it is gone: that one tries again.
             if error.name not in (NOT_FOUND, DISCONNECTED):

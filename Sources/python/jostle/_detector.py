@@ -113,6 +113,19 @@ def batches(detectors: Mapping[str, Detector]) -> list[list[Row]]:
 
 
 @dataclasses.dataclass(frozen=True)
+class Warning:
+    """What is allowed and probably not meant of a detector."""
+
+    id: str
+    """A word for programs, such as threshold-unreachable."""
+    text: str
+    """A sentence for people."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclasses.dataclass(frozen=True)
 class Effective:
     """What is in force for a detector."""
 
@@ -122,13 +135,8 @@ class Effective:
     """Every option, by the bus's words; times in seconds."""
     available: bool
     """False while the sensor is not there; the detector works as soon as it is."""
-    warnings: tuple[str, ...]
-    """What is allowed and probably not meant, a sentence each."""
-
-
-def _sentence(warning: Any) -> str:
-    """Of a warning that has more than a sentence, the sentence, which comes last."""
-    return str(warning[-1]) if isinstance(warning, list) and warning else str(warning)
+    warnings: tuple[Warning, ...]
+    """What is allowed and probably not meant."""
 
 
 def effective_of(row: list[Any]) -> Effective:
@@ -138,5 +146,5 @@ def effective_of(row: list[Any]) -> Effective:
         key: value.value / 1_000_000 if isinstance(value, Variant) and value.signature == "t" else plain(value)
         for key, value in sorted(wrapped.items())
     }
-    warnings = tuple(_sentence(warning) for warning in options.pop("warnings", []))
+    warnings = tuple(Warning(str(row.get("id", "")), str(row.get("text", ""))) for row in options.pop("warnings", []))
     return Effective(name, options, options.pop("available", True) is not False, warnings)

@@ -159,6 +159,8 @@ class SessionChange:
     """The class of the session."""
     change: str
     """began, waits, interrupted, resumed, ducked, restored, silenced or audible."""
+    number: int = 0
+    """The number of the activity that it belongs to."""
     resume: bool | None = None
     """With resumed: whether it would be heard if it went on."""
     share: float | None = None

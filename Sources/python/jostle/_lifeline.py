@@ -9,9 +9,11 @@ import os
 class Lifeline:
     """Holds something of the app's at the broker, until the app lets go of it or the broker ends it."""
 
-    def __init__(self, name: str, descriptor: int) -> None:
+    def __init__(self, name: str, number: int, descriptor: int) -> None:
         self.name = name
         """The app's own name for the assertion, or the activity's mode."""
+        self.number = number
+        """What tells it from the app's others; ``SessionChange`` has the activity's."""
         self.ended = asyncio.Event()
         """It is over: the broker ended it, or is gone, or the app let go of it."""
         self._descriptor = descriptor
@@ -45,8 +47,8 @@ class Activity(Lifeline):
 class Assertion(Lifeline):
     """A right to keep going in the background for a time."""
 
-    def __init__(self, name: str, descriptor: int, deadline: float | None) -> None:
-        super().__init__(name, descriptor)
+    def __init__(self, name: str, number: int, descriptor: int, deadline: float | None) -> None:
+        super().__init__(name, number, descriptor)
         self.deadline = deadline
         """When its time is over, in seconds of CLOCK_BOOTTIME, if the system does not sleep; None while the app is in the
         foreground and nothing of it is used."""

@@ -184,6 +184,6 @@ async def sensors(*, bus: str = "session") -> dict[str, dict[str, Any]]:
 
 async def _list(wire: Wire, owner: str) -> dict[str, tuple[str, dict[str, Any]]]:
     """The object and the description of each sensor, by its name."""
-    reply = await wire.call(owner, READER_PATH, READER, "ListSensors", service=READER)
+    reply = await wire.call(owner, READER_PATH, READER, "ListSensors", "a{sv}", [{}], service=READER)
     rows = [(path, plain(wrapped)) for path, wrapped in reply.body[0]]
     return {description["name"]: (path, description) for path, description in rows}

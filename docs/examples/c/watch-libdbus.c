@@ -19,6 +19,9 @@ static void fail(const char *message) {
     exit(1);
 }
 
+/* No options. */
+static const char *const nothing[] = {NULL};
+
 /* Sends a call and takes its reference; the answer is NULL, and the reason printed, when it fails. */
 static DBusMessage *call(DBusConnection *bus, DBusMessage *message) {
     DBusError error = DBUS_ERROR_INIT;
@@ -57,7 +60,6 @@ static DBusMessage *call_with_options(
 }
 
 static void join(DBusConnection *bus) {
-    static const char *const nothing[] = {NULL};
     static const char *const options[] = {"preset", "shake.planar", "threshold", "2.5g", NULL};
     DBusMessage *reply = call_with_options(bus, BROKER, "/org/jostle/Broker1", BROKER, "Register", "", nothing);
     const char *path;
@@ -86,6 +88,8 @@ static void on_event(DBusConnection *bus, DBusMessage *message) {
     DBusMessage *ack = dbus_message_new_method_call(broker, app, APP, "Ack");
     dbus_message_append_args(ack, DBUS_TYPE_UINT64, &numbers[0], DBUS_TYPE_UINT64, &numbers[1], DBUS_TYPE_STRING, &answer,
         DBUS_TYPE_INVALID);
+    dbus_message_iter_init_append(ack, &arguments);
+    append_options(&arguments, nothing);
     dbus_message_set_no_reply(ack, TRUE);
     dbus_connection_send(bus, ack, NULL);
     dbus_message_unref(ack);

@@ -16,7 +16,7 @@ static int heard(sd_bus_message *message, void *data, sd_bus_error *failure) {
     printf("event %ju: %s, peak %.2f\n", (uintmax_t)sequence, detector, peak);
     /* Only some events want an answer; the others do not mind one. */
     return sd_bus_call_method_async(sd_bus_message_get_bus(message), NULL, BROKER, sd_bus_message_get_path(message), APP,
-        "Ack", NULL, NULL, "tts", sequence, epoch, "consume");
+        "Ack", NULL, NULL, "ttsa{sv}", sequence, epoch, "consume", 0);
 }
 
 /* Called for each broker that comes. */

@@ -12,7 +12,7 @@ Gio.bus_watch_name(Gio.BusType.SESSION, 'org.jostle.Broker1', Gio.BusNameWatcher
         const [[sequence, epoch, , detector, peak]] = body.deepUnpack();
         print(`event ${sequence}: ${detector}, peak ${peak.toFixed(2)}`);
         // Only some events want an answer; the others do not mind one.
-        const answer = new GLib.Variant('(tts)', [sequence, epoch, 'consume']);
+        const answer = new GLib.Variant('(ttsa{sv})', [sequence, epoch, 'consume', {}]);
         bus.call(broker, app, `${name}.App`, 'Ack', answer, null, 0, -1, null, null);
     });
     call(app, `${name}.App`, 'AddDetector', GLib.Variant.parse(null, detector, null, null));

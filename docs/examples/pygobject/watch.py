@@ -15,7 +15,7 @@ def on_event(bus, broker, app, _interface, _member, body):
     ((sequence, epoch, _, detector, peak, _),) = body.unpack()
     print(f"event {sequence}: {detector}, peak {peak:.2f}", flush=True)
     # Only some events want an answer; the others do not mind one.
-    answer = GLib.Variant("(tts)", (sequence, epoch, "consume"))
+    answer = GLib.Variant("(ttsa{sv})", (sequence, epoch, "consume", {}))
     bus.call(broker, app, f"{BROKER}.App", "Ack", answer, None, 0, -1, None, None)
 
 

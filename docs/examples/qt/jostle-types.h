@@ -9,18 +9,9 @@ struct JostleGap { qulonglong first, last; QVariantMap reasons; };
 struct JostleMark { qulonglong sequence; QVariantMap further; };
 struct JostleSamples { qulonglong first; QList<qulonglong> times; QList<double> values; };
 struct JostleNamedOptions { QString name; QVariantMap options; };
-struct JostleSensor { QDBusObjectPath object; QVariantMap description; };
-struct JostleApp {
-    QDBusObjectPath object;
-    QString id, state;
-    uint detectors;
-    qulonglong hits, delivered, denied, dropped;
-};
+struct JostleObject { QDBusObjectPath object; QVariantMap description; };
 struct JostleTask { QString app, identifier, kind, state; QVariantMap details; };
 struct JostleOwnTask { QString identifier, kind, state; QVariantMap details; };
-struct JostleTaskOutcome { QString identifier; uint attempt; QString end; qulonglong began, ended; };
-struct JostleSession { QString category, state; double share; bool isSilenced; };
-struct JostleAssertion { QString name; qulonglong remaining; };
 struct JostleClaim { QString claimant; double rate; qulonglong latency, sent, missed; QVariantMap further; };
 
 // A structure's fields in their order, which are what travels.
@@ -49,13 +40,9 @@ JOSTLE_STRUCTURE(JostleGap, first, last, reasons)
 JOSTLE_STRUCTURE(JostleMark, sequence, further)
 JOSTLE_STRUCTURE(JostleSamples, first, times, values)
 JOSTLE_STRUCTURE(JostleNamedOptions, name, options)
-JOSTLE_STRUCTURE(JostleSensor, object, description)
-JOSTLE_STRUCTURE(JostleApp, object, id, state, detectors, hits, delivered, denied, dropped)
+JOSTLE_STRUCTURE(JostleObject, object, description)
 JOSTLE_STRUCTURE(JostleTask, app, identifier, kind, state, details)
 JOSTLE_STRUCTURE(JostleOwnTask, identifier, kind, state, details)
-JOSTLE_STRUCTURE(JostleTaskOutcome, identifier, attempt, end, began, ended)
-JOSTLE_STRUCTURE(JostleSession, category, state, share, isSilenced)
-JOSTLE_STRUCTURE(JostleAssertion, name, remaining)
 JOSTLE_STRUCTURE(JostleClaim, claimant, rate, latency, sent, missed, further)
 
 // Says to QtDBus what these are; before anything is called.
@@ -67,23 +54,15 @@ inline void registerJostleTypes() {
     qDBusRegisterMetaType<JostleMark>();
     qDBusRegisterMetaType<JostleSamples>();
     qDBusRegisterMetaType<JostleNamedOptions>();
-    qDBusRegisterMetaType<JostleSensor>();
-    qDBusRegisterMetaType<JostleApp>();
+    qDBusRegisterMetaType<JostleObject>();
     qDBusRegisterMetaType<JostleTask>();
     qDBusRegisterMetaType<JostleOwnTask>();
-    qDBusRegisterMetaType<JostleTaskOutcome>();
-    qDBusRegisterMetaType<JostleSession>();
-    qDBusRegisterMetaType<JostleAssertion>();
     qDBusRegisterMetaType<JostleClaim>();
     qDBusRegisterMetaType<QList<JostleEvent>>();
     qDBusRegisterMetaType<QList<JostleNamedOptions>>();
-    qDBusRegisterMetaType<QList<JostleSensor>>();
-    qDBusRegisterMetaType<QList<JostleApp>>();
+    qDBusRegisterMetaType<QList<JostleObject>>();
     qDBusRegisterMetaType<QList<JostleTask>>();
     qDBusRegisterMetaType<QList<JostleOwnTask>>();
-    qDBusRegisterMetaType<QList<JostleTaskOutcome>>();
-    qDBusRegisterMetaType<QList<JostleSession>>();
-    qDBusRegisterMetaType<QList<JostleAssertion>>();
     qDBusRegisterMetaType<QList<JostleClaim>>();
 }
 

@@ -18,7 +18,7 @@ int main(int count, char **arguments) {
     auto heard = [&](const JostleEvent &event) {
         printf("event %llu: %s, peak %.2f\n", event.sequence, qPrintable(event.detector), event.peak);
         // Only some events want an answer; the others do not mind one.
-        app->Ack(event.sequence, event.epoch, "consume");
+        app->Ack(event.sequence, event.epoch, "consume", {});
     };
     auto join = [&] {
         OrgJostleBroker1Interface broker(name, "/org/jostle/Broker1", bus);

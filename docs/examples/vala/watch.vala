@@ -21,7 +21,7 @@ struct Motion {
 interface App : Object {
     public abstract HashTable<string, Variant> add_detector (string name, HashTable<string, Variant> options) throws Error;
     [DBus (no_reply = true)]
-    public abstract void ack (uint64 sequence, uint64 epoch, string answer) throws Error;
+    public abstract void ack (uint64 sequence, uint64 epoch, string answer, HashTable<string, Variant> options) throws Error;
     public signal void event (Motion motion);
 }
 
@@ -50,7 +50,7 @@ void heard (Motion motion) {
     print ("event %" + uint64.FORMAT + ": %s, peak %.2f\n", motion.sequence, motion.detector, motion.peak);
     try {
         // Only some events want an answer; the others do not mind one.
-        app.ack (motion.sequence, motion.epoch, "consume");
+        app.ack (motion.sequence, motion.epoch, "consume", new HashTable<string, Variant> (str_hash, str_equal));
     } catch (Error error) {
         printerr ("watch: %s\n", error.message);
     }

@@ -41,10 +41,10 @@ _MICRO = 1_000_000
 _WAIT = 10.0
 # What methods take, all objects of ours together: no two have the same name.
 _SIGNATURES = {
-    "Register": "sa{sv}", "AddDetectors": "a(sa{sv})", "AddDetector": "sa{sv}", "RemoveDetectors": "as",
-    "Subscribe": "a{sv}", "Ack": "tts", "BeginAssertion": "sa{sv}", "BeginActivity": "sa{sv}",
-    "SubmitTask": "ssa{sv}", "CancelTask": "s", "TaskDone": "b", "Get": "ss", "GetAll": "s", "Set": "ssv",
-    "ListSensors": "", "OpenStream": "a{sv}",
+    "Register": "sa{sv}", "AddDetectors": "a(sa{sv})", "AddDetector": "sa{sv}", "RemoveDetectors": "asa{sv}",
+    "Subscribe": "a{sv}", "Ack": "ttsa{sv}", "BeginAssertion": "sa{sv}", "BeginActivity": "sa{sv}",
+    "SubmitTask": "ssa{sv}", "CancelTask": "sa{sv}", "TaskDone": "sa{sv}", "Get": "ss", "GetAll": "s", "Set": "ssv",
+    "ListSensors": "a{sv}", "OpenStream": "a{sv}",
 }  # fmt: skip
 
 
@@ -66,6 +66,16 @@ def _wrap(value: Any) -> Variant:
         if isinstance(value, kind):
             return Variant(letter, value)
     raise TypeError(f"{value!r} is no detail: give a number, a text, or true or false")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Held:
+    """What an app holds by a descriptor."""
+
+    kind: str
+    name: str
+    number: int
+    end: socket.socket
 
 
 @dataclasses.dataclass
@@ -97,7 +107,8 @@ class AppDouble:
     """The number of its last event."""
     running: str | None = None
     """The task that is under way."""
-    _held: list[tuple[str, str, socket.socket]] = dataclasses.field(default_factory=list)
+    _held: list[_Held] = dataclasses.field(default_factory=list)
+    _last_number: int = 0
 
 
 @dataclasses.dataclass
@@ -287,29 +298,38 @@ class Broker:
     async def expire_task(self, remaining: float = 1, *, app: AppDouble | None = None) -> None:
         """Tells an app that the time of its task ends soon."""
         target = app or self.app()
-        self._signal(target, "TaskExpiring", "st", [target.running or "", round(remaining * _MICRO)])
+        self._signal(target, "TaskExpiring", "sa{sv}", [target.running or "", self._left_of(remaining)])
 
     async def expire(self, assertion: str, remaining: float = 1, *, app: AppDouble | None = None) -> None:
-        """Tells an app that an assertion ends soon."""
-        self._signal(app or self.app(), "AssertionExpiring", "st", [assertion, round(remaining * _MICRO)])
+        """Tells an app that an assertion ends soon, the first of that name."""
+        target = app or self.app()
+        held = (entry.number for entry in target._held if (entry.kind, entry.name) == ("assertion", assertion))
+        details = {"number": Variant("t", next(held, 0)), **self._left_of(remaining)}
+        self._signal(target, "AssertionExpiring", "sa{sv}", [assertion, details])
+
+    @staticmethod
+    def _left_of(remaining: float) -> dict[str, Variant]:
+        return {"remaining": Variant("t", round(remaining * _MICRO))}
 
     async def end(self, name: str, *, app: AppDouble | None = None) -> None:
         """Ends an assertion, or an activity by its mode, as when its time is over or the app is suspended."""
         target = app or self.app()
-        for kind, held, end in [entry for entry in target._held if entry[1] == name]:
-            self._ended(target, kind, held, end)
+        for held in [held for held in target._held if held.name == name]:
+            self._ended(target, held)
 
     async def session(
         self,
         name: str,
         change: str,
         *,
+        number: int = 1,
         resume: bool | None = None,
         share: float | None = None,
         app: AppDouble | None = None,
     ) -> None:
         """Tells an app how its session stands from now on."""
-        details = {key: _wrap(value) for key, value in {"resume": resume, "share": share}.items() if value is not None}
+        words = {"number": number, "resume": resume, "share": share}
+        details = {key: _wrap(value) for key, value in words.items() if value is not None}
         self._signal(app or self.app(), "SessionChanged", "ssa{sv}", [name, change, details])
 
     # Sensors.
@@ -475,24 +495,28 @@ class Broker:
         return Message.new_method_return(message, "a{sv}", [{"kept": Variant("t", 0)}])
 
     def _do_Ack(self, app: AppDouble, message: Message) -> Message:
-        sequence, epoch, answer = message.body
+        sequence, epoch, answer, _ = message.body
         app.answers.append((sequence, epoch, answer))
         return Message.new_method_return(message)
 
     def _do_BeginAssertion(self, app: AppDouble, message: Message) -> Message:
         name = message.body[0]
-        end = self._hold(app, "assertion", name)
-        in_force = {"name": Variant("s", name), "background-time-remaining": Variant("t", _FOREVER)}
+        number, end = self._hold(app, "assertion", name)
+        in_force = {
+            "name": Variant("s", name), "number": Variant("t", number),
+            "background-time-remaining": Variant("t", _FOREVER),
+        }  # fmt: skip
         return Message.new_method_return(message, "ha{sv}", [0, in_force], [end])
 
     def _do_BeginActivity(self, app: AppDouble, message: Message) -> Message:
-        return Message.new_method_return(message, "h", [0], [self._hold(app, "activity", message.body[0])])
+        number, end = self._hold(app, "activity", message.body[0])
+        return Message.new_method_return(message, "ha{sv}", [0, {"number": Variant("t", number)}], [end])
 
     def _do_SubmitTask(self, app: AppDouble, message: Message) -> Message:
         identifier, kind, wrapped = message.body
         options = plain(wrapped)
         app.tasks[identifier] = {"kind": kind, **options}
-        earliest = options.get("earliest-begin", time.time_ns() // 1000)
+        earliest = options.get("earliest-begin", time.time_ns() // 1000 + options.get("earliest-in", 0))
         in_force = {"earliest-begin": Variant("t", earliest), "durable": Variant("b", True)}
         return Message.new_method_return(message, "a{sv}", [in_force])
 
@@ -504,32 +528,37 @@ class Broker:
     def _do_TaskDone(self, app: AppDouble, message: Message) -> Message:
         if app.running is None:
             raise _Refusal(NOT_FOUND, "no task is under way")
-        app.outcomes.append((app.running, message.body[0]))
+        if message.body[0] not in ("done", "cancelled"):
+            raise _Refusal(INVALID, f"there is no result '{message.body[0]}'")
+        app.outcomes.append((app.running, message.body[0] == "done"))
         app.running = None
         return Message.new_method_return(message)
 
     # What lasts as long as a descriptor.
 
-    def _hold(self, app: AppDouble, kind: str, name: str) -> int:
+    def _hold(self, app: AppDouble, kind: str, name: str) -> tuple[int, int]:
+        """The number of what is held, and the app's end."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        app._held.append((kind, name, ours))
+        app._last_number += 1
+        held = _Held(kind, name, app._last_number, ours)
+        app._held.append(held)
         (app.assertions if kind == "assertion" else app.activities).append(name)
-        asyncio.get_running_loop().add_reader(ours, self._ended, app, kind, name, ours)
-        return theirs.detach()
+        asyncio.get_running_loop().add_reader(ours, self._ended, app, held)
+        return held.number, theirs.detach()
 
-    def _ended(self, app: AppDouble, kind: str, name: str, end: socket.socket) -> None:
-        if (kind, name, end) not in app._held:
+    def _ended(self, app: AppDouble, held: _Held) -> None:
+        if held not in app._held:
             return
-        app._held.remove((kind, name, end))
-        (app.assertions if kind == "assertion" else app.activities).remove(name)
-        asyncio.get_running_loop().remove_reader(end)
-        end.close()
+        app._held.remove(held)
+        (app.assertions if held.kind == "assertion" else app.activities).remove(held.name)
+        asyncio.get_running_loop().remove_reader(held.end)
+        held.end.close()
         self._happened.set()
 
     def _let_go(self, app: AppDouble) -> None:
-        for kind, name, end in list(app._held):
-            self._ended(app, kind, name, end)
+        for held in list(app._held):
+            self._ended(app, held)
 
     def _left(self, unique_name: str) -> None:
         for app in [app for app in self.apps if app.unique_name == unique_name]:

@@ -45,7 +45,7 @@ def add_detector(app, name, options):
     return add_detectors(app, [(name, options)])[0][1]
 
 
-def remove_detectors(app, names):
+def remove_detectors(app, names, options):
     for name in names:
         if name not in app.detectors:
             raise dbus.exceptions.DBusException(f"there is no detector '{name}'", name="org.jostle.Error.NotFound")
@@ -53,13 +53,14 @@ def remove_detectors(app, names):
         del app.detectors[name]
 
 
-def list_detectors(app, after):
+def list_detectors(app, options):
+    after = options.get("after", "")
     return dbus.Array(
         [(name, options) for name, options in sorted(app.detectors.items()) if name > after], signature="(sa{sv})"
     )
 
 
-def ack(app, sequence, epoch, answer):
+def ack(app, sequence, epoch, answer, options):
     app.acks.append((sequence, epoch, answer))
 
 
@@ -70,9 +71,9 @@ def subscribe(app, options):
 APP_METHODS = [
     ("AddDetectors", "a(sa{sv})", "a(sa{sv})", add_detectors),
     ("AddDetector", "sa{sv}", "a{sv}", add_detector),
-    ("RemoveDetectors", "as", "", remove_detectors),
-    ("ListDetectors", "s", "a(sa{sv})", list_detectors),
-    ("Ack", "tts", "", ack),
+    ("RemoveDetectors", "asa{sv}", "", remove_detectors),
+    ("ListDetectors", "a{sv}", "a(sa{sv})", list_detectors),
+    ("Ack", "ttsa{sv}", "", ack),
     ("Subscribe", "a{sv}", "a{sv}", subscribe),
 ]
 

@@ -1,0 +1,122 @@
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Panels and the like are told what changes, and need not poll.
+    @Suite(.serialized) struct Watches {
+        private static let root = "org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1"
+        private static let watch = "panel call \(root) Watch a{sv} [{}]"
+        private static let app = "org.example.App"
+
+        /// What a peer heard of a kind until somebody told it that this is all.
+        private func heard(_ script: BackgroundProgram, _ word: String, _ stage: Stage) throws -> [String] {
+            let name = try #require(script.output.firstMatch(of: #/ name (:[0-9.]+)/#)?.1)
+            _ = try stage.script("end send \(name) /end org.example.End Ended s ['']")
+            _ = try script.waitForLine { $0.contains(" Ended ") }
+            return script.output.split(separator: "\n").map(String.init).filter {
+                $0.contains(" heard ") && $0.contains(word)
+            }
+        }
+
+        /// Starts a script, and returns when it has said all.
+        private func start(_ stage: Stage, as user: [String] = [], _ steps: String...) throws -> BackgroundProgram {
+            let script = try user.isEmpty ? stage.startScript(steps) : stage.startScript(as: user, steps)
+            _ = try script.waitForLine { $0 == "staying" }
+            return script
+        }
+
+        @Test func appsComeChangeAndGo() throws {
+            let stage = try Stage()
+            let panel = try self.start(stage, "panel hear AppsChanged", Self.watch)
+            let app = try stage.watch(Stage.always, "--app", Self.app)
+            let path = Stage.Object.app(Self.app)
+            let mine = "[\"\(path)\", {\"activities\": [], \"app\": \"\(Self.app)\""
+            let row = try panel.waitForLine { $0.contains(mine) && $0.contains("\"detectors\": 1") }
+            #expect(row.contains("\"process\": \(app.pid)") && row.contains("\"user\": \(getuid())"), "\(row)")
+            #expect(row.hasSuffix("]], [], {}]"), "\(row)")
+            #expect(try stage.jostle("state", Self.app, "background").status == 0)
+            _ = try panel.waitForLine { $0.contains(mine) && $0.contains("\"state\": \"background\"") }
+            #expect(try app.terminate() == .exited(0))
+            _ = try panel.waitForLine { $0.hasSuffix("AppsChanged [[], [\"\(path)\"], {}]") }
+            _ = try panel.terminate()
+        }
+
+        @Test func theForegroundIsToldToWhoWatches() throws {
+            let stage = try Stage()
+            let panel = try self.start(stage, "panel hear PropertiesChanged", Self.watch)
+            let other = try self.start(stage, "other hear", "other name")
+            let shell = try self.start(stage, "shell call \(Self.root) SetForeground sa{sv} ['\(Self.app)',{}]")
+            let told =
+                "PropertiesChanged [\"org.jostle.Broker1\", {\"Foreground\": \"\(Self.app)\", \"ForegroundReported\": true}, []]"
+            _ = try panel.waitForLine { $0.hasSuffix(told) }
+            _ = try shell.terminate()
+            _ = try panel.waitForLine { $0.contains("{\"Foreground\": \"\", \"ForegroundReported\": false}") }
+            #expect(try self.heard(other, "Foreground", stage).isEmpty)
+            for program in [panel, other] { _ = try program.terminate() }
+        }
+
+        @Test func whoWatchesNoMoreIsToldNoMore() throws {
+            let stage = try Stage()
+            let unwatch = "panel call \(Self.root) Unwatch a{sv} [{}]"
+            let panel = try self.start(
+                stage, "panel name", "panel hear", Self.watch, Self.watch, unwatch, unwatch)
+            let other = try self.start(stage, "other hear AppsChanged", "other call \(Self.root) Watch a{sv} [{}]")
+            let app = try stage.watch(Stage.always, "--app", Self.app)
+            _ = try other.waitForLine { $0.contains(Self.app) }
+            #expect(try self.heard(panel, "AppsChanged", stage).isEmpty)
+            #expect(panel.output.split(separator: "\n").filter { $0 == "panel ok []" }.count == 4)
+            for program in [app, panel, other] { _ = try program.terminate() }
+        }
+
+        /// An app is its user's: another who watches hears nothing of it. Only root can play two users.
+        @Test(.enabled(if: geteuid() == 0)) func anAppOfAnotherUserIsNotToldOf() throws {
+            let stage = try Stage(on: PrivateBus(on: .dbusDaemon))
+            let stranger = try self.start(
+                stage, as: Stage.nobody, "panel name", "panel hear", Self.watch,
+                "panel call \(Self.root) ListApps a{sv} [{}]")
+            let own = try self.start(stage, "own hear", "own call \(Self.root) Watch a{sv} [{}]")
+            let app = try stage.watch(Stage.always, "--app", Self.app)
+            _ = try own.waitForLine { $0.contains("AppsChanged") && $0.contains(Self.app) }
+            let shell = try self.start(stage, "shell call \(Self.root) SetForeground sa{sv} ['\(Self.app)',{}]")
+            _ = try own.waitForLine { $0.contains("ForegroundReported") }
+            #expect(try self.heard(stranger, "", stage).count == 1)
+            #expect(!stranger.output.contains(Self.app), "\(stranger.output)")
+            for program in [app, shell, own, stranger] { _ = try program.terminate() }
+        }
+
+        /// Who watches and does not read costs no more than what may be under way, and is told how things are when it reads again.
+        @Test func oneWhoDoesNotReadIsToldOfWhatIsThenSo() throws {
+            let stage = try Stage()
+            let panel = try self.start(stage, "panel name", "panel hear AppsChanged Ended", Self.watch)
+            let app = try stage.watch(Stage.always, "--app", Self.app)
+            #expect(kill(panel.pid, SIGSTOP) == 0)
+            let rounds = 1_000
+            let states = (0..<rounds).map { $0 % 2 == 0 ? "background" : "inactive" }
+            let answers = try stage.script(
+                states.map { "shell call \(Self.root) SetState ssa{sv} ['\(Self.app)','\($0)',{}]" })
+            #expect(answers == Array(repeating: "shell ok []", count: rounds))
+            #expect(try stage.jostle("state", Self.app, "suspended").status == 0)
+            #expect(kill(panel.pid, SIGCONT) == 0)
+            _ = try panel.waitForLine { $0.contains("\"state\": \"suspended\"") }
+            #expect(try self.heard(panel, Self.app, stage).count < rounds / 2)
+            for program in [app, panel] { _ = try program.terminate() }
+        }
+
+        @Test func noUserTakesAllPlaces() throws {
+            let stage = try Stage()
+            let limits = try stage.property("Limits", at: Stage.Object.broker)
+            let share = try #require(
+                limits.firstMatch(of: #/"watchers-per-user" ([0-9]+)/#).flatMap { Int($0.1) }, "\(limits)")
+            guard getuid() != 0 else {
+                // Root may take what is free.
+                #expect(share == 32 && limits.contains("\"watchers\" 128"))
+                return
+            }
+            let steps = (0...share).map { "p\($0) call \(Self.root) Watch a{sv} [{}]" }
+            let answers = try stage.script(steps)
+            #expect(answers.dropLast().allSatisfy { $0.hasSuffix("ok []") })
+            #expect(answers.last?.contains("LimitsExceeded") == true)
+        }
+    }
+}
