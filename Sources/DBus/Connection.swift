@@ -76,7 +76,9 @@ package final class Connection {
         self.retries = Retries(retry, on: loop)
         self.dispatching.run { [weak self] in self?.dispatch() }
         // They refer to us weakly, and that cannot begin when we end.
-        _ = (self.pending, self.incoming)
+        self.pending.onUndeliverable = { [incoming = self.incoming] error, serial in
+            incoming.undelivered(serial, error)
+        }
     }
 
     deinit {

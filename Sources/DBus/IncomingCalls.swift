@@ -16,6 +16,7 @@ final class IncomingCalls {
     /// Calls that are refused, until their callers are told. They have the same shares and turns: whoever floods us can neither
     /// delay that others are told, nor take their places.
     private(set) var refusals = CallQueue<Refusal>()
+    private var given = GivenDescriptors()
     private var callers: [String: Caller] = [:]
     /// Callers whose user is to be asked for when a question under way has its answer; each is in `callers`.
     private var toAsk: [String] = []
@@ -198,6 +199,8 @@ final class IncomingCalls {
         "calls-per-caller: at most \(CallLimits.outstanding) may have no answer yet, "
             + "and \(CallLimits.waitingBytes) bytes of all callers wait")
     private static let noDescriptors = BusError.invalidArguments("the call brings a file descriptor, and takes none")
+    private static let takesNone = BusError.notSupported(
+        "the answer brings a file descriptor, and your connection did not agree with the bus to take any")
     private static let refusalsAtOnce = 16
 
     // MARK: Turns
@@ -268,6 +271,20 @@ final class IncomingCalls {
         let caller = self.caller(sender)
         self.answers.count(bytes, to: caller.peer)
         if !self.queue.isHeld(sender), !self.answers.hasRoom(for: caller.peer) { self.hold(sender, caller) }
+    }
+
+    /// An answer with this serial brought a descriptor.
+    func gave(_ serial: UInt32, answering call: borrowing Message, of sender: String) {
+        self.given.add(serial, answering: call.serial, of: sender)
+    }
+
+    /// The bus has not delivered what has this serial. Who waits for a descriptor that cannot come is told that.
+    func undelivered(_ serial: UInt32, _ error: BusError) {
+        guard let answer = self.given.remove(serial), error.name == Self.takesNone.name else { return }
+        let message = Message(error: Self.takesNone, to: answer.caller, answering: answer.call)
+        let bytes = message.size
+        self.connection.send(message)
+        self.answered(answer.caller, bytes: bytes)
     }
 
     private func hold(_ sender: String, _ caller: Caller) {
@@ -375,6 +392,7 @@ final class IncomingCalls {
     /// The connection ended, and nobody is there to be answered.
     func endAll() {
         _ = self.refusals.dropAll()
+        self.given = GivenDescriptors()
         self.toAsk = []
         for call in self.queue.dropAll() { call.abandon() }
         for caller in self.callers.values {

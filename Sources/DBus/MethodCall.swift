@@ -65,7 +65,8 @@ package final class MethodCall {
 
     private func send(_ reply: consuming Message) {
         let bytes = reply.size
-        self.connection.send(reply)
+        let serial = self.connection.send(reply)
+        if reply.hasDescriptors { self.connection.incoming.gave(serial, answering: self.message, of: self.sender) }
         self.connection.incoming.answered(self.sender, bytes: bytes)
     }
 

@@ -45,6 +45,8 @@ final class PendingCalls {
     private(set) var refused: UInt64 = 0
     /// Errors of the bus that answer no call: it could not deliver a signal or reply of ours.
     private(set) var undeliverable: UInt64 = 0
+    /// Such an error, and the serial of what it is about.
+    var onUndeliverable: (BusError, UInt32) -> Void = { _, _ in }
 
     private static let lateLimit = 64
 
@@ -99,7 +101,10 @@ final class PendingCalls {
                 self.late.remove(at: index)
                 return
             }
-            if reply.kind == .error, reply.isFrom(DBUS_SERVICE_DBUS) { return self.undeliverable &+= 1 }
+            if reply.kind == .error, reply.isFrom(DBUS_SERVICE_DBUS) {
+                self.undeliverable &+= 1
+                return self.onUndeliverable(BusError(reply.errorName ?? "", reply.errorText), serial)
+            }
         }
         self.refused &+= 1
     }

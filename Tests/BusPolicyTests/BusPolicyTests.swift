@@ -156,6 +156,15 @@ import Testing
         }
     }
 
+    /// The bus does not hand on an answer with a descriptor to whoever takes none; that this is said is let through.
+    @Test func whoTakesNoDescriptorIsTold() throws {
+        let message = "call,org.jostle.Broker1,/org/jostle/Broker1/apps/a,org.jostle.Broker1.App,BeginAssertion"
+        try withServices { bus, _, _ in
+            let outcomes = try ["send", "plain"].map { try send([message], as: .stranger, on: bus, how: $0) }
+            #expect(outcomes == [["ok fd"], ["org.freedesktop.DBus.Error.NotSupported"]])
+        }
+    }
+
     @Test func theNamesAreKept() throws {
         try PrivateBus.with(.system(policies: [Programs.source("dbus/org.jostle.conf")])) { bus in
             for name in ["org.jostle.Sensors1", "org.jostle.Broker1", "net.hadess.SensorProxy"] {
@@ -228,8 +237,10 @@ private func withServices(
 }
 
 /// Sends messages in order over one connection; one outcome each.
-private func send(_ messages: [String], as caller: Caller, on bus: PrivateBus) throws -> [String] {
-    let result = try Tool.run(command(as: caller, try peer(), ["send", bus.address] + messages))
+private func send(
+    _ messages: [String], as caller: Caller, on bus: PrivateBus, how: String = "send"
+) throws -> [String] {
+    let result = try Tool.run(command(as: caller, try peer(), [how, bus.address] + messages))
     try #require(result.status == 0, "\(result.stderr)")
     return result.stdout.split(separator: "\n").map(String.init)
 }

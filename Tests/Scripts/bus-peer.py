@@ -3,6 +3,7 @@
 
     bus-peer.py own ADDRESS NAME...      own the names, answer every call, print a line for each message that arrives
     bus-peer.py send ADDRESS MESSAGE...  send messages in this order over one connection, print what came back
+    bus-peer.py plain ADDRESS MESSAGE... the same over a connection that takes no descriptors
 
 A message is TYPE,DESTINATION,PATH,INTERFACE,MEMBER with TYPE call, signal, broadcast, call+fd; its outcome is "ok", the
 name of an error, or "silence" for a signal that nobody refused.
@@ -16,14 +17,21 @@ from dbus_fast.aio import MessageBus
 
 
 async def own(bus, names):
+    given = None
+
     def arrived(message):
+        nonlocal given
         if message.sender == "org.freedesktop.DBus" or message.reply_serial:
+            # As the daemons do.
+            if given and message.error_name == "org.freedesktop.DBus.Error.NotSupported":
+                bus.send(Message.new_error(given, message.error_name, "no descriptor"))
             return None
         print(message.message_type.name.lower(), f"{message.interface}.{message.member}", flush=True)
         if message.message_type is not MessageType.METHOD_CALL:
             return None
-        # A stream is answered with a descriptor, as the real one is.
-        if message.member == "OpenStream":
+        # They are answered with a descriptor, as the real ones are.
+        if message.member in ("OpenStream", "BeginAssertion"):
+            given = message
             return Message.new_method_return(message, "h", [0], unix_fds=[sys.stdout.fileno()])
         return Message.new_method_return(message)
 
@@ -51,7 +59,7 @@ async def send(bus, messages):
         kind, destination, path, interface, member = text.split(",")
         if kind.startswith("call"):
             fds = {"signature": "h", "body": [0], "unix_fds": [sys.stdout.fileno()]} if kind == "call+fd" else {}
-            reply = await bus.call(Message(destination, path, interface, member, **fds))
+            reply = await asyncio.wait_for(bus.call(Message(destination, path, interface, member, **fds)), 20)
             error = reply.message_type is MessageType.ERROR
             print(reply.error_name if error else "ok", *["fd"] * len(reply.unix_fds))
         else:
@@ -65,8 +73,8 @@ async def send(bus, messages):
 
 
 async def main():
-    bus = await MessageBus(bus_address=sys.argv[2], negotiate_unix_fd=True).connect()
-    await {"own": own, "send": send}[sys.argv[1]](bus, sys.argv[3:])
+    bus = await MessageBus(bus_address=sys.argv[2], negotiate_unix_fd=sys.argv[1] != "plain").connect()
+    await {"own": own, "send": send, "plain": send}[sys.argv[1]](bus, sys.argv[3:])
 
 
 asyncio.run(main())
