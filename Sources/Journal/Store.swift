@@ -206,7 +206,7 @@ package final class Store {
         case uncommitted(String)
         /// What outlives us is not on the disk any more: it is to be kept again.
         case forgotten
-        /// A file is broken, and stands beside as FILE.broken.
+        /// A file is broken, and stands beside by another name.
         case setAside(String)
         case failed(String)
         case recovered
@@ -225,6 +225,23 @@ package final class Store {
             }
         }
         return told
+    }
+
+    /// Readable when the disk has not answered for too long: then it is time for `noteSilence`.
+    package var alarmDescriptor: Int32? { self.shared.withLock { $0.alarm.descriptor } }
+
+    /// Finds out whether the disk has not answered for too long, and says so. Whoever waits for it is told each time.
+    package func noteSilence() {
+        let isSilent = self.shared.change { queue in
+            let now = Monitor<StoreQueue>.now()
+            guard let due = queue.alarm.time, now >= due else { return (false, false) }
+            queue.alarm.set(for: now + self.limits.longestSilence.microseconds)
+            let why = "the disk does not answer"
+            queue.news.append(.told(.uncommitted(why)))
+            if queue.health.fail(at: now) { queue.news.append(.told(.failed(why))) }
+            return (true, false)
+        }
+        if isSilent { self.notify() }
     }
 
     package var health: StoreHealth {

@@ -13,6 +13,8 @@ package struct StoreLimits: Equatable, Sendable {
     package var spacing = TimeSpan.milliseconds(500)
     /// How long after a failure to try again.
     package var retry = TimeSpan.seconds(1)
+    /// How long the disk may take for anything until it counts as failing.
+    package var longestSilence = TimeSpan.seconds(10)
     /// How long everything must go well again until it is said, at first and at most.
     package var calm = TimeSpan.seconds(2)
     package var longestCalm = TimeSpan.seconds(60)

@@ -34,6 +34,8 @@ struct StoreQueue: Sendable {
     var firstEpochs: EpochBlock?
     var news: [Item] = []
     var isFailing = false
+    /// When what the writer does now is to be done at the latest; `nil` while it does nothing.
+    var alarm = Alarm()
     /// What people are told of the disk.
     var health: DiskHealth
     var hold = Hold.free

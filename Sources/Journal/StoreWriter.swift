@@ -122,6 +122,7 @@ final class StoreWriter {
             }
             queue.isIdle = !isReady && !isFailing && queue.rows.isEmpty
             guard isReady else { return .wait(until: next) }
+            queue.alarm.set(for: now + self.limits.longestSilence.microseconds)
             self.take(&queue, at: now)
             return .done(queue.isStopping)
         }
@@ -148,6 +149,7 @@ final class StoreWriter {
         let reason = self.failures.endRound()
         let isNews = self.shared.change { queue in
             let now = Monitor<StoreQueue>.now()
+            queue.alarm.set(for: nil)
             if let reason {
                 if queue.health.fail(at: now) { queue.news.append(.told(.failed(reason.description))) }
             }

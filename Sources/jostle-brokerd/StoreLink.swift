@@ -10,6 +10,9 @@ final class StoreLink {
     /// The start of our run, in µs of the wall clock, as the journal tells runs apart.
     let started: Int64
     private let inbox: Inbox
+    private let loop: EventLoop
+    /// Of the disk's silence.
+    private var watch: EventLoop.Registration?
 
     /// What the writer's thread wakes the loop for.
     private final class Inbox {
@@ -58,7 +61,13 @@ final class StoreLink {
         let run = StoreRun(started: Clock.wallClock(), boot: Self.boot, version: Version.text)
         self.inbox = inbox
         self.started = run.started
-        self.store = Store(in: directory, run: run, limits: limits) { wakeup.fire() }
+        self.loop = daemon.loop
+        let store = Store(in: directory, run: run, limits: limits) { wakeup.fire() }
+        self.store = store
+        // Without it nobody hears of a disk that does not answer, and that is all.
+        self.watch = store.alarmDescriptor.flatMap { descriptor in
+            try? daemon.loop.watch(descriptor, for: .read) { [weak store] _ in store?.noteSilence() }
+        }
     }
 
     /// Has the news told to somebody, from the loop.
@@ -74,7 +83,11 @@ final class StoreLink {
         }
     }
 
-    func close() { self.store.close(within: Self.lastPatience) }
+    func close() {
+        if let watch { self.loop.cancel(watch) }
+        self.watch = nil
+        self.store.close(within: Self.lastPatience)
+    }
 
     // MARK: What was asked for
 

@@ -1,3 +1,4 @@
+import Arbitration
 import Foundation
 import Journal
 import Motion
@@ -49,6 +50,36 @@ import Testing
         try holder.signal(SIGKILL)
         _ = try keeper.epochs()
         try keeper.keepAndWait(verdicts(1))
+    }
+
+    /// A writer that does not come back is noticed by whoever waits for it; here it waits for a directory.
+    @Test func aWriterThatDoesNotAnswerIsNoticed() throws {
+        let place = try Directory()
+        let first = Keeper(place)
+        _ = try first.epochs()
+        var limits = Keeper.quick
+        limits.lockPatience = .seconds(60)
+        limits.longestSilence = .milliseconds(50)
+        let second = Keeper(place, started: 2_000_000, limits: limits)
+        let alarm = try #require(second.store.alarmDescriptor)
+        _ = second.store.set(AppID("org.example.Player"), to: nil)
+        for _ in 0..<2 {
+            var descriptor = pollfd(fd: alarm, events: Int16(POLLIN), revents: 0)
+            #expect(poll(&descriptor, 1, 20_000) == 1)
+            second.store.noteSilence()
+            // It is set for the next time.
+            #expect(poll(&descriptor, 1, 0) == 0)
+        }
+        try second.until("it is said") { second.news.contains { $0.hasPrefix("uncommitted") } }
+        #expect(second.store.health == .degraded)
+        #expect(second.news.filter { $0.hasPrefix("failed") }.count == 1, "\(second.news)")
+        first.close()
+        try second.until("recovery") { second.store.health == .ok }
+        // It has nothing to do, and nobody is woken.
+        var descriptor = pollfd(fd: alarm, events: Int16(POLLIN), revents: 0)
+        #expect(poll(&descriptor, 1, 200) == 0)
+        second.store.noteSilence()
+        #expect(second.store.health == .ok)
     }
 
     /// Programs that read, with SQL or as `jostle` does, see what is there, whoever has the directory.

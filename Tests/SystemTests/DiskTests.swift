@@ -133,6 +133,34 @@ extension EndToEnd {
             try self.recovers(stage)
         }
 
+        /// One that never answers is told as such, and a broker that ends does not wait for it.
+        @Test func aDiskThatDoesNotAnswerIsSaid() throws {
+            let disk = try FailingDisk()
+            let stage = disk.stage
+            let app = try stage.watch(Self.busy, "--app", Self.app)
+            try self.eventsGoOn(app, 5)
+            try stage.until("rows") { try self.written(stage) > 0 }
+            let changes = try BackgroundProgram(tool: [
+                "busctl", "--address=\(stage.address)", "monitor", "--match=member='PropertiesChanged'",
+            ])
+            _ = try changes.waitForLine(on: .errors) { $0.hasPrefix("Monitoring bus message stream") }
+            try disk.set(.stall)
+            _ = try changes.waitForLine { $0.contains("STRING \"degraded\"") }
+            let broker = try #require(stage.broker)
+            _ = try broker.waitForLine(on: .errors) { $0.contains("the disk does not answer") }
+            try self.eventsGoOn(app, 5)
+            try disk.set(.none)
+            try self.recovers(stage)
+            try disk.set(.stall)
+            try self.eventsGoOn(app, 30)
+            let start = ContinuousClock.now
+            #expect(try broker.terminate() == .exited(0))
+            #expect(ContinuousClock.now - start < .seconds(5))
+            try disk.set(.none)
+            let log = broker.errors.split(separator: "\n")
+            #expect(log.filter { $0.contains("the disk does not answer") }.count == 1, "\(log)")
+        }
+
         /// The limit on the size of a file that any user can set.
         @Test func aFileThatMayNotGrowIsNoHindrance() throws {
             let stage = try Stage()

@@ -1,0 +1,29 @@
+import CLinux
+import Glibc
+
+/// A time that one thread sets before it does what may never come back, and by which another one hears of it.
+///
+/// Unlike a timer of the loop, it wakes nobody as long as all goes well. The corresponding C function is `timerfd_create`.
+struct Alarm: Sendable {
+    /// In the time of `Monitor.now`.
+    private(set) var time: Int64?
+    private let timer = Timer()
+
+    private final class Timer: Sendable {
+        /// -1 when the kernel gives none.
+        let raw = CLinux_timerfd_create(CLOCK_MONOTONIC)
+
+        deinit { if self.raw >= 0 { close(self.raw) } }
+    }
+
+    /// Readable from that time on; `nil` when there can be none.
+    var descriptor: Int32? { self.timer.raw >= 0 ? self.timer.raw : nil }
+
+    /// Sets the time, or that there is none. Either way the descriptor is not readable until then.
+    mutating func set(for time: Int64?) {
+        self.time = time
+        guard let descriptor else { return }
+        let time = time ?? 0
+        _ = CLinux_timerfd_settime(descriptor, time / 1_000_000, Int32(time % 1_000_000) * 1_000)
+    }
+}
