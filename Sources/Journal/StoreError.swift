@@ -16,7 +16,7 @@ struct StoreError: Swift.Error, Equatable, Sendable, CustomStringConvertible {
         case lost
         /// What SQLite shares with others beside the file is not what it was, but the file is: to be opened anew.
         case unshared
-        /// Somebody wrote to the file: to be opened anew, and looked over.
+        /// Somebody wrote to the file, or must have: to be opened anew, and looked over.
         case touched
         /// The same, and `-wal` is empty: what stood there is in the file now, or lost.
         case emptied
@@ -34,8 +34,14 @@ struct StoreError: Swift.Error, Equatable, Sendable, CustomStringConvertible {
     /// What SQLite's result code means to us.
     init(_ result: Int32, _ message: String, while action: String) {
         let primary = result & 0xFF
-        let isBroken = primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB
-        let code: Code = isBroken ? .broken : primary == SQLITE_FULL ? .full : .unavailable
+        let code: Code =
+            switch primary {
+            case SQLITE_CORRUPT, SQLITE_NOTADB: .broken
+            case SQLITE_FULL: .full
+            // Our tables refuse nothing that we do: these are others than ours.
+            case SQLITE_ERROR, SQLITE_CONSTRAINT: .touched
+            default: .unavailable
+            }
         self.init(code, "\(action): \(message) (\(result))")
     }
 

@@ -19,6 +19,8 @@ struct StoreFile: ~Copyable {
     private let written = Written()
     private var doubt: FileDoubt
     private let kind: Kind
+    /// Of the tables, counted by SQLite: another number when somebody changed them.
+    private let tableVersion: Int64?
 
     private final class Written {
         var isFile = true
@@ -79,7 +81,8 @@ struct StoreFile: ~Copyable {
         do throws(StoreError) {
             return try StoreFile(path, kind, left, pause, &held)
         } catch {
-            guard error.code == .broken else { throw error }
+            // What refuses a statement of ours, and nobody else has had open since, is not what we wrote.
+            guard error.code == .broken || error.code == .touched else { throw error }
             setAside = try self.setAside(path, error)
             return try StoreFile(path, kind, nil, pause, &held)
         }
@@ -116,6 +119,7 @@ struct StoreFile: ~Copyable {
         database.keepWAL(true)
         try Self.configure(database, path, kind)
         try Self.migrate(database, path, kind)
+        let tableVersion = try database.number("PRAGMA schema_version")
         let mark = try database.number("SELECT whole FROM mark")
         // Behind a checkpoint `-wal` is empty until the mark is in it; a whole one has the mark that came first, and then a
         // checkpoint was broken off.
@@ -142,6 +146,7 @@ struct StoreFile: ~Copyable {
         self.names = names
         self.doubt = FileDoubt(pause: pause.microseconds)
         self.kind = kind
+        self.tableVersion = tableVersion
         self.nextCheckpoint = Self.roomBeside(path)
         self.path = path
         self.database = database
@@ -292,6 +297,11 @@ struct StoreFile: ~Copyable {
         let start = Monitor<StoreQueue>.now()
         guard self.doubt.isTimeToLook(at: start) else { return }
         try self.database.quickCheck(self.path)
+        guard try self.database.number("PRAGMA schema_version") == self.tableVersion,
+            try self.database.number("PRAGMA user_version") == Int64(self.kind.migrations.count)
+        else {
+            throw StoreError(.touched, "somebody changed the tables of \(self.path)")
+        }
         try self.kind.check(self.database)
         self.doubt.looked(from: start, to: Monitor<StoreQueue>.now())
     }
@@ -317,6 +327,10 @@ struct StoreFile: ~Copyable {
         }
         guard version >= 0, version <= kind.migrations.count else {
             throw StoreError(.broken, "\(path) was made by a later version")
+        }
+        let done = try StoreSchema(madeBy: kind.migrations.prefix(Int(version)))
+        guard done.stands(in: try StoreSchema(of: database)) else {
+            throw StoreError(.broken, "\(path) has other tables than it was made with")
         }
         let rest = kind.migrations.dropFirst(Int(version))
         guard !rest.isEmpty else { return }

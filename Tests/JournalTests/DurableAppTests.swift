@@ -105,13 +105,17 @@ import Testing
         do {
             let keeper = Keeper(place)
             _ = try keeper.epochs()
-            try place.python(
-                "c.execute('CREATE TRIGGER no BEFORE INSERT ON app BEGIN SELECT RAISE(FAIL, ''full''); END');c.commit()"
-                    .replacingOccurrences(of: "''full''", with: "\\'full\\'"), on: "state.db")
+            let script = """
+                import signal, sqlite3, sys
+                c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute('BEGIN IMMEDIATE'); print('held')
+                signal.pause()
+                """
+            let holder = try BackgroundProgram(tool: ["python3", "-uc", script, place.file("state.db")])
+            _ = try holder.waitForLine { $0 == "held" }
             let number = keeper.store.set(app.id, to: app)
             try keeper.until("the failure") { keeper.news.contains { $0.hasPrefix("uncommitted(") } }
             #expect(!keeper.news.contains("committed(\(number))"))
-            try place.python("c.execute('DROP TRIGGER no');c.commit()", on: "state.db")
+            try holder.signal(SIGKILL)
             try self.wait(keeper, for: number)
         }
         #expect(try self.found(place) == [app])
