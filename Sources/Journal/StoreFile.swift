@@ -94,15 +94,40 @@ struct StoreFile: ~Copyable {
         return false
     }
 
-    /// Renames a file and what belongs to it, in place of what was set aside before. Returns what to tell people.
-    static func setAside(_ path: String, _ reason: StoreError) throws(StoreError) -> String {
-        for suffix in self.suffixes {
-            let (from, to) = (path + suffix, path + ".broken" + suffix)
-            // SAFETY: the paths are NUL-terminated for the calls; so below.
-            guard unsafe unlink(to) == 0 || errno == ENOENT else { throw .system("remove \(to)") }
-            guard unsafe rename(from, to) == 0 || errno == ENOENT else { throw .system("rename \(from)") }
+    /// Renames a file and what belongs to it, in place of what was set aside before. What has that name and cannot be replaced
+    /// stays, and the next name is tried. Returns what to tell people.
+    static func setAside(_ path: String, _ reason: StoreError, try number: Int = 1) throws(StoreError) -> String {
+        let place = number > 1 ? "\(path).broken.\(number)" : "\(path).broken"
+        do throws(StoreError) {
+            try self.clear(place)
+        } catch {
+            guard number < self.mostBroken else { throw error }
+            return try self.setAside(path, reason, try: number + 1)
         }
-        return "\(reason); it stands as \(path).broken now"
+        for suffix in self.suffixes {
+            // SAFETY: the paths are NUL-terminated for the call.
+            guard unsafe rename(path + suffix, place + suffix) == 0 || errno == ENOENT else {
+                throw .system("rename \(path)\(suffix)")
+            }
+        }
+        return "\(reason); it stands as \(place) now"
+    }
+
+    /// How many names there are for what is set aside.
+    private static let mostBroken = 9
+
+    /// Removes what was set aside before; throws when it may not be removed, or is no file, and so nothing of ours.
+    private static func clear(_ place: String) throws(StoreError) {
+        for suffix in self.suffixes {
+            guard let status = try FileStatus.find(place + suffix, isFollowed: false) else { continue }
+            guard status.isRegular else { throw StoreError(.unavailable, "\(place)\(suffix) is in the way") }
+        }
+        for suffix in self.suffixes {
+            // SAFETY: the path is NUL-terminated for the call.
+            guard unsafe unlink(place + suffix) == 0 || errno == ENOENT else {
+                throw .system("remove \(place)\(suffix)")
+            }
+        }
     }
 
     private init(

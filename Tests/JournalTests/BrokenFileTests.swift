@@ -170,6 +170,48 @@ import Testing
         #expect(place.has("journal.db.broken") && place.has("journal.db.broken-wal"))
     }
 
+    /// What has the name already and is no file of ours stays where it is.
+    @Test(arguments: ["state.db", "journal.db"]) func whatIsInTheWayStays(_ name: String) throws {
+        let place = try Directory()
+        let keeper = Keeper(place)
+        _ = try keeper.epochs()
+        try keeper.keepAndWait(verdicts(5))
+        let script = """
+            mkdir "$0.broken" && echo mine >"$0.broken/mine" && ln -s "$0.broken/mine" "$0.broken.2-wal" &&
+            echo older >"$0.broken.3" && truncate -s 0 "$0"
+            """
+        try #require(Tool.run(["sh", "-c", script, place.file(name)]).status == 0)
+        try keeper.until("it is set aside") { keeper.news.contains { $0.hasPrefix("setAside") } }
+        try keeper.keepAndWait(verdicts(1, after: 1_000))
+        try keeper.until("all is well") { keeper.store.health == .ok }
+        #expect(try place.bytes("\(name).broken/mine") == Data("mine\n".utf8))
+        #expect(!place.has("\(name).broken.2") && place.has("\(name).broken.2-wal"))
+        #expect(try place.bytes("\(name).broken.3") != Data("older\n".utf8))
+        let told = keeper.news.filter { $0.hasPrefix("setAside") }
+        #expect(told.count == 1 && told.allSatisfy { $0.contains("\(name).broken.3 now") }, "\(keeper.news)")
+    }
+
+    /// No place at all is said once, and is over when there is one.
+    @Test func thereMayBeNoPlace() throws {
+        let place = try Directory()
+        do {
+            let keeper = Keeper(place)
+            _ = try keeper.epochs()
+            keeper.close()
+        }
+        let names = ["state.db.broken"] + (2...9).map { "state.db.broken.\($0)" }
+        for name in names { try #require(mkdir(place.file(name), 0o700) == 0) }
+        try place.write(Data(repeating: 7, count: 9_000), to: "state.db")
+        let keeper = Keeper(place)
+        #expect(try keeper.store.firstEpochs(within: .seconds(20)) == nil)
+        try keeper.until("it is said") { keeper.news.contains { $0.contains("state.db.broken.9 is in the way") } }
+        #expect(keeper.store.health == .degraded)
+        try place.remove(names[4])
+        try keeper.until("recovery") { keeper.store.health == .ok }
+        #expect(try place.size(names[4]) == 9_000)
+        #expect(keeper.news.filter { $0.hasPrefix("failed") }.count == 1, "\(keeper.news)")
+    }
+
     /// While it is open, too.
     @Test func whatBreaksMeanwhileIsSetAside() throws {
         let place = try Directory()
