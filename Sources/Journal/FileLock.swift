@@ -48,9 +48,25 @@ struct FileLock: ~Copyable {
 
     deinit { close(self.descriptor) }
 
-    /// Throws `lost`, or `unavailable`, unless the directory and its lock still are what has their names.
-    borrowing func check() throws(StoreError) {
+    /// Throws `lost`, or `unavailable`, unless the directory still is what has its name.
+    borrowing func checkDirectory() throws(StoreError) {
         try FileStatus.check(self.directory, self.identities.directory)
-        try FileStatus.check(self.path, self.identities.file)
+    }
+
+    /// What has the name of the lock. Nobody else is kept out by one that has it no more.
+    enum Place { case ours, others, empty }
+
+    borrowing func place() throws(StoreError) -> Place {
+        guard let now = try FileStatus.find(self.path) else { return .empty }
+        return now.isSame(as: self.identities.file) ? .ours : .others
+    }
+
+    /// Takes what has its name now, or makes it anew; throws `taken` when another broker was faster.
+    borrowing func takenAnew() throws(StoreError) -> FileLock {
+        let lock = try FileLock(in: self.directory, until: .min) {}
+        guard lock.identities.directory.isSame(as: self.identities.directory) else {
+            throw StoreError(.lost, "\(self.directory) is another one than it was")
+        }
+        return lock
     }
 }

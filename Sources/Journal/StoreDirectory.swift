@@ -24,6 +24,14 @@ struct StoreDirectory: ~Copyable {
         }
     }
 
+    /// When to look again, even if nothing happens.
+    var deadline: Int64? {
+        switch self.held {
+        case .some(let held): held.deadline
+        case nil: nil
+        }
+    }
+
     // MARK: The lock
 
     var isHeld: Bool { self.held != nil }
@@ -35,13 +43,13 @@ struct StoreDirectory: ~Copyable {
 
     mutating func letGo() { self.held = nil }
 
-    /// Fetches what was done to the files since the last time. Lets go of a directory that is lost.
+    /// Fetches what was done to the files since the last time. Lets go of a directory that is lost, or another broker's.
     mutating func look() throws(StoreError) -> DirectoryWatch.Changes {
         do throws(StoreError) {
             return try self.held?.look() ?? DirectoryWatch.Changes()
         } catch {
             // What cannot be seen now is ours all the same, as long as it is open.
-            if error.code == .lost { self.held = nil }
+            if error.code == .lost || error.code == .taken { self.held = nil }
             throw error
         }
     }

@@ -108,7 +108,8 @@ final class StoreWriter {
     /// Waits for something to do, and takes it. True when there will be no more.
     private func takeWork() -> Bool {
         let isFailing = self.failures.isAny
-        let lookAt = [self.state?.file.deadline, self.journal?.file.deadline].compactMap { $0 }.min()
+        let deadlines = [self.state?.file.deadline, self.journal?.file.deadline, self.directory.deadline]
+        let lookAt = deadlines.compactMap { $0 }.min()
         return self.shared.wait(for: self.directory.descriptor) { queue, isReadable -> Monitor<StoreQueue>.Step<Bool> in
             let now = Monitor<StoreQueue>.now()
             var next = isFailing ? self.failures.retryAt : queue.health.deadline
@@ -229,11 +230,13 @@ final class StoreWriter {
         let error = self.state?.file.explain(error) ?? error
         self.failures.stateFailed(error, at: Monitor<StoreQueue>.now())
         switch error.code {
-        case .unavailable, .full, .taken: return
+        case .unavailable, .full: return
+        // Why we left it before is what counts.
+        case .taken where self.state == nil: return
         case .broken, .lost, .unshared:
             self.failures.mend(error)
             self.state?.file.abandon()
-        case .touched, .emptied: self.state?.file.abandon()
+        case .touched, .emptied, .taken: self.state?.file.abandon()
         }
         self.directory.leave(Self.stateName, error.code)
         self.state = nil
@@ -389,9 +392,10 @@ final class StoreWriter {
         let error = self.journal?.file.explain(error) ?? error
         self.failures.journalFailed(error, at: Monitor<StoreQueue>.now())
         switch error.code {
-        case .unavailable, .full, .taken: return false
+        case .unavailable, .full: return false
+        case .taken where self.journal == nil: return false
         case .broken: break
-        case .lost, .unshared, .touched, .emptied:
+        case .lost, .unshared, .touched, .emptied, .taken:
             if error.code == .lost || error.code == .unshared { self.failures.mend(error) }
             self.directory.leave(Self.journalName, error.code)
             self.journal?.file.abandon()

@@ -52,6 +52,76 @@ import Testing
         try keeper.keepAndWait(verdicts(1))
     }
 
+    /// Which files are there, by number.
+    private func files(_ place: Directory) throws -> String {
+        try Tool.run(["sh", "-c", "cd '\(place.path)' && stat -c '%n %i' *.db *-wal && ls"]).stdout
+    }
+
+    /// Whoever takes the lock away takes nothing that is kept: it is made anew, and keeps others out again.
+    @Test(arguments: ["rm lock", "mv lock lock.away", "touch new && mv new lock"])
+    func theLockIsMadeAnew(_ fate: String) throws {
+        let place = try Directory()
+        let keeper = Keeper(place)
+        _ = try keeper.epochs()
+        try keeper.keepAndWait(verdicts(5))
+        try #require(Tool.run(["sh", "-c", "cd '\(place.path)' && \(fate)"]).status == 0)
+        // Free for a moment, and no longer.
+        let isHeld = "import fcntl,sys\nwith open(sys.argv[1]) as f: fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)"
+        try keeper.until("it is held") {
+            ((try? Tool.run(["python3", "-c", isHeld, place.file("lock")]))?.stderr ?? "").contains("BlockingIOError")
+        }
+        try keeper.keepAndWait(verdicts(5, after: 100))
+        #expect(throws: DirectoryInUse.self) { try Keeper(place, limits: Self.impatient).epochs() }
+        #expect(try place.sql("journal.db", "SELECT count(*) FROM verdict") == "20\n")
+        #expect(!place.has("journal.db.broken") && !place.has("state.db.broken"))
+        #expect(keeper.store.health == .ok && !keeper.news.contains { $0.hasPrefix("failed") }, "\(keeper.news)")
+    }
+
+    /// Another one that was faster has the directory, and all that is there, until it ends.
+    @Test func theLockMayBeTakenByAnother() throws {
+        let place = try Directory()
+        let keeper = Keeper(place)
+        let end = try keeper.epochs().end
+        try keeper.keepAndWait(verdicts(5))
+        let files = try self.files(place)
+        let script = """
+            import fcntl, os, signal, sys
+            f = open(sys.argv[1] + '.new', 'w'); fcntl.flock(f, fcntl.LOCK_EX); os.rename(f.name, sys.argv[1])
+            print('held'); signal.pause()
+            """
+        let holder = try BackgroundProgram(tool: ["python3", "-uc", script, place.file("lock")])
+        _ = try holder.waitForLine { $0 == "held" }
+        try keeper.until("it is said") {
+            keeper.news.contains { $0.hasPrefix("failed") && $0.contains("another broker keeps its state") }
+        }
+        #expect(keeper.store.health == .degraded)
+        keeper.keep(verdicts(5, after: 100))
+        keeper.store.useEpochs(upTo: end)
+        #expect(try self.files(place) == files)
+        #expect(keeper.store.counts.written == 10)
+        try holder.signal(SIGKILL)
+        try keeper.until("recovery") { keeper.store.health == .ok && keeper.store.counts.written == 20 }
+        #expect(try place.sql("journal.db", "SELECT count(*) FROM verdict") == "20\n")
+        #expect(try self.files(place) == files)
+        #expect(keeper.news.filter { $0.hasPrefix("failed") }.count == 1, "\(keeper.news)")
+        keeper.close()
+        #expect(try Keeper(place, started: 1).epochs().first > end)
+    }
+
+    /// A lock that cannot be made is said; what is kept goes on.
+    @Test func theLockMayBeNoFile() throws {
+        let place = try Directory()
+        let keeper = Keeper(place)
+        _ = try keeper.epochs()
+        try #require(symlink("nowhere", place.file("new")) == 0 && rename(place.file("new"), place.file("lock")) == 0)
+        try keeper.until("it is said") { keeper.news.contains { $0.hasPrefix("failed") && $0.contains("lock") } }
+        try keeper.keepAndWait(verdicts(5))
+        try #require(unlink(place.file("lock")) == 0)
+        try keeper.until("recovery") { keeper.store.health == .ok && place.has("lock") }
+        #expect(try place.sql("journal.db", "SELECT count(*) FROM verdict") == "10\n")
+        #expect(!keeper.news.contains { $0.hasPrefix("setAside") }, "\(keeper.news)")
+    }
+
     /// A writer that does not come back is noticed by whoever waits for it; here it waits for a directory.
     @Test func aWriterThatDoesNotAnswerIsNoticed() throws {
         let place = try Directory()
