@@ -57,10 +57,8 @@ extension DetectorCompiler {
                 measured = Measured(
                     node: try builder.node(.strength, node), sign: 1, kind: Kind(.length), threshold: values[2])
             }
-            let truth = try builder.truth(of: node, measured: measured)
-            return ConditionParser.Result(
-                condition: builder.condition(truth), threshold: measured.threshold,
-                dimension: measured.kind.dimension)
+            let truth = try builder.truth(of: node, measured: [measured])
+            return try ConditionParser.Result(&builder, truth)
         } catch {
             throw options.problem(error, key: "preset")
         }

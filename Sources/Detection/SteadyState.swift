@@ -34,7 +34,7 @@ enum SteadyState {
             case .smooth, .smoothByLook, .mean, .fraction, .held: value = a()
             case .delta, .rate, .range, .count, .sequence, .reversals, .shake, .tilted, .orientation, .adaptive,
                 .displacement,
-                .visit, .fence, .strength:
+                .visit, .fence, .strength, .recall:
                 value = 0
             }
             values.append(value)
@@ -95,6 +95,7 @@ enum SteadyState {
             case .adaptive, .displacement, .visit, .fence: bound = unknown
             case .reversals: bound = 0...Double(ReversalRun.ring)
             case .strength: bound = 0...Double.infinity
+            case .recall: bound = b
             case .divide, .rate, .addMultiple: bound = unknown
             }
             bounds.append(bound.lowerBound.isNaN || bound.upperBound.isNaN ? unknown : bound)

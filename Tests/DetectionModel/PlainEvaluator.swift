@@ -13,6 +13,8 @@ package struct PlainEvaluator {
         var since: Double?
         /// The looks of a window: their slice and value.
         var looks: [(slice: Double, value: Double)] = []
+        /// Whether the look before was of a run of true ones.
+        var isRunning = false
         /// Times at which a condition became true.
         var starts: [(slice: Double, value: Double)] = []
         var lobes = Lobes()
@@ -65,7 +67,9 @@ package struct PlainEvaluator {
             // All parts are evaluated, whatever the first ones say: what remembers must see each look.
             let operands = terms.map { self.value(of: $0) }
             let value: Double
-            if operands.contains(where: \.isNaN) {
+            if operation == .recall {
+                value = self.recall(term, operands, constants)
+            } else if operands.contains(where: \.isNaN) {
                 value = .nan
             } else if let plain = Self.plain(operation, operands) {
                 value = plain
@@ -110,7 +114,7 @@ package struct PlainEvaluator {
         case .or: return truth(o[0] > 0 || o[1] > 0)
         case .not: return truth(o[0] == 0)
         case .smooth, .smoothByLook, .delta, .rate, .mean, .rms, .peak, .range, .fraction, .count, .held, .sequence,
-            .reversals, .strength:
+            .reversals, .strength, .recall:
             return nil
         }
     }
@@ -167,6 +171,22 @@ package struct PlainEvaluator {
         case .reversals: return self.reversals(&memory.lobes, o, over: constants[0], within: constants[1])
         default: return self.window(operation, &memory, value, constants[0])
         }
+    }
+
+    private mutating func recall(_ term: Term, _ o: [Double], _ constants: [Double]) -> Double {
+        var memory = self.memories[term] ?? Memory()
+        if o[0] > 0 {
+            if memory.isRunning, let last = memory.last {
+                memory.last = constants[0] * o[1] > constants[0] * last ? o[1] : last
+            } else {
+                memory.last = o[1].isNaN ? nil : o[1]
+            }
+            memory.isRunning = true
+        } else if o[0] == 0 {
+            memory.isRunning = false
+        }
+        self.memories[term] = memory
+        return memory.last ?? o[1]
     }
 
     /// A window of 32 slices: those that end with the present one.

@@ -34,7 +34,8 @@ package struct PlainStream {
         var evaluator = PlainEvaluator()
         var lastFired: Int64?
         var lastTrue: Int64?
-        var peak: Double?
+        /// Of each number that hits may carry; none while the condition is false.
+        var peaks: [Double]?
     }
 
     /// The grid of a pace that somebody has.
@@ -68,7 +69,7 @@ package struct PlainStream {
         var new = Running(id: id, detector: detector)
         // A filter that somebody has already is not begun anew.
         for other in self.running where other.detector.pace == detector.pace {
-            for term in [detector.program.term, detector.program.measured] {
+            for term in [detector.program.term] + detector.program.measured.map(\.term) {
                 if let term { new.evaluator.adopt(other.evaluator, of: term) }
             }
         }
@@ -99,7 +100,7 @@ package struct PlainStream {
             for pace in self.grids.keys { self.grids[pace] = Grid() }
             for index in self.running.indices {
                 self.running[index].evaluator.reset()
-                self.running[index].peak = nil
+                self.running[index].peaks = nil
             }
         }
         let origin = self.origin ?? time
@@ -142,13 +143,14 @@ package struct PlainStream {
         let (program, detector) = (running.detector.program, running.detector)
         guard let term = program.term else { return nil }
         running.evaluator.look(at: time, elapsed: elapsed, values)
-        let measured = program.sign * running.evaluator.value(of: program.measured)
+        let measured = program.measured.map { $0.sign * running.evaluator.value(of: $0.term) }
         // An undefined value anywhere makes the look false.
         guard running.evaluator.value(of: term) == 1 else {
-            running.peak = nil
+            running.peaks = nil
             return nil
         }
-        running.peak = max(measured, running.peak ?? measured)
+        let peaks = zip(measured, running.peaks ?? measured).map { max($0, $1) }
+        running.peaks = peaks
         let fires =
             switch detector.restMode {
             case .leading: running.lastFired.map { time - $0 >= detector.rest } ?? true
@@ -158,8 +160,10 @@ package struct PlainStream {
         running.lastTrue = time
         guard fires else { return nil }
         running.lastFired = time
+        let shares = zip(peaks, program.measured).map { $0 / $1.scale }
+        let strongest = shares.firstIndex { $0 == shares.max() } ?? 0
         return Hit(
             detector: DetectorID(running.id), time: Timestamp(microseconds: time),
-            peak: program.sign * (running.peak ?? measured))
+            peak: program.measured[strongest].sign * peaks[strongest])
     }
 }

@@ -14,12 +14,27 @@ package struct ProgramGrammar<Source: Choices> {
 
     private typealias Number = (text: String, term: Term)
 
-    /// A condition, and what a comparison in it says that hits carry.
+    /// A condition, and what its comparisons compare.
     private struct Truth {
         var text: String
         var term: Term
-        var measured: Term
-        var sign: Double
+        var compared: [Compared]
+    }
+
+    /// A number in a comparison, and whether much is asked of it.
+    private struct Compared {
+        var term: Term
+        var kind: Kind
+        var isMuch: Bool
+        var threshold: Double?
+        /// How many `then` stand behind it.
+        var age = 0
+
+        var opposite: Compared {
+            var opposite = self
+            opposite.isMuch.toggle()
+            return opposite
+        }
     }
 
     /// What a number measures.
@@ -32,7 +47,32 @@ package struct ProgramGrammar<Source: Choices> {
         self.isSpoilt = false
         let truth = self.truth(depth: 1 + self.choices.pick(4))
         return Program(
-            text: truth.text, term: self.isSpoilt ? nil : truth.term, measured: truth.measured, sign: truth.sign)
+            text: truth.text, term: self.isSpoilt ? nil : truth.term, measured: Self.measured(truth.compared))
+    }
+
+    /// What hits carry, as the page of detectors says it: of those that ask for more than 0, and of the first one's kind, the most.
+    /// Else one, sooner one that asks for much, of the last stage.
+    private static func measured(_ compared: [Compared]) -> [Measured] {
+        let strong = compared.filter { $0.isMuch && ($0.threshold ?? -1) > 0 }
+        if !strong.isEmpty {
+            return strong.filter { $0.kind == strong[0].kind }.map {
+                Measured(term: Self.settled($0), sign: 1, scale: $0.threshold ?? 1)
+            }
+        }
+        let much = compared.filter(\.isMuch)
+        let left = much.isEmpty ? compared : much
+        let youngest = left.map(\.age).min()
+        guard let chosen = left.first(where: { $0.age == youngest }) else { return [] }
+        return [Measured(term: Self.settled(chosen), sign: chosen.isMuch ? 1 : -1, scale: 1)]
+    }
+
+    /// What is remembered is remembered the way that the comparison asks.
+    private static func settled(_ compared: Compared) -> Term {
+        func settle(_ term: Term) -> Term {
+            guard case .call(.recall, let parts, _) = term else { return term }
+            return .call(.recall, [parts[0], settle(parts[1])], [compared.isMuch ? 1 : -1])
+        }
+        return settle(compared.term)
     }
 
     private var isPaced = false
@@ -48,23 +88,29 @@ package struct ProgramGrammar<Source: Choices> {
             let isAnd = self.choices.pick(2) == 0
             return Truth(
                 text: "(\(a.text)) \(isAnd ? "and" : "or") (\(b.text))",
-                term: .call(isAnd ? .and : .or, [a.term, b.term]),
-                measured: a.measured, sign: a.sign)
+                term: .call(isAnd ? .and : .or, [a.term, b.term]), compared: a.compared + b.compared)
         case 7:
             let a = self.truth(depth: depth - 1)
-            return Truth(text: "not (\(a.text))", term: .call(.not, [a.term]), measured: a.measured, sign: a.sign)
+            return Truth(
+                text: "not (\(a.text))", term: .call(.not, [a.term]), compared: a.compared.map(\.opposite))
         case 8:
             let a = self.truth(depth: depth - 1)
             let time = self.time()
             return Truth(
                 text: "held(\(a.text), \(time.text))", term: .call(.held, [a.term], [time.value]),
-                measured: a.measured, sign: a.sign)
+                compared: a.compared)
         default:
             let (a, b) = (self.truth(depth: depth - 1), self.truth(depth: depth - 1))
             let time = self.time()
+            let before = a.compared.map {
+                var compared = $0
+                compared.term = .call(.recall, [a.term, $0.term], [1])
+                compared.age += 1
+                return compared
+            }
             return Truth(
                 text: "(\(a.text)) then (\(b.text)) within \(time.text)",
-                term: .call(.sequence, [a.term, b.term], [time.value]), measured: b.measured, sign: b.sign)
+                term: .call(.sequence, [a.term, b.term], [time.value]), compared: before + b.compared)
         }
     }
 
@@ -72,30 +118,35 @@ package struct ProgramGrammar<Source: Choices> {
         if self.choices.happens(onceIn: 5) { return self.counting(depth: depth) }
         let kind = self.choices.one(of: Kind.allCases)
         let left = self.number(kind, depth: depth + 1)
-        let (symbol, operation, sign) = self.relation()
+        let (symbol, operation, isMuch) = self.relation()
         // Mostly a constant to the right; sometimes to the left, or none.
         switch self.choices.pick(6) {
         case 4:
             let right = self.constant(kind)
             return Truth(
                 text: "\(right.text) \(symbol) \(left.text)", term: .call(operation, [right.term, left.term]),
-                measured: left.term, sign: -sign)
+                compared: [
+                    Compared(
+                        term: left.term, kind: kind, isMuch: !isMuch, threshold: constants(of: right.term).first)
+                ])
         case 5:
             let right = self.number(kind, depth: depth)
             return Truth(
                 text: "\(left.text) \(symbol) \(right.text)", term: .call(operation, [left.term, right.term]),
-                measured: left.term, sign: sign)
+                compared: [Compared(term: left.term, kind: kind, isMuch: isMuch, threshold: nil)])
         default:
             let right = self.constant(kind)
             return Truth(
                 text: "\(left.text) \(symbol) \(right.text)", term: .call(operation, [left.term, right.term]),
-                measured: left.term, sign: sign)
+                compared: [
+                    Compared(term: left.term, kind: kind, isMuch: isMuch, threshold: constants(of: right.term).first)
+                ])
         }
     }
 
     /// A count of something, whose hits carry what is counted.
     private mutating func counting(depth: Int) -> Truth {
-        let (symbol, operation, _) = self.relation()
+        let (symbol, operation, isMuch) = self.relation()
         if self.choices.pick(3) == 0 {
             let over = self.constant(.acceleration, positive: true)
             let within = self.time()
@@ -106,28 +157,33 @@ package struct ProgramGrammar<Source: Choices> {
             return Truth(
                 text: "reversals(\(parts.text), over: \(over.text), within: \(within.text)) \(symbol) \(limit)",
                 term: .call(operation, [.call(.reversals, parts.terms, values), .constant(Double(limit))]),
-                measured: .call(.strength, parts.terms, values), sign: 1)
+                compared: [
+                    Compared(
+                        term: .call(.strength, parts.terms, values), kind: .acceleration, isMuch: isMuch,
+                        threshold: threshold)
+                ])
         }
         let inner = self.truth(depth: depth)
         let time = self.time()
+        let counted = isMuch ? inner.compared : inner.compared.map(\.opposite)
         if self.choices.pick(2) == 0 {
             let limit = self.choices.pick(4)
             return Truth(
                 text: "count(\(inner.text), \(time.text)) \(symbol) \(limit)",
                 term: .call(operation, [.call(.count, [inner.term], [time.value]), .constant(Double(limit))]),
-                measured: inner.measured, sign: inner.sign)
+                compared: counted)
         }
         let share = self.choices.pick(101)
         let value = Double(share) * (Unit.named("%")?.factor ?? 1)
         return Truth(
             text: "fraction(\(inner.text), \(time.text)) \(symbol) \(share)%",
             term: .call(operation, [.call(.fraction, [inner.term], [time.value]), .constant(value)]),
-            measured: inner.measured, sign: inner.sign)
+            compared: counted)
     }
 
-    private mutating func relation() -> (symbol: String, operation: Term.Operation, sign: Double) {
+    private mutating func relation() -> (symbol: String, operation: Term.Operation, isMuch: Bool) {
         self.choices.one(of: [
-            (">", .greater, 1), ("<", .less, -1), (">=", .greaterOrEqual, 1), ("<=", .lessOrEqual, -1),
+            (">", .greater, true), ("<", .less, false), (">=", .greaterOrEqual, true), ("<=", .lessOrEqual, false),
         ])
     }
 

@@ -23,6 +23,9 @@ package indirect enum Term: Hashable, Sendable {
         case reversals
         /// The strength of the same reversals.
         case strength
+        /// Of a condition and a number: the most that the number was in the condition's last run of true looks. The constant is 1, or
+        /// -1 for the least.
+        case recall
     }
 }
 
@@ -31,7 +34,13 @@ package struct Program: Sendable {
     package var text: String
     /// `nil` when the text was spoilt on purpose, and need not compile.
     package var term: Term?
-    package var measured: Term
+    package var measured: [Measured]
+}
+
+/// A number that hits may carry: of several, the one that is largest in proportion to its scale.
+package struct Measured: Sendable {
+    package var term: Term
     /// 1 when the largest value is the peak, -1 when the smallest is.
     package var sign: Double
+    package var scale: Double
 }

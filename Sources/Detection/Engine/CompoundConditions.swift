@@ -10,6 +10,10 @@ struct CompoundConditions {
         var code: Int32
         var length: Int32
         var quantity: Int32
+        /// What the quantity is measured by when there are rivals.
+        var scale = 1.0
+        /// Further quantities that may give a hit its peak.
+        var rivals: [Rival] = []
         /// Tables of its detectors, or -1.
         var leading: Int32 = -1
         var restarting: Int32 = -1
@@ -25,10 +29,19 @@ struct CompoundConditions {
         var since: Int64 = 0
     }
 
+    /// A quantity that gives a hit its peak when it is larger in proportion to its threshold.
+    struct Rival {
+        fileprivate var quantity: Int32
+        var slot: Int32
+        var scale: Double
+    }
+
     private struct Key: Hashable {
         var code: [Int32]
         var slot: Int32
         var sign: Double
+        var rivals: [Int32]
+        var scales: [Double]
     }
 
     /// A condition that became true or false.
@@ -89,7 +102,7 @@ struct CompoundConditions {
         return nil
     }
 
-    /// Lets a condition turn; `value` is that of its quantity's slot at this look.
+    /// Lets a condition turn; `value` is that of its quantity's slot at this look. Its rivals turn by themselves.
     mutating func turn(_ index: Int, at time: Int64, _ value: Double) -> Turn {
         let quantity = Int(self.compounds[index].quantity)
         let isTrue = !self.compounds[index].isTrue
@@ -103,6 +116,15 @@ struct CompoundConditions {
         return Turn(
             value: isTrue ? 1 : 0, peak: self.quantities.peak(quantity, value),
             leading: self.compounds[index].leading, restarting: self.compounds[index].restarting)
+    }
+
+    /// Lets a rival turn with its condition, which has turned; `value` is that of the rival's slot at this look.
+    mutating func turn(_ rival: Rival, of index: Int, at time: Int64, _ value: Double) {
+        if self.compounds[index].isTrue {
+            self.quantities.begin(Int(rival.quantity), at: time, value)
+        } else {
+            self.quantities.end(Int(rival.quantity))
+        }
     }
 
     /// Evaluates a condition's code on a stack of bits.
@@ -154,6 +176,17 @@ struct CompoundConditions {
         self.quantities.peak(Int(self.compounds[index].quantity), since: self.compounds[index].since, value)
     }
 
+    /// What the quantity is measured by when it has rivals.
+    func scale(of index: Int) -> Double { self.compounds[index].scale }
+
+    /// Further quantities that may give a condition's hits their peak: mostly none.
+    func rivals(of index: Int) -> [Rival] { self.compounds[index].rivals }
+
+    /// A rival's extreme since the condition became true; `value` is that of its slot at this look.
+    func peak(of rival: Rival, since index: Int, _ value: Double) -> Double {
+        self.quantities.peak(Int(rival.quantity), since: self.compounds[index].since, value)
+    }
+
     /// The table of the restarting detectors of a condition that was true before this look, too.
     func restarting(trueBefore time: Int64, _ index: Int) -> Int32? {
         guard self.compounds[index].isTrue, self.compounds[index].since != time,
@@ -195,19 +228,24 @@ struct CompoundConditions {
     /// Notes whether a comparison that was taken in is true.
     mutating func begin(comparison: Int32, _ isTrue: Bool) { self.comparisons.set(comparison, isTrue) }
 
-    /// The condition of those comparisons, and one user more for it. `slots` are those of its formula; `value` is that of
-    /// its quantity's slot at this look.
-    mutating func join(
-        _ condition: Condition, _ comparisons: [Int32], _ slots: [Int32], at time: Int64, _ value: Double
-    ) -> Int {
+    /// The condition of those comparisons, and one user more for it. `slots` are those of its formula. Who asks sees whether it
+    /// turns by `isDue`.
+    mutating func join(_ condition: Condition, _ comparisons: [Int32], _ slots: [Int32]) -> Int {
         let code = condition.code.map { $0 >= 0 ? comparisons[Int($0)] : $0 }
-        let key = Key(code: code, slot: slots[Int(condition.formula.quantity)], sign: condition.formula.quantitySign)
+        let key = Key(
+            code: code, slot: slots[Int(condition.formula.quantity)], sign: condition.formula.quantitySign,
+            rivals: condition.formula.rivals.map { slots[Int($0)] }, scales: condition.scales)
         if let known = self.known[key] {
             self.compounds[Int(known)].users += 1
             return Int(known)
         }
         let quantity = self.quantities.join(slot: key.slot, sign: key.sign)
         var compound = Compound(code: self.place(of: code), length: Int32(code.count), quantity: quantity)
+        if let scale = condition.scales.first { compound.scale = scale }
+        for (slot, scale) in zip(key.rivals, condition.scales.dropFirst()) {
+            let rival = self.quantities.join(slot: slot, sign: 1)
+            compound.rivals.append(Rival(quantity: rival, slot: slot, scale: scale))
+        }
         let first = condition.atoms[0].node
         if condition.formula.nodes[Int(first)].operation.isNoting {
             compound.noting = slots[Int(first)]
@@ -218,9 +256,11 @@ struct CompoundConditions {
         if index < self.keys.count { self.keys[index] = key } else { self.keys.append(key) }
         self.known[key] = place
         for comparison in Set(comparisons) { self.comparisons.connect(comparison, to: place) }
-        if self.evaluate(index) { _ = self.turn(index, at: time, value) }
         return index
     }
+
+    /// True for a condition that has to turn for its comparisons to agree with it.
+    func isDue(_ index: Int) -> Bool { self.evaluate(index) != self.compounds[index].isTrue }
 
     /// The table of a condition's detectors, if it has one.
     func table(of index: Int, _ purpose: ThresholdTable.Purpose) -> Int32? {
@@ -247,12 +287,14 @@ struct CompoundConditions {
     mutating func leave(_ index: Int) -> [Int32] {
         self.compounds[index].users -= 1
         guard self.compounds[index].users == 0 else { return [] }
-        let quantity = Int(self.compounds[index].quantity)
-        if self.compounds[index].isTrue { self.quantities.end(quantity) }
+        for quantity in [self.compounds[index].quantity] + self.compounds[index].rivals.map(\.quantity) {
+            if self.compounds[index].isTrue { self.quantities.end(Int(quantity)) }
+            self.quantities.leave(Int(quantity))
+        }
+        self.compounds[index].rivals = []
         self.compounds[index].isTrue = false
         if self.compounds[index].noting >= 0 { self.noting -= 1 }
         self.compounds[index].noting = -1
-        self.quantities.leave(quantity)
         let key = self.keys[index]
         self.known[key] = nil
         self.freeCode[Int32(key.code.count), default: []].append(self.compounds[index].code)

@@ -50,7 +50,8 @@ extension Evaluation {
             return self.note(node, value, b, c, &state, base, now)
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
             .maximum,
-            .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .strength:
+            .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .strength,
+            .recall:
             return .nan
         }
     }

@@ -74,6 +74,9 @@ enum Evaluation {
             case .smooth, .smoothByLook, .delta, .rate, .mean, .rms, .peak, .range, .fraction, .count, .held, .sequence,
                 .reversals, .shake, .tilted, .orientation, .adaptive, .displacement, .visit, .fence:
                 self.remember(program[unchecked: index], &columns, stride, &state, times, before)
+            case .recall:
+                let (base, sign) = (Int(program[unchecked: index].state), program[unchecked: index].q)
+                self.recall(&columns, to, a, b, count, sign: sign, &state, base)
             case .channel, .constant, .strength:
                 // Their columns are filled by others.
                 break
@@ -102,6 +105,27 @@ enum Evaluation {
             if node.strength >= 0 { columns[unchecked: strength &+ look] = state[found].isNaN ? 0 : state[found] }
             previous = time
         }
+    }
+
+    /// The most that a number was while a condition was last true: the extreme, and whether the look before was of that run.
+    private static func recall(
+        _ columns: inout MutableSpan<Double>, _ to: Int, _ a: Int, _ b: Int, _ count: Int, sign: Double,
+        _ state: inout MutableSpan<Double>, _ base: Int
+    ) {
+        var (extreme, isTrue) = (state[base], state[base + 1] > 0)
+        for look in 0..<count {
+            // SAFETY: as in `run`.
+            let (truth, value) = (columns[unchecked: a &+ look], columns[unchecked: b &+ look])
+            if truth > 0 {
+                if !isTrue || sign * value > sign * extreme || extreme.isNaN { extreme = value }
+                isTrue = true
+            } else if truth == 0 {
+                isTrue = false
+            }
+            columns[unchecked: to &+ look] = extreme.isNaN ? value : extreme
+        }
+        state[base] = extreme
+        state[base + 1] = isTrue ? 1 : 0
     }
 
     // MARK: Eight looks at a time

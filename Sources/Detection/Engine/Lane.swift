@@ -195,7 +195,7 @@ struct Lane {
     private mutating func settleCompounds(at time: Int64, previous: Int64, _ around: inout Surroundings) {
         guard self.compounds.hasQueued else { return }
         while let index = self.compounds.nextTurned() {
-            let turn = self.compounds.turn(index, at: time, self.graph.value(self.compounds.slot(of: index)))
+            let turn = self.turn(compound: index, at: time)
             if turn.leading >= 0 {
                 self.thresholds.move(
                     table: turn.leading, to: turn.value, peak: turn.peak, at: time, previous: previous, &around.hits)
@@ -206,6 +206,16 @@ struct Lane {
                     &around.hits)
             }
         }
+    }
+
+    /// Lets a compound condition turn, and what else may give its hits their peak.
+    private mutating func turn(compound index: Int, at time: Int64) -> CompoundConditions.Turn {
+        var turn = self.compounds.turn(index, at: time, self.graph.value(self.compounds.slot(of: index)))
+        let rivals = self.compounds.rivals(of: index)
+        guard !rivals.isEmpty else { return turn }
+        for rival in rivals { self.compounds.turn(rival, of: index, at: time, self.graph.value(rival.slot)) }
+        if self.compounds.isTrue(index) { turn.peak = self.peak(ofCompound: index) }
+        return turn
     }
 
     /// Hits of restarting detectors that stay true over a pause as long as their rest.
@@ -234,7 +244,22 @@ struct Lane {
         guard let compound = self.thresholds.compound(ofTable: seat.table) else {
             return self.thresholds.peak(of: seat)
         }
-        return self.compounds.peak(of: compound, self.graph.value(self.compounds.slot(of: compound)))
+        return self.peak(ofCompound: compound)
+    }
+
+    /// What a hit of a compound condition that is true carries: of the quantities that may, the one that is most in proportion to
+    /// its threshold.
+    private func peak(ofCompound index: Int) -> Double {
+        var peak = self.compounds.peak(of: index, self.graph.value(self.compounds.slot(of: index)))
+        let rivals = self.compounds.rivals(of: index)
+        guard !rivals.isEmpty else { return peak }
+        var share = peak / self.compounds.scale(of: index)
+        for rival in rivals {
+            let other = self.compounds.peak(of: rival, since: index, self.graph.value(rival.slot))
+            guard other / rival.scale > share else { continue }
+            (peak, share) = (other, other / rival.scale)
+        }
+        return peak
     }
 
     /// Keeps what this look noted until its hits are told: the lane runs ahead before they are.
@@ -322,6 +347,7 @@ struct Lane {
         if let known = self.formulas.join(formula) { return known }
         let slots = self.graph.insert(formula, channels: channels)
         self.graph.show(slots[Int(formula.quantity)])
+        for rival in formula.rivals { self.graph.show(slots[Int(rival)]) }
         for node in formula.partial { self.graph.show(slots[Int(node)]) }
         return self.formulas.insert(formula, slots: slots)
     }
@@ -376,7 +402,9 @@ struct Lane {
             return self.tellNote(to: pending.id, HitNote(joining: self.graph.value(slot)), compound, at: time, &around)
         }
         guard self.thresholds.isTrue(around.seats[index]), entry.deadline == nil else { return }
-        let peak = self.presentQuantity(of: pending.id, around)
+        let peak =
+            condition.formula.rivals.isEmpty
+            ? self.presentQuantity(of: pending.id, around) : self.peak(ofCompound: compound)
         if purpose == .leading {
             around.hits.add(pending.id, peak: peak)
             self.thresholds.beginRest(of: around.seats[index], at: time)
@@ -412,8 +440,9 @@ struct Lane {
         let comparisons = condition.atoms.map { atom in
             self.watch(WatchedComparisons.Key(slot: slots[Int(atom.node)], sign: atom.sign, key: atom.key))
         }
-        let quantity = self.graph.value(slots[Int(condition.formula.quantity)])
-        return self.compounds.join(condition, comparisons, slots, at: time, quantity)
+        let index = self.compounds.join(condition, comparisons, slots)
+        if self.compounds.isDue(index) { _ = self.turn(compound: index, at: time) }
+        return index
     }
 
     /// The lane's comparison, true or false as the present value has it.

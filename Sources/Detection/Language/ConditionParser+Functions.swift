@@ -301,7 +301,7 @@ extension ConditionParser {
             return .scalar(
                 Scalar(
                     node: node, kind: .number,
-                    measured: Measured(node: strength, sign: 1, kind: vector.kind, threshold: threshold)))
+                    measured: [Measured(node: strength, sign: 1, kind: vector.kind, threshold: threshold)]))
         }
     }
 

@@ -77,6 +77,13 @@ struct ConditionParser {
         var threshold: Double?
         /// What that quantity measures.
         var dimension: Dimension
+
+        init(_ builder: inout FormulaBuilder, _ truth: Truth) throws(ConditionProblem) {
+            let (condition, measured) = try builder.condition(truth)
+            self.condition = condition
+            self.threshold = measured.threshold
+            self.dimension = measured.kind.dimension
+        }
     }
 
     /// Reads `text`; a problem's offset is already a column.
@@ -89,9 +96,7 @@ struct ConditionParser {
         do {
             try parser.advance()
             let truth = try parser.wholeCondition()
-            return Result(
-                condition: parser.builder.condition(truth), threshold: truth.measured.threshold,
-                dimension: truth.measured.kind.dimension)
+            return try Result(&parser.builder, truth)
         } catch {
             var problem = error
             problem.offset = parser.lexer.column(error.offset)
@@ -175,9 +180,7 @@ struct ConditionParser {
             let after = try self.truth(afterTerm, from: offset)
             guard try self.takeWord("within") else { throw self.unexpected("expected 'within' and a time") }
             let span = try self.duration()
-            let node = try self.builder.node(
-                .sequence, self.builder.node(of: before), self.builder.node(of: after), p: span)
-            left = .truth(try self.builder.truth(of: node, measured: after.measured))
+            left = .truth(try self.builder.sequence(before, after, within: span))
         }
         return left
     }

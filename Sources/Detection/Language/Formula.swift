@@ -55,6 +55,8 @@ enum Operation: UInt8, Sendable {
     case fence
     /// The strength that node `a`, a reversals, shake or orientation, or one of the four above, found.
     case strength
+    /// The most that `b` was in the last unbroken run of looks at which `a` was true; the least when `q` is -1. Before any, `b`.
+    case recall
 }
 
 /// A node: an operation on earlier nodes of the same formula. An unused operand is -1.
@@ -88,7 +90,8 @@ struct FormulaNode: Hashable, Sendable {
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
             .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .smoothByLook,
-            .delta, .rate, .tilted, .orientation, .adaptive, .displacement, .visit, .fence, .strength:
+            .delta, .rate, .tilted, .orientation, .adaptive, .displacement, .visit, .fence, .strength,
+            .recall:
             nil
         }
     }
@@ -119,6 +122,8 @@ struct Formula: Hashable, Sendable {
     var quantity: Int32
     /// 1 when larger is more, -1 when smaller is (free fall).
     var quantitySign: Double
+    /// Further nodes whose extreme a hit may carry instead, as `Condition.scales` weighs them. Larger is more in all of them.
+    var rivals: [Int32]
     /// Compared nodes that can be undefined.
     var partial: [Int32]
 
@@ -153,10 +158,12 @@ struct Condition: Hashable, Sendable {
     var atoms: [Atom]
     /// The atoms joined by `and` and `or`, in postfix order.
     var code: [Int32]
+    /// With rivals, the threshold of the quantity and of each rival: the largest in proportion to its own is the peak.
+    var scales: [Double] = []
 
     /// True for one comparison of the very quantity that hits carry: the case that costs nothing while quiet.
     var isDirect: Bool {
         self.atoms.count == 1 && self.atoms[0].node == self.formula.quantity
-            && self.atoms[0].sign == self.formula.quantitySign
+            && self.atoms[0].sign == self.formula.quantitySign && self.formula.rivals.isEmpty
     }
 }

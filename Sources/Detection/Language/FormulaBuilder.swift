@@ -6,16 +6,25 @@ struct Scalar {
     var kind: Kind
     var constant: Double?
     /// What a hit should carry instead of the number itself: the acceleration that a count counts.
-    var measured: Measured?
+    var measured: [Measured]?
 }
 
-/// The value whose extreme a hit carries.
+/// What a comparison compares: a value whose extreme a hit may carry.
 struct Measured: Equatable {
     var node: Int32
+    /// 1 when the comparison asks for much, -1 when it asks for little.
     var sign: Double
     var kind: Kind
     /// The constant it is compared with, as written.
     var threshold: Double?
+    /// The conditions before `then` in which it stands, from the inside out: what it was in them has to be remembered.
+    var stages: [Int32] = []
+
+    var opposite: Measured {
+        var opposite = self
+        opposite.sign = -self.sign
+        return opposite
+    }
 }
 
 /// Three numbers of one kind.
@@ -29,7 +38,8 @@ struct Vector {
 /// Something that is true or false at each look: an index into the builder's truths.
 struct Truth {
     var index: Int
-    var measured: Measured
+    /// Of each comparison in it, in the order of the text.
+    var measured: [Measured]
 }
 
 /// Collects the nodes of one formula; equal nodes exist once. Every growth is bounded by `DetectionLimits`.
@@ -205,35 +215,51 @@ struct FormulaBuilder {
             let signed = greater ? value : -value
             return Atom(node: node, sign: greater ? 1 : -1, key: isStrict ? signed : signed.nextDown)
         }
+        // Asking for little of what counts something asks for little of that.
+        func measured(_ value: Scalar, _ threshold: Double?, _ sign: Double) -> [Measured] {
+            guard let counted = value.measured else {
+                return [Measured(node: value.node, sign: sign, kind: value.kind, threshold: threshold)]
+            }
+            return sign > 0 ? counted : counted.map(\.opposite)
+        }
         if let constant = b.constant {
             let atom = atom(a.node, constant, greater: isGreater)
-            let measured = a.measured ?? Measured(node: a.node, sign: atom.sign, kind: a.kind, threshold: constant)
-            return Truth(index: try self.add(atom), measured: measured)
+            return Truth(index: try self.add(atom), measured: measured(a, constant, atom.sign))
         }
         if let constant = a.constant {
             let atom = atom(b.node, constant, greater: !isGreater)
-            let measured = b.measured ?? Measured(node: b.node, sign: atom.sign, kind: b.kind, threshold: constant)
-            return Truth(index: try self.add(atom), measured: measured)
+            return Truth(index: try self.add(atom), measured: measured(b, constant, atom.sign))
         }
         let difference = try self.node(.subtract, a.node, b.node)
         let atom = atom(difference, 0, greater: isGreater)
-        return Truth(
-            index: try self.add(atom),
-            measured: a.measured ?? Measured(node: a.node, sign: atom.sign, kind: a.kind))
+        return Truth(index: try self.add(atom), measured: measured(a, nil, atom.sign))
     }
 
     /// The truth that a node holds as 1 or 0.
-    mutating func truth(of node: Int32, measured: Measured) throws(ConditionProblem) -> Truth {
+    mutating func truth(of node: Int32, measured: [Measured]) throws(ConditionProblem) -> Truth {
         Truth(index: try self.add(Atom(node: node, sign: 1, key: 0.5)), measured: measured)
     }
 
     mutating func joined(_ a: Truth, _ b: Truth, and: Bool) -> Truth {
-        Truth(index: self.add(and ? .and(a.index, b.index) : .or(a.index, b.index)), measured: a.measured)
+        Truth(
+            index: self.add(and ? .and(a.index, b.index) : .or(a.index, b.index)), measured: a.measured + b.measured)
+    }
+
+    /// `a` and then `b`, at most `span` µs later.
+    mutating func sequence(_ a: Truth, _ b: Truth, within span: Double) throws(ConditionProblem) -> Truth {
+        let before = try self.node(of: a)
+        let node = try self.node(.sequence, before, self.node(of: b), p: span)
+        let remembered = a.measured.map {
+            var measured = $0
+            measured.stages.append(before)
+            return measured
+        }
+        return try self.truth(of: node, measured: remembered + b.measured)
     }
 
     /// The opposite, with the negation carried down to the comparisons.
     mutating func opposite(_ truth: Truth) -> Truth {
-        Truth(index: self.opposite(truth.index), measured: truth.measured)
+        Truth(index: self.opposite(truth.index), measured: truth.measured.map(\.opposite))
     }
 
     /// Recursion is bounded by `DetectionLimits.comparisons`.

@@ -14,6 +14,7 @@ extension Operation {
         case .tilted: 3
         case .orientation: 1
         case .adaptive, .visit: 5
+        case .recall: 2
         case .displacement: 3
         case .fence: 2
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
@@ -34,7 +35,7 @@ extension Operation {
             .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .smooth, .smoothByLook, .delta, .rate,
             .mean, .rms, .peak, .range, .fraction, .count, .reversals, .adaptive, .displacement, .visit, .fence,
-            .strength:
+            .strength, .recall:
             false
         }
     }
