@@ -196,7 +196,7 @@ let package = Package(
         tests("JournalTests", ["Journal", "Arbitration", "Background", "Motion", "Randomness", "TestSupport"]),
         tests("PolicyFilesTests", ["PolicyFiles", "Arbitration", "Motion", "Randomness"]),
         tests("ScenariosTests", ["Scenarios", "PolicyFiles", "Arbitration", "Motion", "Randomness"]),
-        tests("SensorCoreTests", ["SensorCore", "Traces", "Motion", "Randomness"]),
+        tests("SensorCoreTests", ["SensorCore", "Detection", "Traces", "Motion", "Randomness"]),
         tests("DeviceCoreTests", ["DeviceCore", "Motion"]),
         tests(
             "BrokerCoreTests",

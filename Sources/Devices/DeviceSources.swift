@@ -134,7 +134,8 @@ package final class DeviceSources {
         // One that is named and is nothing of ours is an accelerometer that says so.
         if isMeant || (isNamed && !facts.tellsProximity) {
             for (kind, axis) in InputSensor.kinds where facts.hasAxes(from: axis) {
-                let sensor = InputSensor(kind, node, isMeant: isMeant, on: self.loop)
+                let sensor = InputSensor(
+                    kind, node, isMeant: isMeant, isInPad: hardware.placement == "pad", on: self.loop)
                 sources.append(self.attach(sensor, kind, hardware, notice))
             }
         }

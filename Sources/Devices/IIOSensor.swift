@@ -17,7 +17,7 @@ final class IIOSensor: SensorReader {
     }
 
     private(set) var channels: [Channel] = []
-    /// `nil` when its axes are the device's.
+    /// `nil` when its axes are those that Linux has for the device.
     private var matrix: MountMatrix?
     private var gate = ProximityGate(level: 0)
     /// For an accelerometer that does not say what it counts.
@@ -217,6 +217,7 @@ final class IIOSensor: SensorReader {
     /// Hands on the row that was read.
     func tell(at time: Timestamp) {
         self.matrix?.turn(&self.row)
+        if self.kind.hasDirection { DeviceAxes.turn(&self.row) }
         if self.kind == .proximity { self.row[0] = self.gate.value(self.row[0]) }
         if self.gravity?.turn(&self.row, at: time) == false { return }
         let row = self.row

@@ -15,6 +15,8 @@ final class InputSensor: SensorReader {
     private let loop: EventLoop
     /// Whether udev or the device itself says that its axes are of motion.
     private let isMeant: Bool
+    /// A pad has no display that its axes could be those of.
+    private let isInPad: Bool
     private var device: InputDevice?
     private var isFollowed = true
     private var timer: PollTimer?
@@ -30,10 +32,11 @@ final class InputSensor: SensorReader {
     /// No input device of ours is faster.
     static let fastest = 250.0
 
-    init(_ kind: SensorKind, _ node: String, isMeant: Bool, on loop: EventLoop) {
+    init(_ kind: SensorKind, _ node: String, isMeant: Bool, isInPad: Bool, on loop: EventLoop) {
         self.kind = kind
         self.node = node
         self.isMeant = isMeant
+        self.isInPad = isInPad
         self.loop = loop
     }
 
@@ -97,6 +100,7 @@ final class InputSensor: SensorReader {
             self.sink?.readingFailed(error)
             return
         }
+        if !self.isInPad { DeviceAxes.turn(&self.row) }
         if self.gravity?.turn(&self.row, at: time) == false { return }
         let row = self.row
         self.sink?.reading(at: time, row.span)

@@ -275,9 +275,9 @@ final class SensorProxy {
         let vector = row.count == 3 ? SIMD3(row[0], row[1], row[2]) : .zero
         if sensor == .accelerometer {
             let bus = service.description.source.hasPrefix("evdev:") ? "input" : "IIO"
-            // In the original's words, which those who look for a fault know.
-            self.log.debug(
-                "Accel read from \(bus) on '\(service.driver)': \(vector.x), \(vector.y), \(vector.z) (in g)")
+            // In the original's words and axes, which those who look for a fault know.
+            let read = DeviceAxes.turned(vector)
+            self.log.debug("Accel read from \(bus) on '\(service.driver)': \(read.x), \(read.y), \(read.z) (in g)")
         }
         self.change { state, actions in
             switch sensor {

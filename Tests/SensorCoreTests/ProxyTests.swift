@@ -31,13 +31,13 @@ struct ProxyTests {
         #expect(table.claim(.accelerometer, ":2") == [])
         #expect(table.claim(.accelerometer, ":1") == [])
         #expect(
-            table.take { $0.accelerated(SIMD3(0, -1, 0), &$1) } == [
+            table.take { $0.accelerated(SIMD3(0, 1, 0), &$1) } == [
                 .tell([":1", ":2"], [.orientation, .tilt]), .answer(.accelerometer, [":1", ":2"]),
             ])
         #expect(table.claim(.accelerometer, ":3") == [.answer(.accelerometer, [":3"])])
         #expect(table.claim(.accelerometer, ":3") == [.answer(.accelerometer, [":3"])])
-        #expect(table.take { $0.accelerated(SIMD3(0, -1, 0), &$1) } == [])
-        #expect(table.take { $0.accelerated(SIMD3(0, -0.8, 0.6), &$1) } == [.tell([":1", ":2", ":3"], [.tilt])])
+        #expect(table.take { $0.accelerated(SIMD3(0, 1, 0), &$1) } == [])
+        #expect(table.take { $0.accelerated(SIMD3(0, 0.8, 0.6), &$1) } == [.tell([":1", ":2", ":3"], [.tilt])])
         #expect(table.release(.accelerometer, ":2") == [])
         #expect(table.release(.accelerometer, ":2") == [])
         #expect(table.release(.accelerometer, ":1") == [])
@@ -136,7 +136,7 @@ struct ProxyTests {
         #expect(table.claim(.light, ":more") == [.answer(.light, [":more"])])
     }
 
-    /// By the angle of the axis above the horizon; the published thresholds are 35 degrees for an edge, 20 and 70 for the display.
+    /// As Linux reads it, by the angle of the axis above the horizon; the published thresholds are 35 degrees for an edge, 20 and 70 for the display.
     @Test(arguments: [
         (SIMD3(0, -1, 0.0), "normal", "vertical"), (SIMD3(0, 1, 0), "bottom-up", "vertical"),
         (SIMD3(1, 0, 0), "left-up", "vertical"), (SIMD3(-1, 0, 0), "right-up", "vertical"),

@@ -93,7 +93,7 @@ extension EndToEnd.Devices {
         try bed.perform("write /dev/iio:device3 \(Self.scan(-100, 0, 0, at: after))")
         let later = try self.samples(script, 1)
         #expect(later.numbers == [2], "one number is left out")
-        #expect(later.values.first.map { abs($0 + 0.1) < 1e-9 } == true, "\(later)")
+        #expect(later.values.first.map { abs($0 - 0.1) < 1e-9 } == true, "\(later)")
         #expect(try stage.property("State", at: Stage.Object.accelerometer) == "s \"idle\"")
         #expect(try reader.terminate() == .exited(0))
     }

@@ -77,6 +77,11 @@ extension EndToEnd {
             for peer in ["a", "b"] {
                 #expect(try self.told(script, peer).contains("{\"AccelerometerOrientation\": \"right-up\"}"))
             }
+            // What the screen's words call the right edge is up for apps, too.
+            let line = try #require(
+                stage.jostle("sensors", "--json").stdout.split(separator: "\n").map(String.init)
+                    .first { field("sensor", of: $0) == "\"accelerometer\"" })
+            #expect(line.contains("\"values\":[1.0,0.0,0.0]"), "\(line)")
             // Lying flat is a tilt, and no turn.
             try bed.perform("set \(Self.flat) in_accel_x_raw 0", "set \(Self.flat) in_accel_z_raw 1000")
             #expect(try self.told(script, "a").contains("{\"AccelerometerTilt\": \"face-up\"}"))
@@ -151,7 +156,7 @@ extension EndToEnd {
             #expect(try self.told(script, "a").contains("{\"CompassHeading\": 0.0}"))
             #expect(try self.claims("accelerometer", on: stage) == 1)
             // A quarter turn to the right: north is to the left.
-            try bed.perform("set \(path) in_magn_y_raw 0", "set \(path) in_magn_x_raw -200")
+            try bed.perform("set \(path) in_magn_y_raw 0", "set \(path) in_magn_x_raw 200")
             try stage.until("it points east") {
                 try self.property("CompassHeading", on: stage, compass: true) == "d 90"
             }

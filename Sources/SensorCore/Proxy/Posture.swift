@@ -12,7 +12,7 @@ package enum Orientation: String, Hashable, Sendable, CaseIterable {
     /// An axis this far above or below the horizon, in degrees, has an edge up.
     private static let threshold = 35.0
 
-    /// The orientation that follows this one when an accelerometer shows something.
+    /// The orientation that follows this one when an accelerometer shows something, in the axes that Linux has (`DeviceAxes`).
     ///
     /// Lying flat, or on the border of two, nothing changes: that is the hysteresis.
     package func next(_ acceleration: SIMD3<Double>) -> Orientation {
@@ -39,7 +39,7 @@ package enum Tilt: String, Hashable, Sendable, CaseIterable {
     private static let standing = 20.0
     private static let lying = 70.0
 
-    /// The tilt when an accelerometer shows something.
+    /// The tilt when an accelerometer shows something. Where z points is the same on Linux.
     package init(_ acceleration: SIMD3<Double>) {
         let angle = elevation(acceleration.z, over: acceleration.x, acceleration.y)
         if angle.magnitude <= Self.standing {
@@ -57,7 +57,7 @@ private func elevation(_ part: Double, over first: Double, _ second: Double) -> 
     (Mathematics.arctangent(part, (first * first + second * second).squareRoot()) * 180 / .pi).rounded()
 }
 
-/// Where a device points, from what a magnetometer shows and where up is.
+/// Where a device points, from what a magnetometer shows and where up is, in our axes.
 package enum Heading {
     /// The most of its length that an axis may lose to the vertical and still point somewhere.
     private static let flattest = 0.2

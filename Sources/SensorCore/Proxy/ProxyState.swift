@@ -159,7 +159,9 @@ package struct ProxyState: Sendable {
 
     // MARK: Readings
 
-    package mutating func accelerated(_ acceleration: SIMD3<Double>, _ actions: inout [Action]) {
+    /// An accelerometer's sample came. The words are those that the original has for what Linux reads.
+    package mutating func accelerated(_ sample: SIMD3<Double>, _ actions: inout [Action]) {
+        let acceleration = DeviceAxes.turned(sample)
         self.begin(.accelerometer, &actions)
         var changed: [ProxyProperty] = []
         let orientation = self.orientation.next(acceleration)
