@@ -46,13 +46,36 @@ package struct PresetParameter: Equatable, Sendable {
     package var isInDegrees = false
     /// True for what nobody but the app can know; there is no default then.
     package var isRequired = false
-    package var help: String
+    /// Which side of the value counts, for one that something is compared with.
+    package var bound: Bound?
+    /// What the value is.
+    var meaning: String
+
+    /// What people are told of it: also whether the value itself counts.
+    package var help: String { self.bound.map { "\(self.meaning) \($0.sentence)" } ?? self.meaning }
 
     /// A value as options carry it: times as microseconds, counts whole.
     func option(_ value: Double) -> OptionValue {
         if self.dimension == .time { return .count(UInt64(max(0, TimeSpan(seconds: value)?.microseconds ?? 0))) }
         // The range bounds a whole parameter far below what UInt32 holds.
         return self.isWhole ? .whole(UInt32(max(0, min(value, 1_000_000)))) : .number(value)
+    }
+}
+
+/// Which side of a value counts, and whether the value itself does.
+package enum Bound: String, Sendable, CaseIterable {
+    case above = ">"
+    case atLeast = ">="
+    case below = "<"
+    case atMost = "<="
+
+    var sentence: String {
+        switch self {
+        case .above: "What is above it counts (>)."
+        case .atLeast: "What is at least that counts (>=)."
+        case .below: "What is below it counts (<)."
+        case .atMost: "What is at most that counts (<=)."
+        }
     }
 }
 

@@ -8,7 +8,7 @@ extension PresetCatalogue {
             whenToUse: "A tap on the device's back or on the table it lies on.",
             weaknesses:
                 "A knock lasts some 10 ms: below 200 Hz it falls between the samples. Putting the device down looks the same.",
-            parameters: [acceleration("threshold", 0.5, 0.05...16, "Height of the knock without gravity.")],
+            parameters: [acceleration("threshold", .above, 0.5, 0.05...16, "Height of the knock without gravity.")],
             every: .milliseconds(5), rest: .milliseconds(300), restMode: .leading,
             source: .condition(
                 "held(peak(norm(user), 40ms) < threshold / 3, 100ms) then peak(norm(user), 15ms) > threshold within 20ms "
@@ -20,8 +20,8 @@ extension PresetCatalogue {
             weaknesses:
                 "Needs 200 Hz as 'tap' does; it does not ask for rest around the knocks, so a jolting ride can fire it.",
             parameters: [
-                acceleration("threshold", 0.5, 0.05...16, "Height of each knock without gravity."),
-                time("within", 0.5, 0.15...2, "The time in which both must come."),
+                acceleration("threshold", .above, 0.5, 0.05...16, "Height of each knock without gravity."),
+                time("within", .below, 0.5, 0.15...2, "The time in which both must come."),
             ],
             every: .milliseconds(5), rest: .seconds(1), restMode: .leading,
             source: .condition("count(peak(norm(user), 60ms) > threshold, within) >= 2")),
@@ -30,7 +30,7 @@ extension PresetCatalogue {
             summary: "The device is turned over and lies still on its face.",
             whenToUse: "To silence something by turning the device over.",
             weaknesses: "The turn must take less than the given time; a device that was never face up does not fire.",
-            parameters: [time("within", 2, 0.5...10, "From leaving face up to lying still.")],
+            parameters: [time("within", .atMost, 2, 0.5...10, "From leaving face up to lying still.")],
             every: .milliseconds(50), rest: .seconds(2), restMode: .leading,
             source: .condition(
                 "lowpass(z, 100ms) > 0.94g then held(lowpass(z, 100ms) < -0.94g and norm(user) < 0.5g, 300ms) within within"
@@ -40,7 +40,7 @@ extension PresetCatalogue {
             summary: "A device that was at rest is lifted and turned.",
             whenToUse: "To wake a display when the device is taken from a table.",
             weaknesses: "Lifting it level, without a turn, is not seen; neither is picking up what was moving already.",
-            parameters: [angle("angle", degrees: 20, 5...90, "The turn that counts.")],
+            parameters: [angle("angle", .above, degrees: 20, 5...90, "The turn that counts.")],
             every: .milliseconds(50), rest: .seconds(2), restMode: .leading,
             source: .condition(
                 "held(norm(user) < 0.1g, 1s) then "
@@ -51,8 +51,8 @@ extension PresetCatalogue {
             whenToUse: "To protect something before the impact.",
             weaknesses: "A spinning device feels its own spin and may not read near zero; 120 ms are a fall of 7 cm.",
             parameters: [
-                acceleration("threshold", 0.4, 0.05...0.9, "What counts as no weight."),
-                time("for", 0.12, 0.02...2, "How long it must last."),
+                acceleration("threshold", .below, 0.4, 0.05...0.9, "What counts as no weight."),
+                time("for", .atLeast, 0.12, 0.02...2, "How long it must last."),
             ],
             every: .milliseconds(10), rest: .seconds(1), restMode: .leading,
             source: .condition("held(norm(x, y, z) < threshold, for)")),
@@ -64,7 +64,7 @@ extension PresetCatalogue {
             summary: "The device lies differently than a few seconds ago.",
             whenToUse: "To look again at what depends on how the device lies.",
             weaknesses: "The reference follows slowly, so a very slow turn is not seen.",
-            parameters: [angle("angle", degrees: 35, 5...170, "The turn that counts.")],
+            parameters: [angle("angle", .above, degrees: 35, 5...170, "The turn that counts.")],
             every: .milliseconds(100), rest: .seconds(2), restMode: .restarting,
             source: .condition(
                 "angle(lowpass(vector(x, y, z), 500ms), lowpass(vector(x, y, z), 5s)) > angle")),
@@ -74,8 +74,8 @@ extension PresetCatalogue {
             whenToUse: "To stop what only makes sense in motion.",
             weaknesses: "A noisy sensor needs a larger threshold; a steady ride on a smooth road is still to it.",
             parameters: [
-                acceleration("threshold", 0.08, 0.005...1, "Largest swing of the magnitude in a second."),
-                time("for", 5, 0.5...300, "How long it must last."),
+                acceleration("threshold", .below, 0.08, 0.005...1, "Largest swing of the magnitude in a second."),
+                time("for", .atLeast, 5, 0.5...300, "How long it must last."),
             ],
             every: .milliseconds(100), rest: .seconds(1), restMode: .restarting,
             source: .condition("held(range(norm(x, y, z), 1s) < threshold, for)")),
@@ -84,7 +84,9 @@ extension PresetCatalogue {
             summary: "The device is carried or driven; once, until it has been still for the rest.",
             whenToUse: "To begin what only makes sense in motion.",
             weaknesses: "Typing on the device moves it too.",
-            parameters: [acceleration("threshold", 0.08, 0.005...4, "Mean strength of motion over two seconds.")],
+            parameters: [
+                acceleration("threshold", .above, 0.08, 0.005...4, "Mean strength of motion over two seconds.")
+            ],
             every: .milliseconds(100), rest: .seconds(5), restMode: .restarting,
             source: .condition("rms(norm(x, y, z) - lowpass(norm(x, y, z), 2s), 2s) > threshold")),
         Preset(
@@ -92,15 +94,18 @@ extension PresetCatalogue {
             summary: "A step while the device is carried.",
             whenToUse: "Where the rhythm of walking matters more than an exact count.",
             weaknesses: "It looks at one step at a time, so shaking and riding on a rough road count as steps too.",
-            parameters: [acceleration("threshold", 0.12, 0.02...2, "Height of the step above the mean.")],
+            parameters: [acceleration("threshold", .above, 0.12, 0.02...2, "Height of the step above the mean.")],
             every: .milliseconds(20), rest: .milliseconds(300), restMode: .leading,
             source: .condition("lowpass(norm(x, y, z), 50ms) - lowpass(norm(x, y, z), 1s) > threshold")),
         Preset(
             name: "orientation", sensor: "accelerometer",
-            summary: "Another side of the device points up; the hit carries 1 to 6 for x, -x, y, -y, z, -z.",
+            summary:
+                "Another side of the device points up; the hit carries 1 for the right edge (x), 2 the left one (-x), 3 the upper one (y), "
+                + "4 the lower one (-y), 5 the display (z), 6 the back (-z).",
             whenToUse: "To turn what is shown.",
-            weaknesses: "Within 30 degrees of an axis only; in between the old orientation stays.",
-            parameters: [time("settle", 0.2, 0.05...5, "Time constant with which gravity is followed.")],
+            weaknesses:
+                "An axis must show 0.87 of gravity or more (>=), which is within 29.5 degrees of it; in between the old orientation stays.",
+            parameters: [time("settle", nil, 0.2, 0.05...5, "Time constant with which gravity is followed.")],
             every: .milliseconds(50), rest: .zero, restMode: .none, source: .native(.orientation)),
     ]
 }

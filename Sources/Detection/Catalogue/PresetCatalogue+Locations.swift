@@ -13,9 +13,9 @@ extension PresetCatalogue {
             parameters: [
                 PresetParameter(
                     name: "smoothing", dimension: .share, range: 0...1, defaultValue: 0,
-                    help:
+                    meaning:
                         "0: the article's rule. More: never below 50 m, and the filter is set only when it is off by more than "
-                        + "this share; 25% is good.")
+                        + "this share (>); 25% is good.")
             ],
             every: nil, rest: .zero, restMode: .none, source: .native(.adaptive)),
         Preset(
@@ -24,7 +24,7 @@ extension PresetCatalogue {
             whenToUse: "Something depends on where the device is, and a certain distance matters.",
             weaknesses:
                 "A fix that is far off counts as a way; a distance below the receiver's accuracy fires at rest.",
-            parameters: [length("distance", 100, 1...100_000, "The distance from the last hit that counts.")],
+            parameters: [length("distance", .atLeast, 100, 1...100_000, "The distance from the last hit that counts.")],
             every: nil, rest: .zero, restMode: .none, source: .native(.distance)),
         Preset(
             name: "location.visit", sensor: "location",
@@ -33,8 +33,9 @@ extension PresetCatalogue {
             weaknesses:
                 "A stay is known when its time has passed, and while fixes come; a place that is larger than the radius is several.",
             parameters: [
-                length("radius", 100, 10...10_000, "How far one may move without leaving, besides the accuracy."),
-                time("for", 300, 10...86_400, "How long one must stay for it to be a visit."),
+                length(
+                    "radius", .atMost, 100, 10...10_000, "How far one may move without leaving, besides the accuracy."),
+                time("for", .atLeast, 300, 10...86_400, "How long one must stay for it to be a visit."),
             ],
             every: nil, rest: .zero, restMode: .none, source: .native(.visit)),
         Preset(
@@ -47,20 +48,23 @@ extension PresetCatalogue {
             parameters: [
                 degrees("latitude", -90...90, "Of the centre, north positive."),
                 degrees("longitude", -180...180, "Of the centre, east positive."),
-                length("radius", 100, 10...100_000, "Of the circle."),
+                length(
+                    "radius", nil, 100, 10...100_000,
+                    "Of the circle. Nearer is inside (<), further is outside (>), and just as far changes nothing."),
             ],
             every: nil, rest: .zero, restMode: .none, source: .native(.geofence)),
     ]
 
     private static func length(
-        _ name: String, _ value: Double, _ range: ClosedRange<Double>, _ help: String
+        _ name: String, _ bound: Bound?, _ value: Double, _ range: ClosedRange<Double>, _ meaning: String
     ) -> PresetParameter {
-        PresetParameter(name: name, dimension: .length, range: range, defaultValue: value, help: help)
+        PresetParameter(
+            name: name, dimension: .length, range: range, defaultValue: value, bound: bound, meaning: meaning)
     }
 
-    private static func degrees(_ name: String, _ range: ClosedRange<Double>, _ help: String) -> PresetParameter {
+    private static func degrees(_ name: String, _ range: ClosedRange<Double>, _ meaning: String) -> PresetParameter {
         PresetParameter(
             name: name, dimension: .angle, range: range, defaultValue: 0, isInDegrees: true, isRequired: true,
-            help: help)
+            meaning: meaning)
     }
 }

@@ -2,11 +2,11 @@ import Motion
 
 extension PresetCatalogue {
     private static let lobes = [
-        acceleration("threshold", 1.5, 1...64, "How hard each swing must be, gravity included."),
+        acceleration("threshold", .above, 1.5, 1...64, "How hard each swing must be, gravity included."),
         PresetParameter(
-            name: "count", dimension: .none, range: 2...16, defaultValue: 3, isWhole: true,
-            help: "How many swings, each against the one before."),
-        time("within", 1.2, 0.1...10, "The time in which the swings must come."),
+            name: "count", dimension: .none, range: 2...16, defaultValue: 3, isWhole: true, bound: .atLeast,
+            meaning: "How many swings, each against the one before."),
+        time("within", .atMost, 1.2, 0.1...10, "The time in which the swings must come."),
     ]
 
     static let shakes: [Preset] = [
@@ -27,7 +27,9 @@ extension PresetCatalogue {
             every: .milliseconds(50), rest: .seconds(1), restMode: .leading, source: .native(.shake)),
         Preset(
             name: "system.shake", sensor: "accelerometer",
-            summary: "The shake that the system offers: no parameters, the foreground app only by shipped policy.",
+            summary:
+                "The shake that the system offers: 'shake' at its defaults (swings above 1.5 g, >), no parameters, the foreground app only by "
+                + "shipped policy.",
             whenToUse: "An app reacts to a shake while it is in front, as undo does.",
             weaknesses: "Those of 'shake'; apps in the background do not get it whatever rights they hold.",
             parameters: [], every: .milliseconds(50), rest: .seconds(1), restMode: .leading, source: .native(.shake)),
@@ -41,7 +43,9 @@ extension PresetCatalogue {
             whenToUse: "The phone lies flat in the hand and is shaken sideways.",
             weaknesses:
                 "In a trouser pocket gravity and heel strikes lie in that plane: 149 false hits an hour of walking, recall 0.83.",
-            parameters: [acceleration("threshold", 2.3, 0...64, "Acceleration in the plane that counts as a shake.")],
+            parameters: [
+                acceleration("threshold", .above, 2.3, 0...64, "Acceleration in the plane that counts as a shake.")
+            ],
             every: .milliseconds(100), rest: .seconds(1), restMode: .restarting,
             source: .condition("hypot(x, y) > threshold")),
         Preset(
@@ -51,7 +55,9 @@ extension PresetCatalogue {
             weaknesses:
                 "Five looks a second miss a third of the shakes (recall 0.66); 37 false hits an hour of walking in a pocket. "
                 + "Below 1 g gravity alone makes it true.",
-            parameters: [acceleration("threshold", 2.45, 0...64, "Acceleration along an axis that counts as a shake.")],
+            parameters: [
+                acceleration("threshold", .above, 2.45, 0...64, "Acceleration along an axis that counts as a shake.")
+            ],
             sensitivities: [
                 Preset.Sensitivity(word: "high", values: ["threshold": 0.75]),
                 Preset.Sensitivity(word: "normal", values: ["threshold": 1.5]),
@@ -67,7 +73,8 @@ extension PresetCatalogue {
                 "0.38 g of the filtered value is a jump of 3.8 g of the raw one: recall 0.34 at ten looks a second, and the "
                 + "result changes with the pace because the filter counts looks.",
             parameters: [
-                acceleration("threshold", 0.38, 0.33...0.88, "Step of the filtered value, a tenth of the raw jump.")
+                acceleration(
+                    "threshold", .above, 0.38, 0.33...0.88, "Step of the filtered value, a tenth of the raw jump.")
             ],
             every: .milliseconds(200), rest: .seconds(1), restMode: .leading, startsResting: true,
             source: .condition(
@@ -81,7 +88,7 @@ extension PresetCatalogue {
             weaknesses:
                 "It fires at each true look, 2813 times an hour of walking when limited to one a second; gravity is removed by "
                 + "one pole at 0.25 Hz, so turning the device over counts as motion.",
-            parameters: [acceleration("threshold", 0.3, 0...64, "Acceleration without gravity that counts.")],
+            parameters: [acceleration("threshold", .above, 0.3, 0...64, "Acceleration without gravity that counts.")],
             every: TimeSpan(microseconds: 16_667), rest: .zero, restMode: .none,
             source: .condition(
                 "max(abs(highpass(x, 636620us)), abs(highpass(y, 636620us)), abs(highpass(z, 636620us))) > threshold")),
@@ -92,7 +99,8 @@ extension PresetCatalogue {
             weaknesses: "Walking in a pocket fires 1146 times an hour at 1.6 g, 451 at 2 g and 53 at 3 g.",
             parameters: [
                 acceleration(
-                    "threshold", 1.6, 0...64, "Acceleration in any direction, gravity included; 2 to 3 g is reasonable."
+                    "threshold", .above, 1.6, 0...64,
+                    "Acceleration in any direction, gravity included; 2 to 3 g is reasonable."
                 )
             ],
             every: .milliseconds(100), rest: .seconds(1), restMode: .leading,
@@ -105,8 +113,8 @@ extension PresetCatalogue {
                 "A phone upright in a pocket has the angle already, so it protects nothing there: 1916 false hits an hour of "
                 + "walking at 1.5 g and 30 looks a second. Filtering again at each jolt is the article's order of operations.",
             parameters: [
-                acceleration("threshold", 1.5, 0...64, "Acceleration along x or y that counts as a jolt."),
-                angle("angle", degrees: 70, 0...180, "Angle of the filtered (x, y) beyond which a jolt fires."),
+                acceleration("threshold", .atLeast, 1.5, 0...64, "Acceleration along x or y that counts as a jolt."),
+                angle("angle", .above, degrees: 70, 0...180, "Angle of the filtered (x, y) beyond which a jolt fires."),
             ],
             every: .milliseconds(100), rest: .seconds(1), restMode: .leading, source: .native(.tilted)),
     ]

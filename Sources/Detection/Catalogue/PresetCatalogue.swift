@@ -11,23 +11,25 @@ package enum PresetCatalogue {
     package static func named(_ name: String) -> Preset? { self.byName[name] }
 
     static func acceleration(
-        _ name: String, _ value: Double, _ range: ClosedRange<Double> = 0...64, _ help: String
+        _ name: String, _ bound: Bound, _ value: Double, _ range: ClosedRange<Double> = 0...64, _ meaning: String
     ) -> PresetParameter {
-        PresetParameter(name: name, dimension: .acceleration, range: range, defaultValue: value, help: help)
+        PresetParameter(
+            name: name, dimension: .acceleration, range: range, defaultValue: value, bound: bound, meaning: meaning)
     }
 
     static func time(
-        _ name: String, _ value: Double, _ range: ClosedRange<Double>, _ help: String
+        _ name: String, _ bound: Bound?, _ value: Double, _ range: ClosedRange<Double>, _ meaning: String
     ) -> PresetParameter {
-        PresetParameter(name: name, dimension: .time, range: range, defaultValue: value, help: help)
+        PresetParameter(
+            name: name, dimension: .time, range: range, defaultValue: value, bound: bound, meaning: meaning)
     }
 
     static func angle(
-        _ name: String, degrees: Double, _ range: ClosedRange<Double>, _ help: String
+        _ name: String, _ bound: Bound, degrees: Double, _ range: ClosedRange<Double>, _ meaning: String
     ) -> PresetParameter {
         let unit = Double.pi / 180
         return PresetParameter(
             name: name, dimension: .angle, range: range.lowerBound * unit...range.upperBound * unit,
-            defaultValue: degrees * unit, help: help)
+            defaultValue: degrees * unit, bound: bound, meaning: meaning)
     }
 }
