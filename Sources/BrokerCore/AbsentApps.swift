@@ -4,9 +4,13 @@ import Motion
 /// What is kept for an app that left the bus, until it is back or all of it has expired.
 struct AbsentApp {
     let id: AppID
-    /// Another user's app of the same name gets nothing of it.
-    let user: UInt32
+    /// Another user's app of the same name gets nothing of it; `nil`: it is nobody's yet, and goes to who comes first.
+    let user: UInt32?
     var queue: EventQueue
+    /// Of whose share it is. What is nobody's comes from what is installed: whoever looks after the system put it there.
+    fileprivate var payer: UInt32 { Self.payer(for: self.user) }
+
+    fileprivate static func payer(for user: UInt32?) -> UInt32 { user ?? UserShares.root }
 }
 
 /// What is kept for apps that left, and how much of it each user may have.
@@ -30,11 +34,12 @@ struct AbsentApps {
         _modify { yield &self.apps[index] }
     }
 
-    func index(of id: AppID, _ user: UInt32) -> Int? { self.apps.firstIndex { $0.id == id && $0.user == user } }
+    func index(of id: AppID, _ user: UInt32?) -> Int? { self.apps.firstIndex { $0.id == id && $0.user == user } }
 
     /// How many bytes of one more app of a user can be kept; `nil`: there is no place for an app more.
-    func room(for user: UInt32) -> Int? {
-        self.places.room(for: user) > 0 ? max(0, self.bytes.room(for: user)) : nil
+    func room(for user: UInt32?) -> Int? {
+        let payer = AbsentApp.payer(for: user)
+        return self.places.room(for: payer) > 0 ? max(0, self.bytes.room(for: payer)) : nil
     }
 
     /// Takes an app in, room or not: what comes from the disk was promised before.
@@ -57,13 +62,14 @@ struct AbsentApps {
     }
 
     /// Books what is kept for a user's apps now.
-    mutating func book(_ user: UInt32) {
+    mutating func book(_ user: UInt32?) {
+        let payer = AbsentApp.payer(for: user)
         var (count, bytes) = (0, 0)
-        for index in self.apps.indices where self.apps[index].user == user {
+        for index in self.apps.indices where self.apps[index].payer == payer {
             count += 1
             bytes += self.apps[index].queue.bytes
         }
-        self.places.set(count, for: user)
-        self.bytes.set(bytes, for: user)
+        self.places.set(count, for: payer)
+        self.bytes.set(bytes, for: payer)
     }
 }

@@ -13,13 +13,16 @@ package struct App {
     /// What exists of it also while it is not on the bus; `nil`: nothing does, not even itself.
     var installed: [DetectorRequest]?
     package var isInstalled: Bool { self.installed != nil }
-    /// It was on the bus.
-    var wasSeen: Bool
     package internal(set) var detectors: [String: InstalledDetector] = [:]
     /// What they cost.
     var census = AppCensus()
-    /// The user behind the connection; of an app that was never on the bus, whose it is taken to be.
-    package internal(set) var user: UInt32
+    /// Whose it is: the user of its latest connection, or who registered it for good. `nil`: nobody's yet, and that of
+    /// whoever comes first.
+    package internal(set) var user: UInt32?
+    /// The user who looks after what is nobody's.
+    private let keeper: UInt32
+    /// Who may read about it.
+    package var reader: UInt32 { self.user ?? self.keeper }
     /// Of whose share it is.
     let payer: UInt32
     /// Which registration this is, counted from 1; no two are the same.
@@ -27,22 +30,22 @@ package struct App {
     package internal(set) var registered: Timestamp
 
     init(
-        id: AppID, _ entrance: AppEntrance, user: UInt32, payer: UInt32, registration: UInt64,
+        id: AppID, _ entrance: AppEntrance, user: UInt32?, keeper: UInt32, payer: UInt32, registration: UInt64,
         at arrival: Timestamp
     ) {
         self.id = id
         self.proof = entrance.proof
         self.isConnected = entrance.isConnected
-        self.wasSeen = entrance.isConnected
         self.user = user
+        self.keeper = keeper
         self.payer = payer
         self.registration = registration
         self.registered = arrival
     }
 
-    package var reference: AppReference { AppReference(self.id, user: self.user, registration: self.registration) }
+    package var reference: AppReference { AppReference(self.id, user: self.reader, registration: self.registration) }
     /// Whose its tasks are.
-    package var owner: TaskOwner { TaskOwner(self.id, user: self.user) }
+    package var owner: TaskOwner { TaskOwner(self.id, user: self.reader) }
 }
 
 /// A detector of an app, at work in the engine of its sensor.

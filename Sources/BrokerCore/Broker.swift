@@ -14,12 +14,14 @@ package struct Broker {
     ///   - policy: who may have events, and who competes for them.
     ///   - epoch: where epochs begin; at least the wall clock in microseconds, so that a restart never repeats one.
     ///   - batchLatency: how long samples may be held back so that several travel together; events are late by as much.
+    ///   - keeper: the user behind the broker, who may read about apps that are nobody's yet.
     package init(
         policy: Policy = .builtIn, limits: BrokerLimits = BrokerLimits(), epoch: UInt64,
-        batchLatency: TimeSpan = .zero
+        batchLatency: TimeSpan = .zero, keeper: UInt32 = UserShares.root
     ) {
         self.limits = limits
-        self.clerk = Clerk(limits, Hearing(limits, policy, epoch: epoch, batchLatency: batchLatency))
+        let hearing = Hearing(limits, policy, epoch: epoch, batchLatency: batchLatency)
+        self.clerk = Clerk(limits, hearing, keeper: keeper)
     }
 
     // MARK: Inputs
@@ -110,26 +112,29 @@ package struct Broker {
     ) throws(Refusal) {
         if let known = self.registry[app] {
             guard known.id == id, !known.isConnected else { return }
-            self.pass(app, to: user, &actions)
+            self.pass(app, to: user, at: now, &actions)
             self.clerk.listeners.connect(app, entrance, at: now)
         } else {
-            try self.enter(app, id, entrance, user, payer: user, at: now)
+            try self.enter(app, id, entrance, user, payer: user, at: now, &actions)
         }
         self.clerk.perform(&actions)
     }
 
     private mutating func enter(
-        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ user: UInt32, payer: UInt32, at now: Timestamp
+        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ user: UInt32?, payer: UInt32, at now: Timestamp,
+        _ actions: inout [BrokerAction]
     ) throws(Refusal) {
         let id = try self.clerk.listeners.enter(app, id, entrance, user, payer: payer, at: now)
-        self.clerk.post.open(app, id, user, keeping: self.clerk.listeners.queueBytes(of: id))
+        self.clerk.post.open(app, id, user, keeping: self.clerk.listeners.queueBytes(of: id), at: now, &actions)
     }
 
-    /// An app is another user's than it was.
-    private mutating func pass(_ app: AppHandle, to user: UInt32, _ actions: inout [BrokerAction]) {
+    /// An app is another user's than it was, or the first one's whose it is.
+    private mutating func pass(
+        _ app: AppHandle, to user: UInt32, at now: Timestamp, _ actions: inout [BrokerAction]
+    ) {
         guard let known = self.registry[app], known.user != user else { return }
         let bytes = self.clerk.listeners.queueBytes(of: known.id)
-        self.clerk.post.pass(app, to: user, wasSeen: known.wasSeen, keeping: bytes, &actions)
+        self.clerk.post.pass(app, from: known.user, to: user, keeping: bytes, at: now, &actions)
         self.clerk.listeners.pass(app, to: user)
     }
 
@@ -163,14 +168,14 @@ package struct Broker {
         // Who has it now is settled: what is left is its own.
         self.clerk.post.close(app, &actions)
         self.clerk.listeners.forget(app)
-        self.clerk.wishLaunch(ofAbsent: known.id, known.user, at: now)
+        self.clerk.wishLaunch(ofAbsent: known.id, at: now)
         self.clerk.perform(&actions)
         self.clerk.steer(&actions)
     }
 
-    /// - Parameter user: Whose the app is taken to be until it comes to the bus.
+    /// - Parameter user: Whose the app is, should it be nobody's yet.
     private mutating func install(
-        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ requests: [DetectorRequest], _ user: UInt32,
+        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ requests: [DetectorRequest], _ user: UInt32?,
         at now: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) {
         let isNew = !self.registry.has(app)
@@ -178,7 +183,7 @@ package struct Broker {
             var absent = entrance
             absent.isConnected = false
             // What is installed is nobody's in particular: whoever looks after the system put it there.
-            try self.enter(app, id, absent, user, payer: UserShares.root, at: now)
+            try self.enter(app, id, absent, user, payer: UserShares.root, at: now, &actions)
         }
         do throws(Refusal) {
             try self.clerk.listeners.install(requests, of: app, at: now)
@@ -188,7 +193,7 @@ package struct Broker {
             throw error
         }
         self.dropMail(at: now, &actions)
-        if self.registry[app]?.wasSeen == false { self.pass(app, to: user, &actions) }
+        if let user, self.registry[app]?.user == nil { self.pass(app, to: user, at: now, &actions) }
         if !isNew { self.clerk.listeners.describe(app, entrance, at: now) }
         self.clerk.perform(&actions)
         self.clerk.steer(&actions)

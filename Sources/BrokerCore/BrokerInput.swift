@@ -11,7 +11,8 @@ package enum BrokerInput: Sendable {
     /// The client, or the name it registered, left the bus.
     case leave(AppHandle)
     /// These detectors of an app exist also while it is not on the bus, and so does the app; another time, these instead.
-    case install(AppHandle, AppID, AppEntrance, [DetectorRequest], user: UInt32)
+    /// Until somebody comes for it it is this user's, or nobody's.
+    case install(AppHandle, AppID, AppEntrance, [DetectorRequest], user: UInt32?)
     /// Nothing of an app exists any more but what it registers itself while it is on the bus.
     case uninstall(AppHandle)
     case addDetectors(AppHandle, [DetectorRequest])
@@ -82,17 +83,15 @@ package enum BrokerAction: Equatable, Sendable {
     case mark(AppHandle, Mark)
     /// Something follows for background work: put it on the disk, or tell its app.
     case task(TaskEffect)
-    /// Have the bus start an app for a task.
-    case start(Launch)
     /// Put an event on the disk, or take it from there.
     case persist(StoredEvent)
     case forget(StoredEvent)
-    /// A kept event came to its end.
+    /// A kept event came to its end. `user`: who may read about it.
     case ended(AppID, user: UInt32, Event, EventEnd)
     /// Keep why an app got an event or did not.
     case keep(VerdictRecord)
-    /// Call an app, which starts it if need be, and hand it these events. `missing`: how many before them it does not get.
-    case launch(Launch, [Event], missing: UInt64)
+    /// Call an app, or have it come up for a task; the bus starts it if need be.
+    case launch(Launch, Handover)
     /// A launch is over.
     case launchEnded(Launch, LaunchResult)
     /// Nobody is launched for this any more: the last try failed, or its turn never came.

@@ -13,9 +13,9 @@ struct Clerk {
     /// Background work, whether its apps are here or not.
     private(set) var work = Work()
 
-    init(_ limits: BrokerLimits, _ hearing: Hearing) {
-        self.listeners = Listeners(limits, hearing)
-        self.post = Post(limits)
+    init(_ limits: BrokerLimits, _ hearing: Hearing, keeper: UInt32) {
+        self.listeners = Listeners(limits, hearing, keeper: keeper)
+        self.post = Post(limits, keeper: keeper)
     }
 
     private var now: Timestamp { self.listeners.hearing.arbiter.arrivalTime }
@@ -154,8 +154,8 @@ struct Clerk {
     }
 
     /// The same for what is kept for an app that is not there and of which nothing else is known.
-    mutating func wishLaunch(ofAbsent id: AppID, _ user: UInt32, at arrival: Timestamp) {
-        for wish in self.absentWishes(of: id, user) { self.listeners.hearing.tell(.launch(wish), at: arrival) }
+    mutating func wishLaunch(ofAbsent id: AppID, at arrival: Timestamp) {
+        for wish in self.absentWishes(of: id) { self.listeners.hearing.tell(.launch(wish), at: arrival) }
     }
 
     /// The same for all, the strongest first: they begin as they are told.
@@ -176,8 +176,8 @@ struct Clerk {
         return LaunchRequest(wish.id, .motion(kind), strength: wish.strength, ends: wish.ends)
     }
 
-    private func absentWishes(of app: AppID? = nil, _ user: UInt32? = nil) -> [LaunchRequest] {
-        self.post.mailboxes.absentWishes(of: app, user).map {
+    private func absentWishes(of app: AppID? = nil) -> [LaunchRequest] {
+        self.post.mailboxes.absentWishes(of: app).map {
             LaunchRequest($0.id, .motion("motion"), strength: $0.strength, ends: $0.ends)
         }
     }
@@ -186,14 +186,14 @@ struct Clerk {
         switch effect {
         case .begin(let launch): self.begin(launch, at: now, &actions)
         case .ended(let launch, let result, _):
-            if let app = self.listeners.registry.app(named: launch.app) {
-                self.post.launchEnded(launch, of: app, result, at: now)
-            }
+            let app = self.listeners.registry.app(named: launch.app)
+            if let app { self.post.launchEnded(launch, of: app, result, at: now) }
             if case .motion = launch.reason {
                 self.post.endCall(of: launch.app, result, at: now, &actions)
-                // What came while it was called, it is called for again.
-                if result == .done, let app = self.post.mailboxes.launched(launch.app) {
-                    self.wishLaunch(of: app, at: now)
+                if result == .done {
+                    // What came while it was called, or is kept for another user of it, it is called for again.
+                    if let app { self.wishLaunch(of: app, at: now) }
+                    self.wishLaunch(ofAbsent: launch.app, at: now)
                 }
             }
             actions.append(.launchEnded(launch, result))
@@ -205,14 +205,18 @@ struct Clerk {
     }
 
     private mutating func begin(_ launch: Launch, at now: Timestamp, _ actions: inout [BrokerAction]) {
-        if let app = self.listeners.registry.app(named: launch.app) { self.post.launchBegins(of: app) }
+        let app = self.listeners.registry.app(named: launch.app)
+        if let app { self.post.launchBegins(of: app) }
         switch launch.reason {
-        case .push: return actions.append(.launch(launch, [], missing: 0))
+        case .push:
+            let user = app.flatMap { self.listeners.registry[$0]?.user }
+            return actions.append(.launch(launch, Handover(to: user)))
         case .task:
-            if !self.work.awaiting(launch.app).isEmpty { return actions.append(.start(launch)) }
+            // Whoever comes up, the task is run in its owner's connection only.
+            if !self.work.awaiting(launch.app).isEmpty { return actions.append(.launch(launch, Handover(to: nil))) }
         case .motion:
-            if let call = self.post.beginCall(of: launch.app, at: now, &actions) {
-                return actions.append(.launch(launch, call.events, missing: call.missing))
+            if let handover = self.post.beginCall(of: launch.app, at: now, &actions) {
+                return actions.append(.launch(launch, handover))
             }
         }
         self.listeners.hearing.tell(.launched(launch.app, launch.number, .needless), at: now)
@@ -223,7 +227,7 @@ struct Clerk {
         _ launch: Launch, _ answer: Answer, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
         guard self.listeners.hearing.arbiter.isCurrent(launch) else { return }
-        if let app = self.post.mailboxes.launched(launch.app), case .motion = launch.reason {
+        if let app = self.post.mailboxes.called(launch.app), case .motion = launch.reason {
             for epoch in self.post.mailboxes[app]?.calledEpochs ?? [] {
                 self.listeners.hearing.tell(.answer(app, epoch: epoch, answer), at: arrival)
             }

@@ -197,4 +197,21 @@ extension EventQueue {
         kept.attempts = 1
         self.keep(kept, at: now, &actions)
     }
+
+    /// Takes in what another queue keeps, behind all that is here: its events get numbers of this one.
+    mutating func join(_ other: EventQueue, at now: Timestamp, _ actions: inout [QueueAction]) {
+        for var kept in other.unacknowledged + other.waiting.all {
+            self.lastSequence &+= 1
+            kept.event.content.sequence = self.lastSequence
+            guard kept.isCalled else {
+                self.keep(kept, at: now, &actions)
+                continue
+            }
+            self.bytes += kept.event.bytes
+            self.unacknowledged.append(kept)
+        }
+        self.dropped &+= other.dropped
+        self.expired &+= other.expired
+        self.hasLaunchFailed = self.hasLaunchFailed || other.hasLaunchFailed
+    }
 }

@@ -9,10 +9,8 @@ extension EventQueue {
         guard let strength = events.map(\.strength).max(), let ends = events.map(\.ends).max() else { return nil }
         return (strength, ends)
     }
-    /// Whether there is something that the app is to be launched for, or is launched for now.
-    var isLaunching: Bool {
-        self.unacknowledged.contains(where: \.isCalled) || self.waiting.all.contains(where: \.isLaunching)
-    }
+    /// Whether something is handed over now.
+    var isCalled: Bool { self.unacknowledged.contains(where: \.isCalled) }
     /// The epochs of what is handed over now.
     var calledEpochs: [UInt64] { self.unacknowledged.filter(\.isCalled).map(\.event.epoch) }
     /// The first event that the app is to be launched for.

@@ -92,7 +92,7 @@ struct Hearing {
 
     /// An app comes under a number that is free. Returns detectors that one of its name left behind, which are gone now.
     mutating func enter(
-        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ user: UInt32, at arrival: Timestamp
+        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ user: UInt32?, at arrival: Timestamp
     ) -> [InstalledDetector] {
         // Who comes back finds its house in order.
         let gone = self.sensing.enter(app, id, user)
@@ -102,7 +102,7 @@ struct Hearing {
 
     /// An app has gone, and the arbiter knows. Returns those of its detectors that are gone; the others are leftovers.
     mutating func forget(
-        _ app: AppHandle, _ detectors: [InstalledDetector], of id: AppID, _ user: UInt32
+        _ app: AppHandle, _ detectors: [InstalledDetector], of id: AppID, _ user: UInt32?
     ) -> [InstalledDetector] { self.sensing.leave(app, detectors, of: id, user) }
 
     /// Takes some leftovers from their engines. Returns those.

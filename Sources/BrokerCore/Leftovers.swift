@@ -8,7 +8,7 @@ struct Leftovers {
     /// What one app left.
     private struct Group {
         let app: AppID
-        let user: UInt32
+        let user: UInt32?
         /// Last come, first gone.
         var detectors: [InstalledDetector]
     }
@@ -16,7 +16,7 @@ struct Leftovers {
     var isEmpty: Bool { self.groups.isEmpty }
 
     /// - Parameter detectors: Not empty.
-    mutating func add(_ detectors: [InstalledDetector], of app: AppID, _ user: UInt32) {
+    mutating func add(_ detectors: [InstalledDetector], of app: AppID, _ user: UInt32?) {
         self.groups.append(Group(app: app, user: user, detectors: detectors.reversed()))
     }
 
@@ -30,7 +30,7 @@ struct Leftovers {
     }
 
     /// Takes out all that an app left.
-    mutating func takeAll(of app: AppID, _ user: UInt32) -> [InstalledDetector] {
+    mutating func takeAll(of app: AppID, _ user: UInt32?) -> [InstalledDetector] {
         var all: [InstalledDetector] = []
         for index in self.groups.indices.reversed()
         where self.groups[index].app == app && self.groups[index].user == user {

@@ -15,9 +15,9 @@ struct Listeners {
     /// Detectors whose events nobody is to get any more: until the mailboxes know.
     private var gone: [(detector: String, app: AppHandle)] = []
 
-    init(_ limits: BrokerLimits, _ hearing: Hearing) {
+    init(_ limits: BrokerLimits, _ hearing: Hearing, keeper: UInt32) {
         self.limits = limits
-        self.registry = Registry(limits)
+        self.registry = Registry(limits, keeper: keeper)
         self.hearing = hearing
     }
 
@@ -32,10 +32,10 @@ struct Listeners {
     /// Takes an app in under a number that is free. Returns the name that it has from now on.
     ///
     /// - Parameters:
-    ///   - user: The user behind it.
+    ///   - user: Whose it is; `nil`: nobody's yet.
     ///   - payer: Of whose share it is.
     mutating func enter(
-        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ user: UInt32, payer: UInt32, at now: Timestamp
+        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ user: UInt32?, payer: UInt32, at now: Timestamp
     ) throws(Refusal) -> AppID {
         let id = try self.registry.enter(app, id, entrance, user, payer: payer, at: now)
         self.giveBack(self.hearing.enter(app, id, entrance, user, at: now))
@@ -89,8 +89,8 @@ struct Listeners {
 
     /// An app is another user's than it was.
     mutating func pass(_ app: AppHandle, to user: UInt32) {
-        // Before somebody came for it the first time, what happened was for whoever would.
-        if self.registry[app]?.wasSeen == true { self.hearing.pass(app) }
+        // While it was nobody's, what happened was for whoever would come.
+        if self.registry[app]?.user != nil { self.hearing.pass(app) }
         self.registry.pass(app, to: user)
     }
 

@@ -19,7 +19,8 @@ package struct Mailboxes {
     /// What is due to an app that is here.
     private struct Box {
         let app: AppID
-        var user: UInt32
+        /// Who may have it; `nil`: nobody's yet, and that of whoever comes first.
+        var user: UInt32?
         var queue: EventQueue
         /// It is among those that are looked after.
         var isBusy = false
@@ -49,8 +50,11 @@ package struct Mailboxes {
     // MARK: Coming and going
 
     /// Opens the mailbox of an app that comes, with what was kept for it.
-    mutating func open(_ app: AppHandle, _ id: AppID, _ user: UInt32, keeping bytes: Int) {
-        let queue = self.takeQueue(of: id, user, keeping: bytes)
+    mutating func open(
+        _ app: AppHandle, _ id: AppID, _ user: UInt32?, keeping bytes: Int, at now: Timestamp,
+        _ effects: inout [MailEffect]
+    ) {
+        let queue = self.takeQueue(of: id, user, keeping: bytes, at: now, &effects)
         self.boxes.put(Box(app: id, user: user, queue: queue), for: app)
     }
 
@@ -67,30 +71,46 @@ package struct Mailboxes {
         self.change(app, &effects) { $0.detach(&$1) }
     }
 
-    /// The app came back for another user than the one whose it was: what was, stays his.
-    ///
-    /// - Parameter wasSeen: Of an app that was never on the bus nobody knew whose it is: it takes all with it.
+    /// The app came for another user than the one whose it was, and what was, stays his; or for the first whose it is.
     mutating func pass(
-        _ app: AppHandle, to user: UInt32, wasSeen: Bool, keeping bytes: Int, _ effects: inout [MailEffect]
+        _ app: AppHandle, to user: UInt32, keeping bytes: Int, at now: Timestamp, _ effects: inout [MailEffect]
     ) {
         guard let box = self.boxes[app], box.user != user else { return }
-        self.boxes.update(app) { $0?.user = user }
-        guard wasSeen else {
-            for event in box.queue.durableEvents {
-                effects.append(.forget(StoredEvent(app: box.app, user: box.user, event: event)))
-                effects.append(.persist(StoredEvent(app: box.app, user: user, event: event)))
-            }
-            return
+        if box.user != nil { self.keep(box, &effects) }
+        let queue = self.takeQueue(
+            of: box.app, user, besides: box.user == nil ? box.queue : nil, keeping: bytes, at: now, &effects)
+        self.boxes.update(app) {
+            $0?.user = user
+            $0?.queue = queue
         }
-        self.keep(box, &effects)
-        let queue = self.takeQueue(of: box.app, user, keeping: bytes)
-        self.boxes.update(app) { $0?.queue = queue }
+        self.settle(app, &effects)
     }
 
-    /// The queue of an app that comes: its own, if something was kept for it.
-    private mutating func takeQueue(of app: AppID, _ user: UInt32, keeping bytes: Int) -> EventQueue {
-        if !app.isAnonymous, let index = self.absent.index(of: app, user) { return self.absent.take(index).queue }
-        return EventQueue(keeping: bytes, isSubscribed: false)
+    /// The queue of an app that comes: its own, if something was kept for it, with what was nobody's behind.
+    private mutating func takeQueue(
+        of id: AppID, _ user: UInt32?, besides open: EventQueue? = nil, keeping bytes: Int, at now: Timestamp,
+        _ effects: inout [MailEffect]
+    ) -> EventQueue {
+        let own = self.takeAbsent(id, user)
+        guard let user, let nobodys = open ?? self.takeAbsent(id, nil) else {
+            return own ?? EventQueue(keeping: bytes, isSubscribed: false)
+        }
+        for event in nobodys.durableEvents {
+            effects.append(.forget(StoredEvent(app: id, user: nil, event: event)))
+        }
+        var queue = own ?? nobodys
+        if own != nil {
+            var ends: [QueueAction] = []
+            queue.join(nobodys, at: now, &ends)
+            for end in ends { Self.tell(end, of: id, user, nil, &effects) }
+        }
+        for event in queue.durableEvents { effects.append(.persist(StoredEvent(app: id, user: user, event: event))) }
+        return queue
+    }
+
+    private mutating func takeAbsent(_ id: AppID, _ user: UInt32?) -> EventQueue? {
+        guard !id.isAnonymous, let index = self.absent.index(of: id, user) else { return nil }
+        return self.absent.take(index).queue
     }
 
     private mutating func keep(_ box: Box, _ effects: inout [MailEffect]) {
@@ -151,7 +171,8 @@ package struct Mailboxes {
     /// Passes on what a queue wants, and remembers it while it is not done.
     private mutating func settle(_ app: AppHandle, _ effects: inout [MailEffect]) {
         guard self.boxes.has(app) else { return }
-        if !self.wants.isEmpty, let id = self.boxes[app]?.app, let user = self.boxes[app]?.user {
+        if !self.wants.isEmpty, let id = self.boxes[app]?.app {
+            let user = self.boxes[app]?.user
             for want in self.wants { Self.tell(want, of: id, user, app, &effects) }
             self.wants.removeAll(keepingCapacity: true)
         }
@@ -163,7 +184,7 @@ package struct Mailboxes {
     }
 
     private static func tell(
-        _ want: QueueAction, of id: AppID, _ user: UInt32, _ app: AppHandle?, _ effects: inout [MailEffect]
+        _ want: QueueAction, of id: AppID, _ user: UInt32?, _ app: AppHandle?, _ effects: inout [MailEffect]
     ) {
         switch want {
         case .send(let event): if let app { effects.append(.send(app, event)) }
@@ -203,33 +224,50 @@ package struct Mailboxes {
     }
 
     /// The same for what is kept for apps that are not here; of one of them, or of all.
-    func absentWishes(of id: AppID? = nil, _ user: UInt32? = nil) -> [Wish] {
+    func absentWishes(of id: AppID? = nil) -> [Wish] {
         self.absent.all.compactMap { app in
-            guard id.map({ $0 == app.id }) ?? true, user.map({ $0 == app.user }) ?? true else { return nil }
+            guard id.map({ $0 == app.id }) ?? true, !self.isSomebodys(app.id) else { return nil }
             return app.queue.launchWish.map { Wish(id: app.id, strength: $0.strength, ends: $0.ends) }
         }
     }
 
-    /// The app whose mailbox has what it is launched for, if that is here.
-    func launched(_ id: AppID) -> AppHandle? {
-        self.boxes.first { $0.app == id && $0.queue.isLaunching } ?? self.boxes.first { $0.app == id }
+    /// Whether the app of this name is here and somebody's: it is launched for what is due to him, and what other users had waits
+    /// until they have the name again.
+    private func isSomebodys(_ id: AppID) -> Bool { self.boxes.first { $0.app == id && $0.user != nil } != nil }
+
+    /// Takes what an app is to be launched for, wherever that is; `nil`: it need not be launched.
+    mutating func beginCall(of id: AppID, at now: Timestamp, _ effects: inout [MailEffect]) -> Handover? {
+        for app in self.boxes.handles where self.boxes[app]?.app == id {
+            let call = self.change(app, &effects) { $0.beginCall(at: now, &$1) }
+            if let call, !call.events.isEmpty {
+                return Handover(to: self.boxes[app]?.user, call.events, missing: call.missing)
+            }
+        }
+        if self.isSomebodys(id) { return nil }
+        for index in self.absent.indices where self.absent[index].id == id {
+            let call = self.absent[index].queue.beginCall(at: now, &self.wants)
+            self.tellAbsent(index, &effects)
+            if !call.events.isEmpty {
+                return Handover(to: self.absent[index].user, call.events, missing: call.missing)
+            }
+        }
+        return nil
     }
 
-    /// Does something with the queue that has what an app is launched for, wherever that is.
-    @discardableResult
-    mutating func changeLaunched<Result>(
-        _ id: AppID, _ effects: inout [MailEffect], _ body: (inout EventQueue, inout [QueueAction]) -> Result
-    ) -> Result? {
-        let known = self.launched(id)
-        if let known, self.boxes[known]?.queue.isLaunching == true || !self.absent.all.contains(where: { $0.id == id })
-        {
-            return self.change(known, &effects, body)
+    /// The app that is here and has events in its hands in a call.
+    func called(_ id: AppID) -> AppHandle? { self.boxes.first { $0.app == id && $0.queue.isCalled } }
+
+    /// Does something with the queue whose events an app was called for, or could not be, wherever that is.
+    mutating func endCall(
+        of id: AppID, _ effects: inout [MailEffect], _ body: (inout EventQueue, inout [QueueAction]) -> Void
+    ) {
+        if let app = self.called(id) { return self.change(app, &effects, body) ?? () }
+        if let index = self.absent.all.firstIndex(where: { $0.id == id && $0.queue.isCalled }) {
+            body(&self.absent[index].queue, &self.wants)
+            return self.tellAbsent(index, &effects)
         }
-        let fitting = self.absent.all.firstIndex { $0.id == id && $0.queue.isLaunching }
-        guard let index = fitting ?? self.absent.all.firstIndex(where: { $0.id == id }) else { return nil }
-        let result = body(&self.absent[index].queue, &self.wants)
-        self.tellAbsent(index, &effects)
-        return result
+        // What it was called for is gone; that it could not be called counts for what came since.
+        if let app = self.boxes.first(where: { $0.app == id }) { self.change(app, &effects, body) }
     }
 
     // MARK: The disk
@@ -251,7 +289,7 @@ package struct Mailboxes {
         return here + self.absent.all.flatMap { Self.durable($0.queue, $0.id, $0.user) }
     }
 
-    private static func durable(_ queue: EventQueue, _ app: AppID, _ user: UInt32) -> [StoredEvent] {
+    private static func durable(_ queue: EventQueue, _ app: AppID, _ user: UInt32?) -> [StoredEvent] {
         queue.durableEvents.map { StoredEvent(app: app, user: user, event: $0) }
     }
 
@@ -265,6 +303,16 @@ package struct Mailboxes {
             if let app = self.here(stored) {
                 self.change(app, &effects) { queue, wants in
                     queue.restore(stored.event, at: now, &wants)
+                    queue.pump(at: now, &wants)
+                }
+            } else if stored.user == nil, let app = self.boxes.first(where: { $0.app == stored.app }) {
+                // Somebody came for it before it was known that something was nobody's.
+                effects.append(.forget(stored))
+                self.change(app, &effects) { queue, wants in
+                    queue.restore(stored.event, at: now, &wants)
+                    var event = stored.event
+                    event.content.sequence = queue.lastSequence
+                    if queue.keeps(event.sequence) { wants.append(.persist(event)) }
                     queue.pump(at: now, &wants)
                 }
             } else {

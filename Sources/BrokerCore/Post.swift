@@ -11,8 +11,11 @@ struct Post {
     private var tallies = AppTable<AppTally>()
     /// What mailboxes want, until it is carried.
     private var mail: [MailEffect] = []
+    /// The user who looks after what is nobody's, and may read about it.
+    private let keeper: UInt32
 
-    init(_ limits: BrokerLimits) {
+    init(_ limits: BrokerLimits, keeper: UInt32) {
+        self.keeper = keeper
         self.mailboxes = Mailboxes(limits)
         self.records = Records(limits)
     }
@@ -23,9 +26,13 @@ struct Post {
     // MARK: Coming and going
 
     /// An app comes, and finds what was kept for it.
-    mutating func open(_ app: AppHandle, _ id: AppID, _ user: UInt32, keeping bytes: Int) {
-        self.mailboxes.open(app, id, user, keeping: bytes)
+    mutating func open(
+        _ app: AppHandle, _ id: AppID, _ user: UInt32?, keeping bytes: Int, at now: Timestamp,
+        _ actions: inout [BrokerAction]
+    ) {
+        self.mailboxes.open(app, id, user, keeping: bytes, at: now, &self.mail)
         self.tallies.put(AppTally(), for: app)
+        self.carry(&actions)
     }
 
     /// An app goes. What outlives it is kept.
@@ -41,14 +48,15 @@ struct Post {
         self.carry(&actions)
     }
 
-    /// The app is another user's than it was.
+    /// The app is another user's than it was, or the first one's whose it is.
     mutating func pass(
-        _ app: AppHandle, to user: UInt32, wasSeen: Bool, keeping bytes: Int, _ actions: inout [BrokerAction]
+        _ app: AppHandle, from other: UInt32?, to user: UInt32, keeping bytes: Int, at now: Timestamp,
+        _ actions: inout [BrokerAction]
     ) {
-        self.mailboxes.pass(app, to: user, wasSeen: wasSeen, keeping: bytes, &self.mail)
+        self.mailboxes.pass(app, to: user, keeping: bytes, at: now, &self.mail)
         self.carry(&actions)
         // What became of it at the other's is none of this one's business.
-        if wasSeen { self.tallies.put(AppTally(), for: app) }
+        if other != nil { self.tallies.put(AppTally(), for: app) }
     }
 
     // MARK: What is decided
@@ -148,8 +156,9 @@ struct Post {
     }
 
     private mutating func tell(_ end: EventEnd, of stored: StoredEvent, _ actions: inout [BrokerAction]) {
-        self.records.end(stored, end)
-        actions.append(.ended(stored.app, user: stored.user, stored.event, end))
+        let reader = stored.user ?? self.keeper
+        self.records.end(stored, of: reader, end)
+        actions.append(.ended(stored.app, user: reader, stored.event, end))
     }
 
     /// Says of what ended before its verdict was there that it ended: of an app that has its verdict now, or of all.
@@ -218,13 +227,11 @@ struct Post {
 
     /// An app is called for what waits for it.
     ///
-    /// - Returns: The events in order, and how many before the last of them the app does not get; `nil`: it need not be called.
-    mutating func beginCall(
-        of id: AppID, at now: Timestamp, _ actions: inout [BrokerAction]
-    ) -> (events: [Event], missing: UInt64)? {
-        let call = self.mailboxes.changeLaunched(id, &self.mail) { $0.beginCall(at: now, &$1) }
+    /// - Returns: What it is handed; `nil`: it need not be called.
+    mutating func beginCall(of id: AppID, at now: Timestamp, _ actions: inout [BrokerAction]) -> Handover? {
+        let call = self.mailboxes.beginCall(of: id, at: now, &self.mail)
         self.carry(&actions)
-        return call.flatMap { $0.events.isEmpty ? nil : $0 }
+        return call
     }
 
     /// The call of an app is over.
@@ -234,14 +241,14 @@ struct Post {
         switch result {
         case .needless: break
         case .done:
-            if let app = self.mailboxes.launched(id) {
+            if let app = self.mailboxes.called(id) {
                 let count = self.mailboxes[app]?.calledEpochs.count ?? 0
                 self.tallies.update(app) { $0?.handedOver(count) }
             }
-            self.mailboxes.changeLaunched(id, &self.mail) { $0.callAnswered(at: now, &$1) }
+            self.mailboxes.endCall(of: id, &self.mail) { $0.callAnswered(at: now, &$1) }
             self.carry(&actions)
         case .failed(let failure):
-            self.mailboxes.changeLaunched(id, &self.mail) { $0.callFailed(failure, at: now, &$1) }
+            self.mailboxes.endCall(of: id, &self.mail) { $0.callFailed(failure, at: now, &$1) }
             self.carry(&actions)
         }
     }

@@ -25,8 +25,10 @@ package struct Records {
     }
 
     /// An event that was kept for an app came to its end.
-    mutating func end(_ stored: StoredEvent, _ end: EventEnd) {
-        self.verdicts.end(stored.event, of: stored.app, stored.user, end.reason)
+    ///
+    /// - Parameter reader: Who may read about it.
+    mutating func end(_ stored: StoredEvent, of reader: UInt32, _ end: EventEnd) {
+        self.verdicts.end(stored.event, of: stored.app, reader, end.reason)
     }
 
     /// An event came to its end whose verdict is still to come.

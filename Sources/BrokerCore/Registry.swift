@@ -5,6 +5,8 @@ import Motion
 /// Keeps who is there and what they asked for: apps, their detectors, and what of the limits each user has by that.
 package struct Registry {
     private let limits: BrokerLimits
+    /// The user who looks after what is nobody's.
+    private let keeper: UInt32
     private var apps = AppTable<App>()
     /// How many apps and detectors there are, whose they are, and the bytes of the detectors' conditions.
     private var appShares: UserShares
@@ -16,8 +18,9 @@ package struct Registry {
     /// Apps and detectors that went since memory was given back.
     private(set) var gone = 0
 
-    init(_ limits: BrokerLimits) {
+    init(_ limits: BrokerLimits, keeper: UInt32) {
         self.limits = limits
+        self.keeper = keeper
         self.appShares = limits.shares(of: limits.apps)
         self.detectorShares = limits.detectorShares
         self.textShares = limits.shares(of: limits.conditionBytes)
@@ -34,15 +37,15 @@ package struct Registry {
     /// Not a copy of the app, which would have to be made anew when it counts; so below.
     func id(of app: AppHandle) -> AppID? { self.apps[app]?.id }
 
-    /// The user behind an app, and which registration it is.
+    /// Who may read about an app, and which registration it is.
     func owner(of app: AppHandle) -> (user: UInt32, registration: UInt64)? {
-        guard let user = self.apps[app]?.user, let registration = self.apps[app]?.registration else { return nil }
-        return (user, registration)
+        guard let registration = self.apps[app]?.registration else { return nil }
+        return (self.apps[app]?.user ?? self.keeper, registration)
     }
 
-    /// The app of a name, whosever it is, or one user's.
+    /// The app of a name, whosever it is, or one that a user may read about.
     func app(named id: AppID, of user: UInt32? = nil) -> AppHandle? {
-        self.apps.first { $0.id == id && (user == nil || $0.user == user) }
+        self.apps.first { $0.id == id && (user == nil || $0.reader == user) }
     }
 
     /// An app of a user that is on the bus.
@@ -55,10 +58,10 @@ package struct Registry {
     /// Takes an app in under a number that is free. Returns the name that it has from now on.
     ///
     /// - Parameters:
-    ///   - user: The user behind it.
+    ///   - user: Whose it is; `nil`: nobody's yet.
     ///   - payer: Of whose share it is.
     mutating func enter(
-        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ user: UInt32, payer: UInt32, at arrival: Timestamp
+        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ user: UInt32?, payer: UInt32, at arrival: Timestamp
     ) throws(Refusal) -> AppID {
         guard self.appShares.take(1, for: payer) else {
             throw Refusal("apps", self.appShares, payer, "too many apps")
@@ -69,7 +72,8 @@ package struct Registry {
             id = .anonymous(self.anonymous)
         }
         let record = App(
-            id: id, entrance, user: user, payer: payer, registration: self.nextRegistration(), at: arrival)
+            id: id, entrance, user: user, keeper: self.keeper, payer: payer, registration: self.nextRegistration(),
+            at: arrival)
         self.apps.put(record, for: app)
         return id
     }
@@ -87,7 +91,6 @@ package struct Registry {
             $0?.registered = arrival
             $0?.proof = entrance.proof
             $0?.isConnected = true
-            $0?.wasSeen = true
         }
     }
 

@@ -135,7 +135,7 @@ package struct Sensing {
     }
 
     /// An app comes: what one of its name left behind goes from the engines. Returns that.
-    mutating func enter(_ app: AppHandle, _ id: AppID, _ user: UInt32) -> [InstalledDetector] {
+    mutating func enter(_ app: AppHandle, _ id: AppID, _ user: UInt32?) -> [InstalledDetector] {
         self.hits.put(0, for: app)
         if self.leftovers.isEmpty { return [] }
         let all = self.leftovers.takeAll(of: id, user)
@@ -149,7 +149,7 @@ package struct Sensing {
     /// An app goes. Takes its detectors from their engines: the first of them at once. The others stay for later, and say nothing
     /// any more. Returns those that are gone.
     mutating func leave(
-        _ app: AppHandle, _ detectors: [InstalledDetector], of id: AppID, _ user: UInt32
+        _ app: AppHandle, _ detectors: [InstalledDetector], of id: AppID, _ user: UInt32?
     ) -> [InstalledDetector] {
         self.hits.remove(app)
         let (first, rest) = (detectors.prefix(Self.discardedAtOnce), detectors.dropFirst(Self.discardedAtOnce))

@@ -76,7 +76,7 @@ package struct DetectorOutlook {
             switch prospect {
             case nil: self = .unknown
             case .verdict(let verdict):
-                let record = VerdictRecord(verdict: verdict, user: app.user, registration: app.registration)
+                let record = VerdictRecord(verdict: verdict, user: app.reader, registration: app.registration)
                 self = .verdict(records.show(record, to: viewer, core.registry))
             case .more(let epoch): self = .more(epoch: epoch)
             case .counted(let epoch, let reason):

@@ -34,10 +34,12 @@ package struct BusError: Swift.Error, Equatable, CustomStringConvertible {
         BusError("org.freedesktop.DBus.Error." + name, message)
     }
 
+    /// True when nobody owns the name that was asked about.
+    package var isNameFree: Bool { self.name == "org.freedesktop.DBus.Error.NameHasNoOwner" }
+
     /// True when nobody owns the name that was called, and nobody could be started for it.
     package var isServiceMissing: Bool {
-        self.name == "org.freedesktop.DBus.Error.ServiceUnknown"
-            || self.name == "org.freedesktop.DBus.Error.NameHasNoOwner"
+        self.isNameFree || self.name == "org.freedesktop.DBus.Error.ServiceUnknown"
             || self.name.hasPrefix("org.freedesktop.DBus.Error.Spawn.")
     }
 

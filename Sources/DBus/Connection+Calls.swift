@@ -105,10 +105,12 @@ extension Connection {
 
     /// Calls the bus itself.
     package func callBus<each T: WireValue>(
-        _ member: String, _ arguments: repeat each T, then: @escaping (consuming CallResult) -> Void
+        _ member: String, _ arguments: repeat each T, timeout: Int32 = Connection.callTimeout,
+        then: @escaping (consuming CallResult) -> Void
     ) {
         self.call(
-            CallTarget(DBUS_SERVICE_DBUS, Self.busPath, DBUS_INTERFACE_DBUS), member, repeat each arguments, then: then)
+            CallTarget(DBUS_SERVICE_DBUS, Self.busPath, DBUS_INTERFACE_DBUS), member, repeat each arguments,
+            timeout: timeout, then: then)
     }
 
     /// Tells the bus something whose answer does not matter.

@@ -4,7 +4,8 @@ package import Motion
 /// An event that is due to an app and must not be lost with the broker.
 package struct DueEvent: Equatable, Sendable {
     package var app: AppID
-    package var user: UInt32
+    /// `nil`: nobody's yet.
+    package var user: UInt32?
     package var content: EventContent
     package var terms: DeliveryTerms
     /// When it is too old to be of use, in µs of the wall clock: it outlives boots.
@@ -13,7 +14,7 @@ package struct DueEvent: Equatable, Sendable {
     package var strength: Int
 
     package init(
-        app: AppID, user: UInt32, _ content: EventContent, _ terms: DeliveryTerms, ends: Int64, strength: Int = 0
+        app: AppID, user: UInt32?, _ content: EventContent, _ terms: DeliveryTerms, ends: Int64, strength: Int = 0
     ) {
         self.app = app
         self.user = user
@@ -26,7 +27,7 @@ package struct DueEvent: Equatable, Sendable {
     /// What tells it from all others. Its number does not: an app may number it anew after a restart.
     struct Key: Hashable, Sendable {
         let app: AppID
-        let user: UInt32
+        let user: UInt32?
         let epoch: UInt64
         let time: Timestamp
         let detector: String

@@ -11,6 +11,9 @@ extension StateStore {
             PRIMARY KEY (user, app, epoch, time, detector)) STRICT, WITHOUT ROWID;
         """
 
+    /// Stands in place of the user for what is nobody's yet: no user has this number.
+    private static let nobody: Int64 = -1
+
     static let dueStrength = "ALTER TABLE due ADD COLUMN strength INTEGER NOT NULL DEFAULT 0;"
 
     /// Makes what is due be what it is now, all of it or nothing. On the disk when it returns.
@@ -35,7 +38,7 @@ extension StateStore {
     }
 
     private static func bind(_ key: DueEvent.Key, to statement: borrowing Statement) throws(StoreError) {
-        try statement.bind(1, UInt64(key.user))
+        try statement.bind(1, key.user.map { Int64($0) } ?? Self.nobody)
         try statement.bind(2, key.app.name)
         try statement.bind(3, key.epoch)
         try statement.bind(4, key.time.microseconds)
@@ -60,7 +63,8 @@ extension StateStore {
         let rows = try self.file.database.prepare("SELECT * FROM due ORDER BY user, app, sequence")
         var due: [DueEvent] = []
         while try rows.step() {
-            guard let user = UInt32(exactly: rows.number(0)), let epoch = UInt64(exactly: rows.number(2)),
+            let user = UInt32(exactly: rows.number(0))
+            guard user != nil || rows.number(0) == Self.nobody, let epoch = UInt64(exactly: rows.number(2)),
                 let sequence = UInt64(exactly: rows.number(5)), let generation = UInt64(exactly: rows.number(6)),
                 let kind = DeliveryKind.allCases.first(where: { $0.name == rows.text(10) }),
                 let reliability = Reliability.allCases.first(where: { $0.name == rows.text(11) })

@@ -2,7 +2,6 @@ import Arbitration
 import BrokerCore
 import DBus
 import DaemonSupport
-import Glibc
 import Journal
 import Loop
 import Motion
@@ -96,19 +95,18 @@ final class AppFileLink {
         let id = known?.id ?? self.service.links.clients.takeHandle()
         let durable = self.service.links.durable[file.id]
         let file = durable.map { file.sharing($0) } ?? file
-        let user = durable?.binding.user ?? getuid()
         let entrance = AppEntrance(proof: durable?.binding.proof ?? .name, declared: file.modes)
         let detectors = file.detectors(besides: durable?.detectors ?? [])
         do throws(Refusal) {
-            try self.service.input(.install(id, file.id, entrance, detectors, user: user))
+            try self.service.input(.install(id, file.id, entrance, detectors, user: durable?.binding.user))
         } catch {
             self.service.log.warning("\(file.id) is not installed as its app file says: \(BusError(error).message)")
             if known == nil { self.service.links.clients.free(id) }
             return
         }
         known?.file = file
-        if known == nil { return self.service.links.clients.exportInstalled(id, file.id, user: user, file) }
-        if known?.isConnected == false { known?.uid = known?.appState?.user }
+        if known == nil { return self.service.links.clients.exportInstalled(id, file.id, file) }
+        if known?.isConnected == false { known?.uid = known?.appState?.reader }
     }
 
     /// Has an app exist only while it is on the bus.

@@ -3,6 +3,7 @@ import Background
 import BrokerCore
 import DBus
 import DaemonSupport
+import Glibc
 import Journal
 import Loop
 import Motion
@@ -42,7 +43,7 @@ final class BrokerService {
         let reading = apps.readAll()
         // Epochs survive a lost disk because the wall clock is ahead of all that were given out.
         let epoch = try store?.firstEpoch() ?? UInt64(max(0, Clock.wallClock()))
-        self.core = Broker(policy: policy, epoch: epoch, batchLatency: batchLatency)
+        self.core = Broker(policy: policy, epoch: epoch, batchLatency: batchLatency, keeper: getuid())
         record.begin(&self.core, files, at: self.clock.arrival())
         self.madeLinks = BrokerLinks(
             self, store, PolicyLink(self, from: source, files), AppFileLink(self, from: apps), sensorBus: sensorBus,
@@ -193,13 +194,12 @@ final class BrokerService {
             case .life(let client, let effect): links.clients[client]?.perform(effect)
             case .session(let client, let effect): links.clients[client]?.perform(effect)
             case .task(let effect): links.tasks.perform(effect)
-            case .start(let launch): links.launches.start(launch)
             case .mark(let client, let mark): self.deliver(mark, to: client, links)
             case .persist(let event): links.disk.persist(event)
             case .forget(let event): links.disk.forget(event)
             case .ended(let app, let user, let event, let end): links.disk.ended(event, of: app, user, end)
             case .keep(let record): links.disk.keep(record)
-            case .launch(let launch, let events, let missing): links.launches.launch(launch, events, missing: missing)
+            case .launch(let launch, let handover): links.launches.launch(launch, handover)
             case .launchEnded(let launch, let result): links.launches.ended(launch, result)
             case .launchGivenUp(let request, let failure): links.launches.gaveUp(request, failure)
             }

@@ -16,7 +16,8 @@ final class Client {
     let app: AppID
     /// `nil` for an app that is not on the bus.
     let peer: PacedSender.Peer?
-    /// The user behind the connection; known once the registration is complete.
+    /// The user behind the connection, known once the registration is complete; of an app that is not on the bus, who may read
+    /// about it.
     var uid: UInt32?
     /// The process that made the connection, as the bus has it.
     var process: UInt32?

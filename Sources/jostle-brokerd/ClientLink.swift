@@ -47,7 +47,7 @@ final class ClientLink {
         func isMeant(_ client: Client) -> Bool {
             guard client.object != nil, let own = client.appState else { return false }
             return app.registration.map { $0 == own.registration }
-                ?? (own.id == app.id && (app.user.map { $0 == own.user } ?? true))
+                ?? (own.id == app.id && (app.user.map { $0 == own.reader } ?? true))
         }
         if !app.id.isAnonymous { return self.table[app.id].flatMap { isMeant($0) ? $0 : nil } }
         return self.table.connections.first { isMeant($0) }
@@ -98,9 +98,9 @@ final class ClientLink {
     func free(_ handle: AppHandle) { self.table.free(handle) }
 
     /// Shows an app that is not on the bus.
-    func exportInstalled(_ id: AppHandle, _ app: AppID, user: UInt32, _ file: AppFile?) {
+    func exportInstalled(_ id: AppHandle, _ app: AppID, _ file: AppFile?) {
         let client = Client(id, "", app, nil, self.service)
-        client.uid = user
+        client.uid = client.appState?.reader
         client.file = file
         self.table.add(client)
         self.export(client)
@@ -129,8 +129,8 @@ final class ClientLink {
         self.watchers.changed(client)
         self.service.happened(.leave(client.id))
         self.table.hide(client)
-        if let app = client.appState, client.object != nil {
-            self.exportInstalled(client.id, client.app, user: app.user, client.file)
+        if client.appState != nil, client.object != nil {
+            self.exportInstalled(client.id, client.app, client.file)
         } else {
             self.table.free(client.id)
         }

@@ -8,44 +8,102 @@ import Protocol
 
 /// Starts and resumes apps: the calls of `org.jostle.Receiver1`.
 ///
-/// The name that is called is always that of an app that policy lets us launch, never one that a caller gave.
+/// The name that is started is always that of an app that policy lets us launch, never one that a caller gave. What is due to an
+/// app goes to a connection whose user is known, and not to a name: that may be another's when the call arrives, and whoever
+/// has it by then could answer.
 final class LaunchLink {
     private unowned let service: BrokerService
     /// Calls that wait until an app is launched.
     private var pushes: [AppID: [MethodCall]] = [:]
 
+    /// A launch that is under way.
+    private struct Flight {
+        let launch: Launch
+        let handover: Handover
+        let begun: Timestamp
+    }
+
     init(_ service: BrokerService) { self.service = service }
 
-    /// Launches an app with the events that are due to it.
-    func launch(_ launch: Launch, _ events: [Event], missing: UInt64) {
-        guard launch.isCold, let user = self.service.links.durable[launch.app]?.binding.user else {
-            return self.call(launch, events, missing)
+    /// Launches an app with what is due to it; for a task it only has it come up, as the task is run when it has registered.
+    func launch(_ launch: Launch, _ handover: Handover) {
+        self.service.log.debug("\(launch.app) is launched: \(launch.reason), \(handover.events.count) events")
+        let flight = Flight(launch: launch, handover: handover, begun: self.service.now { _, now in now })
+        if case .task = launch.reason { return self.start(flight) }
+        // Whose connection a registered one is, the bus has said. One that is just leaving may be what this is for.
+        let clients = self.service.links.clients
+        if let client = clients[launch.app], clients.has(client), let user = client.uid {
+            return self.call(client.uniqueName, of: user, flight)
         }
-        // Somebody else may have taken the name of an app that is not there. Without an owner the bus starts the app.
-        self.service.bus.user(of: launch.app.name) { [weak self] uid in
+        self.find(flight, isStarted: false)
+    }
+
+    /// Finds out who has the name, and has the bus start the app if nobody does.
+    private func find(_ flight: Flight, isStarted: Bool) {
+        self.service.bus.callBus("GetNameOwner", flight.launch.app.name) { [weak self] result in
             guard let self else { return }
-            guard let uid, uid != user else { return self.call(launch, events, missing) }
-            self.failed(launch, .refused, .identityMismatch("its name is another user's"))
+            do throws(BusError) {
+                self.prove(try result.take().read(reply: String.self), flight)
+            } catch {
+                guard error.isNameFree else { return self.failed(flight, error) }
+                if !isStarted { return self.start(flight) }
+                self.failed(flight.launch, .left, error)
+            }
         }
     }
 
-    private func call(_ launch: Launch, _ events: [Event], _ missing: UInt64) {
-        let target = CallTarget(launch.app.name, Path.receiver, InterfaceName.receiver.description)
-        let begun = self.service.now { _, now in now }
-        self.service.log.debug("\(launch.app) is launched: \(launch.reason), \(events.count) events")
+    private func start(_ flight: Flight) {
+        let time = self.timeLeft(flight)
+        self.service.bus.callBus("StartServiceByName", flight.launch.app.name, UInt32(0), timeout: time) {
+            [weak self] result in
+            guard let self else { return }
+            do throws(BusError) {
+                _ = try result.take()
+                // Its task waits until it registers.
+                if case .task = flight.launch.reason { return }
+                self.find(flight, isStarted: true)
+            } catch {
+                self.failed(flight, error)
+            }
+        }
+    }
+
+    /// Learns whose connection has the name. It is that of its user for as long as it is there, whoever has the name by then.
+    private func prove(_ owner: String, _ flight: Flight) {
+        self.service.bus.user(of: owner) { [weak self] user in
+            guard let self else { return }
+            guard let user else { return self.failed(flight.launch, .left, .disconnected("it left the bus")) }
+            self.call(owner, of: user, flight)
+        }
+    }
+
+    private func call(_ connection: String, of user: UInt32, _ flight: Flight) {
+        let (launch, handover) = (flight.launch, flight.handover)
+        // It may have taken too long to find out.
+        guard self.service.core.arbiter.isCurrent(launch) else { return }
+        guard handover.user == nil || handover.user == user else {
+            return self.failed(launch, .refused, .identityMismatch("its name is another user's"))
+        }
         self.service.bus.call(
-            target, "Deliver", launch.reason.word, events.map(\.body.structure),
-            LaunchOptions.options(missing: missing),
-            timeout: Int32(clamping: launch.timeout.microseconds / 1_000)
+            CallTarget(connection, Path.receiver, InterfaceName.receiver.description), "Deliver", launch.reason.word,
+            handover.events.map(\.body.structure), LaunchOptions.options(missing: handover.missing),
+            timeout: self.timeLeft(flight), autoStart: false
         ) { [weak self] result in
             guard let self else { return }
             do throws(BusError) {
-                self.answered(launch, events, try Self.answer(result.take()))
+                self.answered(launch, handover.events, try Self.answer(result.take()))
             } catch {
-                let waited = self.service.now { _, now in now - begun }
-                self.failed(launch, LaunchFailure(error, hasWaited: waited >= launch.timeout), error)
+                // A connection that is gone says nothing of whether the app can be started.
+                if error.isServiceMissing { return self.failed(launch, .left, error) }
+                self.failed(flight, error)
             }
         }
+    }
+
+    /// What is left of the time that an app has to come up and to answer, in ms, and not less.
+    private func timeLeft(_ flight: Flight) -> Int32 {
+        let waited = self.service.now { _, now in now - flight.begun }
+        return Int32(clamping: max(1, (flight.launch.timeout.microseconds - waited.microseconds + 999) / 1_000))
     }
 
     private static func answer(_ reply: borrowing Message) throws(BusError) -> Answer {
@@ -61,17 +119,9 @@ final class LaunchLink {
         self.service.happened(.answered(launch, answer))
     }
 
-    /// Has the bus start an app for a task. It registers when it is up.
-    func start(_ launch: Launch) {
-        self.service.log.debug("\(launch.app) is started for a task")
-        self.service.bus.callBus("StartServiceByName", launch.app.name, UInt32(0)) { [weak self] result in
-            guard let self else { return }
-            do throws(BusError) {
-                _ = try result.take()
-            } catch {
-                self.failed(launch, LaunchFailure(error, hasWaited: false), error)
-            }
-        }
+    private func failed(_ flight: Flight, _ error: BusError) {
+        let waited = self.service.now { _, now in now - flight.begun }
+        self.failed(flight.launch, LaunchFailure(error, hasWaited: waited >= flight.launch.timeout), error)
     }
 
     private func failed(_ launch: Launch, _ failure: LaunchFailure, _ error: BusError) {

@@ -11,7 +11,7 @@ final class RegistrationLink {
     private unowned let service: BrokerService
     private unowned let clients: ClientLink
     /// Who waits for the disk to say whose apps are; `nil`: it has, or it fails.
-    private var parked: [Client]?
+    private var parked: [(client: Client, user: UInt32)]?
 
     /// How long registrations wait for the disk, in µs.
     private static let diskPatience: Int64 = 1_000_000
@@ -78,13 +78,13 @@ final class RegistrationLink {
             client.uid = uid
             client.process = credentials.process.flatMap { UInt32(exactly: $0) }
             client.proof = credentials.proof(of: client.app)
-            self.complete(client)
+            self.complete(client, of: uid)
         }
     }
 
-    private func complete(_ client: Client) {
+    private func complete(_ client: Client, of user: UInt32) {
         if self.parked != nil, !client.app.isAnonymous {
-            self.parked?.append(client)
+            self.parked?.append((client, user))
             return
         }
         // Whoever had the name before us has lost it; the bus's word on that may still be under way.
@@ -98,7 +98,7 @@ final class RegistrationLink {
         }
         if !client.app.isAnonymous { self.clients.takeOver(client) }
         do throws(BusError) {
-            try self.service.request(.register(client.id, client.app, entrance, user: client.uid ?? 0))
+            try self.service.request(.register(client.id, client.app, entrance, user: user))
         } catch {
             return self.clients.leave(client, error)
         }
@@ -132,8 +132,8 @@ final class RegistrationLink {
     func admitParked() {
         guard let waiting = self.parked else { return }
         self.parked = nil
-        for client in waiting where self.clients.has(client) && client.object == nil {
-            self.complete(client)
+        for (client, user) in waiting where self.clients.has(client) && client.object == nil {
+            self.complete(client, of: user)
         }
     }
 }

@@ -25,7 +25,7 @@ extension Broker {
     }
 
     mutating func install(
-        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ requests: [DetectorRequest], user: UInt32,
+        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ requests: [DetectorRequest], user: UInt32?,
         at now: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) { try self.apply(.install(app, id, entrance, requests, user: user), at: now, &actions) }
 

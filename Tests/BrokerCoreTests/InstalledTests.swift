@@ -11,9 +11,12 @@ import Testing
     private static let two = Bench.planar("two", 4, rest: "0ms")
 
     /// A policy with one rule, and an app of that name that is not on the bus.
-    private func bench(_ kind: DeliveryKind = .store, _ detectors: [DetectorRequest] = [one]) throws -> Bench {
+    private func bench(
+        _ kind: DeliveryKind = .store, _ detectors: [DetectorRequest] = [one], _ durability: Durability = .volatile
+    ) throws -> Bench {
         var terms = DeliveryTerms()
         terms.kind = kind
+        terms.durability = durability
         terms.lifespan = .seconds(60)
         let rule = Rule(name: "all", place: Place(file: "test.conf", line: 1), effect: .allow, terms: terms)
         var bench = Bench(policy: Policy(rules: [rule]))
@@ -23,9 +26,9 @@ import Testing
 
     private let client = AppHandle(0)
 
-    private func install(_ bench: inout Bench, _ detectors: [DetectorRequest]) throws {
+    private func install(_ bench: inout Bench, _ detectors: [DetectorRequest], of user: UInt32? = nil) throws {
         try bench.core.install(
-            self.client, Self.app, AppEntrance(declared: .none), detectors, user: 0, at: bench.now, &bench.actions)
+            self.client, Self.app, AppEntrance(declared: .none), detectors, user: user, at: bench.now, &bench.actions)
     }
 
     private func leave(_ bench: inout Bench) { bench.core.leave(self.client, at: bench.now, &bench.actions) }
@@ -155,6 +158,93 @@ import Testing
         #expect(try self.come(&bench, for: 8) == [])
         self.leave(&bench)
         #expect(try self.come(&bench, for: 7) == [2])
+    }
+
+    /// What is on the disk says whose it is, and what is nobody's becomes that of who comes.
+    @Test func whatIsNobodysIsNobodysOnTheDisk() throws {
+        var bench = try self.bench(.store, [Self.one], .persistent)
+        bench.feed([2.5])
+        let kept = bench.actions.compactMap { if case .persist(let stored) = $0 { stored } else { nil } }
+        #expect(kept.map(\.user) == [nil])
+        #expect(try self.come(&bench, for: 7) == [1])
+        let forgotten = bench.actions.compactMap { if case .forget(let stored) = $0 { stored } else { nil } }
+        #expect(forgotten.map(\.user) == [nil, 7])
+        #expect(bench.actions.contains { if case .persist(let stored) = $0 { stored.user == 7 } else { false } })
+    }
+
+    /// What a broker before kept: for a user, root among them, or for nobody yet.
+    @Test(arguments: [(0, 8), (8, 0), (7, 8)] as [(UInt32, UInt32)])
+    func afterARestartItIsTheSameUsers(_ user: UInt32, _ other: UInt32) throws {
+        var bench = try self.bench(.store, [Self.one], .persistent)
+        bench.feed([2.5])
+        #expect(try self.come(&bench, for: user) == [1])
+        self.leave(&bench)
+        _ = bench.take()
+        bench.feed([0, 2.5, 0, 2.5])
+        let kept = bench.actions.compactMap { if case .persist(let stored) = $0 { stored } else { nil } }
+        #expect(kept.map(\.user) == [user, user])
+
+        var next = try self.bench(.store, [Self.one], .persistent)
+        next.core.restore(kept, at: next.now, &next.actions)
+        next.feed([2.5])
+        // Before it came to the other it was nobody's.
+        #expect(try self.come(&next, for: other) == [1])
+        self.leave(&next)
+        #expect(try self.come(&next, for: user) == [2, 3])
+    }
+
+    /// What is nobody's comes behind what the user has from before, and all of it has one row of numbers.
+    @Test func whatIsNobodysComesBehindOnesOwn() throws {
+        var bench = try self.bench(.store, [Self.one], .persistent)
+        _ = try self.come(&bench, for: 7)
+        self.leave(&bench)
+        bench.feed([2.5, 0, 2.6])
+        let kept = bench.actions.compactMap { if case .persist(let stored) = $0 { stored } else { nil } }
+        var next = try self.bench(.store, [Self.one], .persistent)
+        next.feed([2.7])
+        let nobodys = next.actions.compactMap { if case .persist(let stored) = $0 { stored } else { nil } }
+        next.core.restore(kept, at: next.now, &next.actions)
+        #expect(try self.come(&next, for: 7) == [1, 2, 3])
+        #expect(next.events.map(\.1.peak) == kept.map(\.event.peak) + nobodys.map(\.event.peak))
+        // Nothing of it is left on the disk.
+        var disk = Set(nobodys.map { "- \($0.event.epoch)" })
+        for action in next.actions {
+            func name(_ stored: StoredEvent) -> String {
+                "\(stored.user.map { "\($0)" } ?? "-") \(stored.event.epoch)"
+            }
+            if case .persist(let stored) = action { disk.insert(name(stored)) }
+            if case .forget(let stored) = action { disk.remove(name(stored)) }
+        }
+        #expect(disk.isEmpty, "\(disk)")
+    }
+
+    /// The disk may be slow: somebody has come when it says what is nobody's.
+    @Test func whatIsNobodysMayBeKnownLate() throws {
+        var bench = try self.bench(.store, [Self.one], .persistent)
+        bench.feed([2.5])
+        let kept = bench.actions.compactMap { if case .persist(let stored) = $0 { stored } else { nil } }
+        var next = try self.bench(.store, [Self.one], .persistent)
+        #expect(try self.come(&next, for: 7) == [])
+        self.leave(&next)
+        _ = next.take()
+        next.core.restore(kept, at: next.now, &next.actions)
+        #expect(next.actions.contains(.forget(kept[0])))
+        #expect(next.core.mailboxes.durableEvents.map(\.user) == [7])
+        #expect(try self.come(&next, for: 8) == [])
+        self.leave(&next)
+        #expect(try self.come(&next, for: 7) == [1])
+    }
+
+    /// Who registered it for good is known before anybody comes.
+    @Test func whatIsKnownToBeSomebodysIsNotWhosoeverComes() throws {
+        var bench = try self.bench(.store)
+        try self.install(&bench, [Self.one], of: 7)
+        bench.feed([2.5])
+        // It was given free, and still what was kept is not.
+        try self.install(&bench, [Self.one])
+        #expect(try self.come(&bench, for: 8) == [])
+        self.leave(&bench)
+        #expect(try self.come(&bench, for: 7) == [1])
     }
 
     /// Nor what the other heard, and how often.

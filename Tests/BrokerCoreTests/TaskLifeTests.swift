@@ -52,9 +52,13 @@ import Testing
                 case .task(.run(let owner, let run)): said.append("run \(owner.app) #\(run.attempt)")
                 case .task(.expiring(let owner, _, _)): said.append("expiring \(owner.app)")
                 case .task(.ended(let owner, let outcome)): said.append("\(owner.app) \(outcome.end.name)")
-                case .start(let launch): said.append("start \(launch.app)")
-                case .launch(let launch, let events, _):
-                    said.append("launch \(launch.app) with \(events.count)")
+                case .launch(let launch, let handover):
+                    if case .task = launch.reason {
+                        said.append("start \(launch.app)")
+                        #expect(handover.events.isEmpty && handover.user == nil)
+                        continue
+                    }
+                    said.append("launch \(launch.app) with \(handover.events.count)")
                     self.calls.append(launch)
                 case .deliver(let client, _): said.append("event \(bench.core.registry[client]?.id ?? AppID("?"))")
                 case .task, .claim, .release, .availability, .life, .session, .mark, .persist, .forget, .ended, .keep,
@@ -218,7 +222,7 @@ import Testing
                     let input = TaskInput.kept(record.owner, revision: record.revision)
                     try bench.core.task(input, at: bench.now, &bench.actions)
                 }
-                if case .start(let launch) = action { launches.append(launch) }
+                if case .launch(let launch, _) = action { launches.append(launch) }
             }
         }
         let launch = try #require(launches.first)

@@ -20,21 +20,35 @@ import Testing
     }
 
     /// A broker that knows an app that is not there.
-    private func bench(_ policy: Policy = Self.policy()) throws -> (Bench, AppHandle) {
+    private func bench(_ policy: Policy = Self.policy(), of user: UInt32? = 7) throws -> (Bench, AppHandle) {
         var bench = Bench(policy: policy)
         let client = AppHandle(0)
         try bench.core.install(
-            client, Self.app, AppEntrance(), [Bench.planar("jolt", 2, rest: "0ms")], user: 7, at: bench.now,
+            client, Self.app, AppEntrance(), [Bench.planar("jolt", 2, rest: "0ms")], user: user, at: bench.now,
             &bench.actions)
         _ = bench.take()
         return (bench, client)
     }
 
     /// What was handed over since the last time.
-    private func calls(_ bench: inout Bench) -> [(launch: Launch, events: [Event], missing: UInt64)] {
+    private func calls(_ bench: inout Bench) -> [(launch: Launch, user: UInt32?, events: [Event], missing: UInt64)] {
         bench.take().compactMap { action in
-            if case .launch(let launch, let events, let missing) = action { (launch, events, missing) } else { nil }
+            guard case .launch(let launch, let handover) = action else { return nil }
+            return (launch, handover.user, handover.events, handover.missing)
         }
+    }
+
+    /// An event that a broker before kept for a user.
+    private func stored(_ app: AppID, for user: UInt32?, _ epoch: UInt64 = 0, strength: Int = 0, at now: Timestamp)
+        -> StoredEvent
+    {
+        let content = EventContent(
+            sequence: 1, epoch: epoch, generation: 1, time: now, detector: "jolt", peak: 3, isSimulated: false,
+            isClipped: false)
+        var terms = DeliveryTerms()
+        terms.kind = .wake
+        let event = Event(content, terms, ends: now + .seconds(60), strength: strength)
+        return StoredEvent(app: app, user: user, event: event)
     }
 
     private func ends(_ bench: inout Bench) -> [EventEnd] {
@@ -175,16 +189,65 @@ import Testing
         var bench = Bench(policy: Self.policy())
         var stored: [StoredEvent] = []
         for (index, strength) in [1, 5, 3].enumerated() {
-            let content = EventContent(
-                sequence: 1, epoch: UInt64(index), generation: 1, time: bench.now, detector: "jolt", peak: 3,
-                isSimulated: false, isClipped: false)
-            var terms = DeliveryTerms()
-            terms.kind = .wake
-            let event = Event(content, terms, ends: bench.now + .seconds(60), strength: strength)
-            stored.append(StoredEvent(app: AppID("org.example.App\(strength)"), user: 7, event: event))
+            stored.append(
+                self.stored(
+                    AppID("org.example.App\(strength)"), for: 7, UInt64(index), strength: strength, at: bench.now))
         }
         bench.core.restore(stored, at: bench.now, &bench.actions)
         #expect(self.calls(&bench).map(\.launch.app.name) == ["org.example.App5", "org.example.App3"])
+    }
+
+    /// What is due is handed to its user, and what is nobody's to whoever comes.
+    @Test func aLaunchSaysWhoseItIs() throws {
+        var (bench, client) = try self.bench(of: nil)
+        bench.feed([2.5])
+        try bench.core.push(Self.app, at: bench.now, &bench.actions)
+        let first = try #require(self.calls(&bench).first)
+        #expect(first.events.count == 1 && first.user == nil)
+        bench.core.answered(first.launch, .consume, at: bench.now, &bench.actions)
+        let push = try #require(self.calls(&bench).first)
+        #expect(push.launch.reason == .push && push.user == nil)
+        bench.core.answered(push.launch, .consume, at: bench.now, &bench.actions)
+        // It came, and left: it is somebody's now.
+        try bench.core.register(client, Self.app, AppEntrance(), user: 7, at: bench.now, &bench.actions)
+        bench.core.leave(client, at: bench.now, &bench.actions)
+        bench.feed([0, 2.5])
+        let second = try #require(self.calls(&bench).first)
+        #expect(second.events.count == 1 && second.user == 7)
+        bench.core.answered(second.launch, .consume, at: bench.now, &bench.actions)
+        try bench.core.push(Self.app, at: bench.now, &bench.actions)
+        #expect(self.calls(&bench).map(\.user) == [7])
+    }
+
+    /// The app of this name is another's now: nobody is launched for what the first one left.
+    @Test func whatAnotherUserLeftLaunchesNobody() throws {
+        var (bench, client) = try self.bench(of: nil)
+        try bench.core.register(client, Self.app, AppEntrance(), user: 8, at: bench.now, &bench.actions)
+        bench.core.leave(client, at: bench.now, &bench.actions)
+        bench.core.restore([self.stored(Self.app, for: 7, at: bench.now)], at: bench.now, &bench.actions)
+        #expect(self.calls(&bench).isEmpty)
+        // Without a file there is no app any more that is his.
+        bench.core.uninstall(client, at: bench.now, &bench.actions)
+        #expect(self.calls(&bench).map(\.user) == [7])
+    }
+
+    /// The answer of one user's app is not taken for that of another's that came meanwhile.
+    @Test func anAnswerIsOfWhoeverWasCalled() throws {
+        var bench = Bench(policy: Self.policy())
+        bench.core.restore([self.stored(Self.app, for: 7, at: bench.now)], at: bench.now, &bench.actions)
+        let call = try #require(self.calls(&bench).first)
+        let client = try bench.register(0, Self.app.name, user: 8)
+        _ = try bench.add(client, Bench.planar("jolt", 2, rest: "0ms"))
+        try bench.core.tell(client, .suspended, at: bench.now, &bench.actions)
+        bench.feed([2.5])
+        #expect(bench.core.mailboxes[client]?.waitingCount == 1)
+        _ = bench.take()
+        bench.core.answered(call.launch, .consume, at: bench.now, &bench.actions)
+        let ended = bench.actions.compactMap {
+            if case .ended(_, let user, _, let end) = $0 { (user, end) } else { nil }
+        }
+        #expect(ended.map(\.0) == [7] && ended.map(\.1) == [.acknowledged])
+        #expect(self.calls(&bench).map(\.user) == [8])
     }
 
     @Test func aPushIsALaunchWithoutEvents() throws {

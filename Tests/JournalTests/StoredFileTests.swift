@@ -281,6 +281,32 @@ import Testing
         #expect(try Held(Keeper(place, started: 1)) == expected)
     }
 
+    /// What is nobody's yet is not root's, and comes back as it was.
+    @Test func whatIsNobodysIsNobodysAgain() throws {
+        let place = try Directory()
+        let due = ([nil, 0, Self.user] as [UInt32?]).map { user in
+            var due = Self.due(1, strength: 1)
+            due.user = user
+            return due
+        }
+        do {
+            let keeper = Keeper(place)
+            _ = try keeper.epochs()
+            for due in due { keeper.store.keep(due) }
+            keeper.close()
+        }
+        #expect(try place.sql("state.db", "SELECT group_concat(user) FROM due") == "-1,0,\(Self.user)\n")
+        // No user has such a number.
+        try place.python("c.execute('UPDATE due SET user = -2 WHERE user = 0');c.commit()", on: "state.db")
+        do {
+            let keeper = Keeper(place)
+            #expect(try Held(keeper).due == [due[0], due[2]])
+            keeper.store.forget(due[0])
+            keeper.close()
+        }
+        #expect(try Held(Keeper(place)).due == [due[2]])
+    }
+
     // MARK: Making them
 
     /// The files of the present version have the tables that it makes.

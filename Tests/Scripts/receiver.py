@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """An app that is started for its events, well or ill: receiver.py NAME LOG HOW
 
-HOW is done (answers), exits (at once), hangs (before it has its name), error (answers with one), nonsense (answers what no app
-says), silent (has the name and never answers), dies (when it is called) or works (waits for LOG.gate, registers, answers, does
-a task and ends). Each step is a line in LOG.
+HOW is done (answers), exits (at once), hangs (before it has its name), leaves (once it has it), error (answers with one), nonsense
+(answers what no app says), silent (has the name and never answers), dies (when it is called), replaced (gives the name away when it is
+called, and who has it then answers) or works (waits for LOG.gate, registers, answers, does a task and ends). Each step is a line in LOG.
 """
 
 import asyncio
@@ -35,6 +35,15 @@ async def main():
     bus = await MessageBus(bus_address=os.environ["DBUS_STARTER_ADDRESS"]).connect()
     done = asyncio.Event()
     worked = asyncio.Event()
+    replacing = []
+
+    async def replace(call):
+        await bus.release_name(NAME)
+        other = await MessageBus(bus_address=os.environ["DBUS_STARTER_ADDRESS"]).connect()
+        await other.request_name(NAME)
+        note("forges")
+        await other.send(Message.new_method_return(call, "s", ["consume"]))
+        await other.wait_for_disconnect()
 
     def received(message):
         if message.message_type is not MessageType.METHOD_CALL or message.interface != "org.jostle.Receiver1":
@@ -47,7 +56,9 @@ async def main():
         note("called", reason, ",".join(event[3] for event in events), ",".join(sorted(events[0][5])) if events else "-")
         if HOW == "dies":
             os._exit(1)
-        if HOW == "silent":
+        if HOW == "replaced":
+            replacing.append(asyncio.ensure_future(replace(message)))
+        if HOW in ("leaves", "silent", "replaced"):
             return True
         if HOW == "error":
             return Message.new_error(message, "org.example.Error.No", "not today")
@@ -60,6 +71,8 @@ async def main():
         await asyncio.sleep(0.01)
     if HOW != "hangs":
         await bus.request_name(NAME)
+    if HOW == "leaves":
+        return
     if HOW == "works":
         note("registers")
         register = Message(BROKER, "/org/jostle/Broker1", BROKER, "Register", signature="sa{sv}", body=[NAME, {}])

@@ -181,6 +181,62 @@ extension EndToEnd {
             #expect(try stage.jostle("why-not", Self.app).status == 0)
         }
 
+        /// Nor is he when the app is durable only by its file: whose it is says who had it last.
+        @Test(.enabled(if: geteuid() == 0)) func anotherUserIsNotLaunchedInThePlaceOfWhoWasThere() throws {
+            let stage = try Stage(source: Stage.rest, broker: false)
+            try stage.startBroker(
+                policy: "[Rule wake]\nWhenState=dead\nThen=allow\nDeliver=wake\nLifespan=1min\n",
+                apps: [Self.app: Self.file + Self.jolt], "--state-dir", stage.state)
+            #expect(chmod(stage.bus.directory, 0o755) == 0)
+            _ = try stage.script(Self.register(durable: false))
+            let thief = try BackgroundProgram(
+                tool: Stage.nobody + [
+                    "/usr/bin/python3", Programs.source("Tests/Scripts/receiver.py"), Self.app, "/dev/null", "done",
+                ],
+                environment: ["DBUS_STARTER_ADDRESS": stage.address])
+            try stage.bus.waitForName(Self.app)
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            try stage.until("its launch is over") { try !self.property("LastLaunch", stage).contains("a{sv} 0") }
+            #expect(try self.property("LastLaunch", stage).contains("\"refused\""))
+            #expect(thief.end == nil)
+        }
+
+        private static let jolt = "[Detector jolt]\npreset=shake.planar\nthreshold=2.3g\nrest=1h\n"
+
+        /// What is kept for root is not what is kept for nobody: another user does not get it, whoever comes first.
+        @Test(.enabled(if: geteuid() == 0), arguments: [true, false])
+        func whatIsKeptIsTheSameUsersAfterARestart(_ isRoots: Bool) throws {
+            let stage = try Stage(source: Stage.rest, broker: false)
+            func start() throws {
+                try stage.startBroker(
+                    policy: "[Rule keep]\nThen=allow\nDeliver=store\nDurability=persistent\nLifespan=10min\n",
+                    apps: [Self.app: Self.file + Self.jolt], "--state-dir", stage.state)
+            }
+            try start()
+            if isRoots { _ = try stage.script(Self.register(durable: false)) }
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            try stage.until("it is on the disk") { try self.due(stage) == (isRoots ? "0" : "-1") }
+            // It must not go on shaking.
+            try stage.kill(stage.reader)
+            try stage.kill(stage.broker)
+            try start()
+            let subscribe = Self.register(durable: false) + [Self.call("Subscribe", "a{sv} [{}]")]
+            let other = try stage.script(as: Stage.nobody, subscribe)
+            #expect(other.last?.contains("\"kept\": \(isRoots ? 0 : 1)") == true, "\(other)")
+            let root = try stage.script(subscribe)
+            #expect(root.last?.contains("\"kept\": \(isRoots ? 1 : 0)") == true, "\(root)")
+        }
+
+        /// Whose the events on the disk are.
+        private func due(_ stage: Stage) throws -> String {
+            let script = """
+                import sqlite3,sys
+                c=sqlite3.connect(sys.argv[1])
+                print(*[r[0] for r in c.execute('SELECT user FROM due')],end='')
+                """
+            return try Tool.run(["/usr/bin/python3", "-c", script, "\(stage.state)/state.db"]).stdout
+        }
+
         // MARK: Killed
 
         /// Killed at any moment while apps register and withdraw: what was acknowledged is there, and what was withdrawn is

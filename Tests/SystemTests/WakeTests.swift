@@ -119,7 +119,7 @@ extension EndToEnd {
         /// What apps do wrong, and what is said of them.
         static let ill: [(how: String, result: String)] = [
             ("exits", "not-started"), ("hangs", "silent"), ("error", "refused"), ("nonsense", "refused"),
-            ("silent", "silent"), ("dies", "left"),
+            ("silent", "silent"), ("dies", "left"), ("replaced", "silent"), ("leaves", "left"),
         ]
 
         @Test(arguments: ill.indices)
@@ -185,6 +185,26 @@ extension EndToEnd {
             try stage.until("its answer is there") { try self.lastLaunch(stage).contains("\"result\":\"done\"") }
             #expect(app.end == nil)
             #expect(try stage.jostle("app", Self.app).stdout.contains("suspended"))
+        }
+
+        /// What an app that dies has not answered starts it again at once: nobody calls the connection that is gone.
+        @Test func whoDiesWithAnEventIsStartedForIt() throws {
+            let log = try Log()
+            let policy =
+                "[Rule all]\nThen=allow\nDeliver=wake\nReliability=ack\nLifespan=60s\n[App *]\nWakeTimeout=20s\n"
+            let stage = try self.stage(
+                [Self.service(Self.app, log, "done")], policy: policy, apps: [Self.app: Self.appFile + "rest=1min\n"])
+            let (broker, object) = ("org.jostle.Broker1", Stage.Object.app(Self.app))
+            _ = try stage.script(
+                "app own \(Self.app)", "app hear Event",
+                "app call \(broker) \(Stage.Object.broker) \(broker) Register sa{sv} ['\(Self.app)',{}]",
+                "app call \(broker) \(object) \(broker).App Subscribe a{sv} [{}]",
+                "app call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor Inject s "
+                    + "['shake peak=3g axis=x for=0.5s']",
+                "app await 1")
+            try stage.until("it is launched") { try self.lastLaunch(stage).contains("\"result\":\"done\"") }
+            #expect(log.lines.contains { $0.contains(" called shake jolt ack,") }, "\(log.lines)")
+            #expect(try stage.property("LaunchFailures", at: object) == "t 0")
         }
 
         // MARK: Push
