@@ -85,6 +85,8 @@ package struct Property<Context: AnyObject>: Sendable {
     let signature: String
     let notice: ChangeNotice
     let write: @Sendable (Context, inout WireWriter) -> Void
+    /// What is for some only; `nil`: everybody reads the same.
+    let discretion: Discretion?
     /// Takes a new value; `nil` when the property is read-only.
     let set: (@Sendable (Context, MethodCall, inout WireReader) throws(BusError) -> Void)?
 
@@ -95,7 +97,33 @@ package struct Property<Context: AnyObject>: Sendable {
         self.signature = T.signature
         self.notice = notice
         self.write = { context, writer in writer.variant(get(context)) }
+        self.discretion = nil
         self.set = nil
+    }
+
+    /// A property whose value is not for everybody. No change of it is told.
+    ///
+    /// - Parameters:
+    ///   - others: what all others read.
+    ///   - isFor: answers, perhaps later, whether a caller is to read the value.
+    package init<T: WireValue & Sendable>(
+        _ name: StaticString, others: T, isFor: @escaping Discretion.Question,
+        get: @escaping @Sendable (Context) -> T
+    ) {
+        self.name = name.description
+        self.signature = T.signature
+        self.notice = .never
+        self.write = { context, writer in writer.variant(get(context)) }
+        self.discretion = Discretion(isFor: isFor) { writer in writer.variant(others) }
+        self.set = nil
+    }
+
+    /// Who reads the value of a property, and what others read.
+    package struct Discretion: Sendable {
+        package typealias Question = @Sendable (Context, MethodCall, @escaping (Bool) -> Void) -> Void
+
+        let isFor: Question
+        let writeOthers: @Sendable (inout WireWriter) -> Void
     }
 
     package init<T: WireValue>(
@@ -106,6 +134,7 @@ package struct Property<Context: AnyObject>: Sendable {
         self.signature = T.signature
         self.notice = notice
         self.write = { context, writer in writer.variant(get(context)) }
+        self.discretion = nil
         self.set = { (context, call, reader: inout WireReader) throws(BusError) in
             let value: T
             do throws(WireError) {
@@ -146,6 +175,7 @@ package final class Interface<Context: AnyObject>: InterfaceTable, @unchecked Se
             name: name.description, notes: notes,
             methods: methods.map { ($0.name, $0.inputs, $0.outputs) },
             properties: properties.map { ($0.name, $0.signature, $0.notice, $0.set != nil) },
+            discreet: Set(properties.filter { $0.discretion != nil }.map(\.name)),
             signals: signals)
     }
 
@@ -164,6 +194,17 @@ package final class Interface<Context: AnyObject>: InterfaceTable, @unchecked Se
         self.properties[property]?.write(self.context(object), &writer)
     }
 
+    override func writeOthers(_ property: String, to writer: inout WireWriter) {
+        self.properties[property]?.discretion?.writeOthers(&writer)
+    }
+
+    override func ask(
+        whether property: String, of object: AnyObject, isFor call: MethodCall, _ answer: @escaping (Bool) -> Void
+    ) {
+        guard let discretion = self.properties[property]?.discretion else { return answer(true) }
+        discretion.isFor(self.context(object), call, answer)
+    }
+
     override func set(
         _ property: String, of object: AnyObject, _ call: MethodCall, _ reader: inout WireReader
     ) throws(BusError) {
@@ -180,17 +221,20 @@ package class InterfaceTable: @unchecked Sendable {
     let methodList: [(name: String, inputs: [Argument], outputs: [Argument])]
     let propertyList: [(name: String, signature: String, notice: ChangeNotice, isWritable: Bool)]
     let signalList: [SignalDescription]
+    /// The properties that are not for everybody.
+    let discreet: Set<String>
     private let propertyIndex: [String: Int]
 
     fileprivate init(
         name: String, notes: GeneratorNotes?, methods: [(String, [Argument], [Argument])],
-        properties: [(String, String, ChangeNotice, Bool)], signals: [SignalDescription]
+        properties: [(String, String, ChangeNotice, Bool)], discreet: Set<String>, signals: [SignalDescription]
     ) {
         self.name = name
         self.notes = notes
         self.methodList = methods
         self.propertyList = properties
         self.signalList = signals
+        self.discreet = discreet
         self.propertyIndex = Dictionary(
             uniqueKeysWithValues: properties.enumerated().map { ($0.element.0, $0.offset) })
     }
@@ -202,6 +246,11 @@ package class InterfaceTable: @unchecked Sendable {
     func inputSignature(of method: String) -> String? { nil }
     func perform(_ method: String, on object: AnyObject, _ call: MethodCall) {}
     func write(_ property: String, of object: AnyObject, to writer: inout WireWriter) {}
+    /// Writes what those read for whom the value of a property is not.
+    func writeOthers(_ property: String, to writer: inout WireWriter) {}
+    func ask(
+        whether property: String, of object: AnyObject, isFor call: MethodCall, _ answer: @escaping (Bool) -> Void
+    ) { answer(true) }
     func set(
         _ property: String, of object: AnyObject, _ call: MethodCall, _ reader: inout WireReader
     ) throws(BusError) {}

@@ -152,16 +152,31 @@ final class ObjectTree {
             case "Get":
                 let (interface, name) = try self.arguments(call, "ss", String.self, String.self)
                 let (table, context) = try self.find(name, interface, in: object)
-                call.reply { table.write(name, of: context, to: &$0) }
+                self.ask([(table, context, name)], of: object, call) { withheld in
+                    call.reply { writer in
+                        if withheld.contains(name) {
+                            table.writeOthers(name, to: &writer)
+                        } else {
+                            table.write(name, of: context, to: &writer)
+                        }
+                    }
+                }
             case "GetAll":
                 let interface = try self.arguments(call, "s", String.self)
                 let tables = object.interfaces.filter { interface.isEmpty || $0.table.name == interface }
                 guard !tables.isEmpty || interface.isEmpty || Standard.all.contains(interface) else {
                     throw .unknownInterface("\(object.path) has no interface \(shortened(interface))")
                 }
-                call.reply { writer in
-                    writer.container(CDBUS_TYPE_ARRAY, of: "{sv}") { array in
-                        for (table, context) in tables { object.writeEntries(of: table, context, to: &array) }
+                let discreet = tables.flatMap { table, context in
+                    table.discreet.map { (table: table, context: context, name: $0) }
+                }
+                self.ask(discreet[...], of: object, call) { withheld in
+                    call.reply { writer in
+                        writer.container(CDBUS_TYPE_ARRAY, of: "{sv}") { array in
+                            for (table, context) in tables {
+                                object.writeEntries(of: table, context, without: withheld, to: &array)
+                            }
+                        }
                     }
                 }
             case "Set":
@@ -171,6 +186,30 @@ final class ObjectTree {
             }
         } catch {
             call.fail(error)
+        }
+    }
+
+    /// Asks, of one property after the other, whether it is for the caller, and goes on with the names of those that are not.
+    private func ask(
+        _ properties: ArraySlice<(table: InterfaceTable, context: AnyObject, name: String)>, of object: ExportedObject,
+        _ call: MethodCall, withheld: Set<String> = [], then: @escaping (Set<String>) -> Void
+    ) {
+        guard let (table, context, name) = properties.first else { return then(withheld) }
+        func goOn(_ isFor: Bool) {
+            self.ask(
+                properties.dropFirst(), of: object, call, withheld: isFor ? withheld : withheld.union([name]),
+                then: then)
+        }
+        guard table.discreet.contains(name) else { return goOn(true) }
+        let leave = Leave(self)
+        table.ask(whether: name, of: context, isFor: call) { [weak self] isFor in
+            guard leave.end() else { return }
+            // The answer may have come later: the object may be gone, or another may stand in its place.
+            guard self?.objects[object.path] === object else { return call.fail(.noObject(at: object.path.text)) }
+            goOn(isFor)
+        }
+        if self.waiting > Self.waitingLimit, leave.end() {
+            call.fail(.limitsExceeded("\(Self.waitingLimit) calls wait for leave already"))
         }
     }
 
@@ -363,11 +402,19 @@ final class ObjectTree {
 
 extension ExportedObject {
     /// Each readable property of an interface as an entry of an `a{sv}` that the writer stands in.
-    func writeEntries(of table: InterfaceTable, _ context: AnyObject, to array: inout WireWriter) {
+    ///
+    /// - Parameter withheld: those whose values are not for the reader.
+    func writeEntries(
+        of table: InterfaceTable, _ context: AnyObject, without withheld: Set<String>, to array: inout WireWriter
+    ) {
         for property in table.propertyList {
             array.container(CDBUS_TYPE_DICT_ENTRY, of: nil) { entry in
                 property.name.write(to: &entry)
-                table.write(property.name, of: context, to: &entry)
+                if withheld.contains(property.name) {
+                    table.writeOthers(property.name, to: &entry)
+                } else {
+                    table.write(property.name, of: context, to: &entry)
+                }
             }
         }
     }

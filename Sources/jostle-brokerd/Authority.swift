@@ -25,25 +25,34 @@ struct Authority {
     }
 
     /// Does something for a caller who may say what state apps are in.
+    func ifReporter(among reporters: Policy.Entitled, _ call: MethodCall, then: @escaping () -> Void) {
+        self.isReporter(among: reporters, call) { isReporter in
+            if isReporter { return then() }
+            let who =
+                switch (reporters, self.bus.address == .system) {
+                case (.named, false): "who has MayReportForeground in policy"
+                case (_, false): "the broker's own user and root"
+                case (_, true): "root, and who has MayReportForeground in policy,"
+                }
+            call.fail(.accessDenied("only \(who) can say that"))
+        }
+    }
+
+    /// Whether a caller may say what state apps are in.
     ///
     /// That is whoever policy names. On the system bus it is root besides; elsewhere, if policy names nobody, anybody of our
     /// own user, and root.
-    func ifReporter(among reporters: Policy.Entitled, _ call: MethodCall, then: @escaping () -> Void) {
+    func isReporter(among reporters: Policy.Entitled, _ call: MethodCall, _ answer: @escaping (Bool) -> Void) {
         let isSystem = self.bus.address == .system
         switch reporters {
-        case .everybody: return then()
+        case .everybody: return answer(true)
         case .nobodyNamed: break
-        case .named(let apps): if !isSystem { return self.ifOwner(of: apps[...], "MayReportForeground", call, then) }
+        case .named(let apps): if !isSystem { return self.isOwner(of: apps[...], call, answer) }
         }
         self.bus.user(of: call.sender) { uid in
-            if let uid, uid == 0 || (!isSystem && uid == getuid()) { return then() }
-            switch reporters {
-            case .everybody, .nobodyNamed:
-                let who =
-                    isSystem ? "root, and who has MayReportForeground in policy," : "the broker's own user and root"
-                call.fail(.accessDenied("only \(who) can say that"))
-            case .named(let apps): self.ifOwner(of: apps[...], "MayReportForeground", call, then)
-            }
+            if let uid, uid == 0 || (!isSystem && uid == getuid()) { return answer(true) }
+            guard case .named(let apps) = reporters else { return answer(false) }
+            self.isOwner(of: apps[...], call, answer)
         }
     }
 
@@ -54,20 +63,20 @@ struct Authority {
         switch pushers {
         case .everybody: then()
         case .nobodyNamed: throw .accessDenied("only who has MayPush in policy can launch apps, and nobody has")
-        case .named(let apps): self.ifOwner(of: apps[...], "MayPush", call, then)
+        case .named(let apps):
+            self.isOwner(of: apps[...], call) { isOwner in
+                if isOwner { then() } else { call.fail(.accessDenied("only who has MayPush in policy can say that")) }
+            }
         }
     }
 
-    /// - Parameter right: the key of the policy that gives those apps the right.
-    private func ifOwner(of apps: ArraySlice<AppID>, _ right: String, _ call: MethodCall, _ then: @escaping () -> Void)
-    {
-        guard let app = apps.first else {
-            return call.fail(.accessDenied("only who has \(right) in policy can say that"))
-        }
-        guard AppID.isValid(app.name) else { return self.ifOwner(of: apps.dropFirst(), right, call, then) }
+    /// Whether a caller has the name of one of these apps.
+    private func isOwner(of apps: ArraySlice<AppID>, _ call: MethodCall, _ answer: @escaping (Bool) -> Void) {
+        guard let app = apps.first else { return answer(false) }
+        guard AppID.isValid(app.name) else { return self.isOwner(of: apps.dropFirst(), call, answer) }
         self.bus.callBus("GetNameOwner", app.name) { result in
-            if (try? result.take().read(reply: String.self)) == call.sender { return then() }
-            self.ifOwner(of: apps.dropFirst(), right, call, then)
+            if (try? result.take().read(reply: String.self)) == call.sender { return answer(true) }
+            self.isOwner(of: apps.dropFirst(), call, answer)
         }
     }
 

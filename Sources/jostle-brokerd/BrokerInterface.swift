@@ -138,10 +138,13 @@ enum BrokerInterface {
             Property("Sensors", .invalidates) { (service: BrokerService) in
                 service.core.sensing.sensors.map { $0.options }
             },
-            Property("Foreground", .always) { (service: BrokerService) in
-                service.core.arbiter.foreground.app?.name ?? ""
-            },
-            Property("ForegroundReported", .always) { (service: BrokerService) in
+            Property(
+                "Foreground", others: "",
+                isFor: { (service: BrokerService, call, answer) in
+                    service.links.reports.mayKnowForeground(call, answer)
+                },
+                get: { service in service.core.arbiter.foreground.app?.name ?? "" }),
+            Property("ForegroundReported", .never) { (service: BrokerService) in
                 service.core.arbiter.foreground != .none
             },
             Property("Locked", .always) { (service: BrokerService) in service.core.arbiter.device.isLocked },

@@ -2,6 +2,7 @@ import Arbitration
 import BrokerCore
 import DBus
 import DaemonSupport
+import Glibc
 import Motion
 import PolicyFiles
 import Protocol
@@ -32,6 +33,16 @@ final class ReportLink {
             }
             self.report(.app(name.isEmpty ? nil : AppID(name)))
             call.reply()
+        }
+    }
+
+    /// Whether a caller may know which app is in the foreground: the user of that app, our own, root, and who may say it.
+    func mayKnowForeground(_ call: MethodCall, _ answer: @escaping (Bool) -> Void) {
+        self.service.bus.user(of: call.sender) { [weak self] uid in
+            guard let self, let uid else { return answer(false) }
+            let app = self.service.core.arbiter.foreground.app.flatMap { self.service.links.clients[$0] }
+            if uid == 0 || uid == getuid() || uid == app?.uid { return answer(true) }
+            self.service.authority.isReporter(among: self.service.core.arbiter.policy.reporters, call, answer)
         }
     }
 

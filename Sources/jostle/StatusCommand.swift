@@ -39,7 +39,8 @@ struct StatusCommand {
         if broker.flag("Locked") { self.terminal.print("the screen is locked") }
         if broker.flag("ForegroundReported") {
             let app = broker.text("Foreground")
-            self.terminal.print(app.isEmpty ? "no app is in the foreground" : "\(app) is in the foreground")
+            self.terminal.print(
+                app.isEmpty ? "no app that you may know of is in the foreground" : "\(app) is in the foreground")
         }
         self.terminal.print()
         var table = Table(["SENSOR", "RATE", "RECEIVED", "LOST", "GAPS", "REFUSED"], right: [1, 2, 3, 4, 5])

@@ -78,7 +78,7 @@ extension EndToEnd {
             let second = try stage.startScript("shell call \(Self.broker) SetForeground sa{sv} ['',{}]")
             _ = try second.waitForLine { $0 == "staying" }
             #expect(try self.state(Self.front, stage) == "s \"suspended\" s \"grace\"")
-            #expect(try stage.jostle("status").stdout.contains("\nno app is in the foreground\n"))
+            #expect(try stage.jostle("status").stdout.contains("\nno app that you may know of is in the foreground\n"))
             // The first has no say any more, not even by leaving. What we ask after the bus saw it go comes after what the
             // bus told the broker of it.
             _ = try first.terminate()

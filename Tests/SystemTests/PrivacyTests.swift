@@ -85,6 +85,47 @@ extension EndToEnd {
             #expect(try app.terminate() == .exited(0))
         }
 
+        /// Which app its user works with is for that user, for who may say it, and for the broker's own user.
+        @Test func theForegroundIsNotForStrangers() throws {
+            // The other bus lets nobody else in here.
+            let stage = try Stage(source: nil, broker: false, on: PrivateBus(on: .dbusDaemon))
+            try stage.startBroker(policy: "[Policy]\nDefault=allow\n[App org.example.Shell]\nMayReportForeground=yes\n")
+            let root = Stage.Object.broker
+            let properties = "call org.jostle.Broker1 \(root) org.freedesktop.DBus.Properties"
+            let get = "\(properties) Get ss ['org.jostle.Broker1','Foreground']"
+            let shell = try stage.startScript(
+                "shell own org.example.Shell",
+                "shell call org.jostle.Broker1 \(root) org.jostle.Broker1 SetForeground s ['\(Self.app)']")
+            _ = try shell.waitForLine { $0 == "staying" }
+            let reads = [
+                "p \(get)", "p \(properties) GetAll s ['org.jostle.Broker1']", "p \(properties) GetAll s ['']",
+            ]
+            func read(_ user: [String], _ before: String...) throws -> [Bool] {
+                let answers = try stage.script(as: user, before + reads).suffix(reads.count)
+                try #require(answers.allSatisfy { $0.hasPrefix("p ok ") }, "\(answers)")
+                #expect(answers.last?.contains("\"ForegroundReported\": true") == true)
+                return answers.map { $0.contains(Self.app) }
+            }
+            let (all, none) = ([true, true, true], [false, false, false])
+            #expect(try read([]) == all)
+            #expect(try read(Stage.nobody) == none)
+            #expect(try stage.script(as: Stage.nobody, ["p \(get)"]) == ["p ok [\"\"]"])
+            // The app of one of them is not the other's business.
+            let app = try stage.startScript(
+                as: Stage.somebody,
+                [
+                    "app own \(Self.app)",
+                    "app call org.jostle.Broker1 \(root) org.jostle.Broker1 Register sa{sv} ['\(Self.app)',{}]",
+                ])
+            _ = try app.waitForLine { $0 == "staying" }
+            #expect(try read(Stage.somebody) == all)
+            #expect(try read(Stage.nobody) == none)
+            // Who says what is in the foreground may know it, too.
+            _ = try shell.terminate()
+            let say = "p call org.jostle.Broker1 \(root) org.jostle.Broker1 SetForeground s ['\(Self.app)']"
+            #expect(try read(Stage.nobody, "p own org.example.Shell", say) == all)
+        }
+
         /// What an app registered for good outlives it, and is nobody else's to know of.
         @Test func aDurableAppThatIsAwayIsShownToItsUserAlone() throws {
             // The other bus lets nobody else in here.
