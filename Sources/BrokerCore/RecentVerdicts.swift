@@ -96,4 +96,12 @@ struct RecentVerdicts {
 
     /// The oldest epoch of which there is a verdict.
     var oldest: UInt64? { self.records[0]?.verdict.epoch }
+
+    /// The oldest epoch of which there is a verdict that somebody may see.
+    func oldest(for viewer: Viewer) -> UInt64? { self.records.oldest { $0.isVisible(to: viewer) }?.verdict.epoch }
+
+    /// Whether an event of an epoch went to an app that somebody may see.
+    func hasEvent(of epoch: UInt64, for viewer: Viewer) -> Bool {
+        self.events.newest { $0.epoch == epoch && viewer.sees($0.app, of: $0.user, $0.registration) } != nil
+    }
 }

@@ -93,17 +93,22 @@ package struct Records {
         }
     }
 
-    /// Why there is nothing to tell, for people.
+    /// Why there is nothing to tell, for people. Root is told what there is; all others only what follows from what they
+    /// may see, so that nobody learns from it what others' apps did.
     package func absence(of query: VerdictQuery, _ arbiter: Arbiter) -> String {
         switch query.event {
         case .last: return "nothing has been decided yet" + (query.app == nil ? "" : " for this app")
         case .sequence(let sequence):
             return "the event with the app's own number \(sequence) was not sent, or is not kept any more"
         case .epoch(let epoch):
-            if epoch > arbiter.lastEpoch { return "there was no epoch \(epoch) yet" }
-            if arbiter.isOpen(epoch) { return "epoch \(epoch) is not decided yet" }
-            guard let oldest = self.verdicts.oldest else { return "epoch \(epoch) is not kept any more" }
-            if epoch < oldest { return "epoch \(epoch) is not kept any more; the oldest is \(oldest)" }
+            let isAll = query.viewer.seesAll
+            if isAll, epoch > arbiter.lastEpoch { return "there was no epoch \(epoch) yet" }
+            if isAll || self.verdicts.hasEvent(of: epoch, for: query.viewer), arbiter.isOpen(epoch) {
+                return "epoch \(epoch) is not decided yet"
+            }
+            let oldest = self.verdicts.oldest(for: query.viewer)
+            if isAll, oldest == nil { return "epoch \(epoch) is not kept any more" }
+            if let oldest, epoch < oldest { return "epoch \(epoch) is not kept any more; the oldest is \(oldest)" }
             return "epoch \(epoch) has no verdict" + (query.app == nil ? " that you may see" : " for this app")
         }
     }

@@ -20,6 +20,14 @@ struct Ring<Element> {
         return nil
     }
 
+    /// From the oldest to the newest.
+    func oldest(where fits: (Element) -> Bool) -> Element? {
+        for index in 0..<self.count {
+            if let element = self[index], fits(element) { return element }
+        }
+        return nil
+    }
+
     /// Where the newest that fits stands, counted from the oldest; none behind `last` is looked at.
     func newestIndex(upTo last: Int, where fits: (Int, Element) -> Bool) -> Int? {
         for index in (0...last).reversed() {

@@ -44,13 +44,7 @@ package struct VerdictRecord: Equatable, Sendable {
 
     private static let contestBytes = 512
 
-    func isVisible(to viewer: Viewer) -> Bool {
-        switch viewer {
-        case .app(let app): app.isMeant(by: self)
-        case .user(0): true
-        case .user(let user): self.user == user
-        }
-    }
+    func isVisible(to viewer: Viewer) -> Bool { viewer.sees(self.verdict.id, of: self.user, self.registration) }
 }
 
 /// An app that a question is about.
@@ -84,6 +78,18 @@ package enum Viewer: Sendable {
     case app(AppReference)
     /// A program that is no app here: it sees the apps of its user, and root sees all.
     case user(UInt32)
+
+    /// Whether nothing is kept from it.
+    var seesAll: Bool { if case .user(0) = self { true } else { false } }
+
+    /// Whether it may see what concerns an app of a user, as it was registered then.
+    func sees(_ id: AppID, of user: UInt32, _ registration: UInt64) -> Bool {
+        switch self {
+        case .app(let app): app.isMeant(id, user, registration)
+        case .user(0): true
+        case .user(let own): own == user
+        }
+    }
 }
 
 /// Which verdicts are asked for.

@@ -158,6 +158,41 @@ import Testing
         #expect(kept >= bytes / 2_000)
     }
 
+    /// Who may not see what others' apps did is not told either that there was something.
+    @Test func absenceTellsNothingOfOthers() throws {
+        var (bench, gentle, hard) = try self.decided()
+        let first = try #require(bench.events.first?.1.epoch)
+        let still = [Double](repeating: 0, count: 15)
+        let viewers = [Viewer.user(1_000), .user(1_002), try self.viewer(bench.core, gentle)]
+        func words(_ epoch: UInt64) -> [String] {
+            viewers.map { bench.core.records.absence(of: VerdictQuery(.epoch(epoch), for: $0), bench.core.arbiter) }
+        }
+        // From here on only the app of another user hears anything.
+        bench.core.leave(gentle, at: bench.now, &bench.actions)
+        let (next, before) = (first + 1, words(first + 1))
+        #expect(before == Array(repeating: "epoch \(next) has no verdict that you may see", count: 3))
+        bench.feed(still + [4.6] + still)
+        #expect(bench.core.records.find(VerdictQuery(.epoch(next), for: .user(1_001))).count == 1)
+        #expect(words(next) == before)
+        #expect(words(first - 1)[1] == "epoch \(first - 1) has no verdict that you may see")
+        #expect(words(first - 1)[0] == "epoch \(first - 1) is not kept any more; the oldest is \(first)")
+        _ = hard
+
+        // An order that goes on is nobody's business but of those who have the event.
+        var open = Bench(policy: Bench.contest(.ordered))
+        try open.core.register(
+            AppHandle(0), AppID("org.example.App"), AppEntrance(), user: 1_000, at: open.now, &open.actions)
+        _ = try open.add(AppHandle(0), Bench.planar("d", 2))
+        open.answerClaim()
+        open.feed([0, 3])
+        let epoch = try #require(open.events.first?.1.epoch)
+        func say(_ user: UInt32) -> String {
+            open.core.records.absence(of: VerdictQuery(.epoch(epoch), for: .user(user)), open.core.arbiter)
+        }
+        #expect(say(1_000) == "epoch \(epoch) is not decided yet")
+        #expect(say(1_001) == "epoch \(epoch) has no verdict that you may see")
+    }
+
     @Test func anOrderThatIsNotThroughIsSaidToBeOpen() throws {
         var bench = Bench(policy: Bench.contest(.ordered))
         let client = try bench.register(0, "org.example.App")

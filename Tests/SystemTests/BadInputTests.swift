@@ -224,8 +224,10 @@ extension EndToEnd {
                     Self.bad("\(root) Explain ta{ss} [0,{}]", "InvalidArgs", "got 'ta{ss}'"),
                     Self.bad("\(root) Explain ta{sv} [0,{}]", Self.missing, "nothing has been decided yet"),
                     Self.bad("\(other) Explain ta{sv} [0,{}]", Self.missing, "nothing has been decided yet"),
-                    Self.bad("\(root) Explain ta{sv} [1,{}]", Self.missing, "epoch 1 is not kept"),
-                    Self.bad("\(root) Explain ta{sv} [2**64-1,{}]", Self.missing, "no epoch 18446744073709551615 yet"),
+                    Self.bad("\(root) Explain ta{sv} [1,{}]", Self.missing, "epoch 1 has no verdict for this app"),
+                    Self.bad(
+                        "\(root) Explain ta{sv} [2**64-1,{}]", Self.missing,
+                        "epoch 18446744073709551615 has no verdict for this app"),
                     Self.bad(
                         "\(root) Explain ta{sv} [2**64-1,{'sequence':V('b',True)}]", Self.missing,
                         "number 18446744073709551615"),
