@@ -146,10 +146,14 @@ final class TaskLink {
 
     /// The user of an app ended it, and will not have it do anything until he opens it again.
     func terminate(_ app: String, _ call: MethodCall) {
-        let known = self.taskOwners(app)
-        let owners = known.isEmpty && AppID.isValid(app) ? [TaskOwner(AppID(app), user: getuid())] : known
+        var owners = self.taskOwners(app)
+        let client = self.service.links.clients.registered(app: app) ?? self.service.links.clients[AppID(app)]
+        if owners.isEmpty, let owner = client?.appState?.owner { owners = [owner] }
         guard !owners.isEmpty else { return call.fail(.notFound("there is no app '\(printable(app))'")) }
-        for owner in owners { try? self.input(.terminated(owner)) }
+        // Who has no app file can have no tasks, and it would be kept for good that there is nothing to run.
+        for owner in owners where client?.file != nil || self.service.core.work.tasks[owner] != nil {
+            try? self.input(.terminated(owner))
+        }
         call.reply()
     }
 

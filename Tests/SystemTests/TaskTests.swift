@@ -153,6 +153,21 @@ extension EndToEnd {
             _ = (shell, other, opener)
         }
 
+        /// Of a name that nobody has nothing can run, and nothing is kept.
+        @Test func onlyAnAppWithTasksIsTerminated() throws {
+            let stage = try self.stage()
+            let app = try stage.watch(Stage.always, "--app", "org.example.Plain")
+            let unknown = try stage.jostle("state", "org.example.Nobody", "terminated")
+            #expect(unknown.status == 1 && unknown.stderr.contains("there is no app 'org.example.Nobody'"))
+            #expect(try stage.jostle("state", "org.example.Plain", "terminated").status == 0)
+            // Whoever has an app file may have tasks later.
+            #expect(try stage.jostle("state", Self.app, "terminated").status == 0)
+            func kept() throws -> String { try stage.sql("state.db", "SELECT app FROM terminated") }
+            try stage.until("it is on the disk") { try !kept().isEmpty }
+            #expect(try kept() == "\(Self.app)\n")
+            _ = app
+        }
+
         // MARK: Starting
 
         /// An app that is not there is started by the bus for its task, and told of it once it has registered.
