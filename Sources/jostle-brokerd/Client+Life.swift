@@ -22,7 +22,9 @@ extension Client {
                 "the name of an assertion is too long: assertion-name-bytes is \(limits.assertionNameBytes)")
         }
         let request = AssertionRequest(AssertionID(self.nextNumber()), name, warning: warning)
-        let (own, given) = try self.hold { [weak self] in self?.end(request.id) }
+        let (own, given) = try self.service.links.clients.held.make(for: self.heldBy) { [weak self] in
+            self?.end(request.id)
+        }
         self.assertions[request.id] = own
         do throws(BusError) {
             try self.service.request(.life(.beginAssertion(self.id, request)))
@@ -55,7 +57,7 @@ extension Client {
         let session = try SessionRequest(options)
         let mode = try GivenWord.read(word, "mode", among: BackgroundMode.allCases, name: \.name)
         let id = ActivityID(self.nextNumber())
-        let (own, given) = try self.hold { [weak self] in self?.end(id) }
+        let (own, given) = try self.service.links.clients.held.make(for: self.heldBy) { [weak self] in self?.end(id) }
         self.activities[id] = own
         do throws(BusError) {
             try self.service.request(.life(.beginActivity(self.id, id, mode, session)))
@@ -81,13 +83,8 @@ extension Client {
         self.changed("Sessions")
     }
 
-    private func hold(_ closed: @escaping () -> Void) throws(BusError) -> (own: HeldEnd, given: WireDescriptor) {
-        do throws(SystemError) {
-            return try HeldEnd.make(on: self.service.loop, closed: closed)
-        } catch {
-            throw .limitsExceeded("no descriptor is left: \(error)")
-        }
-    }
+    /// Whose share it is that the app takes from: only who is completely registered asks.
+    private var heldBy: UInt32 { self.uid ?? UserShares.root }
 
     private func nextNumber() -> UInt64 {
         self.lastNumber += 1

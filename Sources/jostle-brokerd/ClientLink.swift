@@ -11,10 +11,13 @@ final class ClientLink {
     private var table = ClientTable()
     /// Those who are told of apps that come, go and change.
     let watchers: WatchLink
+    /// Makes what stands for assertions and activities.
+    let held: HeldEnds
 
     init(_ service: BrokerService) {
         self.service = service
         self.watchers = WatchLink(service)
+        self.held = HeldEnds(on: service.loop, service.core.limits)
     }
 
     // MARK: Who is there

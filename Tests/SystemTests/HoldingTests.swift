@@ -276,7 +276,7 @@ extension EndToEnd {
         @Test func withoutADescriptorLeftItIsRefused() throws {
             let stage = try Stage(source: nil, broker: false)
             let broker = try BackgroundProgram(tool: [
-                "prlimit", "--nofile=48:48", Programs.path(of: "jostle-brokerd"), "--bus", stage.address,
+                "prlimit", "--nofile=32:32", Programs.path(of: "jostle-brokerd"), "--bus", stage.address,
             ])
             try Stage.waitUntilServing(broker)
             let begins = (0..<60).map { "app call \(Self.object) BeginAssertion sa{sv} ['a\($0)',{}]" }

@@ -111,6 +111,37 @@ extension EndToEnd {
             #expect(back.contains { $0.contains(" Event [[1, ") && $0.contains("\"redelivered\": true") }, "\(back)")
         }
 
+        /// Each assertion and each activity is a descriptor of the broker.
+        @Test func aUserThatHoldsWhatItMayLeavesTheOthersTheirs() throws {
+            // The other bus lets nobody else in here.
+            let stage = try Stage(source: nil, broker: false, on: PrivateBus(on: .dbusDaemon))
+            // Half of the descriptors are for what apps hold, half of these root's, and half of the rest one user's.
+            try stage.startBroker(under: ["prlimit", "--nofile=160:160"])
+            let limits = try stage.property("Limits", at: Stage.Object.broker)
+            #expect(limits.contains("\"held\" 80 ") && limits.contains("\"held-per-user\" 20 "), "\(limits)")
+            func begin(_ app: String, _ count: Int) -> [String] {
+                let name = "org.example.\(app)"
+                let object = "org.jostle.Broker1 \(Stage.Object.app(name)) org.jostle.Broker1.App"
+                return ["\(app) own \(name)", "\(app) \(Self.root) Register sa{sv} ['\(name)',{}]"]
+                    + Array(repeating: "\(app) call \(object) BeginAssertion sa{sv} ['a',{}]", count: count)
+            }
+            let hog = try stage.startScript(as: Stage.nobody, begin("P", 12) + begin("Q", 9))
+            _ = try hog.waitForLine { $0 == "staying" }
+            let lines = hog.output.split(separator: "\n").map(String.init).dropLast()
+            try #require(lines.count == 23)
+            #expect(lines.dropLast().allSatisfy { $0.dropFirst(2).hasPrefix("ok ") }, "\(lines)")
+            #expect(lines.last?.hasPrefix("Q \(Self.limit)held: your user has 20 of 80") == true, "\(lines)")
+
+            for (user, isRefused) in [(Stage.somebody, false), ([], false), (Stage.nobody, true)] {
+                let answer = try #require(try stage.script(as: user, begin("R", 1)).last)
+                #expect(answer.hasPrefix(isRefused ? "R \(Self.limit)held: " : "R ok "), "\(answer)")
+            }
+            _ = try hog.terminate()
+            try stage.until("its places are given back") {
+                try stage.script(as: Stage.nobody, begin("R", 20)).last?.hasPrefix("R ok ") == true
+            }
+        }
+
         @Test func aUserThatTookItsStreamsLeavesTheOthersTheirs() throws {
             // The other bus lets nobody else in here.
             let stage = try Stage(source: nil, broker: false, on: PrivateBus(on: .dbusDaemon))
