@@ -36,6 +36,34 @@ extension EndToEnd {
             _ = try good.nextEvent()
         }
 
+        /// So many rules are not there any more when the files say less, and nor is what it took to read them.
+        @Test func memoryComesBackWhenALargePolicyIsGone() throws {
+            let stage = try Stage(broker: false)
+            let file = "[Rule all]\nThen=allow\n"
+            try stage.startBroker(policy: file)
+            let broker = try #require(stage.broker)
+            let good = try stage.watch(Stage.always, "--app", "org.example.Good")
+            _ = try good.nextEvent()
+            let root = Stage.Object.broker
+            func reload(_ text: String) throws -> Int {
+                _ = try stage.directory("policy", ["20-large": text])
+                let lines = try stage.script("p call org.jostle.Broker1 \(root) org.jostle.Broker1 Reload")
+                #expect(lines == ["p ok []"])
+                return try self.residentKiB(broker.pid)
+            }
+            // What a reload needs of the program is brought in by the first one.
+            _ = try reload("")
+            let before = try self.residentKiB(broker.pid)
+            let rules = (0..<20_000).map { "[Rule r\($0)]\nThen=allow\nWhenApp=org.example.App\($0)\n" }
+            let during = try reload(rules.joined())
+            #expect(during > before + 8_192, "\(during) after \(before)")
+            _ = try reload("")
+            try stage.until("the memory comes back", timeout: .seconds(5)) {
+                try (self.residentKiB(broker.pid) - before) * 4 <= during - before
+            }
+            _ = try good.nextEvent()
+        }
+
         private func residentKiB(_ pid: Int32) throws -> Int {
             let line = try Tool.run(["grep", "^VmRSS:", "/proc/\(pid)/status"]).stdout
             return try #require(line.split(separator: " ").compactMap { Int($0) }.first)
