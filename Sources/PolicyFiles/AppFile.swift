@@ -6,6 +6,8 @@ package import Motion
 /// Asking is not getting: policy decides.
 package struct AppFile: Equatable, Sendable {
     package var id: AppID
+    /// Where it stands; empty when it is not read from a file.
+    package var path = ""
     /// What the app wants motion for, as people read it.
     package var usage = ""
     /// Modes in which it wants to work in the background.

@@ -79,6 +79,7 @@ package struct AppFileReader {
 
     /// Without its directory and its ending, the name is the app's id.
     private mutating func readName() {
+        self.file.path = self.name
         let name = self.name.split(separator: "/").last.map { String($0) } ?? ""
         let id = name.hasSuffix(".conf") ? String(name.dropLast(5)) : name
         guard name.hasSuffix(".conf"), AppID.isValid(id) else {

@@ -31,7 +31,7 @@ package final class AppLoading {
     static let mostAttempts = 8
     private static let longestPause: Int64 = 400_000
 
-    init(_ directories: [String], mustExist: Bool, waits: Bool) {
+    init(_ directories: [ListedDirectory], mustExist: Bool, waits: Bool) {
         self.listing = DirectoryListing(
             directories, atMost: (PolicyLimits.appFiles, "app-files"), mustExist: mustExist)
         self.waits = waits

@@ -6,21 +6,27 @@ package struct AppSource: Sendable {
     /// Where apps install theirs: the distribution's directory, then the administrator's.
     package static let system = ["/usr/share/jostle/apps.d", "/etc/jostle/apps.d"]
 
-    private let directories: [String]
+    /// A later one overrides an earlier one: nothing of a user's takes the place of what the system has.
+    private let directories: [ListedDirectory]
     /// Whether somebody asked for them.
     private let areGiven: Bool
 
-    /// - Parameter directories: those that were asked for; none: the system's. A later one overrides an earlier one.
-    package init(_ directories: [String]) {
-        self.directories = directories.isEmpty ? Self.system : directories
+    /// - Parameters:
+    ///   - directories: those that were asked for; none: the system's, and the user's.
+    ///   - system: the system's.
+    ///   - environment: where the user's are looked up; `nil`: there is no one user.
+    package init(
+        _ directories: [String], system: [String] = Self.system, user environment: ((String) -> String?)? = nil
+    ) {
         self.areGiven = !directories.isEmpty
+        let user = self.areGiven ? [] : environment.map { ListedDirectory.ofUser($0) } ?? []
+        self.directories = user + (self.areGiven ? directories : system).map { ListedDirectory($0) }
     }
 
     /// The file of one app; `nil` when it has none, or one with an error in it.
     package func read(_ app: AppID) -> (file: AppFile?, findings: [Finding]) {
         guard AppID.isValid(app.name) else { return (nil, []) }
-        for directory in self.directories.reversed() {
-            let path = "\(directory)/\(app.name).conf"
+        for path in self.directories.reversed().flatMap({ $0.paths(of: app) }) {
             var attempts = 1
             while true {
                 let reading = FileReading(path, shown: path, atMost: AppLoading.most)

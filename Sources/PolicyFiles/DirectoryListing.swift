@@ -1,5 +1,6 @@
 import Arbitration
 import Glibc
+import Motion
 
 /// Lists the files of directories, a few at a time, and then names them in their order.
 ///
@@ -11,8 +12,12 @@ import Glibc
         var name: String
     }
 
-    private var directories: ArraySlice<(offset: Int, element: String)>
-    private let all: [String]
+    /// Those that are left, the one at work first.
+    private var directories: ArraySlice<ListedDirectory>
+    /// Those that are there, in the order in which they were opened.
+    private var opened: [String] = []
+    /// The apps of a directory of Flatpak's, as far as they are listed.
+    private var flatpaks: [String] = []
     private let most: (files: Int, limit: String)
     /// One that is not there is empty, unless somebody asked for it.
     private let mustExist: Bool
@@ -29,9 +34,8 @@ import Glibc
     /// So many names are read in a step.
     private static let run = 256
 
-    init(_ directories: [String], atMost most: (files: Int, limit: String), mustExist: Bool) {
-        self.all = directories
-        self.directories = Array(directories.enumerated())[...]
+    init(_ directories: [ListedDirectory], atMost most: (files: Int, limit: String), mustExist: Bool) {
+        self.directories = directories[...]
         self.most = most
         self.mustExist = mustExist
     }
@@ -41,19 +45,21 @@ import Glibc
 
     /// Goes on for a moment; false when all names are known.
     func step() -> Bool {
-        guard let (number, directory) = self.directories.first else { return false }
+        guard let directory = self.directories.first else { return false }
         if unsafe self.stream == nil {
-            self.stamps.append((directory, FileStamp(path: directory)))
+            self.stamps.append((directory.path, FileStamp(path: directory.path)))
             // SAFETY: the path is NUL-terminated for the call.
-            unsafe self.stream = opendir(directory)
+            unsafe self.stream = opendir(directory.path)
             if unsafe self.stream == nil {
                 let code = errno
-                if code != ENOENT || self.mustExist {
-                    self.findings.append(Finding(unreadable: directory, "the directory cannot be read", code))
+                let isMissing = code == ENOENT || (code == ENOTDIR && directory.isUsers)
+                if !isMissing || self.mustExist {
+                    self.findings.append(Finding(unreadable: directory.path, "the directory cannot be read", code))
                 }
                 self.directories.removeFirst()
                 return true
             }
+            self.opened.append(directory.path)
         }
         guard let stream = unsafe self.stream else { return true }
         var names: [String] = []
@@ -63,19 +69,25 @@ import Glibc
                 unsafe closedir(stream)
                 unsafe self.stream = nil
                 self.directories.removeFirst()
+                // In order, so that what an app says of an id below its own gives way to the app of that id.
+                self.directories = self.flatpaks.sorted().map { directory.flatpak($0) } + self.directories
+                self.flatpaks = []
                 break
             }
             let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
             }
-            guard name.hasSuffix(".conf"), !name.hasPrefix(".") else { continue }
-            if self.places.updateValue(number, forKey: name) == nil { names.append(name) }
+            if directory.contents == .flatpaks {
+                if AppID.isValid(name) { self.flatpaks.append(name) }
+            } else if directory.counts(name), self.places.updateValue(self.opened.count - 1, forKey: name) == nil {
+                names.append(name)
+            }
         }
         if !names.isEmpty { self.runs.append(names.sorted(by: Self.isBefore)[...]) }
-        guard self.places.count > self.most.files else { return true }
+        guard self.places.count + self.flatpaks.count > self.most.files else { return true }
         self.findings.append(
             Finding(
-                .tooMuch, at: Place(file: directory, line: 1),
+                .tooMuch, at: Place(file: directory.path, line: 1),
                 PolicyLimits.excess("there are too many files", self.most.limit, self.most.files),
                 advice: "put several into one"))
         self.directories = []
@@ -91,7 +103,7 @@ import Glibc
             if first.flatMap({ self.runs[$0].first }).map({ Self.isBefore(name, $0) }) ?? true { first = index }
         }
         guard let first, let name = self.runs[first].popFirst(), let place = self.places[name] else { return nil }
-        return File(path: "\(self.all[place])/\(name)", name: name)
+        return File(path: "\(self.opened[place])/\(name)", name: name)
     }
 
     private static func isBefore(_ a: String, _ b: String) -> Bool { a.utf8.lexicographicallyPrecedes(b.utf8) }

@@ -79,7 +79,7 @@ final class FileReading {
     }
 
     private func failure(_ what: String, _ code: Int32) -> Outcome {
-        .failed(Finding(unreadable: self.shown, what, code), missing: code == ENOENT)
+        .failed(Finding(unreadable: self.shown, what, code), missing: code == ENOENT || code == ENOTDIR)
     }
 }
 

@@ -97,7 +97,7 @@ struct InstalledAppLinter {
                 }
                 self.notes.find(
                     .coverage, at: place,
-                    "\(app.id) hears \(heard.joined(separator: ", ")) "
+                    "\(app.shown) hears \(heard.joined(separator: ", ")) "
                         + (heardWhen.isEmpty ? "nowhere" : "when it is \(heardWhen.joined(separator: "; "))"),
                     advice: "see it all with 'jostle policy coverage'")
             }
@@ -110,7 +110,7 @@ struct InstalledAppLinter {
         let place = self.inForce.rules.last?.place ?? Place(file: "", line: 1)
         self.notes.find(
             .neverDelivered, at: place,
-            "no rule ever allows '\(printable(detector.name))' of \(app.id), which listens for "
+            "no rule ever allows '\(printable(detector.name))' of \(app.shown), which listens for "
                 + "'\(printable(detector.preset))'", advice: "add a rule for it, or tell the app's author")
     }
 

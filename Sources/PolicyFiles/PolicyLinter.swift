@@ -12,7 +12,7 @@ package enum PolicyLinter {
         /// Whether a call starts it.
         package var canBeStarted: Bool
 
-        package init(_ id: AppID, detectors: [DetectorFacts] = [], canBeStarted: Bool = true) {
+        package init(_ id: AppID, detectors: [DetectorFacts] = [], canBeStarted: Bool = true, file: String = "") {
             self.id = id
             self.detectors = detectors
             self.canBeStarted = canBeStarted

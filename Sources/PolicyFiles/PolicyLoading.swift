@@ -121,7 +121,7 @@ package final class PolicyLoading {
             return
         }
         let listing = DirectoryListing(
-            self.sets[set].directories, atMost: (PolicyLimits.files, "policy-files"),
+            self.sets[set].directories.map { ListedDirectory($0) }, atMost: (PolicyLimits.files, "policy-files"),
             mustExist: self.sets[set].mustExist)
         self.stage = .listing(listing, set)
     }

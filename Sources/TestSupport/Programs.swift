@@ -32,8 +32,10 @@ package enum Programs {
 
     /// Our environment, one `NAME=value` each, with some variables replaced. Tools are to speak plain English.
     static func environment(adding additions: [String: String]) -> [String] {
-        // Whoever wants to keep something must say where: nothing may end up in the user's home.
-        let added = ["LC_ALL": "C", "XDG_STATE_HOME": "/dev/null"].merging(additions) { $1 }
+        // Whoever wants to keep something must say where: nothing may end up in the user's home, nor is what is there read.
+        let added = ["LC_ALL": "C", "XDG_STATE_HOME": "/dev/null", "XDG_DATA_HOME": "/dev/null"].merging(additions) {
+            $1
+        }
         var result = added.map { "\($0.key)=\($0.value)" }
         // SAFETY: an array of strings ended by a null pointer; nothing here changes it.
         guard var entry = unsafe CTestSupport_environment() else { return result }

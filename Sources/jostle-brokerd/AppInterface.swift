@@ -4,6 +4,7 @@ import BrokerCore
 import DBus
 import Detection
 import Motion
+import PolicyFiles
 import Protocol
 
 /// `org.jostle.Broker1.App`: one app's detectors, events and counters.
@@ -94,6 +95,7 @@ enum AppInterface {
             Property("StateCause", .always) { (client: Client) in (client.life?.cause ?? .left).rawValue },
             Property("StateSince", .never) { (client: Client) in (client.life?.since ?? .zero).wire },
             Property("Usage", .constant) { (client: Client) in client.usage },
+            Property("AppFile", .never) { (client: Client) in client.file?.path ?? "" },
             Property("Grants", .always) { (client: Client) in client.grantList },
             Property("Activities", .always) { (client: Client) in client.activityList },
             Property("Sessions", .always) { (client: Client) in client.sessionList },

@@ -66,8 +66,7 @@ struct Main {
             let service = try BrokerService(
                 on: daemon.loop, bus: daemon.bus, sensorBus: sensorBus, loginBus: try self.loginBus(arguments, daemon),
                 policy: PolicySource(arguments.values(of: self.policyOption), environment: environmentValue),
-                apps: AppSource(arguments.values(of: self.appsOption)), batchLatency: latency, streamsFrom: streamsFrom,
-                store: store,
+                apps: self.apps(arguments, daemon), batchLatency: latency, streamsFrom: streamsFrom, store: store,
                 record: record, log: daemon.log)
             if sensorBus !== daemon.bus { try service.links.sensors.open() }
             let code = try daemon.run(
@@ -81,6 +80,12 @@ struct Main {
             Log(program: self.syntax.name).error("\(error)")
             ExitCode.no.exit()
         }
+    }
+
+    /// Where app files are. On the system bus there are many users, and none of them speaks for all.
+    private static func apps(_ arguments: Arguments, _ daemon: Daemon) -> AppSource {
+        let given = arguments.values(of: self.appsOption)
+        return daemon.bus.address == .system ? AppSource(given) : AppSource(given, user: environmentValue)
     }
 
     /// Where logind is. One that is not there is not waited for.

@@ -33,6 +33,7 @@ struct AppCommand {
             self.terminal.print("  identity    \(identity)")
         }
         if !own.text("Usage").isEmpty { self.terminal.print("  usage       \(own.text("Usage"))") }
+        if !own.text("AppFile").isEmpty { self.terminal.print("  app file    \(own.text("AppFile"))") }
         if own["Durable"] == .boolean(true) { self.terminal.print("  durable     what it registered outlives it") }
         if !own.lines("Grants").isEmpty {
             self.terminal.print("  granted     \(own.lines("Grants").joined(separator: ", "))")
@@ -89,6 +90,7 @@ struct AppCommand {
         line.add("state_since_us", own.count("StateSince"))
         line.add("identity", own.text("Identity"))
         line.add("usage", own.text("Usage"))
+        line.add("app_file", own.text("AppFile"))
         line.add("durable", own["Durable"] == .boolean(true))
         line.add("grants", own.lines("Grants"))
         line.add("activities", own.lines("Activities"))

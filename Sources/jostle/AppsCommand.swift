@@ -22,7 +22,7 @@ struct AppsCommand {
             for app in apps { self.terminal.print(app.json) }
             return
         }
-        AppRow.table(of: apps).lines(self.terminal).forEach { self.terminal.print($0) }
+        AppRow.table(of: apps, withFiles: true).lines(self.terminal).forEach { self.terminal.print($0) }
     }
 }
 
@@ -43,6 +43,7 @@ struct AppRow {
         var line = JSONLine()
         line.add("app", self.id)
         line.add("path", self.path.text)
+        line.add("file", self.properties.text("AppFile"))
         line.add("state", self.state)
         line.add("detectors", self.detectors)
         line.add("hits", self.hits)
@@ -68,16 +69,17 @@ struct AppRow {
         }
     }
 
-    static func table(of apps: [AppRow]) -> Table {
+    static func table(of apps: [AppRow], withFiles: Bool = false) -> Table {
         var table = Table(
-            ["APP", "STATE", "DETECTORS", "HITS", "DELIVERED", "DENIED", "DROPPED", "EXPIRED", "UNACKED"],
-            right: [2, 3, 4, 5, 6, 7, 8])
+            ["APP", "STATE", "DETECTORS", "HITS", "DELIVERED", "DENIED", "DROPPED", "EXPIRED", "UNACKED"]
+                + (withFiles ? ["FILE"] : []), right: [2, 3, 4, 5, 6, 7, 8])
         for app in apps {
-            table.add([
+            let cells = [
                 app.id.isEmpty ? "(no name)" : app.id, app.state, "\(app.detectors)", "\(app.hits)",
                 "\(app.delivered)", "\(app.denied)", "\(app.dropped)", "\(app.properties.count("Expired"))",
                 "\(app.properties.count("Unacknowledged"))",
-            ])
+            ]
+            table.add(cells + (withFiles ? [app.properties.text("AppFile")] : []))
         }
         return table
     }

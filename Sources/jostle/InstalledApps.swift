@@ -24,9 +24,10 @@ struct InstalledApps {
         for id in policy.namedApps where apps[id] == nil && Self.hasDesktopFile(id) {
             apps[id] = PolicyLinter.InstalledApp(id, canBeStarted: false)
         }
-        for (id, detectors) in try self.registered() {
+        for (id, own) in try self.registered() {
             apps[id] = PolicyLinter.InstalledApp(
-                id, detectors: detectors, canBeStarted: startable.contains(id.name))
+                id, detectors: own.structures("Detectors").compactMap(Self.facts),
+                canBeStarted: startable.contains(id.name), file: own.text("AppFile"))
         }
         return apps.values.sorted { $0.id < $1.id }
     }
@@ -45,11 +46,10 @@ struct InstalledApps {
     }
 
     /// What the broker knows of apps with a name.
-    private func registered() throws(CommandFailure) -> [(AppID, [DetectorFacts])] {
-        var apps: [(AppID, [DetectorFacts])] = []
+    private func registered() throws(CommandFailure) -> [(AppID, [String: Value])] {
+        var apps: [(AppID, [String: Value])] = []
         for row in try self.service.listApps() where !row.app.hasPrefix(":") {
-            let own = try self.service.app(row.object)
-            apps.append((AppID(row.app), own.structures("Detectors").compactMap(Self.facts)))
+            apps.append((AppID(row.app), try self.service.app(row.object)))
         }
         return apps
     }

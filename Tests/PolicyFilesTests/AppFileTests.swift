@@ -33,6 +33,7 @@ import Testing
             """)
         #expect(found == [])
         var wanted = AppFile(id: AppID("org.example.App"))
+        wanted.path = "apps.d/org.example.App.conf"
         wanted.usage = "Skips to the next track when you shake the device"
         wanted.modes = WordSet([.audio, .location])
         wanted.tasks = ["sync", "tidy-up"]
@@ -46,7 +47,9 @@ import Testing
     @Test func anEmptyFileAsksForNothing() {
         let (file, found, _) = self.read("")
         #expect(found == [])
-        #expect(file == AppFile(id: AppID("org.example.App")))
+        var wanted = AppFile(id: AppID("org.example.App"))
+        wanted.path = "apps.d/org.example.App.conf"
+        #expect(file == wanted)
     }
 
     /// Every complaint has its place; a file with one says nothing.
@@ -144,6 +147,110 @@ import Testing
             // Not a path, whatever the name.
             #expect(source.read(AppID("../../etc/passwd")).file == nil)
         }
+    }
+
+    // MARK: One user's
+
+    /// A tree of files that are named by their own paths, gone after the test.
+    private func withTree(_ paths: [String], _ body: (_ root: String) throws -> Void) throws {
+        var template = Array("/tmp/jostle-data-XXXXXX\0".utf8CString.dropLast())
+        try #require(mkdtemp(&template) != nil)
+        let root = String(decoding: template.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        var made: [String] = []
+        defer {
+            for path in made.reversed() where remove(path) != 0 { Issue.record("\(path) is left") }
+            rmdir(root)
+        }
+        for path in paths {
+            var directory = root
+            for step in path.split(separator: "/").dropLast() {
+                directory += "/\(step)"
+                if mkdir(directory, 0o755) == 0 { made.append(directory) }
+            }
+            try self.write("[App]\nUsage=\(path)\n", "\(root)/\(path)")
+            made.append("\(root)/\(path)")
+        }
+        try body(root)
+    }
+
+    private static let (name, flatpaks) = ("org.example.App.conf", "home/flatpak/app")
+    private static func inFlatpak(_ app: String, _ name: String = name) -> String {
+        "\(flatpaks)/\(app)/current/active/files/share/jostle/apps.d/\(name)"
+    }
+
+    /// The uppermost of these counts, and what is read of one app is what is read of all.
+    @Test func aUsersFileCountsWhereTheSystemHasNone() throws {
+        let places = [
+            "etc/\(Self.name)", "usr/\(Self.name)", "home/jostle/apps.d/\(Self.name)",
+            "one/jostle/apps.d/\(Self.name)", "two/jostle/apps.d/\(Self.name)", Self.inFlatpak("org.example.App"),
+        ]
+        for count in 1...places.count {
+            try self.withTree(places.suffix(count)) { root in
+                let environment = [
+                    "XDG_DATA_HOME": "\(root)/home", "XDG_DATA_DIRS": "relative:\(root)/one/:\(root)/none:\(root)/two",
+                ]
+                let system = ["\(root)/usr", "\(root)/etc"]
+                let source = AppSource([], system: system, user: { environment[$0] })
+                let expected = places[places.count - count]
+                let (one, findings) = source.read(AppID("org.example.App"))
+                #expect(one?.usage == expected && one?.path == "\(root)/\(expected)" && findings.isEmpty)
+                let all = source.readAll()
+                #expect(all.files == one.map { [$0] } && all.findings.isEmpty, "\(all)")
+                // Nobody's in particular: only the system's are read.
+                let shared = AppSource([], system: system).readAll().files.map(\.usage)
+                #expect(shared == (count > 4 ? [expected] : []))
+            }
+        }
+    }
+
+    /// Neither what the administrator took away nor what is broken makes way for a user's.
+    @Test(arguments: ["/dev/null", "broken"])
+    func aUsersFileTakesNoPlace(_ fate: String) throws {
+        try self.withTree(["etc/\(Self.name)", "home/jostle/apps.d/\(Self.name)"]) { root in
+            let path = "\(root)/etc/\(Self.name)"
+            if fate == "broken" {
+                try self.write("[App]\nModes=nonsense\n", path)
+            } else {
+                try #require(unlink(path) == 0 && symlink(fate, path) == 0)
+            }
+            let source = AppSource([], system: ["\(root)/etc"], user: { ["XDG_DATA_HOME": "\(root)/home"][$0] })
+            #expect(source.read(AppID("org.example.App")).file == nil)
+            #expect(source.readAll().files.isEmpty)
+        }
+    }
+
+    /// Of Flatpak's an app's files speak for the app and for what is below it, which may be an app itself.
+    @Test func aFlatpakSpeaksForItself() throws {
+        let below = "org.example.App.Below.conf"
+        let own = [Self.inFlatpak("org.example.App"), Self.inFlatpak("org.example.App", below)]
+        let others = [
+            Self.inFlatpak("org.example.App", "org.example.Other.conf"),
+            Self.inFlatpak("org.example.App", "org.example.AppStore.conf"),
+            Self.inFlatpak("org.example.App", "org.example.conf"),
+        ]
+        let above = Self.inFlatpak("org.example.App.Below", below)
+        for (places, expected) in [(own + others, own), (own + others + [above], [own[0], above])] {
+            try self.withTree(places) { root in
+                let source = AppSource([], system: [], user: { ["XDG_DATA_HOME": "\(root)/home"][$0] })
+                let all = source.readAll()
+                #expect(Set(all.files.map(\.usage)) == Set(expected) && all.findings.isEmpty, "\(all)")
+                for file in all.files { #expect(source.read(file.id).file == file) }
+                for name in ["Other", "AppStore"] {
+                    #expect(source.read(AppID("org.example.\(name)")).file == nil)
+                }
+            }
+        }
+    }
+
+    /// What is not there is not missed, and a variable that is no path says nothing.
+    @Test(arguments: [
+        ["HOME": "/nowhere"], ["XDG_DATA_HOME": "/dev/null"], ["XDG_DATA_HOME": "here", "HOME": "h"], [:],
+    ])
+    func aUserMayHaveNothing(_ variables: [String: String]) {
+        let environment = variables.merging(["XDG_DATA_DIRS": "/nowhere:relative"]) { own, _ in own }
+        let source = AppSource([], system: ["/nowhere"], user: { environment[$0] })
+        let (file, findings) = source.read(AppID("org.example.App"))
+        #expect(file == nil && findings.isEmpty && source.readAll().findings.isEmpty)
     }
 
     // MARK: Documentation

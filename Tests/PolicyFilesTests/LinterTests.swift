@@ -185,6 +185,15 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
         let findings = PolicyLinter.check(reading, budget: 1_000)
         #expect(findings.map(\.check) == [.undecided])
         #expect(PolicyLinter.check(reading) == [])
+    /// Without files apps are held against what the broker goes by then.
+    @Test func withoutFilesTheBuiltInPolicyIsWhatAppsHear() {
+        let app = PolicyLinter.InstalledApp(
+            AppID("org.a"), detectors: [DetectorFacts(name: "d", preset: "shake")], file: "/x/org.a.conf")
+        let found = PolicyLinter.check(PolicyReader.read([]), installed: [app])
+        #expect(found.map(\.check) == [.coverage])
+        #expect(found.first?.message.hasPrefix("org.a (/x/org.a.conf) hears shake when it is foreground;") == true)
+    }
+
     }
 
     /// A rule is found to decide nothing exactly if no situation comes to it.

@@ -38,6 +38,54 @@ extension EndToEnd {
             try stage.property(name, at: Self.object)
         }
 
+        /// An app that is there for one user has its file there. On a system bus no user speaks for all.
+        @Test(arguments: [false, true])
+        func aFileOfItsUserIsEnough(_ isSystemBus: Bool) throws {
+            let stage = try Stage(source: nil, broker: false)
+            let data = "\(stage.bus.directory)/data"
+            var directory = stage.bus.directory
+            for step in ["data", "jostle", "apps.d"] {
+                directory += "/\(step)"
+                try #require(mkdir(directory, 0o755) == 0)
+            }
+            func write(_ text: String) throws {
+                let file = try #require(fopen("\(directory)/\(Self.app).conf", "w"))
+                fputs(text, file)
+                try #require(fclose(file) == 0)
+            }
+            try write(Self.file)
+            let environment = [
+                "XDG_DATA_HOME": data, "XDG_DATA_DIRS": "\(data)/none", "DBUS_SYSTEM_BUS_ADDRESS": stage.address,
+            ]
+            let broker = try BackgroundProgram(
+                "jostle-brokerd",
+                [
+                    "--bus", isSystemBus ? "system" : stage.address, "--state-dir", stage.state, "--policy",
+                    try stage.directory("policy", ["10-test": Self.policy]),
+                ], environment: environment)
+            _ = try broker.waitForLine(on: .errors) { $0.contains("serving the ") }
+            let lines = try stage.script(Self.register())
+            if isSystemBus {
+                #expect(lines.last?.contains("AccessDenied: durable is for apps with an app file") == true, "\(lines)")
+            } else {
+                #expect(lines.last?.contains("\"durable\": true") == true, "\(lines)")
+                let path = "\(directory)/\(Self.app).conf"
+                #expect(try stage.jostle("app", Self.app).stdout.contains("\n  app file    \(path)\n"))
+                #expect(try stage.jostle("apps").stdout.contains(" \(path)\n"))
+                #expect(try stage.jostle("apps", "--json").stdout.contains("\"file\":\"\(path)\""))
+                #expect(try self.property("AppFile", stage) == "s \"\(path)\"")
+                // As with others' files, a reload sees what changed.
+                try write("[App]\nUsage=Does something else\n")
+                let reload = "p call \(Self.root) Reload"
+                #expect(try stage.script(reload) == ["p ok []"])
+                #expect(try self.property("Usage", stage) == "s \"Does something else\"")
+                try #require(unlink(path) == 0)
+                #expect(try stage.script(reload) == ["p ok []"])
+                #expect(try stage.jostle("app", Self.app).status != 0)
+            }
+            #expect(try broker.terminate() == .exited(0))
+        }
+
         // MARK: Outliving
 
         @Test func itOutlivesTheAppAndTheBroker() throws {
