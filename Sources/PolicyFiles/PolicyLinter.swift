@@ -11,12 +11,18 @@ package enum PolicyLinter {
         package var detectors: [DetectorFacts]
         /// Whether a call starts it.
         package var canBeStarted: Bool
+        /// Where its app file stands, if it has one.
+        package var file: String
 
         package init(_ id: AppID, detectors: [DetectorFacts] = [], canBeStarted: Bool = true, file: String = "") {
             self.id = id
             self.detectors = detectors
             self.canBeStarted = canBeStarted
+            self.file = file
         }
+
+        /// As people are told of it.
+        var shown: String { self.file.isEmpty ? "\(self.id)" : "\(self.id) (\(printable(self.file)))" }
     }
 
     /// Checks a policy.
@@ -35,6 +41,7 @@ package enum PolicyLinter {
         findings += GroupLinter.check(policy, notes)
         findings += MatrixLinter.check(policy, notes)
         findings += DeliveryLinter.check(policy, notes)
+        findings += BuiltInLinter.check(reading, policy)
         if let installed {
             // Apps are held against all that decides about them.
             findings += InstalledAppLinter.check(reading.inForce ?? policy, reading.sections, installed, notes)

@@ -6,7 +6,8 @@ import Randomness
 
 /// What the linter finds, as `ID line:column`.
 private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = nil) -> [String] {
-    PolicyLinter.check(read(text), installed: installed).map {
+    // What is said here is of rules, not of whole policies.
+    PolicyLinter.check(read(text), installed: installed).filter { $0.check != .endsBuiltIn }.map {
         "\($0.check.rawValue) \($0.place.line):\($0.place.column)"
     }
 }
@@ -122,6 +123,26 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
         #expect(lint(text) == [])
     }
 
+    /// Files end the built-in policy, whatever they say; whoever says what holds instead has thought of it.
+    @Test(
+        arguments: [
+            ("[App org.a]\nGrants=audio", "W063 1:1"), ("[Rule a]\nThen=allow\nWhenApp=org.a", "W063 1:1"),
+            ("[Rule a]\nThen=allow\nWhenState=background", "W063 1:1"),
+            ("[Rule a]\nThen=allow\nWhenApp=org.*", "W063 1:1"),
+            ("[Rule a]\nThen=allow\nWhenState=foreground", nil), ("[Rule a]\nThen=allow\nWhenApp=* !org.a", nil),
+            ("[Rule a]\nThen=allow\nWhenApp=org.a\n[Policy]\nDefault=deny", nil), ("[Policy]\nDefault=allow", nil),
+            ("", nil),
+        ] as [(String, String?)])
+    func whoEndsTheBuiltInPolicyIsTold(_ text: String, _ expected: String?) {
+        let files = text.isEmpty ? [] : [PolicyFile(name: "10-a.conf", bytes: Array(text.utf8))]
+        let found = PolicyLinter.check(PolicyReader.read(files)).filter { $0.check == .endsBuiltIn }
+        #expect(
+            found.map { "\($0.check.rawValue) \($0.place.line):\($0.place.column)" } == (expected.map { [$0] } ?? []))
+        // A user's own files end nothing.
+        let own = files.map { PolicyFile(name: $0.name, layer: .user, bytes: $0.bytes) }
+        #expect(!PolicyLinter.check(PolicyReader.read(own)).contains { $0.check == .endsBuiltIn })
+    }
+
     @Test func whatIsInstalledIsHeldAgainstThePolicy() {
         let policy = """
             [Group g]
@@ -164,6 +185,15 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
         #expect(lint(policy, [PolicyLinter.InstalledApp(AppID("x"), canBeStarted: canBeStarted)]) == expected)
     }
 
+    /// Without files apps are held against what the broker goes by then.
+    @Test func withoutFilesTheBuiltInPolicyIsWhatAppsHear() {
+        let app = PolicyLinter.InstalledApp(
+            AppID("org.a"), detectors: [DetectorFacts(name: "d", preset: "shake")], file: "/x/org.a.conf")
+        let found = PolicyLinter.check(PolicyReader.read([]), installed: [app])
+        #expect(found.map(\.check) == [.coverage])
+        #expect(found.first?.message.hasPrefix("org.a (/x/org.a.conf) hears shake when it is foreground;") == true)
+    }
+
     @Test func whatAnInstalledAppHearsIsTold() {
         let policy =
             "[App a]\nGrants=audio\n[Rule f]\nWhenState=foreground\nThen=allow\n"
@@ -179,21 +209,12 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
     }
 
     @Test func whatWouldTakeTooLongIsSaid() {
-        var text = ""
+        var text = "[Policy]\nDefault=deny\n"
         for index in 0..<400 { text += "[Rule r\(index)]\nThen=deny\nWhenIntensity=\(index)g..\(index).5g\n" }
         let reading = read(text)
         let findings = PolicyLinter.check(reading, budget: 1_000)
         #expect(findings.map(\.check) == [.undecided])
         #expect(PolicyLinter.check(reading) == [])
-    /// Without files apps are held against what the broker goes by then.
-    @Test func withoutFilesTheBuiltInPolicyIsWhatAppsHear() {
-        let app = PolicyLinter.InstalledApp(
-            AppID("org.a"), detectors: [DetectorFacts(name: "d", preset: "shake")], file: "/x/org.a.conf")
-        let found = PolicyLinter.check(PolicyReader.read([]), installed: [app])
-        #expect(found.map(\.check) == [.coverage])
-        #expect(found.first?.message.hasPrefix("org.a (/x/org.a.conf) hears shake when it is foreground;") == true)
-    }
-
     }
 
     /// A rule is found to decide nothing exactly if no situation comes to it.
