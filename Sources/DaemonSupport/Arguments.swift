@@ -1,3 +1,5 @@
+import Glibc
+
 /// What a command line said, checked against its syntax.
 package struct Arguments: Equatable, Sendable {
     /// The names of the command and its subcommands; empty for a program that has none.
@@ -22,6 +24,19 @@ package struct Arguments: Equatable, Sendable {
     /// All values of an option, in order.
     package func values(of option: CommandOption) -> [String] {
         self.values[option.name] ?? []
+    }
+
+    /// The directories that an option names, in order: all have to be there.
+    package func directories(of option: CommandOption) throws(UsageProblem) -> [String] {
+        let paths = self.values(of: option)
+        for path in paths {
+            var status = stat()
+            // SAFETY: the path is a NUL-terminated string for the time of the call, and the structure is ours.
+            guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+                throw UsageProblem("option '--\(option.name)': there is no directory '\(clean(path))'")
+            }
+        }
+        return paths
     }
 
     /// The value of an option as its declaration reads it.

@@ -4,14 +4,18 @@ extension CommandSyntax {
         var usage = (path + [self.name]).joined(separator: " ") + " [OPTION]..."
         if !self.commands.isEmpty { usage += " COMMAND [ARGUMENT]..." }
         for argument in self.arguments { usage += " " + argument.usage }
+        if let trailing { usage += " -- " + trailing.usage }
         var text = wrap(usage, after: "Usage: ", indent: 7) + "\n" + wrap(self.summary, after: "", indent: 0) + "\n"
         text += Self.table("Commands", self.commands.map { ($0.name, $0.summary) })
-        text += Self.table("Arguments", self.arguments.map { ($0.name, $0.help) })
+        text += Self.table(
+            "Arguments", (self.arguments + (self.trailing.map { [$0] } ?? [])).map { ($0.name, $0.help) })
         let standard = [
             CommandOption.flag("help", "show this help and end"),
             CommandOption.flag("version", "show the version and end"),
         ]
         text += Self.table("Options", (self.options + inherited + standard).map { ($0.usage, $0.help) })
+        for note in self.notes { text += Self.table(note.title, note.rows.map { ($0.name, $0.help) }) }
+        text += Self.table("Exit status", self.exits.map { ("\($0.code.rawValue)", $0.meaning) })
         return text
     }
 

@@ -113,9 +113,13 @@ private struct Parser {
             let hint = self.hint(name, self.syntax.commands.map(\.name))
             throw UsageProblem("unknown command '\(clean(name))', \(hint)")
         }
-        self.inherited = self.syntax.options + self.inherited
+        let above = self.syntax.options + self.inherited
+        self.inherited = above.filter { !command.refusedOptions.contains($0.name) }
         self.syntax = command
         self.arguments.command.append(name)
+        if let given = above.first(where: { self.isRefused($0.name) && self.arguments.values[$0.name] != nil }) {
+            throw self.noEffect(of: given.name)
+        }
         // Taken off before anything can take its words for its own.
         guard command.trailing != nil, self.takesOptions, let end = self.words[self.index...].firstIndex(of: "--")
         else { return }
@@ -139,6 +143,7 @@ private struct Parser {
             throw UsageProblem("option '\(spelling)' takes no value")
         }
         guard let option = known.first(where: { "--\($0.name)" == spelling }) else {
+            if self.isRefused(String(spelling.dropFirst(2))) { throw self.noEffect(of: String(spelling.dropFirst(2))) }
             let hint = self.hint(spelling, known.map { "--\($0.name)" } + ["--help", "--version"])
             throw UsageProblem("unknown option '\(clean(spelling))', \(hint)")
         }
@@ -152,6 +157,12 @@ private struct Parser {
             throw UsageProblem("option '\(spelling)' was given twice")
         }
         self.arguments.values[option.name, default: []] += values
+    }
+
+    private func isRefused(_ name: String) -> Bool { self.syntax.refusedOptions.contains(name) }
+
+    private func noEffect(of name: String) -> UsageProblem {
+        UsageProblem("option '--\(name)' has no effect on '\(self.arguments.command.joined(separator: " "))'")
     }
 
     /// The words after an option that are its values.

@@ -100,10 +100,32 @@ package struct CommandArgument: Hashable, Sendable {
     var isRequired: Bool { self.presence == .required || self.presence == .nonEmptyList }
 }
 
+/// A part of the help that is neither options nor arguments, such as the variables that are set for a command.
+package struct HelpTable: Hashable, Sendable {
+    package struct Row: Hashable, Sendable {
+        package let name: String
+        package let help: String
+
+        package init(_ name: String, _ help: String) {
+            self.name = name
+            self.help = help
+        }
+    }
+
+    package let title: String
+    package let rows: [Row]
+
+    package init(_ title: String, _ rows: [Row]) {
+        self.title = title
+        self.rows = rows
+    }
+}
+
 /// What a program, or one of its commands, accepts on its command line, and what it does with it.
 ///
 /// A table: the parser, the help text and the suggestions are all made from it, and what completes or explains command lines
-/// finds all of it here. Options of a program are also those of its commands. `--help` and `--version` go without saying.
+/// finds all of it here. Options of a program are also those of its commands, but for those that would have no effect there.
+/// `--help` and `--version` go without saying.
 package struct CommandSyntax: Sendable {
     package typealias Action = @Sendable (Arguments) throws -> Void
 
@@ -116,12 +138,19 @@ package struct CommandSyntax: Sendable {
     package let trailing: CommandArgument?
     /// Not empty: the first argument names one of these.
     package let commands: [CommandSyntax]
+    /// Names of options of what stands above it that have no effect here, and are refused.
+    package let refusedOptions: Set<String>
+    /// What the help tells besides.
+    package let notes: [HelpTable]
+    /// How it can end.
+    package let exits: [ExitStatus]
     /// What the command does; `nil` for those that only have others below them, and where `main` does it.
     package let action: Action?
 
     package init(
         _ name: String, _ summary: String, options: [any OptionDeclaration] = [], arguments: [CommandArgument] = [],
-        trailing: CommandArgument? = nil, action: Action? = nil
+        trailing: CommandArgument? = nil, refusing refused: [any OptionDeclaration] = [], notes: [HelpTable] = [],
+        exits: [ExitStatus] = ExitStatus.daemon, action: Action? = nil
     ) {
         self.name = name
         self.summary = summary
@@ -129,6 +158,9 @@ package struct CommandSyntax: Sendable {
         self.arguments = arguments
         self.trailing = trailing
         self.commands = []
+        self.refusedOptions = Set(refused.map(\.option.name))
+        self.notes = notes
+        self.exits = exits
         self.action = action
     }
 
@@ -141,6 +173,10 @@ package struct CommandSyntax: Sendable {
         self.arguments = []
         self.trailing = nil
         self.commands = commands
+        self.refusedOptions = []
+        self.notes = []
+        let codes = Set(commands.flatMap(\.exits).map(\.code))
+        self.exits = ExitCode.allCases.filter(codes.contains).map { ExitStatus($0) }
         self.action = nil
     }
 

@@ -44,7 +44,7 @@ struct Main {
             let names = NameWatch(on: daemon.bus)
             let sender = PacedSender(on: daemon.bus)
             let isMotionGiven = wanted.fixed.contains { $0.sensor.name == SensorDescription.motion }
-            let rights = ClaimRights(on: daemon.bus, names, self.policy(arguments, daemon), log: daemon.log)
+            let rights = ClaimRights(on: daemon.bus, names, try self.policy(arguments, daemon), log: daemon.log)
             let reader = ReaderService(on: daemon.bus, names, rights)
             var proxy: SensorProxy?
             if arguments.has(self.proxyOption) {
@@ -94,8 +94,8 @@ struct Main {
     }
 
     /// On the system bus the bus's own policy says who may claim anything; elsewhere there is no other word but ours.
-    private static func policy(_ arguments: Arguments, _ daemon: Daemon) -> PolicySource? {
-        let directories = arguments.values(of: self.policyOption)
+    private static func policy(_ arguments: Arguments, _ daemon: Daemon) throws(UsageProblem) -> PolicySource? {
+        let directories = try arguments.directories(of: self.policyOption)
         if directories.isEmpty, daemon.bus.address == .system { return nil }
         return PolicySource(directories, environment: environmentValue)
     }

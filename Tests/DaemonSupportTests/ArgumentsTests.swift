@@ -24,6 +24,10 @@ private let tool = CommandSyntax(
         CommandSyntax(
             "policy", "Looks after policy.",
             commands: [CommandSyntax("check", "Checks files.", options: [verbose])]),
+        CommandSyntax(
+            "lint", "Speaks to nobody.", trailing: .init("COMMAND", "what to run", .nonEmptyList), refusing: [bus],
+            notes: [HelpTable("Environment of COMMAND", [.init("X", "what it is")])],
+            exits: [ExitStatus(.done), ExitStatus(.no, "it is bad")]),
     ])
 
 /// What the command line means, which must be something to run.
@@ -108,6 +112,9 @@ private func problem(_ syntax: CommandSyntax, _ words: [String]) -> String? {
         (["replay", "a", "b", "c"], "unexpected argument 'c', see 'jostle replay --help'"),
         (["run"], "argument WORD is missing, see 'jostle run --help'"),
         (["--json", "watch"], "unknown option '--json', see 'jostle --help'"),
+        (["lint", "--bus", "x"], "option '--bus' has no effect on 'lint'"),
+        (["--bus", "x", "lint"], "option '--bus' has no effect on 'lint'"),
+        (["lint", "--bsu"], "unknown option '--bsu', see 'jostle lint --help'"),
         (["help", "wach"], "unknown command 'wach', did you mean 'watch'?"),
     ])
     func wrongCommandLinesGetOneHelpfulLine(_ words: [String], _ message: String) {
@@ -141,6 +148,12 @@ private func problem(_ syntax: CommandSyntax, _ words: [String]) -> String? {
               --help            show this help and end
               --version         show the version and end
 
+            Exit status:
+              0  it did what was asked, or the answer is yes
+              1  the answer is no, or it did not work out
+              2  the command line, or a file named on it, is wrong
+              3  nobody answers on the bus
+
             """
         #expect(try daemon.parse(["--help"]) == .show(text))
         #expect(try daemon.parse(["--verbose", "-h"]) == .show(text))
@@ -160,6 +173,12 @@ private func problem(_ syntax: CommandSyntax, _ words: [String]) -> String? {
               --help     show this help and end
               --version  show the version and end
 
+            Exit status:
+              0  it did what was asked, or the answer is yes
+              1  the answer is no, or it did not work out
+              2  the command line, or a file named on it, is wrong
+              3  nobody answers on the bus
+
             """
         #expect(try tool.parse(["replay", "--help"]) == .show(text))
         #expect(try tool.parse(["help", "replay"]) == .show(text))
@@ -167,6 +186,42 @@ private func problem(_ syntax: CommandSyntax, _ words: [String]) -> String? {
         #expect(all.hasPrefix("Usage: jostle [OPTION]... COMMAND [ARGUMENT]...\nTalks to the broker.\n\nCommands:\n"))
         guard case .show(let nested) = try tool.parse(["policy", "check", "--help"]) else { throw UsageProblem("none") }
         #expect(nested.hasPrefix("Usage: jostle policy check [OPTION]...\n"))
+    }
+
+    @Test func helpTellsOfWhatIsRunAndOfHowItEnds() throws {
+        let text = """
+            Usage: jostle lint [OPTION]... -- COMMAND...
+            Speaks to nobody.
+
+            Arguments:
+              COMMAND  what to run
+
+            Options:
+              --help     show this help and end
+              --version  show the version and end
+
+            Environment of COMMAND:
+              X  what it is
+
+            Exit status:
+              0  it did what was asked, or the answer is yes
+              1  it is bad
+
+            """
+        #expect(try tool.parse(["lint", "--help"]) == .show(text))
+        // What has commands below it ends as they do.
+        #expect(tool.exits.map(\.code) == [.done, .no, .usage, .noService] && tool.exits[1] == ExitStatus(.no))
+    }
+
+    @Test func directoriesHaveToBeThere() throws {
+        let option = CommandOption.value("policy", "DIR", "where", repeats: true)
+        let program = CommandSyntax("p", "s", options: [option])
+        #expect(try parsed(program, "--policy", "/", "--policy", "/tmp").directories(of: option) == ["/", "/tmp"])
+        for path in ["/nonexistent", "/dev/null", ""] {
+            #expect(throws: UsageProblem("option '--policy': there is no directory '\(path)'")) {
+                try parsed(program, "--policy", "/", "--policy", path).directories(of: option)
+            }
+        }
     }
 
     @Test func longHelpIsBrokenBetweenWords() throws {
