@@ -1,5 +1,5 @@
 import DBus
-import Motion
+package import Motion
 import Protocol
 
 /// What is in force for a detector, as the broker answered.
@@ -24,23 +24,25 @@ public struct EffectiveDetector: Hashable, Sendable {
 
     /// One thing in force.
     public struct Setting: Hashable, Sendable {
+        /// What a value is, for who writes it down otherwise than as text.
+        package enum Content: Hashable, Sendable {
+            case text(String)
+            case number(Double)
+            case whole(UInt32)
+            case time(TimeSpan)
+            case flag(Bool)
+        }
+
         /// The option's key.
         public var key: String
         /// Its value.
         public var value: String
+        /// The same as what it is.
+        package var content: Content
     }
 }
 
 extension EffectiveDetector {
-    /// Of what is in force only times are such numbers.
-    private static func text(_ value: Value) -> String {
-        if case .uint64(let count) = value {
-            TimeSpan(microseconds: Int64(clamping: count)).text
-        } else {
-            value.plainText
-        }
-    }
-
     init(_ name: String, _ options: [String: Value]) {
         self.name = name
         self.warnings = []
@@ -49,8 +51,26 @@ extension EffectiveDetector {
             if key == "warnings" {
                 self.warnings = WarningRow.rows(of: value).map { Warning(id: $0.id, text: $0.text) }
             } else {
-                self.settings.append(Setting(key: key, value: Self.text(value)))
+                self.settings.append(Setting(key, value))
             }
+        }
+    }
+}
+
+extension EffectiveDetector.Setting {
+    fileprivate init(_ key: String, _ value: Value) {
+        self.key = key
+        self.value = value.plainText
+        switch value {
+        // Of what is in force only times are such numbers.
+        case .uint64(let count):
+            let time = TimeSpan(microseconds: Int64(clamping: count))
+            self.content = .time(time)
+            self.value = time.text
+        case .uint32(let number): self.content = .whole(number)
+        case .double(let number): self.content = .number(number)
+        case .boolean(let flag): self.content = .flag(flag)
+        default: self.content = .text(self.value)
         }
     }
 }
