@@ -18,7 +18,7 @@ import Testing
         lab.hit(["org.example.gentle"], at: 5_000, 2.9)
         lab.hit(["org.example.hard"], at: 5_120, 3.1)
         let gentle = """
-            epoch 1  org.example.gentle (shake)  2.9 g  at 5000000 us  policy 1
+            epoch 1  org.example.gentle (shake)  2.9 g  at 5.0 s  policy 1
             org.example.Gentle  NOT DELIVERED  S4.outranked
               S0 identity   pass  proven by name
               S1 alive      pass  foreground, unlocked

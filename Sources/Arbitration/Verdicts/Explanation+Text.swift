@@ -6,13 +6,27 @@ extension Explanation: CustomStringConvertible {
     /// The explanation as people read it, one line for each stage.
     package var lines: [String] {
         let outcome = self.reason.isDelivered ? "DELIVERED" : "NOT DELIVERED"
-        let preset = self.preset.isEmpty ? "" : " (\(self.preset))"
         let lines = [
-            "epoch \(self.epoch)  \(self.detector)\(preset)  \(self.intensity)  at \(self.time.microseconds) us"
-                + "  policy \(self.generation)",
+            Self.heading(
+                self.epoch, self.detector, self.preset, self.intensity, Self.seconds(self.time - .zero), self.generation
+            ),
             "\(Self.shown(self.app))  \(outcome)  \(self.reason.name)",
         ]
         return lines + self.stepLines + self.otherwiseLine("it would have got it if")
+    }
+
+    /// The first line, for who has a clock that says more than the seconds of a sample's time.
+    package static func heading(
+        epoch: UInt64, detector: String, preset: String, intensity: Double, unit: String, time: String, policy: UInt64
+    ) -> String {
+        self.heading(epoch, detector, preset, self.value(self.rounded(intensity), unit: unit), time, policy)
+    }
+
+    private static func heading(
+        _ epoch: UInt64, _ detector: String, _ preset: String, _ intensity: String, _ time: String, _ policy: UInt64
+    ) -> String {
+        let preset = preset.isEmpty ? "" : " (\(preset))"
+        return "epoch \(epoch)  \(detector)\(preset)  \(intensity)  at \(time)  policy \(policy)"
     }
 
     /// A line for each stage.

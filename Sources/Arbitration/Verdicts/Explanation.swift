@@ -53,12 +53,13 @@ package struct Explanation: Equatable, Sendable {
     package static func label(_ stage: Reason.Stage) -> String { "S\(stage.rawValue) \(stage.name)" }
 
     package static func value(_ value: Double, _ dimension: Dimension) -> String {
-        let unit = dimension.canonicalUnit
-        return unit.isEmpty ? "\(value)" : "\(value) \(unit)"
+        self.value(value, unit: dimension.canonicalUnit)
     }
 
+    static func value(_ value: Double, unit: String) -> String { unit.isEmpty ? "\(value)" : "\(value) \(unit)" }
+
     /// A measured value with as many digits as people read.
-    private static func rounded(_ value: Double) -> Double {
+    static func rounded(_ value: Double) -> Double {
         let scaled = (value * 1_000).rounded()
         return scaled.magnitude < 1e15 ? scaled / 1_000 : value
     }
