@@ -7,7 +7,7 @@ struct Terminal {
     let isInteractive: Bool
     /// It can do nothing but print.
     let isDumb: Bool
-    /// It can show what is not ASCII.
+    /// It can show what is not ASCII, Braille among it.
     let isUnicode: Bool
     let hasColor: Bool
     let width: Int
@@ -27,7 +27,7 @@ struct Terminal {
         self.isDumb = environmentValue("TERM") == "dumb"
         self.hasColor = self.isInteractive && !self.isDumb && environmentValue("NO_COLOR") == nil
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environmentValue($0) }.first { !$0.isEmpty }
-        self.isUnicode = ["utf-8", "utf8"].contains { locale?.lowercased().hasSuffix($0) ?? false }
+        self.isUnicode = Self.isUnicode(locale: locale ?? "", terminal: environmentValue("TERM") ?? "")
         self.width = Self.size.width
     }
 
@@ -38,6 +38,12 @@ struct Terminal {
         self.isUnicode = true
         self.hasColor = hasColor
         self.width = 80
+    }
+
+    /// A locale may name a variant behind its encoding. The kernel's own terminal has a font of 512 characters.
+    static func isUnicode(locale: String, terminal: String) -> Bool {
+        let encoding = locale.split(separator: ".").dropFirst().first?.prefix { $0 != "@" }.lowercased()
+        return ["utf-8", "utf8"].contains(encoding) && terminal != "linux"
     }
 
     /// More than anybody looks at: a terminal may claim to be larger, and a picture would cost accordingly.

@@ -52,8 +52,83 @@ import Testing
         #expect(threshold.contains("....") && column(threshold) == "|")
         let marks = try #require(lines.first { $0.hasSuffix("1") && $0.dropLast().allSatisfy { $0 == " " } })
         #expect(marks.count == peak + 1)
-        #expect(lines.last == "1 app/shake  over 2.00 g  1 hit, last at 2.0 s")
+        #expect(lines.last == "1 app/shake  over 2.00 g  1 hit, last 0.9 s ago")
         #expect(lines[lines.count - 2].hasSuffix("now") && lines[lines.count - 2].contains("-5 s"))
+    }
+
+    // MARK: Dots
+
+    /// The picture of a trace that is known: a second at 1 g, a second up to 4 g, then at 1 g again.
+    private func ramp(_ strokes: ScopePicture.Strokes, rate: Int64) -> ScopePicture {
+        var picture = self.picture([], strokes)
+        for index in 0..<3 * rate {
+            let seconds = Double(index) / Double(rate)
+            let value = seconds < 1 || seconds >= 2 ? 1 : 1 + 3 * (seconds - 1)
+            picture.sample(at: Timestamp(microseconds: index * 1_000_000 / rate), value)
+        }
+        return picture
+    }
+
+    @Test func dotsDrawAFinerLine() {
+        let lines = self.ramp(.fine, rate: 100).lines(width: 40, height: 12, Self.plain)
+        #expect(
+            Array(lines[1...8]) == [
+                "   4.37 │                    ⢠",
+                "        │                  ⢀⡔⠁⡇",
+                "        │                ⢀⡴⠋  ⡇",
+                "        │               ⡴⠋    ⡇",
+                "        │             ⣠⠎      ⡇",
+                "        │           ⣠⠞⠁       ⡇",
+                "        │ ⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠁         ⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉",
+                "      0 │",
+            ], "\(lines.joined(separator: "\n"))")
+    }
+
+    /// Without the characters for it, the same with strokes.
+    @Test func strokesDrawTheSame() {
+        let lines = self.ramp(.plain, rate: 100).lines(width: 40, height: 12, Self.plain)
+        #expect(
+            Array(lines[1...8]) == [
+                "   4.37 |                    |",
+                "        |                  |-|",
+                "        |                |-|",
+                "        |               -|",
+                "        |             |-",
+                "        |           |-|",
+                "        | ----------|         ----------",
+                "      0 |",
+            ], "\(lines.joined(separator: "\n"))")
+    }
+
+    /// A slow sensor has a line too; where nothing came for more than a second, there is none.
+    @Test func aSlowSensorHasALineAndAGapHasNone() {
+        let slow = self.ramp(.fine, rate: 5).lines(width: 40, height: 12, Self.plain)
+        #expect(!slow.contains { $0.contains("⣀ ⣀") } && slow.contains { $0.contains("⣀⣀⣀⣀⣀⣀") }, "\(slow)")
+        var picture = self.picture([], .fine)
+        for time in [0, 100_000, 1_200_000, 1_300_000] {
+            picture.sample(at: Timestamp(microseconds: Int64(time)), 1)
+        }
+        let line = picture.lines(width: 40, height: 12, Self.plain).first {
+            $0.contains("⠒") || $0.contains("⠉") || $0.contains("⠤")
+        }
+        #expect(line?.contains("         ") == true, "\(line ?? "nothing")")
+        // Samples that got lost leave a hole, too.
+        for time in [1_900_000, 2_000_000] {
+            if time == 1_900_000 { picture.gap() }
+            picture.sample(at: Timestamp(microseconds: Int64(time)), 1)
+        }
+        let holes = picture.lines(width: 40, height: 12, Self.plain).first {
+            $0.contains("⠒") || $0.contains("⠉") || $0.contains("⠤")
+        }
+        #expect(holes?.dropFirst(9).split(separator: " ").count == 3, "\(holes ?? "nothing")")
+    }
+
+    @Test(arguments: [
+        ("C.UTF-8", "xterm", true), ("de_DE.utf8@euro", "xterm", true), ("C", "xterm", false), ("", "xterm", false),
+        ("de_DE.ISO-8859-1", "xterm", false), ("C.UTF-8", "linux", false),
+    ])
+    func dotsAreForTerminalsThatHaveThem(_ locale: String, _ terminal: String, _ isUnicode: Bool) {
+        #expect(Terminal.isUnicode(locale: locale, terminal: terminal) == isUnicode)
     }
 
     @Test func whatMeasuresSomethingElseHasNoLine() {
@@ -127,7 +202,7 @@ extension EndToEnd {
                 stage, "\(Programs.path(of: "jostle")) scope",
                 ["LC_ALL": "C.UTF-8", "TERM": "screen"].merging(noColor.isEmpty ? [:] : ["NO_COLOR": noColor]) { $1 })
             try stage.until("the signal is drawn") {
-                try screen.capture().contains { $0.contains("┃") || $0.contains("━") }
+                try screen.capture().contains { $0.unicodeScalars.contains { (0x2801...0x28FF).contains($0.value) } }
             }
             let first = try screen.capture()
             #expect(first[0].hasPrefix("accelerometer  norm(x, y, z)  50 Hz  synth"), "\(first)")
@@ -137,7 +212,7 @@ extension EndToEnd {
             _ = try app.nextEvent()
             try stage.until("the hit is marked") {
                 let lines = try screen.capture()
-                return lines.contains { $0.contains("1 hit, last at ") }
+                return lines.contains { $0.contains("1 hit, last ") }
                     && lines.contains { $0.hasPrefix("         ") && $0.contains("1") && !$0.contains("s") }
             }
             // Colours only if they are wanted; and never wider or higher than the screen.

@@ -18,23 +18,42 @@ struct ScopePicture {
         var low = Double.infinity
         var high = -Double.infinity
         var marks: Set<Int> = []
+
+        var isEmpty: Bool { self.low > self.high }
+
+        mutating func add(_ value: Double) {
+            self.low = min(self.low, value)
+            self.high = max(self.high, value)
+        }
+
+        /// Both as one.
+        func joined(_ other: Column) -> Column {
+            Column(
+                low: min(self.low, other.low), high: max(self.high, other.high), marks: self.marks.union(other.marks))
+        }
     }
 
     /// The characters that it is drawn with.
-    struct Strokes: Sendable {
-        var range: String
-        var point: String
-        var threshold: String
-        var edge: String
+    enum Strokes: Sendable {
+        /// Dots, two by four of them in each place: Braille.
+        case fine
+        /// A place is a stroke or nothing, in ASCII.
+        case plain
 
-        static let fine = Strokes(range: "┃", point: "━", threshold: "┄", edge: "│")
-        static let plain = Strokes(range: "|", point: "-", threshold: ".", edge: "|")
+        fileprivate var threshold: String { self == .fine ? "┄" : "." }
+        fileprivate var edge: String { self == .fine ? "│" : "|" }
+        /// How many dots stand above each other in a place.
+        fileprivate var dots: Int { self == .fine ? 4 : 1 }
     }
 
-    /// The time that a column stands for.
+    /// The time that a place stands for, and that one of its columns of dots does.
     static let step = TimeSpan.milliseconds(100)
+    private static let columnsPerPlace = 2
+    private static var columnStep: Int64 { Self.step.microseconds / Int64(Self.columnsPerPlace) }
     /// Columns that are kept: more than any terminal shows.
-    private static let most = 1_024
+    private static let most = 2_048
+    /// Two samples that are further apart are not joined by a line: there is a gap between them.
+    private static let bridged = Int64(1_000_000)
     /// Columns beside the drawing: the scale and its edge.
     private static let margin = 9
     /// Detectors that have a line of their own below; the rest share one.
@@ -48,6 +67,9 @@ struct ScopePicture {
     /// The step of the last column.
     private var bucket: Int64 = 0
     private var origin: Timestamp?
+    private var latest = Timestamp.zero
+    /// The sample before, if it can be drawn.
+    private var last: (time: Timestamp, value: Double)?
     private(set) var value: Double?
     private(set) var gaps = 0
 
@@ -63,28 +85,46 @@ struct ScopePicture {
     mutating func sample(at time: Timestamp, _ value: Double) {
         let origin = self.origin ?? time
         self.origin = origin
-        let bucket = (time - origin).microseconds / Self.step.microseconds
+        let bucket = (time - origin).microseconds / Self.columnStep
         if self.columns.isEmpty { self.columns.append(Column()) }
-        // Where no sample came, nothing is drawn.
-        for _ in 0..<min(max(0, bucket - self.bucket), Int64(Self.most)) { self.columns.append(Column()) }
+        let added = Int(min(max(0, bucket - self.bucket), Int64(Self.most)))
+        for _ in 0..<added { self.columns.append(Column()) }
         if self.columns.count > Self.most { self.columns.removeFirst(self.columns.count - Self.most) }
         self.bucket = max(self.bucket, bucket)
+        self.latest = max(self.latest, time)
         self.value = value
-        guard value.isFinite, let last = self.columns.indices.last else { return }
-        self.columns[last].low = min(self.columns[last].low, value)
-        self.columns[last].high = max(self.columns[last].high, value)
+        guard value.isFinite, let last = self.columns.indices.last else {
+            self.last = nil
+            return
+        }
+        self.columns[last].add(value)
+        if added > 1 { self.bridge(added - 1, to: time, value) }
+        self.last = (time, value)
+    }
+
+    /// Draws through so many columns between two samples of a slow sensor; after a gap nothing is drawn.
+    private mutating func bridge(_ count: Int, to time: Timestamp, _ value: Double) {
+        guard let last, (0...Self.bridged).contains((time - last.time).microseconds) else { return }
+        for back in 1...count {
+            let index = self.columns.count - 1 - back
+            guard index >= 0 else { return }
+            self.columns[index].add(value + (last.value - value) * Double(back) / Double(count + 1))
+        }
     }
 
     mutating func hit(_ detector: Int, at time: Timestamp) {
         self.watched[detector].hits += 1
         self.watched[detector].lastHit = time
         guard let origin = self.origin else { return }
-        let back = self.bucket - (time - origin).microseconds / Self.step.microseconds
+        let back = self.bucket - (time - origin).microseconds / Self.columnStep
         guard back >= 0, back < Int64(self.columns.count) else { return }
         self.columns[self.columns.count - 1 - Int(back)].marks.insert(detector)
     }
 
-    mutating func gap() { self.gaps += 1 }
+    mutating func gap() {
+        self.gaps += 1
+        self.last = nil
+    }
 
     /// The time since the first sample.
     func since(_ time: Timestamp) -> TimeSpan { self.origin.map { time - $0 } ?? .zero }
@@ -96,8 +136,9 @@ struct ScopePicture {
         let room = max(10, width - Self.margin)
         let legend = self.legendLines(width)
         let rows = max(3, height - 3 - legend.count)
-        let shown = Array(self.columns.suffix(room))
+        let (shown, places) = self.shown(room)
         let scale = self.scale(of: shown)
+        let drawing = self.drawing(shown, places, scale, rows)
         let thresholds = self.watched.compactMap(\.threshold)
             .map { self.row(of: $0, scale, rows) }
         var lines = [terminal.styled(self.title(width), .bold)]
@@ -105,17 +146,16 @@ struct ScopePicture {
             var line = self.label(row, scale, rows) + self.strokes.edge
             let isThreshold = thresholds.contains(row)
             for index in 0..<room {
-                let column = index - (room - shown.count)
-                let stroke = column < 0 ? nil : self.stroke(shown[column], row, scale, rows)
-                if let stroke {
-                    line += column < 0 || shown[column].marks.isEmpty ? stroke : terminal.styled(stroke, .yellow)
+                let place = index - (room - places.count)
+                if place >= 0, let stroke = drawing[row][place] {
+                    line += places[place].marks.isEmpty ? stroke : terminal.styled(stroke, .yellow)
                 } else {
                     line += isThreshold ? terminal.styled(self.strokes.threshold, .dim) : " "
                 }
             }
             lines.append(Self.trimmed(line))
         }
-        lines.append(Self.trimmed(self.markLine(shown, room)))
+        lines.append(Self.trimmed(self.markLine(places, room)))
         lines.append(terminal.styled(self.timeLine(room), .dim))
         lines += legend
         return Array(lines.prefix(height))
@@ -127,9 +167,63 @@ struct ScopePicture {
         return String((self.heading + value + gaps).prefix(width))
     }
 
+    /// The columns that so many places show, and the places. A column stays on its side of its place while time goes on.
+    private func shown(_ room: Int) -> (columns: [Column], places: [Column]) {
+        guard !self.columns.isEmpty else { return ([], []) }
+        let isOpen = self.bucket % Int64(Self.columnsPerPlace) == 0
+        var columns = Array((self.columns + (isOpen ? [Column()] : [])).suffix(room * Self.columnsPerPlace))
+        if !columns.count.isMultiple(of: Self.columnsPerPlace) { columns.insert(Column(), at: 0) }
+        let places = stride(from: 0, to: columns.count, by: Self.columnsPerPlace)
+            .map { columns[$0].joined(columns[$0 + 1]) }
+        return (columns, places)
+    }
+
+    /// What stands in each place of each row, from the top; `nil` where nothing is drawn.
+    private func drawing(
+        _ columns: [Column], _ places: [Column], _ scale: ClosedRange<Double>, _ rows: Int
+    ) -> [[String?]] {
+        let width = self.strokes == .fine ? columns : places
+        let height = rows * self.strokes.dots
+        var spans = width.map { column -> ClosedRange<Int>? in
+            column.isEmpty ? nil : self.row(of: column.high, scale, height)...self.row(of: column.low, scale, height)
+        }
+        guard self.strokes == .fine else {
+            return (0..<rows).map { row in
+                spans.map { span in span.flatMap { $0.contains(row) ? ($0.count == 1 ? "-" : "|") : nil } }
+            }
+        }
+        Self.join(&spans)
+        return (0..<rows).map { row in
+            places.indices.map { place in
+                var pattern: UInt32 = 0
+                for side in 0..<Self.columnsPerPlace {
+                    guard let span = spans[place * Self.columnsPerPlace + side] else { continue }
+                    for dot in 0..<4 where span.contains(row * 4 + dot) { pattern |= Self.braille[side][dot] }
+                }
+                return pattern == 0 ? nil : Unicode.Scalar(0x2800 + pattern).map { String($0) }
+            }
+        }
+    }
+
+    /// The bit of each dot in the characters from U+2800 on: those on the left from the top, then those on the right.
+    private static let braille: [[UInt32]] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]]
+
+    /// Has each column reach to the one before it, so that dots make a line.
+    private static func join(_ spans: inout [ClosedRange<Int>?]) {
+        let alone = spans
+        for index in spans.indices.dropFirst() {
+            guard let span = alone[index], let before = alone[index - 1] else { continue }
+            if before.upperBound < span.lowerBound - 1 {
+                spans[index] = before.upperBound + 1...span.upperBound
+            } else if before.lowerBound > span.upperBound + 1 {
+                spans[index] = span.lowerBound...before.lowerBound - 1
+            }
+        }
+    }
+
     /// From the lowest to the highest that is shown or marked, and a little more.
     private func scale(of columns: [Column]) -> ClosedRange<Double> {
-        let seen = columns.filter { $0.low <= $0.high }
+        let seen = columns.filter { !$0.isEmpty }
         var low = min(0, seen.map(\.low).min() ?? 0)
         var high = max(0, seen.map(\.high).max() ?? 0)
         for threshold in self.watched.compactMap(\.threshold) {
@@ -145,14 +239,6 @@ struct ScopePicture {
     private func row(of value: Double, _ scale: ClosedRange<Double>, _ rows: Int) -> Int {
         let share = (value - scale.lowerBound) / (scale.upperBound - scale.lowerBound)
         return min(max(rows - 1 - Int((share * Double(rows)).rounded(.down)), 0), rows - 1)
-    }
-
-    private func stroke(_ column: Column, _ row: Int, _ scale: ClosedRange<Double>, _ rows: Int) -> String? {
-        guard column.low <= column.high else { return nil }
-        let top = self.row(of: column.high, scale, rows)
-        let bottom = self.row(of: column.low, scale, rows)
-        guard (top...bottom).contains(row) else { return nil }
-        return top == bottom ? self.strokes.point : self.strokes.range
     }
 
     /// The scale beside a row: thresholds first, the ends, and zero.
@@ -171,7 +257,7 @@ struct ScopePicture {
             + String(text.prefix(Self.margin - 2)) + " "
     }
 
-    /// Under each column the number of the detector that was hit there; `*` for several.
+    /// Under each place the number of the detector that was hit there; `*` for several.
     private func markLine(_ shown: [Column], _ room: Int) -> String {
         var line = String(repeating: " ", count: Self.margin + room - shown.count)
         for column in shown {
@@ -199,7 +285,7 @@ struct ScopePicture {
         var lines = self.watched.prefix(Self.legend).indices.map { index in
             let one = self.watched[index]
             let threshold = one.threshold.map { "  over \(rounded($0)) \(self.unit)" } ?? ""
-            let last = one.lastHit.map { ", last at \(rounded(self.since($0).seconds, 1)) s" } ?? ""
+            let last = one.lastHit.map { ", last \(rounded(max(0, (self.latest - $0).seconds), 1)) s ago" } ?? ""
             return String(
                 "\(index + 1) \(one.title)\(threshold)  \(one.hits) hit\(one.hits == 1 ? "" : "s")\(last)".prefix(width)
             )
