@@ -7,6 +7,9 @@ VERSION = $(shell sed -n 's/.*text = "\(.*\)"/\1/p' Sources/Motion/Version.swift
 # The user that the daemons run as on the system bus.
 SERVICE_USER ?= jostle
 
+# Where the programs are that are installed.
+PROGRAMS_DIR ?= .build/release
+
 BIN = $(PREFIX)/bin
 LIBEXEC = $(PREFIX)/libexec
 SHARE = $(PREFIX)/share
@@ -26,7 +29,7 @@ VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
 .PHONY: help deps deps-build deps-bench deps-vm build test test-attacks test-kills test-walks test-vm lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-policy demo \
-    bench install install-interfaces install-sensor-proxy clean fuzz
+    bench install install-docs install-interfaces install-sensor-proxy clean fuzz
 
 help:
 	@echo 'make deps     install the Debian packages that are missing'
@@ -42,6 +45,7 @@ help:
 	@echo 'make fuzz     feed made-up bytes to every reader; FUZZ_SECONDS=60 for each'
 	@echo 'make install  install the release programs; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make install-interfaces  install only what other programs are built with: the D-Bus interface files'
+	@echo 'make install-docs  install only README.md, the pages and the examples, under share/doc/jostle'
 	@echo 'make install-sensor-proxy  install besides what puts jostle-sensord in the place of iio-sensor-proxy'
 	@echo 'make clean    remove .build'
 
@@ -150,22 +154,28 @@ install-interfaces:
 	sed -e 's|@prefix@|$(PREFIX)|' -e 's|@version@|$(VERSION)|' dbus/jostle.pc.in > $(DESTDIR)$(SHARE)/pkgconfig/jostle.pc
 	chmod 644 $(DESTDIR)$(SHARE)/pkgconfig/jostle.pc
 
+# README.md, the pages and the examples, in the folders in which they stand here: so what one cites of another is there.
+install-docs:
+	for file in README.md LICENSE $$(find docs -type f -not -path '*/__pycache__/*'); do \
+	    $(INSTALL) $$file $(DESTDIR)$(SHARE)/doc/jostle/$$file || exit 1; \
+	done
+
 # Does not build, so that what root installs is what the user built.
 install:
 	@for program in $(PROGRAMS); do \
-	    test -x .build/release/$$program || { echo "no .build/release/$$program: run make build first"; exit 1; }; \
+	    test -x $(PROGRAMS_DIR)/$$program || { echo "no $(PROGRAMS_DIR)/$$program: run make build first"; exit 1; }; \
 	done
-	install -D -m 755 .build/release/jostle $(DESTDIR)$(BIN)/jostle
+	install -D -m 755 $(PROGRAMS_DIR)/jostle $(DESTDIR)$(BIN)/jostle
 	for daemon in $(DAEMONS); do \
-	    install -D -m 755 .build/release/$$daemon $(DESTDIR)$(LIBEXEC)/$$daemon || exit 1; \
+	    install -D -m 755 $(PROGRAMS_DIR)/$$daemon $(DESTDIR)$(LIBEXEC)/$$daemon || exit 1; \
 	done
 	for example in $(EXAMPLES); do \
-	    install -D -m 755 .build/release/$$example $(DESTDIR)$(LIBEXEC)/jostle/$$example || exit 1; \
+	    install -D -m 755 $(PROGRAMS_DIR)/$$example $(DESTDIR)$(LIBEXEC)/jostle/$$example || exit 1; \
 	done
 	for file in $(wildcard policies/*.conf); do \
 	    $(INSTALL) $$file $(DESTDIR)$(SHARE)/jostle/policy.d/$${file##*/} || exit 1; \
 	done
-	@$(MAKE) --no-print-directory install-interfaces
+	@$(MAKE) --no-print-directory install-interfaces install-docs
 	$(INSTALL) dbus/org.jostle.conf $(DESTDIR)$(SHARE)/dbus-1/system.d/org.jostle.conf
 	for file in services/org.jostle.Sensors1.service services/org.jostle.Broker1.service \
 	    system-services/org.jostle.Sensors1.service system-services/org.jostle.Broker1.service; do \

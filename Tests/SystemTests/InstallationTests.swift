@@ -1,0 +1,41 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// What `make install` puts where.
+    @Suite(.serialized) struct Installation {
+        /// Programs, and all pages and examples; whatever an installed file names of them is there.
+        @Test func whatInstalledFilesNameIsInstalled() throws {
+            let result = try Tool.run(
+                [
+                    "sh", "-ec",
+                    """
+                    directory=$(mktemp -d)
+                    trap 'rm -rf "$directory"' EXIT
+                    make -s -C "$1" install DESTDIR="$directory" PREFIX=/opt/jostle PROGRAMS_DIR="$2"
+                    cd "$directory/opt/jostle"
+                    bin/jostle --version >&2
+                    find . -type f | sort
+                    cd share/doc/jostle
+                    named=$(grep -rhoE 'docs/[A-Za-z0-9_/.-]*[A-Za-z0-9]' ../../dbus-1 ../../../lib ../../jostle README.md | sort -u)
+                    test -n "$named"
+                    for file in $named; do test -e "$file" || echo "missing: $file"; done
+                    """, "sh", Programs.source(""), Programs.directory,
+                ], timeout: .seconds(120))
+            #expect(result.status == 0, "\(result.stderr)")
+            let files = result.stdout.split(separator: "\n").map(String.init)
+            #expect(!files.contains { $0.hasPrefix("missing: ") }, "\(files.filter { $0.hasPrefix("missing: ") })")
+            let sources = try Tool.run(["sh", "-c", "cd \"$1\" && find docs -type f", "sh", Programs.source("")]).stdout
+            for file in sources.split(separator: "\n") where !file.contains("__pycache__") {
+                #expect(files.contains("./share/doc/jostle/\(file)"), "\(file)")
+            }
+            for file in [
+                "./bin/jostle", "./libexec/jostle-brokerd", "./libexec/jostle-sensord", "./share/doc/jostle/README.md",
+                "./share/doc/jostle/docs/traces.md", "./share/doc/jostle/docs/sensors.md",
+                "./share/doc/jostle/docs/examples/org.example.Woken.service",
+                "./share/dbus-1/services/org.jostle.Broker1.service",
+            ] { #expect(files.contains(file), "\(file)") }
+        }
+    }
+}
