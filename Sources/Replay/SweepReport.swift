@@ -15,7 +15,7 @@ package struct SweepReport {
 
     package mutating func add(_ sweep: ThresholdSweep) {
         let advice = sweep.advice(target: self.target)
-        var section = "<h2>\(Self.escape(sweep.preset))</h2>\n"
+        var section = "<h2>\(Self.escape(sweep.subject.title))</h2>\n"
         section += "<p>\(Self.escape(Self.sentence(advice, target: self.target)))</p>\n"
         section += self.chart(sweep.curve, advice)
         section += self.table(sweep.curve)

@@ -1,10 +1,58 @@
+package import Detection
 package import Motion
 
-/// How one preset does at many thresholds: false hits an hour against the share of real ones that it finds.
+/// How one detector does with many values of a parameter, most often its threshold: false hits an hour against the share of real
+/// ones that it finds.
 ///
-/// Every trace is replayed once for each grid phase, with one detector for each threshold; they share all but the
-/// comparison. Traces come in any order.
+/// Every trace is replayed once for each grid phase, with one detector for each value; they share all but the comparison.
+/// Traces come in any order.
 package struct ThresholdSweep: Sendable {
+    /// What is tuned.
+    package enum Subject: Sendable {
+        case preset(String, parameter: PresetParameter)
+        /// A condition with a name in it that stands for a number of this dimension.
+        case condition(String, name: String, Dimension)
+
+        /// What reports call it.
+        package var title: String {
+            switch self {
+            case .preset(let name, let parameter):
+                parameter.name == "threshold" ? name : "\(name), \(parameter.name)"
+            case .condition(let text, _, _): text
+            }
+        }
+
+        /// What is asked for with a value, besides all else.
+        func options(_ value: Double) -> [(key: String, value: OptionValue)] {
+            switch self {
+            case .preset(let name, let parameter):
+                let isTime = parameter.dimension == .time
+                return [
+                    ("preset", .text(name)), (parameter.name, isTime ? .text("\(value)s") : .number(value)),
+                ]
+            case .condition(let text, let name, let dimension):
+                let number = "(\(value)\(dimension.canonicalUnit))"
+                return [("when", .text(Self.replacing(name, in: text, by: number)))]
+            }
+        }
+
+        /// Puts a number where a name stands as a whole word.
+        private static func replacing(_ name: String, in text: String, by number: String) -> String {
+            var result = ""
+            var word = ""
+            for character in text + " " {
+                if character.isLetter || character.isNumber || character == "_" {
+                    word.append(character)
+                } else {
+                    result += word == name ? number : word
+                    result.append(character)
+                    word = ""
+                }
+            }
+            return String(result.dropLast())
+        }
+    }
+
     /// What a trace shows.
     package enum Kind: Sendable {
         /// The motion that is to be found, at least once.
@@ -39,14 +87,13 @@ package struct ThresholdSweep: Sendable {
         package var point: Point
         /// False when no threshold has so few false hits and still finds something: then this is the best compromise.
         package var meetsTarget: Bool
-        /// From here on up the target is met.
+        /// Between these the target is met, and at least nine tenths of what the advised threshold finds are found.
         package var lowest: Double
-        /// Up to here at least nine tenths of what the advised threshold finds are found.
         package var highest: Double
     }
 
-    package let preset: String
-    /// What else is asked of the preset.
+    package let subject: Subject
+    /// What else is asked of the detector.
     private let options: DetectorOptions
     package let thresholds: [Double]
     package let phases: Int
@@ -54,16 +101,21 @@ package struct ThresholdSweep: Sendable {
     private var negativeHours = 0.0
     private var positiveRuns = 0
 
-    /// - Parameter range: the thresholds to try, in `steps` equal steps.
+    /// - Parameter range: the values to try, in `steps` equal steps; of what is whole, whole ones.
     package init(
-        preset: String, options: DetectorOptions = [:], over range: ClosedRange<Double>, steps: Int, phases: Int
+        _ subject: Subject, options: DetectorOptions = [:], over range: ClosedRange<Double>, steps: Int, phases: Int
     ) {
-        self.preset = preset
+        self.subject = subject
         self.options = options
         self.phases = max(1, phases)
         let count = max(2, steps)
         let step = (range.upperBound - range.lowerBound) / Double(count - 1)
-        self.thresholds = (0..<count).map { range.lowerBound + Double($0) * step }
+        let values = (0..<count).map { range.lowerBound + Double($0) * step }
+        if case .preset(_, let parameter) = subject, parameter.isWhole {
+            self.thresholds = Set(values.map { $0.rounded() }).sorted()
+        } else {
+            self.thresholds = values
+        }
         self.points = self.thresholds.map { Point(threshold: $0) }
     }
 
@@ -71,8 +123,7 @@ package struct ThresholdSweep: Sendable {
     package var requests: [DetectorRequest] {
         self.thresholds.indices.map { index in
             var options = self.options
-            options["preset"] = .text(self.preset)
-            options["threshold"] = .number(self.thresholds[index])
+            for (key, value) in self.subject.options(self.thresholds[index]) { options[key] = value }
             return DetectorRequest(name: "\(index)", options: options)
         }
     }
@@ -107,9 +158,17 @@ package struct ThresholdSweep: Sendable {
         }
     }
 
-    /// The lowest threshold that has no more than `target` false hits an hour from there on up: the one that finds most.
+    /// Whether a larger value lets more through, as of a condition with `<`: then the largest is not the strictest.
+    private var isLooserAbove: Bool {
+        func hits(_ points: ArraySlice<Point>) -> Int { points.reduce(0) { $0 + $1.falseHits + $1.found } }
+        let half = self.points.count / 2
+        return hits(self.points.suffix(half)) > hits(self.points.prefix(half))
+    }
+
+    /// The loosest threshold that has no more than `target` false hits an hour, as have all that are stricter: the one that
+    /// finds most.
     package func advice(target: Double) -> Advice? {
-        let curve = self.curve
+        let curve = self.isLooserAbove ? self.curve.reversed() : self.curve
         guard let last = curve.last else { return nil }
         let failing = curve.lastIndex { ($0.falsePerHour ?? 0) > target }
         let first = failing.map { $0 + 1 } ?? 0
@@ -122,7 +181,8 @@ package struct ThresholdSweep: Sendable {
         let point = curve[first]
         let enough = 0.9 * (point.recall ?? 0)
         let end = curve[first...].firstIndex { ($0.recall ?? 0) < enough } ?? curve.count
+        let other = curve[max(first, end - 1)].threshold
         return Advice(
-            point: point, meetsTarget: true, lowest: point.threshold, highest: curve[max(first, end - 1)].threshold)
+            point: point, meetsTarget: true, lowest: min(point.threshold, other), highest: max(point.threshold, other))
     }
 }

@@ -182,7 +182,7 @@ package struct TraceReplay {
         for (index, request) in self.requests.enumerated() {
             do throws(DetectorProblem) {
                 let detector = try DetectorCompiler.compile(request, for: nil)
-                wanted.append(detector.sensor)
+                if !wanted.contains(detector.sensor) { wanted.append(detector.sensor) }
                 guard let block = header.index(of: detector.sensor) else { continue }
                 let stream = self.makeStream(block, header)
                 self.streams[stream].waiting.append((detector, DetectorID(UInt32(index))))

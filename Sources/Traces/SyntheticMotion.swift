@@ -47,6 +47,11 @@ package struct SyntheticMotion: Sendable {
     package var rates: [Double] { self.settings.rates }
     package var seed: UInt64 { self.settings.seed }
 
+    /// How long the script's motions take, once; `nil` where they have no end of their own, or there are none.
+    package var length: TimeSpan? {
+        self.score.loops || self.score.length == 0 ? nil : TimeSpan(microseconds: self.score.length)
+    }
+
     let settings: MotionSettings
     private let score: MotionScore
     private var injections: [Injection] = []

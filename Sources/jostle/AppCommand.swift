@@ -24,7 +24,7 @@ struct AppCommand {
         let own = try broker.app(Path.app(id.isEmpty ? self.app : id))
         if self.invocation.isJSON { return self.printJSON(own, lately) }
 
-        let since = Self.ago(own.count("StateSince"))
+        let since = Moment(boottime: own.count("StateSince")).line
         self.terminal.print(
             "\(id.isEmpty ? "a client without a name" : id)  \(own.text("State")) since \(since): \(Self.cause(own))")
         if own.text("State") != "dead" {
@@ -53,16 +53,14 @@ struct AppCommand {
         if own.count("Overruns") > 0 {
             self.terminal.print("  overruns    \(own.count("Overruns")) assertions that it did not end in time")
         }
-        let (wall, boot) = (Clock.wallClock(), Clock.boottime.now())
         for task in TasksCommand.rows(own) {
             self.terminal.print(
                 "  task        \(task.identifier) (\(task.kind)): \(task.state), "
-                    + task.next(wall: wall, boot: boot))
+                    + task.next)
         }
         for outcome in TasksCommand.outcomes(own) {
-            let time = TimeSpan(microseconds: wall - Int64(clamping: outcome.ended))
             self.terminal.print(
-                "  ran         \(outcome.identifier): \(outcome.end) \(time.inWords) ago"
+                "  ran         \(outcome.identifier): \(outcome.end) \(Moment(wall: Int64(clamping: outcome.ended)).line)"
                     + (outcome.attempt > 1 ? ", attempt \(outcome.attempt)" : ""))
         }
         if own.count("Launches") > 0 { self.terminal.print("  launches    \(Self.launches(own))") }
@@ -72,13 +70,14 @@ struct AppCommand {
         self.terminal.print("  events      \(counts.joined(separator: ", "))")
         if let last = Self.lastEvent(own) {
             self.terminal.print(
-                "  last event  \(last.detector) \(Self.ago(last.time)), epoch \(last.epoch), peak \(rounded(last.peak))"
+                "  last event  \(last.detector) at \(Moment(boottime: last.time).line), epoch \(last.epoch), peak \(rounded(last.peak))"
             )
         }
         for denial in lately.denials {
             let times = denial.count == 1 ? "once" : "\(denial.count) times"
             self.terminal.print(
-                "  refused     \(denial.reason) \(times), last \(Self.ago(denial.time)), epoch \(denial.epoch)")
+                "  refused     \(denial.reason) \(times), last \(Moment(boottime: denial.time).line), epoch \(denial.epoch)"
+            )
         }
     }
 
@@ -87,7 +86,7 @@ struct AppCommand {
         line.add("app", own.text("AppId"))
         line.add("state", own.text("State"))
         line.add("state_cause", own.text("StateCause"))
-        line.add("state_since_us", own.count("StateSince"))
+        line.add("state_since_us", own.count("StateSince"), on: .boottime)
         line.add("identity", own.text("Identity"))
         line.add("usage", own.text("Usage"))
         line.add("app_file", own.text("AppFile"))
@@ -125,7 +124,7 @@ struct AppCommand {
             var launch = JSONLine()
             launch.add("reason", last.text("reason"))
             launch.add("result", last.text("result"))
-            launch.add("t_us", last.count("time"))
+            launch.add("t_us", last.count("time"), on: .boottime)
             line.add("last_launch", launch)
         }
         line.add("detectors", Self.detectors(own))
@@ -133,7 +132,7 @@ struct AppCommand {
         if let last = Self.lastEvent(own) {
             var event = JSONLine()
             event.add("detector", last.detector)
-            event.add("t_us", last.time)
+            event.add("t_us", last.time, on: .boottime)
             event.add("epoch", last.epoch)
             event.add("peak", last.peak)
             line.add("last_event", event)
@@ -153,11 +152,6 @@ struct AppCommand {
                 session.flag(HeldKey.isSilenced)
             )
         }
-    }
-
-    private static func ago(_ time: UInt64) -> String {
-        let span = Timestamp(microseconds: Clock.boottime.now()) - Timestamp(microseconds: Int64(clamping: time))
-        return "\(span.inWords) ago"
     }
 
     /// Why it is in its state.
@@ -191,7 +185,7 @@ struct AppCommand {
         var text = "\(own.count("Launches")), \(own.count("LaunchFailures")) failed"
         if !last.isEmpty {
             text +=
-                ", last for \(last.text("reason")) \(Self.ago(last.count("time"))): \(last.text("result"))"
+                ", last for \(last.text("reason")) at \(Moment(boottime: last.count("time")).line): \(last.text("result"))"
         }
         return text
     }

@@ -6,8 +6,8 @@ import Protocol
 /// `jostle apps`: the apps that are registered.
 struct AppsCommand {
     static let syntax = CommandSyntax(
-        "apps", "show the apps that are registered", options: [CommonOption.json],
-        action: Invocation.action {
+        "apps", "show the apps that are registered", reaching: .broker, options: [CommonOption.json],
+        action: {
             try AppsCommand(bus: $0.bus, isJSON: $0.isJSON, terminal: $0.terminal, loop: $0.loop).run()
         })
 

@@ -9,14 +9,19 @@ enum CommonOption {
     static let app = CommandOption.value("app", "ID", "register under this app id, a bus name to own")
     static let sensor = CommandOption.value(
         "sensor", "NAME", "the sensor (default: the accelerometer)", naming: .sensor)
+    static let sensorOfCondition = CommandOption.value(
+        "sensor", "NAME", "with --when: the sensor (default: the accelerometer)", naming: .sensor)
     static let rate = TypedOption.quantity(
         "rate", "HZ", "samples a second (default: 50)", .frequency, expected: "a rate, such as 50Hz")
     static let length = TypedOption.time("for", "TIME", "end after so long", expected: "a time, such as 10s")
+    static let label = CommandOption.value("label", "TEXT", "what the trace shows: 'shake …', 'not-shake …'")
     static let detector = CommandOption.value(
         "detector", "PRESET[,option=value...]", "a detector to run over the samples", naming: .preset, repeats: true)
     static let when = CommandOption.value("when", "CONDITION", "a condition instead of a preset")
     static let every = CommandOption.value("every", "TIME", "with --when: the time between looks")
     static let rest = CommandOption.value("rest", "TIME", "with --when: the time without another hit")
+    /// What a preset says itself, or its own options do.
+    static let ofConditions = [sensorOfCondition, every, rest]
 }
 
 /// Arguments that several commands take.
@@ -25,16 +30,4 @@ enum CommonArgument {
     static let appID = CommandArgument("APP", "an app id", naming: .app)
     static let presets = CommandArgument(
         "PRESET[,option=value...]", "presets to register, such as shake.planar,threshold=2.3g", .list, naming: .preset)
-}
-
-extension CommandSyntax {
-    /// A command that shows one app, to people or to machines.
-    static func ofOneApp(
-        _ name: String, _ summary: String,
-        _ show: @escaping @Sendable (_ app: String, Invocation) throws -> Void
-    ) -> CommandSyntax {
-        CommandSyntax(
-            name, summary, options: [CommonOption.json], arguments: [CommonArgument.app],
-            action: Invocation.action { try show($0.arguments.positionals[0], $0) })
-    }
 }

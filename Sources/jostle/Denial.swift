@@ -23,7 +23,7 @@ struct Denial {
         var line = JSONLine()
         line.add("reason", self.reason)
         line.add("count", self.count)
-        line.add("t_us", self.time)
+        line.add("t_us", self.time, on: .boottime)
         line.add("epoch", self.epoch)
         return line
     }

@@ -92,12 +92,34 @@ struct DetectorSpec: Equatable {
 }
 
 extension Arguments {
+    /// Refuses what only a condition takes where there is none: a preset says it itself, or has it among its own options.
+    func checkOptionsOfConditions() throws(UsageProblem) {
+        guard !self.has(CommonOption.when) else { return }
+        for option in CommonOption.ofConditions where self.has(option) {
+            let hint =
+                option == CommonOption.sensorOfCondition
+                ? "a preset has a sensor of its own" : "a preset takes it as PRESET,\(option.name)=TIME"
+            throw UsageProblem("--\(option.name) goes with --when; \(hint)")
+        }
+    }
+
+    /// A condition, with the options for it.
+    ///
+    /// - Parameter sensor: what it is about that does not say so.
+    func detector(when condition: String, sensor: String? = nil) -> Detector {
+        DetectorSpec(
+            when: condition, sensor: self.value(of: CommonOption.sensorOfCondition) ?? sensor,
+            every: self.value(of: CommonOption.every), rest: self.value(of: CommonOption.rest)
+        ).detector
+    }
+
     /// The detectors that were asked for: presets, and a condition.
     ///
     /// - Parameters:
     ///   - presets: as `DetectorSpec` reads them; `nil`: the arguments told by their place.
     ///   - sensor: what a condition is about that does not say so.
     func detectors(presets: [String]? = nil, sensor: String? = nil) throws -> [Detector] {
+        try self.checkOptionsOfConditions()
         var detectors: [Detector]
         do throws(DetectorSpec.Problem) {
             detectors = try DetectorSpec.detectors(presets ?? self.positionals)
@@ -105,10 +127,7 @@ extension Arguments {
             throw UsageProblem(error.message)
         }
         if let condition = self.value(of: CommonOption.when) {
-            let spec = DetectorSpec(
-                when: condition, sensor: self.value(of: CommonOption.sensor) ?? sensor,
-                every: self.value(of: CommonOption.every), rest: self.value(of: CommonOption.rest))
-            detectors.append(spec.detector)
+            detectors.append(self.detector(when: condition, sensor: sensor))
         }
         guard !detectors.isEmpty else { throw UsageProblem("give a preset, or a condition with --when") }
         try DetectorSpec.checkConditions(detectors)

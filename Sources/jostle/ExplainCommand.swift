@@ -1,3 +1,4 @@
+import Arbitration
 import DBus
 import DaemonSupport
 import Loop
@@ -10,12 +11,13 @@ struct ExplainCommand {
     private static let sequence = CommandOption.flag("sequence", "the number is the app's own number of the event")
 
     static let syntax = CommandSyntax(
-        "explain", "show why apps got an event or not, stage by stage", options: [app, sequence, CommonOption.json],
+        "explain", "show why apps got an event or not, stage by stage", reaching: .broker,
+        options: [app, sequence, CommonOption.json],
         arguments: [
             CommandArgument(
                 "EPOCH|last", "the epoch of the event (default: last)", .optional, naming: .oneOf(["last"]))
         ],
-        action: Invocation.action { try ExplainCommand($0).run() })
+        action: { try ExplainCommand($0).run() })
 
     /// An epoch, or an app's own number; 0: the newest.
     var event: UInt64
@@ -49,7 +51,7 @@ struct ExplainCommand {
                 continue
             }
             if index > 0 { self.terminal.print() }
-            verdict.lines("text").forEach { self.terminal.print($0) }
+            verdict.explanation.forEach { self.terminal.print($0) }
         }
     }
 
@@ -70,12 +72,29 @@ struct ExplainCommand {
 }
 
 extension [String: Value] {
+    /// A verdict as people read it: as the broker says it, with the time by their clock.
+    var explanation: [String] {
+        let moment = self.wallTime.map { Moment(wall: $0) } ?? Moment(boottime: self.count("time"))
+        let heading = Explanation.heading(
+            epoch: self.count("epoch"), detector: self.text("detector"), preset: self.text("preset"),
+            intensity: self.number("intensity"), unit: self.text("unit"), time: moment.line,
+            policy: self.count("policy-generation"))
+        return [heading] + self.lines("text").dropFirst()
+    }
+
+    /// When it was decided, of what was read in the journal: the boot that its other time counts from may be over.
+    private var wallTime: Int64? { if case .int64(let made) = self["made"] { made } else { nil } }
+
     /// A verdict on one line.
     fileprivate var verdictJSON: String {
         var line = JSONLine()
         line.add("app", self.text("app"))
         line.add("epoch", self.count("epoch"))
-        line.add("t_us", self.count("time"))
+        line.add("t_us", self.count("time"), on: .boottime)
+        if let made = self.wallTime {
+            line.add("made_us", made, on: .realtime)
+            line.add("policy_files", self.lines("policy-files"))
+        }
         line.add("detector", self.text("detector"))
         line.add("preset", self.text("preset"))
         line.add("intensity", self.number("intensity"))

@@ -4,9 +4,9 @@ import Protocol
 /// `jostle forget`: has the broker forget what an app registered for good.
 enum ForgetCommand {
     static let syntax = CommandSyntax(
-        "forget", "forget what an app registered for good, and whose it was",
+        "forget", "forget what an app registered for good, and whose it was", reaching: .broker,
         arguments: [CommonArgument.appID],
-        action: Invocation.action { invocation in
+        action: { invocation in
             let service = try Service.broker(on: invocation.bus, invocation.loop)
             _ = try service.call(
                 Path.broker, InterfaceName.broker, "Forget", invocation.arguments.positionals[0], noOptions)

@@ -28,6 +28,7 @@ struct Main {
             ResumeCommand.syntax,
             OnCommand.syntax,
             RecordCommand.syntax,
+            MakeCommand.syntax,
             PolicyCommand.syntax,
             ScenarioCommand.syntax,
             ReplayCommand.syntax,

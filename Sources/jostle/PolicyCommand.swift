@@ -50,9 +50,12 @@ struct PolicyCheckCommand {
         "app-files", "DIR", "check the app files here, too", naming: .directory, repeats: true)
 
     static let syntax = CommandSyntax(
-        "check", "say what is wrong with policy files, and where",
+        "check", "say what is wrong with policy files, and where", reaching: .broker,
         options: [strict, apps, appFiles, CommonOption.json], arguments: [PolicyCommand.paths],
-        action: Invocation.action {
+        action: {
+            if $0.arguments.has(CommonOption.bus), !$0.arguments.has(apps) {
+                throw UsageProblem("policy check: --bus goes with --apps: without it nobody is asked")
+            }
             try PolicyCheckCommand(
                 paths: $0.arguments.positionals, appFiles: $0.arguments.values(of: appFiles),
                 isStrict: $0.arguments.has(strict), isJSON: $0.isJSON, bus: $0.arguments.has(apps) ? $0.bus : nil,
@@ -93,9 +96,10 @@ struct PolicyCheckCommand {
 /// `jostle policy show`: what is in force, with the file and line of each key.
 struct PolicyShowCommand {
     static let syntax = CommandSyntax(
-        "show", "show the policy as all files together make it, with file and line", options: [CommonOption.json],
+        "show", "show the policy as all files together make it, with file and line", reaching: .nobody,
+        options: [CommonOption.json],
         arguments: [PolicyCommand.paths],
-        action: Invocation.action {
+        action: {
             try PolicyShowCommand(paths: $0.arguments.positionals, isJSON: $0.isJSON, terminal: $0.terminal).run()
         })
 
@@ -123,9 +127,13 @@ struct PolicyCoverageCommand {
     private static let markdown = CommandOption.flag("markdown", "a table for a page")
 
     static let syntax = CommandSyntax(
-        "coverage", "show which app hears what in which state", options: [app, CommonOption.json, markdown],
+        "coverage", "show which app hears what in which state", reaching: .nobody,
+        options: [app, CommonOption.json, markdown],
         arguments: [PolicyCommand.paths],
-        action: Invocation.action {
+        action: {
+            if $0.isJSON, $0.arguments.has(markdown) {
+                throw UsageProblem("policy coverage: give --json or --markdown, not both")
+            }
             try PolicyCoverageCommand(
                 paths: $0.arguments.positionals, apps: $0.arguments.values(of: app), isJSON: $0.isJSON,
                 isMarkdown: $0.arguments.has(markdown), terminal: $0.terminal

@@ -7,9 +7,9 @@ import Motion
 /// Works without a broker: they are part of the program.
 struct PresetsCommand {
     static let syntax = CommandSyntax(
-        "presets", "show the presets, or one of them with its options", options: [CommonOption.json],
+        "presets", "show the presets, or one of them with its options", reaching: .nobody, options: [CommonOption.json],
         arguments: [CommandArgument("NAME", "the preset to show", .optional, naming: .preset)],
-        action: Invocation.action {
+        action: {
             try PresetsCommand(name: $0.arguments.positionals.first, isJSON: $0.isJSON, terminal: $0.terminal).run()
         })
 

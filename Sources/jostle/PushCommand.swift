@@ -10,9 +10,9 @@ struct PushCommand {
         "app", "ID", "ask under this app id, a bus name to own: the one to which policy gives the right")
 
     static let syntax = CommandSyntax(
-        "push", "have an app started or resumed, and wait for its answer", options: [name],
+        "push", "have an app started or resumed, and wait for its answer", reaching: .broker, options: [name],
         arguments: [CommonArgument.appID],
-        action: Invocation.action {
+        action: {
             let name = $0.arguments.value(of: name)
             if let name, !AppID.isValid(name) {
                 throw UsageProblem("push: '\(printable(name))' is no app id: give a well-known bus name")

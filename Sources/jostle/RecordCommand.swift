@@ -8,19 +8,16 @@ import Traces
 
 /// `jostle record`: claims a sensor and writes what it reads into a trace.
 struct RecordCommand {
-    private static let label = CommandOption.value(
-        "label", "TEXT", "what the recording shows: 'shake …', 'not-shake …'")
-
     static let syntax = CommandSyntax(
-        "record", "write what a sensor reads into a trace",
-        options: [CommonOption.sensor, CommonOption.rate, CommonOption.length, label],
+        "record", "write what a sensor reads into a trace", reaching: .sensors,
+        options: [CommonOption.sensor, CommonOption.rate, CommonOption.length, CommonOption.label],
         arguments: [CommandArgument("FILE", "the trace to write; '-' is standard output", naming: .file)],
-        action: Invocation.action {
+        action: {
             let rate = try $0.arguments.value(of: CommonOption.rate)
             try RecordCommand(
                 path: $0.arguments.positionals[0], sensor: $0.arguments.value(of: CommonOption.sensor),
                 rate: rate ?? 50, length: try $0.arguments.value(of: CommonOption.length),
-                label: $0.arguments.value(of: label), bus: $0.sensorBus, loop: $0.loop
+                label: $0.arguments.value(of: CommonOption.label), bus: $0.sensorBus, loop: $0.loop
             ).run()
         })
 
@@ -36,16 +33,7 @@ struct RecordCommand {
         let service = try Service.sensors(on: self.bus, self.loop)
         let (object, sensor) = try service.sensor(self.sensor)
         let file = try OutputFile(self.path)
-        var notes = [TraceHeader.Note(key: "source", value: sensor.source)]
-        if let label = self.label { notes.append(TraceHeader.Note(key: "label", value: label)) }
-        var writer: TraceWriter
-        do throws(TraceWriter.Problem) {
-            let columns = TraceSensor(
-                name: sensor.name, channels: sensor.channels, unit: sensor.unit, range: sensor.range)
-            writer = try TraceWriter(TraceHeader(sensors: [columns], notes: notes))
-        } catch {
-            throw CommandFailure(.no, "the sensor cannot be written as a trace: \(error)")
-        }
+        var writer = try TraceWriter(of: sensor, source: sensor.source, label: self.label)
         var tally = Tally()
         var isDone = false
         var failure: CommandFailure?
@@ -94,6 +82,21 @@ struct RecordCommand {
         var missed: UInt64 = 0
         var expected: UInt64?
         var start: Timestamp?
+    }
+}
+
+extension TraceWriter {
+    /// A trace of one sensor, with what is known of it.
+    init(of sensor: SensorDescription, source: String, label: String?) throws(CommandFailure) {
+        var notes = [TraceHeader.Note(key: "source", value: source)]
+        if let label { notes.append(TraceHeader.Note(key: "label", value: label)) }
+        do throws(Problem) {
+            let columns = TraceSensor(
+                name: sensor.name, channels: sensor.channels, unit: sensor.unit, range: sensor.range)
+            try self.init(TraceHeader(sensors: [columns], notes: notes))
+        } catch {
+            throw CommandFailure(.no, "the sensor cannot be written as a trace: \(error)")
+        }
     }
 }
 

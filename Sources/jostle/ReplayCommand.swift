@@ -8,15 +8,16 @@ import Replay
 /// `jostle replay`: runs detectors over recorded traces in virtual time.
 struct ReplayCommand {
     static let syntax = CommandSyntax(
-        "replay", "run detectors over recorded traces, without a bus and without waiting",
+        "replay", "run detectors over recorded traces, without a bus and without waiting", reaching: .nobody,
         options: [
-            CommonOption.json, CommonOption.detector, CommonOption.when, CommonOption.sensor, CommonOption.every,
+            CommonOption.json, CommonOption.detector, CommonOption.when, CommonOption.sensorOfCondition,
+            CommonOption.every,
             CommonOption.rest,
         ],
         arguments: [
             CommandArgument("TRACE", "traces to read; '-' is standard input", .nonEmptyList, naming: .file)
         ],
-        action: Invocation.action {
+        action: {
             let detectors = try $0.arguments.detectors(presets: $0.arguments.values(of: CommonOption.detector))
             try ReplayCommand(
                 files: $0.arguments.positionals, requests: detectors.map(\.request), isJSON: $0.isJSON,
@@ -57,7 +58,7 @@ struct ReplayCommand {
             if self.isJSON {
                 var line = JSONLine()
                 line.add("file", file)
-                line.add("t_us", hit.time.microseconds)
+                line.add("t_us", hit.time.microseconds, on: .trace)
                 line.add("detector", hit.detector)
                 line.add("peak", hit.peak)
                 if hit.isClipped { line.add("clipped", true) }
@@ -115,8 +116,11 @@ func stream(
         }
         try replay.finish(onHit)
     } catch let problem as TraceReplay.Problem {
-        guard case .detector = problem else { throw .usage("\(path):\(problem)") }
-        throw .usage("\(problem)")
+        switch problem {
+        case .trace: throw .usage("\(path):\(problem)")
+        case .noSensor: throw .usage("\(path): \(problem)")
+        case .detector: throw .usage("\(problem)")
+        }
     } catch {
         throw .usage("\(path): \(error)")
     }

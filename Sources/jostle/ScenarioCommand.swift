@@ -40,10 +40,13 @@ struct ScenarioCommand {
     private static let explain = CommandOption.flag("explain", "print every stage of every verdict instead")
 
     static let syntax = CommandSyntax(
-        "scenario", "run timed inputs through a policy in virtual time and print what is decided",
+        "scenario", "run timed inputs through a policy in virtual time and print what is decided", reaching: .nobody,
         options: [policy, explain, CommonOption.json],
         arguments: [CommandArgument("FILE", "the scenario; '-' is standard input", naming: .file)],
-        action: Invocation.action {
+        action: {
+            if $0.isJSON, $0.arguments.has(explain) {
+                throw UsageProblem("scenario: give --explain, which is for people, or --json")
+            }
             try ScenarioCommand(
                 path: $0.arguments.positionals[0], policies: $0.arguments.values(of: policy),
                 explains: $0.arguments.has(explain), isJSON: $0.isJSON, terminal: $0.terminal

@@ -10,8 +10,9 @@ struct SensorsCommand {
         "live", "start those that stand still for a moment, to see what they read")
 
     static let syntax = CommandSyntax(
-        "sensors", "show the sensors of the reader, and what those read that run", options: [CommonOption.json, live],
-        action: Invocation.action {
+        "sensors", "show the sensors of the reader, and what those read that run", reaching: .sensors,
+        options: [CommonOption.json, live],
+        action: {
             try SensorsCommand(
                 startsIdle: $0.arguments.has(live), bus: $0.sensorBus, isJSON: $0.isJSON, terminal: $0.terminal,
                 loop: $0.loop
@@ -134,7 +135,7 @@ private struct SensorRow {
         line.add("channels", self.sensor.channels)
         line.add("values", self.values)
         line.add("unit", self.sensor.unit)
-        line.add("range", self.sensor.range ?? 0)
+        if let range = self.sensor.range { line.add("range", range) } else { line.addNull("range") }
         line.add("rates", self.sensor.rates)
         line.add("placement", self.sensor.placement)
         line.add("source", self.sensor.source)

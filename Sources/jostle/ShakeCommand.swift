@@ -7,19 +7,20 @@ import Protocol
 /// `jostle shake`: adds a shake to the motion of a synth source.
 struct ShakeCommand {
     private static let peak = TypedOption.quantity(
-        "peak", "G", "how hard (default: 3g)", .acceleration, expected: "an acceleration, such as 3g")
+        "peak", "G", "how hard, up to 16g (default: 3g)", .acceleration, expected: "an acceleration, such as 3g")
     private static let axis = TypedOption.word(
         "axis", "AXIS", "where to: x (default), y or z", oneOf: ["x", "y", "z"], expected: "x, y or z")
     private static let frequency = TypedOption.quantity(
-        "freq", "HZ", "how often to and fro (default: 3Hz)", .frequency, expected: "a frequency, such as 3Hz")
+        "freq", "HZ", "how often to and fro, 0.1Hz to 50Hz (default: 3Hz)", .frequency,
+        expected: "a frequency, such as 3Hz")
     /// Not as others read it: the reader gets it as it is.
     private static let length = TypedOption.quantity(
-        "for", "TIME", "end after so long", .time, expected: "a time, such as 1.2s")
+        "for", "TIME", "end after so long, 1ms to 24h (default: 1.2s)", .time, expected: "a time, such as 1.2s")
 
     static let syntax = CommandSyntax(
-        "shake", "shake a sensor whose motion is made (synth)",
+        "shake", "shake a sensor whose motion is made (synth)", reaching: .sensors,
         options: [peak, axis, frequency, length, CommonOption.sensor],
-        action: Invocation.action {
+        action: {
             try ShakeCommand(
                 motion: try motion($0.arguments), sensor: $0.arguments.value(of: CommonOption.sensor),
                 bus: $0.sensorBus, loop: $0.loop

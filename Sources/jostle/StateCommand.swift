@@ -10,8 +10,9 @@ enum StateCommand {
         naming: .oneOf(["foreground", "inactive", "background", "suspended", "terminated", "auto"]))
 
     static let syntax = CommandSyntax(
-        "state", "say what state an app is in, to try how it fares there", arguments: [CommonArgument.app, state],
-        action: Invocation.action { invocation in
+        "state", "say what state an app is in, to try how it fares there", reaching: .broker,
+        arguments: [CommonArgument.app, state],
+        action: { invocation in
             let (app, state) = (invocation.arguments.positionals[0], invocation.arguments.positionals[1])
             let service = try Service.broker(on: invocation.bus, invocation.loop)
             _ = try service.call(Path.broker, InterfaceName.broker, "SetState", app, state, noOptions)

@@ -6,8 +6,8 @@ import Protocol
 /// `jostle status`: what the broker says of itself, its sensors and its apps.
 struct StatusCommand {
     static let syntax = CommandSyntax(
-        "status", "show sensors, apps, detectors and counters", options: [CommonOption.json],
-        action: Invocation.action {
+        "status", "show sensors, apps, detectors and counters", reaching: .broker, options: [CommonOption.json],
+        action: {
             try StatusCommand(bus: $0.bus, isJSON: $0.isJSON, terminal: $0.terminal, loop: $0.loop).run()
         })
 
@@ -22,11 +22,13 @@ struct StatusCommand {
         let apps = try AppRow.all(service)
         let sensors = broker.rows("Sensors")
         if self.isJSON {
+            self.terminal.print(self.json(broker))
             for sensor in sensors {
                 var line = JSONLine()
                 line.add("sensor", sensor.text("name"))
                 line.add("available", sensor.flag("available"))
                 line.add("state", sensor.text("state"))
+                line.add("detail", sensor.text("detail"))
                 line.add("rate", sensor.number("rate"))
                 for key in ["received", "lost", "gaps", "refused"] { line.add(key, sensor.count(key)) }
                 self.terminal.print(line.text)
@@ -64,5 +66,28 @@ struct StatusCommand {
         self.terminal.print()
         let appLines = apps.isEmpty ? ["no app is registered"] : AppRow.table(of: apps).lines(self.terminal)
         appLines.forEach { self.terminal.print($0) }
+    }
+
+    /// What the broker says of itself, on the first line.
+    private func json(_ broker: [String: Value]) -> String {
+        var line = JSONLine()
+        line.add("broker", broker.text("Version"))
+        switch self.bus {
+        case .session: line.add("bus", "session")
+        case .system: line.add("bus", "system")
+        case .address(let text): line.add("bus", text)
+        }
+        line.add("paused", broker.flag("Paused"))
+        line.add("locked", broker.flag("Locked"))
+        line.add("foreground_reported", broker.flag("ForegroundReported"))
+        line.add("foreground", broker.text("Foreground"))
+        line.add("muted_until_us", broker.count("MutedUntil"), on: .boottime)
+        line.add("policy_generation", broker.count("PolicyGeneration"))
+        line.add("policy_files", broker.lines("PolicyFiles"))
+        line.add("durability", broker.text("Durability"))
+        line.add("journal_written", broker.count("JournalWritten"))
+        line.add("journal_dropped", broker.count("JournalDropped"))
+        line.add("refused_messages", broker.count("RefusedMessages"))
+        return line.text
     }
 }

@@ -7,8 +7,8 @@ import Protocol
 /// `jostle tasks`: background work that apps handed in.
 struct TasksCommand {
     static let syntax = CommandSyntax(
-        "tasks", "show background work that waits or runs", options: [CommonOption.json],
-        action: Invocation.action {
+        "tasks", "show background work that waits or runs", reaching: .broker, options: [CommonOption.json],
+        action: {
             try TasksCommand(bus: $0.bus, isJSON: $0.isJSON, terminal: $0.terminal, loop: $0.loop).run()
         })
 
@@ -26,16 +26,15 @@ struct TasksCommand {
         var details: [String: Value]
 
         /// When it begins, or what it waits for.
-        func next(wall: Int64, boot: Int64) -> String {
+        var next: String {
             if self.state == "running" {
-                let deadline = Int64(clamping: self.details.count("deadline"))
-                return "has \(TimeSpan(microseconds: deadline - boot).inWords)"
+                return "has until \(Moment(boottime: self.details.count("deadline")).line)"
             }
             if self.state == "starting" { return "now" }
             let waits = self.details.lines("waits-for")
             if !waits.isEmpty { return "waits for \(waits.joined(separator: ", "))" }
-            let due = Int64(clamping: self.details.count("due")) - wall
-            return due <= 0 ? "now" : "in \(TimeSpan(microseconds: due).inWords)"
+            let due = Int64(clamping: self.details.count("due"))
+            return due <= Clock.wallClock() ? "now" : Moment(wall: due).line
         }
 
         var json: JSONLine {
@@ -45,7 +44,9 @@ struct TasksCommand {
             line.add("kind", self.kind)
             line.add("state", self.state)
             for key in ["earliest-begin", "latest-begin", "due", "deadline"] where self.details[key] != nil {
-                line.add(key.replacing("-", with: "_") + "_us", self.details.count(key))
+                line.add(
+                    key.replacing("-", with: "_") + "_us", self.details.count(key),
+                    on: key == "deadline" ? .boottime : .realtime)
             }
             for key in ["idle", "external-power", "discretionary"] {
                 line.add(key.replacing("-", with: "_"), self.details.flag(key))
@@ -73,11 +74,10 @@ struct TasksCommand {
             self.terminal.print("no task waits")
             return
         }
-        let (wall, boot) = (Clock.wallClock(), Clock.boottime.now())
         var table = Table(["APP", "TASK", "KIND", "STATE", "BEGINS"])
         for row in rows {
             table.add([
-                row.app, row.identifier, row.kind, row.state, row.next(wall: wall, boot: boot),
+                row.app, row.identifier, row.kind, row.state, row.next,
             ])
         }
         table.lines(self.terminal).forEach { self.terminal.print($0) }
@@ -108,8 +108,8 @@ struct TasksCommand {
             line.add("task", self.identifier)
             line.add("attempt", self.attempt)
             line.add("end", self.end)
-            line.add("begun_us", self.begun)
-            line.add("ended_us", self.ended)
+            line.add("begun_us", self.begun, on: .realtime)
+            line.add("ended_us", self.ended, on: .realtime)
             return line
         }
     }

@@ -5,10 +5,14 @@ import Loop
 import Motion
 import Replay
 
-/// `jostle tune`: sweeps a preset's threshold over labelled traces and recommends one.
+/// `jostle tune`: sweeps a parameter of a preset or a condition over labelled traces and recommends a value.
 struct TuneCommand {
     private static let preset = CommandOption.value(
         "preset", "PRESET[,option=value...]", "the preset to tune (default: shake)", naming: .preset, repeats: true)
+    private static let parameter = CommandOption.value(
+        "parameter", "NAME[=LOW..HIGH]",
+        "what to find a value for, and between which: the name in the condition (level=1g..4g), or a parameter of the preset "
+            + "(default: its threshold)")
     private static let positive = CommandOption.list(
         "positive", "FILE", "a trace in which the motion is to be found", naming: .file)
     private static let negative = CommandOption.list(
@@ -23,27 +27,82 @@ struct TuneCommand {
     private static let report = CommandOption.value("report", "FILE", "write the curves as a page", naming: .file)
 
     static let syntax = CommandSyntax(
-        "tune", "find the threshold of a preset that finds most and disturbs least",
-        options: [preset, positive, negative, target, phases, report],
-        arguments: [CommandArgument("TRACE", "traces whose labels say what they show", .list, naming: .file)],
-        action: Invocation.action { try TuneCommand($0.arguments, $0.terminal).run() })
+        "tune", "find the threshold of a preset, or a number in a condition, that finds most and disturbs least",
+        reaching: .nobody,
+        options: [
+            preset, CommonOption.when, CommonOption.sensorOfCondition, CommonOption.every, CommonOption.rest, parameter,
+            positive, negative, target, phases, report,
+        ],
+        arguments: [
+            CommandArgument(
+                "TRACE", "traces whose labels say what they show ('shake …', 'not-shake …'); others are skipped", .list,
+                naming: .file)
+        ]
+    ) { try TuneCommand($0.arguments, $0.terminal).run() }
 
-    /// `PRESET[,option=value…]`; the threshold is ours to choose.
-    var specs: [String]
-    var files: [(path: String, kind: ThresholdSweep.Kind?)]
+    /// What `--parameter` says.
+    private struct Parameter {
+        let name: String
+        let range: (low: Quantity, high: Quantity)?
+
+        init(_ text: String) throws(UsageProblem) {
+            let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            self.name = parts[0]
+            guard !self.name.isEmpty else {
+                throw UsageProblem("option '--parameter' needs a name, not '\(printable(text))'")
+            }
+            guard parts.count > 1 else {
+                self.range = nil
+                return
+            }
+            let ends = Self.ends(parts[1]).map { try? Quantity.parse($0) }
+            guard ends.count == 2, let low = ends[0], let high = ends[1], low.dimension == high.dimension,
+                low.value < high.value
+            else {
+                throw UsageProblem(
+                    "option '--parameter' needs a name and a range, such as level=1g..4g, not '\(printable(text))'")
+            }
+            self.range = (low, high)
+        }
+
+        /// What stands before and behind two dots.
+        private static func ends(_ text: String) -> [String] {
+            let characters = Array(text)
+            guard let dots = characters.indices.dropLast().first(where: { characters[$0...($0 + 1)] == [".", "."] })
+            else { return [] }
+            return [String(characters[..<dots]), String(characters[(dots + 2)...])]
+        }
+    }
+
+    private let requests: [DetectorRequest]
+    private let parameter: Parameter?
+    private let files: [(path: String, kind: ThresholdSweep.Kind?)]
     /// False hits an hour that are allowed.
-    var target: Double
-    var phases: Int
-    var report: String?
-    let terminal: Terminal
+    private let target: Double
+    private let phases: Int
+    private let report: String?
+    private let terminal: Terminal
 
     private static let steps = 60
 
-    private init(_ arguments: Arguments, _ terminal: Terminal) throws(UsageProblem) {
+    private init(_ arguments: Arguments, _ terminal: Terminal) throws {
         self.target = try arguments.value(of: Self.target) ?? 1
         self.phases = try arguments.value(of: Self.phases) ?? 5
+        self.parameter = try arguments.value(of: Self.parameter).map { text throws(UsageProblem) in try Parameter(text)
+        }
+        try arguments.checkOptionsOfConditions()
         let presets = arguments.values(of: Self.preset)
-        self.specs = presets.isEmpty ? ["shake"] : presets
+        var detectors: [Detector] = []
+        do throws(DetectorSpec.Problem) {
+            let isDefault = presets.isEmpty && !arguments.has(CommonOption.when)
+            detectors = try DetectorSpec.detectors(isDefault ? ["shake"] : presets)
+        } catch {
+            throw UsageProblem(error.message)
+        }
+        if let condition = arguments.value(of: CommonOption.when) {
+            detectors.append(arguments.detector(when: condition))
+        }
+        self.requests = detectors.map(\.request)
         self.files =
             arguments.values(of: Self.positive).map { (path: $0, kind: .some(.positive)) }
             + arguments.values(of: Self.negative).map { (path: $0, kind: .some(.negative)) }
@@ -55,10 +114,11 @@ struct TuneCommand {
 
     private func run() throws(CommandFailure) {
         var page = SweepReport(title: "Thresholds", target: self.target)
-        for spec in self.specs {
-            let sweep = try self.sweep(spec)
+        var unlabelled: Set<String> = []
+        for request in self.requests {
+            let sweep = try self.sweep(request, &unlabelled)
             page.add(sweep)
-            self.terminal.print(self.terminal.styled(spec, .bold))
+            self.terminal.print(self.terminal.styled(sweep.subject.title, .bold))
             self.table(sweep).lines(self.terminal).forEach { self.terminal.print($0) }
             self.terminal.print()
             self.terminal.print(SweepReport.sentence(sweep.advice(target: self.target), target: self.target))
@@ -73,45 +133,96 @@ struct TuneCommand {
         }
     }
 
-    private func sweep(_ spec: String) throws(CommandFailure) -> ThresholdSweep {
-        let detector: DetectorRequest
-        do throws(DetectorSpec.Problem) {
-            detector = try DetectorSpec(spec).detector.request
-        } catch {
-            throw .usage(error.message)
+    /// - Parameter unlabelled: the traces that were said to be skipped.
+    private func sweep(
+        _ request: DetectorRequest, _ unlabelled: inout Set<String>
+    ) throws(CommandFailure) -> ThresholdSweep {
+        var (sweep, every) = try self.begin(request)
+        var count = 0
+        for (path, kind) in self.files {
+            for phase in 0..<sweep.phases {
+                var replay = TraceReplay(sweep.requests, lead: sweep.lead(in: phase, every: every))
+                try stream(path, into: &replay) { _ in }
+                guard let kind = kind ?? ThresholdSweep.Kind(label: replay.label) else {
+                    if unlabelled.insert(path).inserted {
+                        complain(
+                            "\(path) is skipped: no label says whether this is a shake ('# label: shake …' or "
+                                + "'# label: not-shake …'); --positive or --negative says it, too")
+                    }
+                    break
+                }
+                sweep.count(replay, as: kind)
+                count += 1
+            }
         }
-        guard case .text(let name) = detector.options["preset"] else { throw .usage("give a preset to tune") }
+        guard count > 0 else { throw .usage("tune: no trace is left to tune with") }
+        return sweep
+    }
+
+    /// What is tuned of a detector, and the time between its looks.
+    private func begin(_ request: DetectorRequest) throws(CommandFailure) -> (ThresholdSweep, TimeSpan) {
+        if case .text(let condition) = request.options["when"] { return try self.begin(request, condition) }
+        guard case .text(let name) = request.options["preset"] else { throw .usage("give a preset to tune") }
         guard let preset = PresetCatalogue.named(name) else {
             let near = Suggestion.nearest(to: name, among: PresetCatalogue.all.map(\.name))
             throw .usage("there is no preset '\(printable(name))'" + (near.map { ", did you mean '\($0)'?" } ?? ""))
         }
-        guard let threshold = preset.parameters.first(where: { $0.name == "threshold" }) else {
-            throw .usage("the preset '\(name)' has no threshold to tune")
+        let wanted = self.parameter?.name ?? "threshold"
+        guard let parameter = preset.parameters.first(where: { $0.name == wanted }) else {
+            let names = preset.parameters.map(\.name)
+            throw .usage(
+                "the preset '\(name)' has no \(printable(wanted)) to tune"
+                    + (names.isEmpty ? "" : "; --parameter can name \(names.joined(separator: ", "))"))
         }
-        // What nobody would use is left out: ten times the default covers every motion.
-        let low = max(threshold.range.lowerBound, threshold.defaultValue / 10)
-        let high = min(threshold.range.upperBound, threshold.defaultValue * 3)
-        var sweep = ThresholdSweep(
-            preset: name, options: detector.options, over: low...max(low, high), steps: Self.steps, phases: self.phases)
-        for (path, kind) in self.files {
-            for phase in 0..<sweep.phases {
-                let lead = sweep.lead(in: phase, every: preset.every ?? .zero)
-                var replay = TraceReplay(sweep.requests, lead: lead)
-                try stream(path, into: &replay) { _ in }
-                guard let kind = kind ?? ThresholdSweep.Kind(label: replay.label) else {
-                    throw .usage(
-                        "\(path): no label says whether this is a shake ('# label: shake …' or '# label: not-shake …');"
-                            + " use --positive or --negative")
-                }
-                sweep.count(replay, as: kind)
+        var range = parameter.range
+        if let (low, high) = self.parameter?.range {
+            guard low.dimension == parameter.dimension || low.dimension == .none,
+                range.contains(low.value), range.contains(high.value)
+            else {
+                throw .usage(
+                    "tune: '\(wanted)' of '\(name)' lies from \(range.lowerBound) to \(range.upperBound) \(parameter.unit)"
+                )
             }
+            range = low.value...high.value
+        } else {
+            // What nobody would use is left out: three times the default covers every motion.
+            let low = max(range.lowerBound, parameter.defaultValue / 10)
+            range = low...max(low, min(range.upperBound, parameter.defaultValue * 3))
         }
-        return sweep
+        let sweep = ThresholdSweep(
+            .preset(name, parameter: parameter), options: request.options, over: range, steps: Self.steps,
+            phases: self.phases)
+        return (sweep, preset.every ?? .zero)
+    }
+
+    private func begin(
+        _ request: DetectorRequest, _ condition: String
+    ) throws(CommandFailure) -> (ThresholdSweep, TimeSpan) {
+        guard let parameter, let (low, high) = parameter.range else {
+            throw .usage(
+                "tune: with --when say which name in it stands for the number to find, and between which: "
+                    + "--when 'norm(user) > level' --parameter level=0.5g..3g")
+        }
+        // A name that means something already would be the sensor's, or a function.
+        let own = try? DetectorCompiler.compile(request, for: nil)
+        let sweep = ThresholdSweep(
+            .condition(condition, name: parameter.name, low.dimension), options: request.options,
+            over: low.value...high.value, steps: Self.steps, phases: self.phases)
+        guard own == nil else {
+            throw .usage("tune: no name in the condition is left for a number; '\(printable(parameter.name))' is none")
+        }
+        guard let first = sweep.requests.first else { throw .usage("tune: the range is empty") }
+        do throws(DetectorProblem) {
+            return (sweep, try DetectorCompiler.compile(first, for: nil).every ?? .zero)
+        } catch {
+            throw .usage("tune: with a number in place of '\(printable(parameter.name))': \(error.message)")
+        }
     }
 
     /// A dozen lines of the curve; the report has all.
     private func table(_ sweep: ThresholdSweep) -> Table {
-        var table = Table(["THRESHOLD", "RECALL", "FALSE HITS/HOUR"], right: [0, 1, 2])
+        var table = Table(
+            [self.parameter?.name.uppercased() ?? "THRESHOLD", "RECALL", "FALSE HITS/HOUR"], right: [0, 1, 2])
         let curve = sweep.curve
         for index in stride(from: 0, to: curve.count, by: max(1, curve.count / 12)) {
             let point = curve[index]

@@ -12,14 +12,18 @@ struct WatchCommand {
         "count", "N", "end after N events", in: 1...Int.max, expected: "a number of events")
 
     static let syntax = CommandSyntax(
-        "watch", "register detectors and print their events",
+        "watch", "register detectors and print their events", reaching: .broker,
         options: [
-            CommonOption.json, CommonOption.app, kept, count, CommonOption.when, CommonOption.sensor,
+            CommonOption.json, CommonOption.app, kept, count, CommonOption.when, CommonOption.sensorOfCondition,
             CommonOption.every, CommonOption.rest,
         ],
         arguments: [CommonArgument.presets],
-        action: Invocation.action {
+        exits: [.done: "it was told to end (Ctrl-C, SIGTERM), has printed --count events, or nobody reads any more"],
+        action: {
             let count = try $0.arguments.value(of: count)
+            if $0.arguments.has(kept), !$0.arguments.has(CommonOption.app) {
+                throw UsageProblem("watch: --kept goes with --app: for a client without a name nothing is kept")
+            }
             try WatchCommand(
                 detectors: try $0.arguments.detectors(), app: $0.arguments.value(of: CommonOption.app) ?? "",
                 loop: $0.loop, bus: JostleApp.Bus($0.bus), isJSON: $0.isJSON, count: count,
@@ -94,7 +98,16 @@ extension EffectiveDetector {
     var json: String {
         var line = JSONLine()
         line.add("watching", self.name)
-        for setting in self.settings { line.add(setting.key, setting.value) }
+        for setting in self.settings {
+            let key = setting.key.replacing("-", with: "_")
+            switch setting.content {
+            case .text(let text): line.add(key, text)
+            case .number(let number): line.add(key, number)
+            case .whole(let number): line.add(key, number)
+            case .time(let time): line.add("\(key)_us", time.microseconds)
+            case .flag(let flag): line.add(key, flag)
+            }
+        }
         if !self.warnings.isEmpty { line.add("warnings", self.warnings.map(\.text)) }
         return line.text
     }
@@ -109,7 +122,7 @@ extension MotionEvent {
         line.add("detector", self.detector)
         line.add("sequence", self.sequence)
         line.add("epoch", self.epoch)
-        line.add("t_us", self.time)
+        line.add("t_us", self.time, on: .boottime)
         line.add("peak", self.peak)
         line.add("delay_us", self.delay)
         line.add("simulated", self.isSimulated)
@@ -123,11 +136,16 @@ extension MotionEvent {
     }
 
     func line(_ terminal: Terminal) -> String {
-        let time = rounded(Double(self.time) / 1_000_000, 3)
-        return "\(terminal.styled(self.detector, .bold))  at \(time) s  peak \(rounded(self.peak))"
+        // What was kept may be old.
+        let delay =
+            self.delay < 1_000_000
+            ? "\(rounded(Double(self.delay) / 1_000, 2)) ms"
+            : TimeSpan(microseconds: Int64(clamping: self.delay)).inWords
+        return "\(terminal.styled(self.detector, .bold))  at \(Moment(boottime: self.time).text)  "
+            + "peak \(rounded(self.peak))"
             + (self.filter.map { "  filter \(rounded($0, 0)) m" } ?? "") + (self.transition.map { "  \($0)" } ?? "")
             + (self.isClipped ? " (clipped)" : "") + (self.isRedelivered ? " (sent again)" : "")
-            + terminal.styled("  \(rounded(Double(self.delay) / 1_000, 2)) ms after the sample", .dim)
+            + terminal.styled("  \(delay) after the sample", .dim)
     }
 }
 

@@ -1,7 +1,6 @@
 import Arbitration
 import DBus
 import DaemonSupport
-import Glibc
 import Journal
 import Loop
 import Motion
@@ -23,9 +22,9 @@ struct WhatIfCommand {
         "against", "PATH", "a directory or file of the policy to compare with", naming: .path, repeats: true)
 
     static let syntax = CommandSyntax(
-        "whatif", "show what another policy would change about who gets events",
+        "whatif", "show what another policy would change about who gets events", reaching: .files,
         options: [policy, since, stateDirectory, scenario, against, CommonOption.json],
-        action: Invocation.action {
+        action: {
             let policies = $0.arguments.values(of: policy)
             guard !policies.isEmpty else { throw UsageProblem("policy whatif: give the policy to try with --policy") }
             try WhatIfCommand(
@@ -42,12 +41,17 @@ struct WhatIfCommand {
 
         init(_ arguments: Arguments, _ bus: BusAddress) throws(UsageProblem) {
             let directory = arguments.value(of: WhatIfCommand.stateDirectory)
+            let isBusGiven = arguments.has(CommonOption.bus)
             if let scenario = arguments.value(of: WhatIfCommand.scenario) {
-                guard !arguments.has(WhatIfCommand.since), directory == nil else {
-                    throw UsageProblem("policy whatif: give --scenario, or --since and --state-dir")
+                guard !arguments.has(WhatIfCommand.since), directory == nil, !isBusGiven else {
+                    throw UsageProblem("policy whatif: give --scenario, or --since and --state-dir or --bus")
                 }
                 self = .scenario(scenario)
                 return
+            }
+            if directory != nil, isBusGiven {
+                throw UsageProblem(
+                    "policy whatif: --bus has no effect beside --state-dir: it says whose journal is read")
             }
             let span = try arguments.value(of: WhatIfCommand.since)
             guard let directory = directory ?? StateDirectory.standard(for: bus) else {
@@ -151,17 +155,7 @@ private struct PastMotion {
     }
 
     /// The local time of a hit, such as `2026-03-01 12:00:05.250`.
-    func clock(_ time: TimeSpan) -> String {
-        let wall = self.origin + time.microseconds
-        var seconds = time_t(wall / 1_000_000)
-        var parts = unsafe tm()
-        var text = [CChar](repeating: 0, count: 32)
-        // SAFETY: both structures are ours, and as many bytes are written as the buffer has at most.
-        unsafe localtime_r(&seconds, &parts)
-        let count = unsafe strftime(&text, text.count, "%F %T", &parts)
-        let milliseconds = String(1_000 + wall / 1_000 % 1_000).dropFirst()
-        return String(decoding: text[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) + ".\(milliseconds)"
-    }
+    func clock(_ time: TimeSpan) -> String { Moment(wall: self.origin + time.microseconds).text }
 }
 
 extension PolicyComparison.Difference {
@@ -181,10 +175,10 @@ extension PolicyComparison.Difference {
     fileprivate func json(_ motion: PastMotion?) -> String {
         var line = JSONLine()
         if let motion, let past = self.past {
-            line.add("wall_us", motion.origin + past.hit.microseconds)
+            line.add("wall_us", motion.origin + past.hit.microseconds, on: .realtime)
             line.add("epoch", past.verdict.epoch)
         } else {
-            line.add("t_us", self.was.time.microseconds)
+            line.add("t_us", self.was.time.microseconds, on: .story)
         }
         line.add("app", "\(self.was.app)")
         line.add("detector", self.was.detector)

@@ -16,7 +16,11 @@ struct WhyNotCommand {
 
     func run() throws(CommandFailure) {
         let answer = try Service.broker(on: self.invocation.bus, self.invocation.loop).whyNot(self.app)
-        guard self.invocation.isJSON else { return answer.lines("text").forEach { self.terminal.print($0) } }
+        guard self.invocation.isJSON else {
+            var lines = answer.lines("text")
+            lines.insert(contentsOf: Self.times(answer), at: min(1, lines.count))
+            return lines.forEach { self.terminal.print($0) }
+        }
         self.terminal.print(self.json(answer))
         for detector in answer.rows("detectors") {
             var line = JSONLine()
@@ -31,16 +35,24 @@ struct WhyNotCommand {
         }
     }
 
+    /// The broker says how long ago; these are the same by the clock.
+    private static func times(_ answer: [String: Value]) -> [String] {
+        let times = [("registered", "registered"), ("last-event", "last event"), ("muted-until", "muted until")]
+        let told = times.filter { answer.count($0.0) > 0 }
+            .map { "\($0.1) \(Moment(boottime: answer.count($0.0)).text)" }
+        return told.isEmpty ? [] : ["  \(told.joined(separator: ", "))"]
+    }
+
     /// What is said of the app itself, on the first line.
     private func json(_ answer: [String: Value]) -> String {
         var line = JSONLine()
         line.add("app", answer.text("app"))
         line.add("state", answer.text("state"))
-        line.add("registered_us", answer.count("registered"))
-        line.add("last_event_us", answer.count("last-event"))
+        line.add("registered_us", answer.count("registered"), on: .boottime)
+        line.add("last_event_us", answer.count("last-event"), on: .boottime)
         line.add("last_epoch", answer.count("last-epoch"))
         line.add("silence_us", answer.count("silence"))
-        line.add("muted_until_us", answer.count("muted-until"))
+        line.add("muted_until_us", answer.count("muted-until"), on: .boottime)
         line.add("denials", answer.denials.map(\.json))
         return line.text
     }

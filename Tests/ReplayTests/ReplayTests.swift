@@ -1,3 +1,4 @@
+import Detection
 import Motion
 import Replay
 import Testing
@@ -140,8 +141,46 @@ func replay(
 }
 
 @Suite struct ThresholdSweepTests {
+    private static func planar() throws -> ThresholdSweep.Subject {
+        let preset = try #require(PresetCatalogue.named("shake.planar"))
+        return .preset(preset.name, parameter: try #require(preset.parameters.first { $0.name == "threshold" }))
+    }
+
+    /// A name in a condition stands for the number, as a whole word and wherever it stands.
+    @Test func aConditionHasANumberInPlaceOfAName() {
+        let sweep = ThresholdSweep(
+            .condition("x>level and y1 < level*2-levels", name: "level", .acceleration), over: -1...1, steps: 3,
+            phases: 1)
+        #expect(
+            sweep.requests.map { $0.options["when"] }
+                == [-1.0, 0.0, 1.0].map {
+                    .text("x>(\($0)g) and y1 < (\($0)g)*2-levels")
+                })
+    }
+
+    /// Of a condition with `<` the smallest number is the strictest.
+    @Test func whatFallsBelowIsTunedFromTheOtherEnd() throws {
+        var sweep = ThresholdSweep(
+            .condition("norm(x, y, z) < level", name: "level", .acceleration), over: 0.05...1.5, steps: 30, phases: 1)
+        // A walk takes a part of the weight away; a fall takes all of it.
+        let walk = try Made.trace("walk strength=0.3g 20s", seconds: 20)
+        let fall = try Made.trace("rest 1s; shake axis=-z peak=0.95g freq=0.5Hz for=2s; rest 1s", seconds: 4)
+        sweep.count(try replay(walk, sweep.requests).replay, as: .negative)
+        sweep.count(try replay(fall, sweep.requests).replay, as: .positive)
+        let advice = try #require(sweep.advice(target: 0))
+        #expect(advice.meetsTarget && advice.point.recall == 1, "\(advice)")
+        #expect(advice.point.threshold == advice.highest && advice.lowest < advice.highest, "\(advice)")
+    }
+
+    @Test func whatIsWholeStaysWhole() throws {
+        let preset = try #require(PresetCatalogue.named("shake"))
+        let count = try #require(preset.parameters.first { $0.name == "count" })
+        let sweep = ThresholdSweep(.preset("shake", parameter: count), over: 2...5, steps: 60, phases: 1)
+        #expect(sweep.thresholds == [2, 3, 4, 5])
+    }
+
     private func sweep(target: Double) throws -> ThresholdSweep {
-        var sweep = ThresholdSweep(preset: "shake.planar", over: 1...5, steps: 41, phases: 3)
+        var sweep = ThresholdSweep(try Self.planar(), over: 1...5, steps: 41, phases: 3)
         let shakes = try (1...6).map {
             try Made.trace("seed=\($0); rest 1s; shake peak=\(2.5 + Double($0) / 4)g for=1.2s; rest 1s", seconds: 4)
         }
@@ -169,7 +208,7 @@ func replay(
     }
 
     @Test func saysWhenNothingServes() throws {
-        var sweep = ThresholdSweep(preset: "shake.planar", over: 1...2, steps: 5, phases: 1)
+        var sweep = ThresholdSweep(try Self.planar(), over: 1...2, steps: 5, phases: 1)
         let walk = try Made.trace("shake peak=4g for=2s; rest 3s; loop", seconds: 60)
         sweep.count(try replay(walk, sweep.requests).replay, as: .negative)
         let advice = try #require(sweep.advice(target: 1))

@@ -82,6 +82,7 @@ extension EndToEnd.Demo {
             #expect(try program.waitForEnd(timeout: .seconds(120)) == .exited(0), "\(program.output)\(program.errors)")
             let lines = program.output.split(separator: "\n")
             #expect(lines.count == 4 * 2 * 9)
+            #expect(try kinds(of: program.output, from: "demo") == [1])
             #expect(
                 lines.last
                     == "{\"place\":\"background, locked\",\"shake\":\"hard\",\"app\":\"org.jostle.Demo.Front\",\"right\":false,\"detector\":\"system.shake\",\"received\":false}"

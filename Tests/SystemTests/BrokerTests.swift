@@ -60,7 +60,7 @@ extension EndToEnd {
             let stage = try Stage(source: nil)
             let app = try stage.start("watch", "--json", Stage.always, "--app", "org.example.App")
             let watching = try app.waitForLine { $0.hasPrefix("{\"watching\"") }
-            #expect(field("available", of: watching) == "\"no\"")
+            #expect(field("available", of: watching) == "false")
             _ = try app.waitForLine(on: .errors) { $0.contains("the sensor is not there; waiting for it") }
             let changes = try BackgroundProgram(tool: [
                 "busctl", "--address=\(stage.address)", "monitor", "--match=member='PropertiesChanged'",

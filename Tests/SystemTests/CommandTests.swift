@@ -1,6 +1,9 @@
+import DaemonSupport
 import Glibc
 import TestSupport
 import Testing
+
+@testable import jostle
 
 extension EndToEnd {
     /// `jostle` as scripts and people call it: exit codes, one line of complaint, output for machines.
@@ -137,6 +140,51 @@ extension EndToEnd {
             Case("shake", "--sensor", "acelerometer", status: 2, "did you mean 'accelerometer'?"),
             Case("replay", "/nonexistent", "--detector", "shake", status: 2, "/nonexistent"),
             Case("tune", status: 2, "give traces"),
+            Case("tune", "--when", "x > level", "/dev/null", status: 2, "say which name in it stands for the number"),
+            Case(
+                "tune", "--when", "x > 2g", "--parameter", "level=1g..2g", "/dev/null", status: 2, "'level' is none"),
+            Case(
+                "tune", "--parameter", "level=2g..1g", "/dev/null", status: 2,
+                "a name and a range, such as level=1g..4g"),
+            Case("tune", "--parameter", "kount", "/dev/null", status: 2, "can name threshold, count, within"),
+            Case("tune", "--parameter", "count=0..900", "/dev/null", status: 2, "'count' of 'shake' lies from"),
+            Case("tune", "--parameter", "=1g..2g", "/dev/null", status: 2, "'--parameter' needs a name, not '=1g..2g'"),
+            Case("make", "shake", status: 2, "argument FILE is missing"),
+            Case("make", "shake 1s freq=60Hz", "-", status: 2, "the script:15: expected 0.1 to 50.0 Hz"),
+            Case("make", "", "-", status: 2, "this motion has no end: say --for"),
+            Case("make", "walk 1s; loop", "-", status: 2, "this motion has no end: say --for"),
+            Case("make", "rest 1s", "-", "--rate", "401Hz", status: 2, "0.01 to 400.0 Hz"),
+            Case("make", "seed=1; rest 1s", "-", "--seed", "2", status: 2, "'seed' stands here twice"),
+            // What would have no effect.
+            Case(
+                "watch", "shake", "--rest", "3s", status: 2, "--rest goes with --when; a preset takes it as PRESET,rest"
+            ),
+            Case("watch", "shake", "--every", "3s", status: 2, "--every goes with --when"),
+            Case("watch", "shake", "--sensor", "light", status: 2, "--sensor goes with --when"),
+            Case("watch", "shake", "--kept", status: 2, "--kept goes with --app"),
+            Case("on", "shake", "--rest", "3s", "--", "true", status: 2, "--rest goes with --when"),
+            Case("replay", "/dev/null", "--detector", "shake", "--every", "1s", status: 2, "--every goes with --when"),
+            Case("tune", "/dev/null", "--sensor", "light", status: 2, "--sensor goes with --when"),
+            Case("scope", "--every", "1s", status: 2, "--every goes with --when"),
+            Case("scope", "--detector", "shake", "--rest", "1s", status: 2, "--rest goes with --when"),
+            Case("presets", "--bus", "session", status: 2, "option '--bus' has no effect on 'presets'"),
+            Case("--bus", "session", "presets", status: 2, "option '--bus' has no effect on 'presets'"),
+            Case("policy", "show", "--bus=session", status: 2, "option '--bus' has no effect on 'policy show'"),
+            Case("status", "--sensor-bus", "session", status: 2, "option '--sensor-bus' has no effect on 'status'"),
+            Case("demo", "--bus", "session", status: 2, "option '--bus' has no effect on 'demo'"),
+            Case(
+                "sensors", "--bus", "session", "--sensor-bus", "session", status: 2,
+                "--bus has no effect beside --sensor-bus"),
+            Case("policy", "check", "--bus", "session", status: 2, "--bus goes with --apps"),
+            Case("policy", "coverage", "--json", "--markdown", status: 2, "--json or --markdown, not both"),
+            Case(
+                "scenario", "/dev/null", "--json", "--explain", status: 2,
+                "give --explain, which is for people, or --json"),
+            Case(
+                "policy", "whatif", "--policy", "/dev/null", "--state-dir", "/tmp", "--bus", "session", status: 2,
+                "--bus has no effect beside --state-dir"),
+            Case("policy", "check", "/nonexistent", status: 2, "/nonexistent"),
+            Case("scenario", "/dev/null", "--policy", "/nonexistent", status: 2, "/dev/null"),
             // Refused by whoever answers, and what cannot be done.
             Case(
                 "watch", "shake.planar,name=" + String(repeating: "n", count: 129), status: 4,
@@ -147,6 +195,17 @@ extension EndToEnd {
             Case("watch", "shake", "--app", "org.jostle.Broker1", status: 1, "org.jostle.Broker1 is taken"),
             Case("record", "/nonexistent/x.csv", status: 1, "/nonexistent/x.csv"),
         ]
+
+        /// How a command ends stands in its help.
+        @Test(arguments: absent + wrong) func endsAsItsHelpSays(_ bad: Case) throws {
+            // A program's own options may stand before the command.
+            var (syntax, words) = (Main.syntax, bad.arguments[...])
+            while words.first?.hasPrefix("--") == true { words = words.dropFirst(2) }
+            while let command = syntax.commands.first(where: { $0.name == words.first }) {
+                (syntax, words) = (command, words.dropFirst())
+            }
+            #expect(syntax.exits.contains { $0.code.rawValue == bad.status })
+        }
 
         @Test func withServices() throws {
             let stage = try Stage()
@@ -244,7 +303,7 @@ extension EndToEnd {
             }
             let lines = try stage.start("watch", Stage.always)
             _ = try lines.waitForLine { $0.hasPrefix("watching shake.magnitude  available=yes decimation=last") }
-            _ = try lines.waitForLine { $0.hasPrefix("shake.magnitude  at ") && $0.hasSuffix(" ms after the sample") }
+            _ = try lines.waitForLine { $0.hasPrefix("shake.magnitude  at 20") && $0.hasSuffix(" ms after the sample") }
         }
 
         /// An event that overtakes the answer to its registration still comes after what is in force.
@@ -320,7 +379,7 @@ extension EndToEnd {
             let stage = try Stage()
             let app = try stage.start("watch", "shake,count=4,rest=2s", "--json", "--app", "org.example.App")
             let line = try app.waitForLine { $0.hasPrefix("{\"watching\":") }
-            #expect(field("count", of: line) == "\"4\"" && field("rest", of: line) == "\"2s\"", "\(line)")
+            #expect(field("count", of: line) == "4" && field("rest_us", of: line) == "2000000", "\(line)")
             let shown = try stage.property("Detectors", at: Stage.Object.app("org.example.App"))
             #expect(shown.contains("\"count\" u 4") && shown.contains("\"rest\" t 2000000"), "\(shown)")
             #expect(try app.terminate() == .exited(0))
@@ -369,7 +428,98 @@ extension EndToEnd {
             _ = try app.waitForLine(on: .errors) { $0.hasPrefix("jostle: cannot run '/nonexistent/command': ") }
             // It goes on for the next event.
             _ = try app.waitForLine(on: .errors) { $0.hasPrefix("jostle: cannot run '/nonexistent/command': ") }
+            #expect(try app.terminate() == .exited(1))
+        }
+
+        /// A command is at work until three more events are delivered; the next is for the newest of them, and never for two at
+        /// a time.
+        @Test func onRunsOneCommandAtATimeForTheNewestEvent() throws {
+            let stage = try Stage()
+            let script = """
+                mkdir "$0" || echo two at a time
+                until [ "$(busctl --address="$1" get-property org.jostle.Broker1 "$2" org.jostle.Broker1.App Delivered \
+                    | cut -d' ' -f2)" -ge $((JOSTLE_SEQUENCE + 3)) ]; do :; done
+                rmdir "$0"
+                echo "for $JOSTLE_SEQUENCE"
+                """
+            let app = try stage.start(
+                "on", Stage.always, "--app", "org.example.App", "--", "sh", "-c", script,
+                "\(stage.bus.directory)/working", stage.address, Stage.Object.app("org.example.App"))
+            let told = try app.waitForLine(on: .errors) { $0.hasSuffix("skipped that came while it ran") }
+            var last = 0
+            for _ in 0..<4 {
+                let number = try #require(Int(try app.waitForLine { _ in true }.dropFirst(4)), "\(app.output)")
+                #expect(number > last)
+                last = number
+            }
+            #expect(try app.terminate() == .exited(0), "\(app.errors)")
+            #expect(!app.output.contains("two at a time"))
+            // Each event has a command or is told as skipped.
+            #expect(told.hasPrefix("jostle: "))
+            let skipped = app.errors.split(separator: "\n").compactMap { line in
+                line.hasSuffix("that came while it ran") ? Int(line.split(separator: " ")[1]) : nil
+            }
+            let ran = app.output.split(separator: "\n").compactMap { Int($0.dropFirst(4)) }
+            for (index, pair) in zip(ran, ran.dropFirst()).enumerated() where pair.1 - pair.0 > 1 {
+                #expect(skipped.contains(pair.1 - pair.0 - 1), "command \(index): \(ran), \(skipped)")
+            }
+        }
+
+        @Test func onOverlapsWhenAskedTo() throws {
+            let stage = try Stage()
+            // They work until they have no parent to work for.
+            let app = try stage.start(
+                "on", "--overlap", "\(Stage.always),every=20ms", "--", "sh", "-c",
+                "echo begun; while kill -0 $PPID 2>/dev/null; do sleep 0.05; done")
+            let line = try app.waitForLine(on: .errors) { $0.contains(" is skipped: ") }
+            #expect(line.hasSuffix("is skipped: 16 commands are still at work"), "\(line)")
+            try stage.until("all have begun") { app.output.split(separator: "\n").count == 16 }
+            // None of them has ended, so none ended badly.
             #expect(try app.terminate() == .exited(0))
+        }
+
+        /// What became of commands is told, and shows in the status.
+        @Test(arguments: [
+            ("exit 3", "event 1 of shake.magnitude ended with status 3", Int32(1)),
+            ("kill -KILL $$", "event 1 of shake.magnitude was killed by signal 9", 1),
+            ("echo done >&2", "done", 0), ("echo done >&2; kill -TERM $$", "done", 0),
+        ])
+        func onTellsHowCommandsEnd(_ script: String, _ words: String, _ status: Int32) throws {
+            let stage = try Stage()
+            let app = try stage.start("on", Stage.always, "--", "sh", "-c", script)
+            _ = try app.waitForLine(on: .errors) { $0.hasSuffix(words) }
+            // One more has begun, so the first has ended.
+            let second = status == 0 ? words : "ended with status 3"
+            if status == 0 { _ = try app.waitForLine(on: .errors) { $0.hasSuffix(second) } }
+            #expect(try app.terminate() == .exited(status), "\(app.errors)")
+            #expect(app.errors.contains("commands did not end with status 0") == (status != 0))
+        }
+
+        /// All that is set for the command stands in the help and on its page, and nothing else does.
+        @Test func whatOnSetsIsDocumented() throws {
+            let stage = try Stage()
+            // What another one of us has set is not in the way.
+            let app = try stage.start(
+                "on", Stage.always, "--", "sh", "-c", "env | grep ^JOSTLE_; echo end",
+                environment: ["JOSTLE_DETECTOR": "another's", "JOSTLE_SEQUENCE": "0"])
+            _ = try app.waitForLine { $0 == "end" }
+            _ = try app.terminate()
+            let lines = app.output.split(separator: "\n").prefix { $0 != "end" }
+            #expect(lines.contains("JOSTLE_DETECTOR=shake.magnitude") && lines.contains("JOSTLE_SEQUENCE=1"))
+            func names(_ text: String) -> [String] {
+                Set(text.matches(of: /JOSTLE_[A-Z]+/).map { String($0.0) }).sorted()
+            }
+            let set = names(
+                lines.joined(separator: "\n").split(separator: "\n").map { $0.prefix { $0 != "=" } }.joined(
+                    separator: " "))
+            // Ours, and those by which the tests are told something.
+            let own = set.filter { !$0.hasPrefix("JOSTLE_TEST") && !$0.hasPrefix("JOSTLE_ATTACK") }
+            #expect(own.count == 10)
+            #expect(names(try stage.jostle("on", "--help").stdout) == own)
+            let page = try Tool.run([
+                "sed", "-n", "s/^| `\\(JOSTLE_[A-Z]*\\)`.*/\\1/p", Programs.source("docs/commands.md"),
+            ])
+            #expect(names(page.stdout) == own)
         }
 
         /// What was recorded plays again: the same shake reaches the same detector.

@@ -51,6 +51,7 @@ extension EndToEnd {
                     }
                 }
                 #expect(program.errors == "left 0\n")
+                #expect(try kinds(of: program.output, from: "demo") == [0])
                 try self.expectNothingLeft(program, directory)
             }
         }

@@ -73,7 +73,7 @@ extension EndToEnd {
             #expect(try self.property("Assertions", stage) == "aa{sv} 0")
             #expect(try self.property("BackgroundTimeRemaining", stage) == "t 0")
             let shown = try stage.jostle("app", Self.app).stdout
-            #expect(shown.contains(" ago: it did not end an assertion or a task in time\n"), "\(shown)")
+            #expect(shown.contains(" ago): it did not end an assertion or a task in time\n"), "\(shown)")
             #expect(shown.contains("\n  overruns    1 assertions that it did not end in time\n"), "\(shown)")
         }
 

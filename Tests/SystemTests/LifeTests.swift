@@ -213,17 +213,18 @@ extension EndToEnd {
             #expect(shown.status == 0 && shown.stderr.isEmpty)
             let lines = shown.stdout.split(separator: "\n").map(String.init)
             try #require(lines.count == 5, "\(shown.stdout)")
-            #expect(lines[0].hasPrefix("\(Self.front)  foreground since ") && lines[0].hasSuffix(" ago: it registered"))
+            #expect(
+                lines[0].hasPrefix("\(Self.front)  foreground since ") && lines[0].hasSuffix(" ago): it registered"))
             #expect(lines[1] == "  identity    proven by its name")
             #expect(lines[2] == "  detectors   one, other")
             #expect(lines[3].hasPrefix("  events      ") && lines[3].hasSuffix(" delivered, 0 denied, 0 dropped"))
-            #expect(lines[4].hasPrefix("  last event  one ") && lines[4].contains(" ago, epoch "))
+            #expect(lines[4].hasPrefix("  last event  one ") && lines[4].contains(" ago), epoch "))
 
             #expect(try stage.jostle("state", Self.front, "suspended").status == 0)
             try stage.until("it is denied") { try stage.count("Denied", at: Stage.Object.app(Self.front)) > 0 }
             let refused = try stage.jostle("app", try stage.uniqueName(Self.front)).stdout
             #expect(refused.hasPrefix("\(Self.front)  suspended since "), "\(refused)")
-            #expect(refused.contains(" ago: somebody said so\n") && refused.contains("\n  refused     S1.suspended "))
+            #expect(refused.contains(" ago): somebody said so\n") && refused.contains("\n  refused     S1.suspended "))
             let json = try stage.jostle("app", Self.front, "--json").stdout
             let code = """
                 import json, sys

@@ -1,4 +1,5 @@
 import DaemonSupport
+import TestSupport
 import Testing
 
 @testable import jostle
@@ -49,6 +50,40 @@ import Testing
             let arguments = entry.command.arguments + (entry.command.trailing.map { [$0] } ?? [])
             let texts = [entry.command.summary] + entry.options.map(\.help) + arguments.map(\.help)
             #expect(texts.allSatisfy { !$0.isEmpty && !$0.contains("\n") }, "\(entry.path): \(texts)")
+        }
+    }
+
+    @Test func everyEndingIsToldInOrder() {
+        for entry in self.entries {
+            let codes = entry.command.exits.map(\.code.rawValue)
+            #expect(codes.starts(with: [0, 1, 2]) && codes == Set(codes).sorted(), "\(entry.path): \(codes)")
+        }
+    }
+}
+
+extension EndToEnd {
+    @Suite(.serialized) struct Help {
+        private static func paths(_ command: CommandSyntax) -> [[String]] {
+            command.commands.flatMap { command in [[command.name]] + self.paths(command).map { [command.name] + $0 } }
+        }
+
+        /// Each command says itself how it ends, and only what it takes.
+        @Test func saysHowACommandEndsAndWhatItTakes() throws {
+            let paths = [[]] + Self.paths(Main.syntax)
+            #expect(paths.count > 30)
+            for path in paths {
+                let result = try Tool.run([Programs.path(of: "jostle")] + path + ["--help"])
+                #expect(result.status == 0 && result.stderr.isEmpty, "\(path): \(result)")
+                var command = Main.syntax
+                for name in path { command = try #require(command.commands.first { $0.name == name }) }
+                let parts = result.stdout.split(separator: "\nExit status:\n", omittingEmptySubsequences: false)
+                try #require(parts.count == 2, "\(path): \(result.stdout)")
+                let codes = parts[1].split(separator: "\n").filter { !$0.hasPrefix("   ") }
+                    .compactMap { $0.split(separator: " ").first.flatMap { Int32($0) } }
+                #expect(codes == command.exits.map(\.code.rawValue), "\(path): \(result.stdout)")
+                for refused in command.refusedOptions { #expect(!result.stdout.contains("  --\(refused) ")) }
+                #expect(result.stdout.split(separator: "\n").allSatisfy { $0.count <= 80 }, "\(path)")
+            }
         }
     }
 }

@@ -118,7 +118,8 @@ extension EndToEnd {
             let shown = try stage.jostle("tasks").stdout
             #expect(shown.contains(Self.app) && shown.contains("refresh") && shown.contains("in 59 min"), "\(shown)")
             #expect(
-                try stage.jostle("app", Self.app).stdout.contains("task        refresh (refresh): waiting, in 59 min"))
+                try stage.jostle("app", Self.app).stdout
+                    .contains(#/task        refresh \(refresh\): waiting, 20[-0-9]+ [.:0-9]+ \(in 59 min\)/#))
             #expect(try stage.jostle("task", "run", Self.app, "refresh").status == 0)
             _ = try app.waitForLine { $0 == "done" }
             try stage.until("the log has it") {

@@ -35,6 +35,7 @@ extension EndToEnd.Demo {
                 #expect(lines.count { $0.hasPrefix("{\"rule\":") } == 2)
                 #expect(program.output == first ?? program.output)
                 first = program.output
+                #expect(try kinds(of: program.output, from: "demo") == [4, 5, 6, 7])
                 try self.expectNothingLeft(program, directory)
             }
         }

@@ -134,7 +134,7 @@ extension EndToEnd {
                 "watch", "location.adaptive,name=track",
                 "geofence,name=there,latitude=46.0018deg,longitude=14,radius=100m",
                 "--app", "org.example.Tracker", "--json")
-            _ = try app.waitForLine { $0.contains("\"watching\":\"there\"") && $0.contains("\"radius\":\"100.0\"") }
+            _ = try app.waitForLine { $0.contains("\"watching\":\"there\"") && $0.contains("\"radius\":100.0") }
             let enter = try app.waitForLine { $0.contains("\"transition\":\"enter\"") }
             #expect(enter.contains("\"detector\":\"there\"") && enter.contains("\"distance_m\":"))
             let report = try app.waitForLine { $0.contains("\"filter_m\":200.0") }

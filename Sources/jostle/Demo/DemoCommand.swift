@@ -10,6 +10,7 @@ final class DemoCommand {
 
     static let syntax = CommandSyntax(
         "demo", "show the documented case on a private bus: two apps, two shakes, without a policy and with one",
+        reaching: .ownBus,
         options: [CommonOption.json, PomodoroCommand.length, TrackerCommand.track],
         arguments: [
             CommandArgument(
@@ -19,7 +20,7 @@ final class DemoCommand {
                     + "gets of a journey, and that it is started again when it was killed",
                 .optional, naming: .oneOf(acts))
         ],
-        action: Invocation.action { try DemoCommand.play($0) })
+        action: { try DemoCommand.play($0) })
 
     private static func play(_ invocation: Invocation) throws {
         let arguments = invocation.arguments
@@ -204,6 +205,7 @@ extension DemoStory.Verdict {
     fileprivate init(app: DemoStory.App, _ verdict: [String: Value]) {
         self.init(
             app: app.id, time: Timestamp(wire: verdict.count("time")) ?? .zero, reason: verdict.text("reason"),
-            winner: verdict.text("winner"), decidedBy: verdict.text("decided-by"), text: verdict.lines("text"))
+            winner: verdict.text("winner"), decidedBy: verdict.text("decided-by"),
+            text: Array(verdict.lines("text").dropFirst()))
     }
 }

@@ -73,7 +73,7 @@ final class RefreshCommand {
             self.terminal.print("\(seconds) s  \(isApp ? "  " : "")\(line)")
         } else {
             var entry = JSONLine()
-            entry.add("t_us", (time - self.story.start).microseconds)
+            entry.add("t_us", (time - self.story.start).microseconds, on: .story)
             entry.add("what", line)
             self.terminal.print(entry.text)
         }

@@ -175,7 +175,7 @@ struct TrackerCommand {
     private func linesForPrograms(_ story: TrackerStory) {
         for report in story.reports {
             var line = JSONLine()
-            line.add("t_us", report.time.microseconds)
+            line.add("t_us", report.time.microseconds, on: .trace)
             line.add("distance_m", report.distance)
             line.add("filter_m", report.filter)
             line.add("speed", report.speed)
@@ -183,7 +183,7 @@ struct TrackerCommand {
         }
         for change in story.changes {
             var line = JSONLine()
-            line.add("t_us", change.time.microseconds)
+            line.add("t_us", change.time.microseconds, on: .trace)
             line.add("filter_from_m", change.from)
             line.add("filter_to_m", change.to)
             self.terminal.print(line.text)

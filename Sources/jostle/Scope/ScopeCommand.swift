@@ -15,7 +15,7 @@ struct ScopeCommand {
         "lines", "no picture: a line for each second and each hit, as in a pipe; for who has it read aloud")
 
     static let syntax = CommandSyntax(
-        "scope", "draw what a sensor reads, with the thresholds and hits of the apps' detectors",
+        "scope", "draw what a sensor reads, with the thresholds and hits of the apps' detectors", reaching: .both,
         options: [
             CommonOption.detector, CommonOption.when, CommonOption.every, CommonOption.rest, CommonOption.rate,
             CommonOption.length, lines,
@@ -23,10 +23,14 @@ struct ScopeCommand {
         arguments: [
             CommandArgument("SENSOR", "the sensor (default: the accelerometer)", .optional, naming: .sensor)
         ],
-        action: Invocation.action {
+        action: {
             let arguments = $0.arguments
             let presets = arguments.values(of: CommonOption.detector)
+            try arguments.checkOptionsOfConditions()
             let isNamed = !presets.isEmpty || arguments.has(CommonOption.when)
+            if isNamed, arguments.has(CommonOption.bus), arguments.has(CommonOption.sensorBus) {
+                throw UsageProblem("scope: --bus has no effect beside --sensor-bus and detectors of your own")
+            }
             // The one that is looked at; a condition says so nowhere else.
             let sensor = arguments.positionals.first
             let detectors = isNamed ? try arguments.detectors(presets: presets, sensor: sensor) : []

@@ -1,0 +1,63 @@
+import DaemonSupport
+
+/// Whom a command speaks to: that decides which of the options for all commands mean something to it, and how it can end.
+enum Reach {
+    case nobody
+    /// Processes on a bus of its own.
+    case ownBus
+    /// Nobody; but which bus is meant says which files are.
+    case files
+    case broker
+    case sensors
+    case both
+
+    /// The options above a command that would do nothing.
+    fileprivate var refused: [any OptionDeclaration] {
+        switch self {
+        case .nobody, .ownBus: [CommonOption.bus, CommonOption.sensorBus]
+        case .files, .broker: [CommonOption.sensorBus]
+        // The broker's bus is where the reader is, too, unless another one is told.
+        case .sensors, .both: []
+        }
+    }
+
+    fileprivate var exits: [ExitCode] {
+        switch self {
+        case .nobody, .files: [.done, .no, .usage]
+        case .ownBus, .broker, .sensors, .both: ExitCode.allCases
+        }
+    }
+}
+
+extension CommandSyntax {
+    /// A command of `jostle`.
+    ///
+    /// - Parameter exits: what codes mean that do not mean the usual.
+    init(
+        _ name: String, _ summary: String, reaching reach: Reach, options: [any OptionDeclaration] = [],
+        arguments: [CommandArgument] = [], trailing: CommandArgument? = nil, notes: [HelpTable] = [],
+        exits: [ExitCode: String] = [:], action: @escaping @Sendable (Invocation) throws -> Void
+    ) {
+        let perform = Invocation.action(action)
+        self.init(
+            name, summary, options: options, arguments: arguments, trailing: trailing, refusing: reach.refused,
+            notes: notes, exits: reach.exits.map { ExitStatus($0, exits[$0]) }
+        ) { arguments in
+            if reach == .sensors, arguments.has(CommonOption.bus), arguments.has(CommonOption.sensorBus) {
+                throw UsageProblem("\(name): --bus has no effect beside --sensor-bus")
+            }
+            try perform(arguments)
+        }
+    }
+
+    /// A command that shows one app, to people or to machines.
+    static func ofOneApp(
+        _ name: String, _ summary: String,
+        _ show: @escaping @Sendable (_ app: String, Invocation) throws -> Void
+    ) -> CommandSyntax {
+        CommandSyntax(
+            name, summary, reaching: .broker, options: [CommonOption.json], arguments: [CommonArgument.app],
+            exits: [.no: "there is no such app, or it did not work out"]
+        ) { try show($0.arguments.positionals[0], $0) }
+    }
+}
