@@ -61,7 +61,8 @@ public final class JostleApp {
 
     private let loop: EventLoop
     private let link: BrokerLink
-    private var isRunning = false
+    /// Nobody is told anything until the next `run` or `dispatch`.
+    private var isStopped = false
     /// Handlers are told when this round is over.
     private var isDue = false
     var registration: Registration
@@ -190,22 +191,29 @@ public final class JostleApp {
         guard !self.arrivals.isTelling else {
             throw JostleError(kind: .failed, name: "", message: "a handler cannot run the client that calls it")
         }
-        self.isRunning = true
+        self.goOn()
         do throws(BusError) {
-            try self.link.wait { !self.isRunning || isDone() }
+            try self.link.wait { self.isStopped || isDone() }
         } catch {
             throw JostleError(error)
         }
     }
 
     /// Ends `run`; to be called from a handler. What came besides is for the next `run`.
-    public func stop() { self.isRunning = false }
+    public func stop() { self.isStopped = true }
+
+    /// Tells handlers again, after `stop`.
+    private func goOn() {
+        self.isStopped = false
+        if !self.arrivals.isEmpty { self.tellSoon() }
+    }
 
     /// Readable when `dispatch` has something to do.
     public var descriptor: Int32 { self.loop.descriptor }
 
     /// Handles what has come in, without waiting.
     public func dispatch() throws(JostleError) {
+        self.goOn()
         do throws(SystemError) {
             _ = try self.loop.runOnce(timeout: 0)
         } catch {
@@ -260,10 +268,10 @@ public final class JostleApp {
     }
 
     private func tell() {
-        guard self.arrivals.begin() else { return }
-        let wasRunning = self.isRunning
-        while self.isRunning == wasRunning, let arrival = self.arrivals.next() { self.handle(arrival) }
+        guard !self.isStopped, self.arrivals.begin() else { return }
+        while !self.isStopped, let arrival = self.arrivals.next() { self.handle(arrival) }
         self.arrivals.end()
+        // For programs with a loop of their own: there is more.
         if !self.arrivals.isEmpty { self.tellSoon() }
     }
 

@@ -28,6 +28,8 @@ struct HeldDirectory: ~Copyable {
     /// Fetches what was done to the files since the last time; throws `lost` when the directory is another one than it was,
     /// `taken` when its lock is and another broker holds that, and `unavailable` when it cannot be found out now.
     mutating func look() throws(StoreError) -> DirectoryWatch.Changes {
+        // Whatever comes of it, it was looked at.
+        self.deadline = nil
         self.changes.merge(self.watch.drain())
         try self.lock.checkDirectory()
         try self.keepLock()
@@ -38,7 +40,6 @@ struct HeldDirectory: ~Copyable {
     /// Sees to it that the lock keeps others out. Whoever takes it away takes nothing that is kept.
     private mutating func keepLock() throws(StoreError) {
         let place = try self.lock.place()
-        self.deadline = nil
         guard place != .ours else { return self.goneSince = nil }
         if place == .empty {
             let now = Monitor<StoreQueue>.now()

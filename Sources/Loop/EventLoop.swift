@@ -223,8 +223,10 @@ package final class EventLoop {
 
     private func runDeferred() -> Bool {
         guard self.later.hasDeferred else { return false }
-        let running = self.later.takeDeferred()
+        var running = self.later.takeDeferred()
         for index in running.indices { running[index].run() }
+        // Here, while nobody looks at the lists: what is released may defer work again.
+        running.removeAll(keepingCapacity: true)
         self.later.giveBack(running)
         return true
     }

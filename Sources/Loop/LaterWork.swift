@@ -23,12 +23,8 @@ struct LaterWork {
         return taken
     }
 
-    /// Takes back the list of a batch that is done.
-    mutating func giveBack(_ done: consuming [Item]) {
-        // What is released here may defer work again, which goes to the other list.
-        done.removeAll(keepingCapacity: true)
-        swap(&done, &self.spare)
-    }
+    /// Takes back the list of a batch that is done, empty: what is released with its items may defer work again.
+    mutating func giveBack(_ done: consuming [Item]) { swap(&done, &self.spare) }
 
     mutating func takeBetween() -> [Item] {
         defer { self.between = [] }

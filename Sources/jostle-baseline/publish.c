@@ -115,7 +115,7 @@ static const char introspection[] = DBUS_INTROSPECT_1_0_XML_DOCTYPE_DECL_NODE
     "      <arg name=\"options\" type=\"a{sv}\" direction=\"in\"/>\n"
     "      <arg name=\"results\" type=\"a{sv}\" direction=\"out\"/>\n"
     "    </method>\n"
-    "    <method name=\"Release\"/>\n"
+    "    <method name=\"Release\"><arg name=\"options\" type=\"a{sv}\" direction=\"in\"/></method>\n"
     "    <signal name=\"Samples\"><arg name=\"samples\" type=\"(tatad)\"/></signal>\n"
     "    <property name=\"Channels\" type=\"as\" access=\"read\"/>\n"
     "    <property name=\"Unit\" type=\"s\" access=\"read\"/>\n"

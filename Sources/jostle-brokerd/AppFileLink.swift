@@ -104,9 +104,12 @@ final class AppFileLink {
             if known == nil { self.service.links.clients.free(id) }
             return
         }
-        known?.file = file
-        if known == nil { return self.service.links.clients.exportInstalled(id, file.id, file) }
-        if known?.isConnected == false { known?.uid = known?.appState?.reader }
+        guard let known else { return self.service.links.clients.exportInstalled(id, file.id, file) }
+        self.service.links.clients.watchers.changed(known)
+        known.file = file
+        if !known.isConnected { known.uid = known.appState?.reader }
+        known.changed("Grants")
+        known.detectorsChanged()
     }
 
     /// Has an app exist only while it is on the bus.

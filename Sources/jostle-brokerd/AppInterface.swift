@@ -98,7 +98,7 @@ enum AppInterface {
             Property("AppFile", .never) { (client: Client) in client.file?.path ?? "" },
             Property("Grants", .always) { (client: Client) in client.grantList },
             Property("Activities", .always) { (client: Client) in client.activityList },
-            Property("Sessions", .always) { (client: Client) in client.sessionList },
+            Property("Sessions", .invalidates) { (client: Client) in client.sessionList },
             Property("Assertions", .invalidates) { (client: Client) in client.assertionList },
             Property("TaskIdentifiers", .constant) { (client: Client) in client.declaredTasks.identifiers },
             Property("Tasks", .invalidates) { (client: Client) in client.taskList },

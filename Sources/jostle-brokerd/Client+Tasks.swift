@@ -83,7 +83,7 @@ extension TaskRequest {
         let earliest = try Self.time(reader, TaskKey.earliest, or: TaskKey.earliestIn, wall)
         let latest = try Self.time(reader, TaskKey.latest, or: TaskKey.latestIn, wall)
         if let earliest, let latest, latest < earliest {
-            throw .invalidConfiguration("task: latest-begin comes before earliest-begin")
+            throw .invalidConfiguration("task: the latest time (latest-begin, latest-in) comes before the earliest")
         }
         self.init(
             identifier, kind, earliest: earliest ?? .zero, latest: latest, needs: needs,
@@ -93,8 +93,10 @@ extension TaskRequest {
     private static func time(
         _ reader: OptionReader, _ key: String, or later: String, _ wall: Timestamp
     ) throws(BusError) -> Timestamp? {
-        switch (try reader.time(key), try reader.time(later)) {
-        case (let time?, nil): return .zero + time
+        switch (try reader.count(key), try reader.time(later)) {
+        case (let time?, nil):
+            guard let time = Timestamp(wire: time) else { throw .invalidConfiguration("task: \(key) is too late") }
+            return time
         case (nil, let delay?): return wall + delay
         case (nil, nil): return nil
         case (.some, .some): throw .invalidConfiguration("task: give \(key) or \(later), not both")

@@ -73,7 +73,10 @@ final class ClientLink {
 
     /// Gives a connection the number of its app, if that exists without it.
     func takeOver(_ client: Client) {
-        if let object = self.table.takeOver(client)?.object { self.service.bus.unexport(object) }
+        guard let known = self.table.takeOver(client), let object = known.object else { return }
+        // Whose it was is told that it is gone, if it is another's now.
+        self.watchers.changed(known)
+        self.service.bus.unexport(object)
     }
 
     /// Shows an app on the bus.

@@ -40,10 +40,15 @@ final class ReportLink {
     func mayKnowForeground(_ call: MethodCall, _ answer: @escaping (Bool) -> Void) {
         self.service.bus.user(of: call.sender) { [weak self] uid in
             guard let self, let uid else { return answer(false) }
-            let app = self.service.core.arbiter.foreground.app.flatMap { self.service.links.clients[$0] }
-            if uid == 0 || uid == getuid() || uid == app?.uid { return answer(true) }
+            if self.mayKnowForeground(uid) { return answer(true) }
             self.service.authority.isReporter(among: self.service.core.arbiter.policy.reporters, call, answer)
         }
+    }
+
+    /// The same for a user, whatever policy says of single programs.
+    func mayKnowForeground(_ uid: UInt32) -> Bool {
+        if uid == 0 || uid == getuid() { return true }
+        return self.service.core.arbiter.foreground.app.flatMap { self.service.links.clients[$0]?.uid } == uid
     }
 
     private func reporterLeft(_ name: String) {

@@ -1,7 +1,6 @@
 import Arbitration
 import BrokerCore
 import DBus
-import Glibc
 import Motion
 import Protocol
 
@@ -15,12 +14,22 @@ final class WatchLink {
         var token: NameWatch.Token?
         /// Objects of apps that changed, and the numbers by which the apps are found if they are still there.
         var changed: [ObjectPath: AppHandle] = [:]
+        /// More changed than is remembered of somebody who does not read.
+        var hasMissed = false
         var isForegroundChanged = false
+        /// What it knows of the foreground.
+        var foreground: Foreground?
 
         init(_ peer: PacedSender.Peer, _ uid: UInt32) {
             self.peer = peer
             self.uid = uid
         }
+    }
+
+    /// The foreground as one of them may know it.
+    private struct Foreground: Equatable {
+        var app: String
+        var isReported: Bool
     }
 
     private unowned let service: BrokerService
@@ -35,10 +44,13 @@ final class WatchLink {
     static let limits = [
         "watchers": UInt64(WatchLink.shares.limit), "watchers-per-user": UInt64(WatchLink.shares.share),
     ]
+    /// So many apps are remembered for one that does not read. Connections without a name never come again under theirs.
+    private static let mostChanged = 1_024
     /// So many apps are told of in one signal.
     private static let rows = 32
     /// About so many bytes of a signal are taken for each.
     private static let rowBytes = 512
+    private static let missed: [String: Value] = ["missed": .boolean(true)]
 
     init(_ service: BrokerService) { self.service = service }
 
@@ -58,6 +70,7 @@ final class WatchLink {
         let name = call.sender
         let watcher = Watcher(self.service.outbox.peer(name), uid)
         watcher.peer.onRoom = { [weak self] _ in self?.tellSoon() }
+        watcher.foreground = self.foreground(for: watcher)
         self.watchers[name] = watcher
         watcher.token = self.service.names.follow(name) { [weak self] owner in
             if owner == nil { self?.unwatch(name) }
@@ -80,24 +93,22 @@ final class WatchLink {
     /// Notes that an app is new, gone, or otherwise than before.
     func changed(_ client: Client) {
         guard !self.watchers.isEmpty, let path = client.object?.path else { return }
+        // Whose the app in front is says who may know of it.
+        if client.app == self.service.core.arbiter.foreground.app { self.foregroundChanged() }
         for watcher in self.watchers.values where ClientLink.isListed(client, for: watcher.uid) {
             watcher.changed[path] = client.id
+            if watcher.changed.count > Self.mostChanged {
+                watcher.changed = [:]
+                watcher.hasMissed = true
+            }
         }
         self.tellSoon()
     }
 
     /// Notes that something else is in the foreground, as far as anybody said.
     func foregroundChanged() {
-        for watcher in self.watchers.values where self.mayKnowForeground(watcher.uid) {
-            watcher.isForegroundChanged = true
-        }
+        for watcher in self.watchers.values { watcher.isForegroundChanged = true }
         self.tellSoon()
-    }
-
-    /// Which app somebody uses is the business of that user, of the broker's own and of root.
-    private func mayKnowForeground(_ uid: UInt32) -> Bool {
-        if uid == 0 || uid == getuid() { return true }
-        return self.service.core.arbiter.foreground.app.flatMap { self.service.links.clients[$0]?.uid } == uid
     }
 
     private func tellSoon() {
@@ -108,22 +119,25 @@ final class WatchLink {
 
     private func tell() {
         self.isDue = false
-        for watcher in self.watchers.values {
+        // Who has no room is looked at when there is some.
+        for watcher in self.watchers.values where self.service.outbox.hasRoom(for: watcher.peer) {
             self.tellForeground(watcher)
             self.tellApps(watcher)
         }
     }
 
     private func tellApps(_ watcher: Watcher) {
-        let paths = watcher.changed.keys.sorted()
-        var rest = paths[...]
-        while !rest.isEmpty {
+        var rest = watcher.changed.keys.sorted()[...]
+        while !rest.isEmpty || watcher.hasMissed {
             let page = rest.prefix(Self.rows)
             var rows: [ListedApp.Wire] = []
             var gone: [ObjectPath] = []
             for path in page {
                 let client = watcher.changed[path].flatMap { self.service.links.clients[$0] }
-                if let client, client.object?.path == path, let row = self.service.links.clients.row(of: client) {
+                // By now it may be another's.
+                if let client, client.object?.path == path, ClientLink.isListed(client, for: watcher.uid),
+                    let row = self.service.links.clients.row(of: client)
+                {
                     rows.append(row.wire)
                 } else {
                     gone.append(path)
@@ -131,14 +145,15 @@ final class WatchLink {
             }
             let isSent = self.service.outbox.send(
                 from: Path.broker, InterfaceName.broker, "AppsChanged", to: watcher.peer,
-                size: page.count * Self.rowBytes
+                size: (page.count + 1) * Self.rowBytes
             ) {
                 rows.write(to: &$0)
                 gone.write(to: &$0)
-                noOptions.write(to: &$0)
+                (watcher.hasMissed ? Self.missed : noOptions).write(to: &$0)
             }
             // It stays changed, until there is room.
             guard isSent else { return }
+            watcher.hasMissed = false
             for path in page { watcher.changed[path] = nil }
             rest = rest.dropFirst(Self.rows)
         }
@@ -146,9 +161,10 @@ final class WatchLink {
 
     private func tellForeground(_ watcher: Watcher) {
         guard watcher.isForegroundChanged else { return }
+        let foreground = self.foreground(for: watcher)
+        guard foreground != watcher.foreground else { return watcher.isForegroundChanged = false }
         let values: [String: Value] = [
-            "Foreground": .string(self.service.core.arbiter.foreground.app?.name ?? ""),
-            "ForegroundReported": .boolean(self.service.core.arbiter.foreground != .none),
+            "Foreground": .string(foreground.app), "ForegroundReported": .boolean(foreground.isReported),
         ]
         let isSent = self.service.outbox.send(
             from: Path.broker, "org.freedesktop.DBus.Properties", "PropertiesChanged", to: watcher.peer,
@@ -158,6 +174,14 @@ final class WatchLink {
             values.write(to: &$0)
             [String]().write(to: &$0)
         }
-        if isSent { watcher.isForegroundChanged = false }
+        guard isSent else { return }
+        watcher.isForegroundChanged = false
+        watcher.foreground = foreground
+    }
+
+    private func foreground(for watcher: Watcher) -> Foreground {
+        let report = self.service.core.arbiter.foreground
+        let isKnown = self.service.links.reports.mayKnowForeground(watcher.uid)
+        return Foreground(app: isKnown ? report.app?.name ?? "" : "", isReported: report != .none)
     }
 }

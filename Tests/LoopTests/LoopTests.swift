@@ -92,6 +92,52 @@ import Testing
         #expect(order == ["timer", "event", "work", "timer", "event", "work", "timer", "event", "work"])
     }
 
+    /// Defers work when it goes.
+    private final class Parting {
+        private let loop: EventLoop
+        private let work: () -> Void
+
+        init(_ loop: EventLoop, _ work: @escaping () -> Void) {
+            self.loop = loop
+            self.work = work
+        }
+
+        deinit {
+            let work = self.work
+            self.loop.defer(work)
+        }
+    }
+
+    @Test func whatIsReleasedWithDeferredWorkMayDeferWork() throws {
+        let loop = try EventLoop()
+        var order: [String] = []
+        do {
+            let parting = Parting(loop) { order.append("parting") }
+            loop.defer { withExtendedLifetime(parting) { order.append("work") } }
+        }
+        _ = try loop.runOnce(timeout: 0)
+        _ = try loop.runOnce(timeout: 0)
+        #expect(order == ["work", "parting"])
+    }
+
+    @Test func betweenRoundsTheLoopMayBeRun() throws {
+        let loop = try EventLoop()
+        var order: [String] = []
+        loop.between {
+            order.append("begins")
+            var isOver = false
+            loop.once(after: 1_000) { isOver = true }
+            loop.between { order.append("within") }
+            try? loop.run { isOver }
+            order.append("ends")
+        }
+        // For whoever nests the loop: what is to be done makes it readable.
+        var entry = pollfd(fd: loop.descriptor, events: Int16(POLLIN), revents: 0)
+        #expect(poll(&entry, 1, 0) == 1)
+        _ = try loop.runOnce(timeout: 0)
+        #expect(order == ["begins", "within", "ends"])
+    }
+
     @Test func deferredWorkKeepsARunningLoopAwake() throws {
         let loop = try EventLoop()
         var count = 0

@@ -45,7 +45,7 @@ TASK = {
 APP_ROW = {
     "app": str, "path": str, "state": str, "detectors": int, "hits": int, "delivered": int, "denied": int, "dropped": int,
     "expired": int, "redelivered": int, "gaps": int, "unacknowledged": int, "stale_acks": int, "queued_bytes": int,
-    "unread_bytes": int,
+    "unread_bytes": int, "file": str,
 }
 HIT = {
     "peak": float, "transition?": str, "distance_m?": float, "filter_m?": float, "stay_us?": int,
@@ -85,7 +85,8 @@ KINDS = {
         }],
     }],
     "app": [{
-        "app": str, "state": str, "state_cause": str, "state_since_us": BOOT, "identity": str, "usage": str, "durable": bool,
+        "app": str, "state": str, "state_cause": str, "state_since_us": BOOT, "identity": str, "usage": str, "app_file": str,
+        "durable": bool,
         "grants": [str], "activities": [str],
         "sessions": [{"class": str, "state": str, "share": float, "silenced": bool}],
         "assertions": [{"name": str, "remaining_us?": int}], "background_time_remaining_us?": int, "overruns": int,

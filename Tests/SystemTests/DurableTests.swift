@@ -76,7 +76,7 @@ extension EndToEnd {
                 #expect(try self.property("AppFile", stage) == "s \"\(path)\"")
                 // As with others' files, a reload sees what changed.
                 try write("[App]\nUsage=Does something else\n")
-                let reload = "p call \(Self.root) Reload"
+                let reload = "p call \(Self.root) Reload a{sv} [{}]"
                 #expect(try stage.script(reload) == ["p ok []"])
                 #expect(try self.property("Usage", stage) == "s \"Does something else\"")
                 try #require(unlink(path) == 0)

@@ -95,7 +95,7 @@ extension EndToEnd {
             let get = "\(properties) Get ss ['org.jostle.Broker1','Foreground']"
             let shell = try stage.startScript(
                 "shell own org.example.Shell",
-                "shell call org.jostle.Broker1 \(root) org.jostle.Broker1 SetForeground s ['\(Self.app)']")
+                "shell call org.jostle.Broker1 \(root) org.jostle.Broker1 SetForeground sa{sv} ['\(Self.app)',{}]")
             _ = try shell.waitForLine { $0 == "staying" }
             let reads = [
                 "p \(get)", "p \(properties) GetAll s ['org.jostle.Broker1']", "p \(properties) GetAll s ['']",
@@ -122,7 +122,7 @@ extension EndToEnd {
             #expect(try read(Stage.nobody) == none)
             // Who says what is in the foreground may know it, too.
             _ = try shell.terminate()
-            let say = "p call org.jostle.Broker1 \(root) org.jostle.Broker1 SetForeground s ['\(Self.app)']"
+            let say = "p call org.jostle.Broker1 \(root) org.jostle.Broker1 SetForeground sa{sv} ['\(Self.app)',{}]"
             #expect(try read(Stage.nobody, "p own org.example.Shell", say) == all)
         }
 

@@ -47,7 +47,7 @@ extension EndToEnd {
             let root = Stage.Object.broker
             func reload(_ text: String) throws -> Int {
                 _ = try stage.directory("policy", ["20-large": text])
-                let lines = try stage.script("p call org.jostle.Broker1 \(root) org.jostle.Broker1 Reload")
+                let lines = try stage.script("p call org.jostle.Broker1 \(root) org.jostle.Broker1 Reload a{sv} [{}]")
                 #expect(lines == ["p ok []"])
                 return try self.residentKiB(broker.pid)
             }

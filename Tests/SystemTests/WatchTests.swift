@@ -85,6 +85,28 @@ extension EndToEnd {
             for program in [app, shell, own, stranger] { _ = try program.terminate() }
         }
 
+        /// What docs/clients.md shows.
+        @Test func thePanelOfTheDocumentsKnowsAll() throws {
+            let stage = try Stage()
+            let first = try stage.watch(Stage.always, "--app", Self.app)
+            let panel = try BackgroundProgram(
+                tool: ["python3", Programs.source("docs/examples/pygobject/panel.py")], environment: stage.environment)
+            _ = try panel.waitForLine { $0 == "\(Self.app): foreground" }
+            let second = try stage.watch(Stage.always, "--app", "org.example.Second")
+            _ = try panel.waitForLine { $0 == "org.example.Second: foreground" }
+            let shell = try self.start(stage, "shell call \(Self.root) SetForeground sa{sv} ['\(Self.app)',{}]")
+            // In one round both are told, in either order.
+            let told = [try panel.waitForLine { _ in true }, try panel.waitForLine { _ in true }]
+            #expect(told.contains("in front: \(Self.app)"), "\(told)")
+            #expect(try second.terminate() == .exited(0))
+            _ = try panel.waitForLine { $0 == "org.example.Second: gone" }
+            try stage.kill(stage.broker)
+            _ = try panel.waitForLine { $0 == "the broker is gone" }
+            try stage.startBroker()
+            _ = try panel.waitForLine { $0 == "\(Self.app): foreground" }
+            for program in [first, shell, panel] { _ = try program.terminate() }
+        }
+
         /// Who watches and does not read costs no more than what may be under way, and is told how things are when it reads again.
         @Test func oneWhoDoesNotReadIsToldOfWhatIsThenSo() throws {
             let stage = try Stage()

@@ -9,7 +9,7 @@ Times are seconds; those of events and samples are of CLOCK_BOOTTIME. docs/pytho
 """
 
 from ._app import App, Events
-from ._detector import Detector, Effective, Option, Warning
+from ._detector import Detector, DetectorWarning, Effective, Option
 from ._errors import JostleError
 from ._events import Event, EventName, Gap, Launch, SessionChange, Submitted, Task
 from ._lifeline import Activity, Assertion
@@ -23,6 +23,7 @@ __all__ = [
     "Assertion",
     "Batch",
     "Detector",
+    "DetectorWarning",
     "Effective",
     "Event",
     "EventName",
@@ -36,7 +37,6 @@ __all__ = [
     "Stream",
     "Submitted",
     "Task",
-    "Warning",
     "__version__",
     "run",
     "sensors",

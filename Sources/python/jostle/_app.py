@@ -318,10 +318,13 @@ class App:
         ...         if assertion.ended.is_set(): break
         ...         await page.save()
 
+        While the broker is away it is ``ended`` from the start, and nobody suspends the app.
+
         :param warning: how long before its end ``expiring`` is set, in seconds
+        :raises JostleError: the broker refuses, as when the time in the background is used up
         """
-        reply = await self._ask("BeginAssertion", "sa{sv}", name, {"warning": Variant("t", round(warning * _MICRO))})
-        descriptor, in_force = take_descriptor(reply, reply.body[0]), plain(reply.body[1])
+        options = {"warning": Variant("t", round(warning * _MICRO))}
+        descriptor, in_force = await self._begin("BeginAssertion", name, options)
         deadline = in_force.get("deadline")
         seconds = deadline / _MICRO if deadline is not None else None
         assertion = Assertion(name, in_force.get("number", 0), descriptor, seconds)
@@ -342,10 +345,20 @@ class App:
             options["class"] = Variant("s", class_)
         if mix_with_others is not None:
             options["mix-with-others"] = Variant("b", mix_with_others)
-        reply = await self._ask("BeginActivity", "sa{sv}", mode, options)
-        activity = Activity(mode, plain(reply.body[1]).get("number", 0), take_descriptor(reply, reply.body[0]))
+        descriptor, in_force = await self._begin("BeginActivity", mode, options)
+        activity = Activity(mode, in_force.get("number", 0), descriptor)
         with self._held(activity):
             yield activity
+
+    async def _begin(self, member: str, name: str, options: dict[str, Variant]) -> tuple[int, dict[str, Any]]:
+        """What keeps the app going, and what is in force. While there is no broker nobody keeps it, and nobody suspends it."""
+        try:
+            reply = await self._ask(member, "sa{sv}", name, options)
+        except JostleError as error:
+            if error.name != DISCONNECTED:
+                raise
+            return -1, {}
+        return take_descriptor(reply, reply.body[0]), plain(reply.body[1])
 
     @contextlib.contextmanager
     def _held(self, lifeline: Lifeline) -> Any:
@@ -362,8 +375,13 @@ class App:
         return plain((await self._link.ask(path, PROPERTIES, "Get", "ss", APP, name)).body[0])
 
     async def background_time_remaining(self) -> float | None:
-        """How long the app can go on as things are, in seconds; None: nothing ends it."""
-        left = int(await self.get_property("BackgroundTimeRemaining"))
+        """How long the app can go on as things are, in seconds; None: nothing ends it, or there is no broker that would."""
+        try:
+            left = int(await self.get_property("BackgroundTimeRemaining"))
+        except JostleError as error:
+            if error.name != DISCONNECTED:
+                raise
+            return None
         return None if left == _FOREVER else left / _MICRO
 
     # Tasks.

@@ -113,7 +113,7 @@ def batches(detectors: Mapping[str, Detector]) -> list[list[Row]]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Warning:
+class DetectorWarning:
     """What is allowed and probably not meant of a detector."""
 
     id: str
@@ -135,7 +135,7 @@ class Effective:
     """Every option, by the bus's words; times in seconds."""
     available: bool
     """False while the sensor is not there; the detector works as soon as it is."""
-    warnings: tuple[Warning, ...]
+    warnings: tuple[DetectorWarning, ...]
     """What is allowed and probably not meant."""
 
 
@@ -146,5 +146,5 @@ def effective_of(row: list[Any]) -> Effective:
         key: value.value / 1_000_000 if isinstance(value, Variant) and value.signature == "t" else plain(value)
         for key, value in sorted(wrapped.items())
     }
-    warnings = tuple(Warning(str(row.get("id", "")), str(row.get("text", ""))) for row in options.pop("warnings", []))
+    warnings = tuple(DetectorWarning(str(row.get("id", "")), str(row.get("text", ""))) for row in options.pop("warnings", []))
     return Effective(name, options, options.pop("available", True) is not False, warnings)

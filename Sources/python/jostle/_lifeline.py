@@ -10,6 +10,7 @@ class Lifeline:
     """Holds something of the app's at the broker, until the app lets go of it or the broker ends it."""
 
     def __init__(self, name: str, number: int, descriptor: int) -> None:
+        """:param descriptor: negative: it is over before it began"""
         self.name = name
         """The app's own name for the assertion, or the activity's mode."""
         self.number = number
@@ -17,6 +18,9 @@ class Lifeline:
         self.ended = asyncio.Event()
         """It is over: the broker ended it, or is gone, or the app let go of it."""
         self._descriptor = descriptor
+        if descriptor < 0:
+            self.ended.set()
+            return
         os.set_blocking(descriptor, False)
         asyncio.get_running_loop().add_reader(descriptor, self._look)
 
@@ -54,6 +58,8 @@ class Assertion(Lifeline):
         foreground and nothing of it is used."""
         self.expiring = asyncio.Event()
         """Its time ends soon, or is over."""
+        if self.ended.is_set():
+            self.expiring.set()
 
     def end(self) -> None:
         """Lets go of it."""

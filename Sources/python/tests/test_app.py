@@ -424,6 +424,18 @@ class Background(Case):
             await self.broker.leave()
             await self.soon(activity.ended)
 
+    async def test_a_broker_that_is_away_refuses_nothing(self) -> None:
+        await self.broker.leave()
+        async with self.app.assertion("save") as assertion, self.app.activity("audio") as activity:
+            self.assertTrue(assertion.ended.is_set() and assertion.expiring.is_set() and activity.ended.is_set())
+        self.assertIsNone(await self.app.background_time_remaining())
+        await self.broker.come_back()
+        await self.broker.until(lambda: self.broker.apps)
+        self.broker.refuse("BeginAssertion", "org.freedesktop.DBus.Error.LimitsExceeded", "AssertionBudget")
+        with self.assertRaisesRegex(jostle.JostleError, "AssertionBudget"):
+            async with self.app.assertion("save"):
+                self.fail("the body does not run")
+
     async def test_closing_lets_go(self) -> None:
         async with self.app.assertion("save") as assertion:
             await self.app.close()

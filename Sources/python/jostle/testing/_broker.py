@@ -510,7 +510,8 @@ class Broker:
 
     def _do_BeginActivity(self, app: AppDouble, message: Message) -> Message:
         number, end = self._hold(app, "activity", message.body[0])
-        return Message.new_method_return(message, "ha{sv}", [0, {"number": Variant("t", number)}], [end])
+        in_force = {"number": Variant("t", number), "keeps-going": Variant("b", True)}
+        return Message.new_method_return(message, "ha{sv}", [0, in_force], [end])
 
     def _do_SubmitTask(self, app: AppDouble, message: Message) -> Message:
         identifier, kind, wrapped = message.body
