@@ -36,6 +36,8 @@ package final class PacedSender {
 
     private weak var connection: Connection?
     package private(set) var openPings = 0
+    /// Those with an open ping, by name.
+    private var asked: [String: Peer] = [:]
     /// Peers for which a ping is due and too many were open, in order of asking.
     private var waiting: [Waiting] = []
     /// Peers that are to be told of room and of which no open ping will tell.
@@ -65,7 +67,9 @@ package final class PacedSender {
 
     deinit { if let timer { self.loop.cancel(timer) } }
 
-    package func peer(_ uniqueName: String) -> Peer { Peer(uniqueName) }
+    /// A connection that signals go to. One that was asked and has not answered is the same when it comes again: otherwise it had
+    /// a place for each time, and a window.
+    package func peer(_ uniqueName: String) -> Peer { self.asked[uniqueName] ?? Peer(uniqueName) }
 
     /// Sends a signal of about `size` bytes, or leaves it out because the peer does not read or the bus does not take it.
     ///
@@ -184,6 +188,7 @@ package final class PacedSender {
     private func ping(_ peer: Peer) {
         guard let connection = self.connection else { return }
         self.openPings += 1
+        self.asked[peer.name] = peer
         let target = CallTarget(peer.name, Self.anyPath, "org.freedesktop.DBus.Peer")
         connection.call(target, "Ping", timeout: Connection.noTimeout, autoStart: false) {
             [weak self, weak peer] result in
@@ -194,6 +199,7 @@ package final class PacedSender {
     private func pingEnded(_ peer: Peer?, _ result: consuming CallResult) {
         self.openPings -= 1
         if let peer {
+            self.asked[peer.name] = nil
             switch consume result {
             case .success: peer.flow.pingAnswered()
             case .failure(let error): self.pingFailed(peer, error)

@@ -90,9 +90,14 @@ import Motion
                 .tooMuch, at: Place(file: directory.path, line: 1),
                 PolicyLimits.excess("there are too many files", self.most.limit, self.most.files),
                 advice: "put several into one"))
-        self.directories = []
+        // A user's directories stand before the system's, whose files are not a user's to take away.
+        self.directories = directory.isUsers ? self.directories.drop(while: \.isUsers) : []
+        self.places = [:]
+        self.flatpaks = []
         self.runs = []
-        return false
+        if let stream = unsafe self.stream { unsafe closedir(stream) }
+        unsafe self.stream = nil
+        return !self.directories.isEmpty
     }
 
     /// The next file; `nil` when there are no more.

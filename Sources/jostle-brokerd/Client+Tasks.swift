@@ -94,8 +94,10 @@ extension TaskRequest {
         _ reader: OptionReader, _ key: String, or later: String, _ wall: Timestamp
     ) throws(BusError) -> Timestamp? {
         switch (try reader.count(key), try reader.time(later)) {
-        case (let time?, nil):
-            guard let time = Timestamp(wire: time) else { throw .invalidConfiguration("task: \(key) is too late") }
+        case (let count?, nil):
+            guard let time = Timestamp(wire: count) else {
+                throw .invalidConfiguration("task: \(key) \(count) us is too long")
+            }
             return time
         case (nil, let delay?): return wall + delay
         case (nil, nil): return nil

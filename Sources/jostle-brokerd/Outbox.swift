@@ -11,17 +11,6 @@ struct Outbox {
     /// A connection that events go to.
     func peer(_ uniqueName: String) -> PacedSender.Peer { self.sender.peer(uniqueName) }
 
-    /// Whether something may be sent. If not, the peer's `onRoom` will tell.
-    func hasRoom(for peer: PacedSender.Peer) -> Bool { self.sender.hasRoom(for: peer) }
-
-    /// Sends a signal of about so many bytes; false: it is left out, because the peer does not read.
-    func send(
-        from path: ObjectPath, _ interface: StaticString, _ member: StaticString, to peer: PacedSender.Peer, size: Int,
-        _ body: (inout WireWriter) -> Void
-    ) -> Bool {
-        self.sender.signal(from: path, interface, member, to: peer, size: size, body)
-    }
-
     /// Sends an event from the object of its app; false: it is left out, because the app does not read.
     func send(_ event: Event, from path: ObjectPath, to peer: PacedSender.Peer) -> Bool {
         let body = event.body

@@ -33,6 +33,8 @@ final class WatchLink {
     }
 
     private unowned let service: BrokerService
+    /// Of our own: whoever watches takes nothing of what events are sent by.
+    private let sender: PacedSender
     /// By their unique names.
     private var watchers: [String: Watcher] = [:]
     private var shares = WatchLink.shares
@@ -46,13 +48,18 @@ final class WatchLink {
     ]
     /// So many apps are remembered for one that does not read. Connections without a name never come again under theirs.
     private static let mostChanged = 1_024
+    /// So many of them are asked at a time whether they read.
+    private static let pings = 8
     /// So many apps are told of in one signal.
     private static let rows = 32
     /// About so many bytes of a signal are taken for each.
     private static let rowBytes = 512
     private static let missed: [String: Value] = ["missed": .boolean(true)]
 
-    init(_ service: BrokerService) { self.service = service }
+    init(_ service: BrokerService) {
+        self.service = service
+        self.sender = PacedSender(on: service.bus, pings: Self.pings)
+    }
 
     // MARK: Who watches
 
@@ -68,7 +75,7 @@ final class WatchLink {
             return call.fail(.limitsExceeded("too many watch: watchers-per-user is \(self.shares.share)"))
         }
         let name = call.sender
-        let watcher = Watcher(self.service.outbox.peer(name), uid)
+        let watcher = Watcher(self.sender.peer(name), uid)
         watcher.peer.onRoom = { [weak self] _ in self?.tellSoon() }
         watcher.foreground = self.foreground(for: watcher)
         self.watchers[name] = watcher
@@ -120,7 +127,7 @@ final class WatchLink {
     private func tell() {
         self.isDue = false
         // Who has no room is looked at when there is some.
-        for watcher in self.watchers.values where self.service.outbox.hasRoom(for: watcher.peer) {
+        for watcher in self.watchers.values where self.sender.hasRoom(for: watcher.peer) {
             self.tellForeground(watcher)
             self.tellApps(watcher)
         }
@@ -143,7 +150,7 @@ final class WatchLink {
                     gone.append(path)
                 }
             }
-            let isSent = self.service.outbox.send(
+            let isSent = self.sender.signal(
                 from: Path.broker, InterfaceName.broker, "AppsChanged", to: watcher.peer,
                 size: (page.count + 1) * Self.rowBytes
             ) {
@@ -166,7 +173,7 @@ final class WatchLink {
         let values: [String: Value] = [
             "Foreground": .string(foreground.app), "ForegroundReported": .boolean(foreground.isReported),
         ]
-        let isSent = self.service.outbox.send(
+        let isSent = self.sender.signal(
             from: Path.broker, "org.freedesktop.DBus.Properties", "PropertiesChanged", to: watcher.peer,
             size: Self.rowBytes
         ) {

@@ -124,6 +124,23 @@ extension BusTests {
             for peer in peers { #expect(self.send(1_000, sender, to: peer)) }
         }
 
+        /// One that does not answer and comes again under its name takes one place and one window.
+        @Test func whoComesAgainIsTheSame() throws {
+            let station = try Station()
+            let listener = try Listener(on: station)
+            let sender = PacedSender(on: station.connection)
+            try listener.stop()
+            for _ in 0..<10 {
+                let peer = sender.peer(listener.names[0])
+                peer.setLimit(10 << 10)
+                for number in 0..<20 as Range<UInt64> { _ = self.send(number, sender, to: peer) }
+                #expect(peer.window.unconfirmed == 10 << 10 && sender.openPings == 1)
+            }
+            try listener.program.signal(SIGCONT)
+            try station.until("pings") { sender.openPings == 0 }
+            #expect(sender.peer(listener.names[0]).window.unconfirmed == 0)
+        }
+
         @Test func whoWasRefusedIsToldOfRoom() throws {
             let station = try Station()
             let listener = try Listener(on: station)

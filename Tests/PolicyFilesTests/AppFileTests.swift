@@ -219,6 +219,20 @@ import Testing
         }
     }
 
+    /// Of a user's files there may be so many that none of them counts; those of the system count all the same.
+    @Test func aUserCannotTakeTheSystemsAway() throws {
+        let users = (0...PolicyLimits.appFiles).map { "home/jostle/apps.d/org.example.A\($0).conf" }
+        try self.withTree(["etc/\(Self.name)", users[0]]) { root in
+            // Links to one file: as many files would take long to make.
+            for path in users.dropFirst() { try #require(link("\(root)/\(users[0])", "\(root)/\(path)") == 0) }
+            let source = AppSource([], system: ["\(root)/etc"], user: { ["XDG_DATA_HOME": "\(root)/home"][$0] })
+            let all = source.readAll()
+            for path in users.dropFirst() { unlink("\(root)/\(path)") }
+            #expect(all.files.map(\.usage) == ["etc/\(Self.name)"], "\(all.files.count)")
+            #expect(all.findings.map(\.id) == [.tooMuch])
+        }
+    }
+
     /// Of Flatpak's an app's files speak for the app and for what is below it, which may be an app itself.
     @Test func aFlatpakSpeaksForItself() throws {
         let below = "org.example.App.Below.conf"

@@ -75,7 +75,7 @@ extension EndToEnd {
                         "\(submit) ['a','refresh',{'earliest-begin':V('t',2**64-1)}]", Self.invalid, "is too long"),
                     Self.bad(
                         "\(submit) ['a','refresh',{'earliest-begin':V('t',2),'latest-begin':V('t',1)}]", Self.invalid,
-                        "latest-begin comes before earliest-begin"),
+                        "comes before the earliest"),
                     Self.bad("\(submit) ['a','refresh',{'idle':V('s','yes')}]", Self.invalid, "idle", "'b'"),
                     Self.bad("\(submit) ['a','refresh',{'external-power':V('u',1)}]", Self.invalid, "'b'"),
                     Self.bad("\(submit) ['a','refresh',{'discretionary':V('t',1)}]", Self.invalid, "'b'"),

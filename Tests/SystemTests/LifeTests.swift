@@ -123,11 +123,11 @@ extension EndToEnd {
                     "jostle-brokerd", ["--bus", "system"], environment: bus.environment)
                 _ = try broker.waitForLine(on: .errors) { $0.hasSuffix("serving the system bus") }
                 let call = [
-                    "busctl", "--address=\(bus.address)", "call", "org.jostle.Broker1", Stage.Object.broker,
-                    "org.jostle.Broker1",
+                    "gdbus", "call", "--address", bus.address, "--dest", "org.jostle.Broker1", "--object-path",
+                    Stage.Object.broker, "--method",
                 ]
-                for arguments in [["SetForeground", "sa{sv}", "org.example.A"], ["SetLock", "sa{sv}", "locked"]] {
-                    let words = arguments + ["0"]
+                for arguments in [["SetForeground", "org.example.A"], ["SetLock", "locked"]] {
+                    let words = ["org.jostle.Broker1.\(arguments[0])", arguments[1], "{}"]
                     let refused = try Tool.run(Stage.nobody + call + words)
                     #expect(
                         refused.stderr.contains("only root, and who has MayReportForeground in policy, can say that"))

@@ -199,8 +199,8 @@ extension EndToEnd {
                 "app own \(Self.app)", "app hear Event",
                 "app call \(broker) \(Stage.Object.broker) \(broker) Register sa{sv} ['\(Self.app)',{}]",
                 "app call \(broker) \(object) \(broker).App Subscribe a{sv} [{}]",
-                "app call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor Inject s "
-                    + "['shake peak=3g axis=x for=0.5s']",
+                "app call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor Inject sa{sv} "
+                    + "['shake peak=3g axis=x for=0.5s',{}]",
                 "app await 1")
             try stage.until("it is launched") { try self.lastLaunch(stage).contains("\"result\":\"done\"") }
             #expect(log.lines.contains { $0.contains(" called shake jolt ack,") }, "\(log.lines)")
