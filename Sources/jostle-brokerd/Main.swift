@@ -58,6 +58,9 @@ struct Main {
             let sensorBus = try self.sensorBus(arguments, daemon)
             let latency = try arguments.value(of: self.latencyOption) ?? .zero
             let streamsFrom = try arguments.value(of: self.streamsOption) ?? SensorLink.streamsFrom
+            let policy = PolicySource(
+                try arguments.directories(of: self.policyOption), environment: environmentValue)
+            let apps = try self.apps(arguments, daemon)
             let record = try BrokerRecord(
                 inputs: arguments.value(of: self.recordOption), decisions: arguments.value(of: self.decisionsOption),
                 on: daemon.loop, daemon.log)
@@ -65,8 +68,7 @@ struct Main {
             let store = try StoreLink(arguments, on: daemon)
             let service = try BrokerService(
                 on: daemon.loop, bus: daemon.bus, sensorBus: sensorBus, loginBus: try self.loginBus(arguments, daemon),
-                policy: PolicySource(arguments.values(of: self.policyOption), environment: environmentValue),
-                apps: self.apps(arguments, daemon), batchLatency: latency, streamsFrom: streamsFrom, store: store,
+                policy: policy, apps: apps, batchLatency: latency, streamsFrom: streamsFrom, store: store,
                 record: record, log: daemon.log)
             if sensorBus !== daemon.bus { try service.links.sensors.open() }
             let code = try daemon.run(
@@ -83,8 +85,8 @@ struct Main {
     }
 
     /// Where app files are. On the system bus there are many users, and none of them speaks for all.
-    private static func apps(_ arguments: Arguments, _ daemon: Daemon) -> AppSource {
-        let given = arguments.values(of: self.appsOption)
+    private static func apps(_ arguments: Arguments, _ daemon: Daemon) throws(UsageProblem) -> AppSource {
+        let given = try arguments.directories(of: self.appsOption)
         return daemon.bus.address == .system ? AppSource(given) : AppSource(given, user: environmentValue)
     }
 

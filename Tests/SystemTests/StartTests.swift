@@ -59,6 +59,11 @@ extension EndToEnd {
             ("jostle-brokerd", ["--sensor-bus", "here"], "session, system or a bus address, not 'here'"),
             ("jostle-brokerd", ["--bus", "session", "--bus", "system"], "option '--bus' was given twice"),
             ("jostle-brokerd", ["--exit-with-bus=yes"], "option '--exit-with-bus' takes no value"),
+            (
+                "jostle-brokerd", ["--policy", "/nonexistent"],
+                "option '--policy': there is no directory '/nonexistent'"
+            ),
+            ("jostle-brokerd", ["--apps", "/dev/null"], "option '--apps': there is no directory '/dev/null'"),
             ("jostle-brokerd", ["--state-dir", "state"], "an absolute path, not 'state'"),
             ("jostle-brokerd", ["--state-dirs", "/state"], "did you mean '--state-dir'?"),
             ("jostle-brokerd", ["--no-journal=yes"], "option '--no-journal' takes no value"),
