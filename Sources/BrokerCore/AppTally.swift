@@ -35,6 +35,11 @@ package struct AppTally {
     /// It is to get an event, or would if that were not too late.
     mutating func expect(_ event: Event?) { self.lastEvent = event }
 
+    /// It has an event that it was to be launched for, or that it had before.
+    mutating func had(_ event: Event) {
+        if self.lastEvent.map({ $0.time < event.time }) ?? true { self.lastEvent = event }
+    }
+
     mutating func sent(_ event: Event) {
         if event.isRedelivered { self.redelivered &+= 1 } else { self.delivered &+= 1 }
     }

@@ -34,6 +34,7 @@ package struct Broker {
         _ input: BrokerInput, at now: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) -> BrokerAnswer {
         var answer = BrokerAnswer()
+        self.clerk.post.now = now
         switch input {
         case .register(let app, let id, let entrance, let user):
             try self.register(app, id, entrance, user, at: now, &actions)
@@ -97,6 +98,7 @@ package struct Broker {
         _ sensor: String, first: UInt64, times: Span<Int64>, values: Span<Double>, at now: Timestamp,
         _ actions: inout [BrokerAction]
     ) {
+        self.clerk.post.now = now
         guard let (stream, isHeardAgain) = self.clerk.listeners.hearing.begin(sensor, first: first, times, at: now)
         else { return }
         if isHeardAgain { self.clerk.tellNews(of: sensor, at: now, &actions) }

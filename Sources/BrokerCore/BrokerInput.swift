@@ -88,6 +88,8 @@ package enum BrokerAction: Equatable, Sendable {
     case forget(StoredEvent)
     /// A kept event came to its end. `user`: who may read about it.
     case ended(AppID, user: UInt32, Event, EventEnd)
+    /// An app could not be launched for an event that is kept, this time.
+    case failed(AppID, user: UInt32, Event, LaunchFailure)
     /// Keep why an app got an event or did not.
     case keep(VerdictRecord)
     /// Call an app, or have it come up for a task; the bus starts it if need be.

@@ -104,7 +104,7 @@ package struct Losses: Equatable, Sendable {
         case .dropped, .unkept: self.dropped &+= 1
         case .expired, .launchFailed: self.expired &+= 1
         case .removed: self.removed &+= 1
-        case .acknowledged: break
+        case .sent, .acknowledged: break
         }
     }
 }

@@ -52,6 +52,10 @@ extension EventQueue {
         _ failure: LaunchFailure, at now: Timestamp, _ actions: inout [QueueAction]
     ) {
         self.hasLaunchFailed = true
+        var told: Set<UInt64> = []
+        for kept in self.unacknowledged where kept.isCalled && told.insert(kept.event.epoch).inserted {
+            actions.append(.failed(kept.event, failure))
+        }
         for var kept in self.unacknowledged where kept.isCalled {
             kept.isCalled = false
             switch failure {

@@ -8,8 +8,10 @@ package enum QueueAction: Equatable, Sendable {
     /// Put it on the disk; it is kept there until it is to be forgotten.
     case persist(Event)
     case forget(Event)
-    /// A kept event came to its end without being sent for good.
+    /// A kept event came to its end.
     case ended(Event, EventEnd)
+    /// The app could not be launched for what its queue keeps of an epoch, this time.
+    case failed(Event, LaunchFailure)
 }
 
 /// What is due to one app: numbered, held back where the app cannot take it, sent, and ended exactly once.
@@ -188,6 +190,8 @@ package struct EventQueue: Sendable {
         guard kept.event.wantsAck else {
             self.bytes -= kept.event.bytes
             if kept.isDurable { actions.append(.forget(kept.event)) }
+            // Its verdict says that it waits.
+            if kept.isLaunching { actions.append(.ended(kept.event, .sent)) }
             return self.rest()
         }
         kept.attempts += 1
@@ -263,7 +267,7 @@ package struct EventQueue: Sendable {
     /// Notes the end of an event that is in no line, or not any more.
     private mutating func finish(_ kept: KeptEvent, _ end: EventEnd, _ actions: inout [QueueAction]) {
         switch end {
-        case .acknowledged, .removed: break
+        case .sent, .acknowledged, .removed: break
         case .dropped, .unkept: self.dropped &+= 1
         case .expired, .launchFailed: self.expired &+= 1
         }

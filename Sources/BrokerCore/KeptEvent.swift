@@ -3,6 +3,8 @@ import Motion
 
 /// How an event of a queue came to its end.
 package enum EventEnd: Equatable, Sendable, CaseIterable {
+    /// It went out, and nobody has to acknowledge it: to an app that was to be launched for it, and came up by itself.
+    case sent
     /// The app has it.
     case acknowledged
     /// Newer ones needed the room.
@@ -18,6 +20,7 @@ package enum EventEnd: Equatable, Sendable, CaseIterable {
 
     package var reason: Reason {
         switch self {
+        case .sent: .sent
         case .acknowledged: .acknowledged
         case .dropped: .queueFull
         case .expired: .expired

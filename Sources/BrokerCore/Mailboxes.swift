@@ -10,6 +10,8 @@ enum MailEffect {
     case forget(StoredEvent)
     /// It came to its end without being sent for good; without a number when its app is not here.
     case ended(AppHandle?, StoredEvent, EventEnd)
+    /// Its app could not be launched for it, this time.
+    case failed(StoredEvent, LaunchFailure)
 }
 
 /// One mailbox for each app, here or not: what is due to it, until it has it or that comes to its end.
@@ -193,6 +195,8 @@ package struct Mailboxes {
         case .forget(let event): effects.append(.forget(StoredEvent(app: id, user: user, event: event)))
         case .ended(let event, let end):
             effects.append(.ended(app, StoredEvent(app: id, user: user, event: event), end))
+        case .failed(let event, let failure):
+            effects.append(.failed(StoredEvent(app: id, user: user, event: event), failure))
         }
     }
 

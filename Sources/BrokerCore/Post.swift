@@ -13,6 +13,8 @@ struct Post {
     private var mail: [MailEffect] = []
     /// The user who looks after what is nobody's, and may read about it.
     private let keeper: UInt32
+    /// The arrival time of the input that is performed.
+    var now = Timestamp.zero
 
     init(_ limits: BrokerLimits, keeper: UInt32) {
         self.keeper = keeper
@@ -73,7 +75,8 @@ struct Post {
         // Whether it goes or waits is the mailbox's to know, whatever the route.
         let event = self.mailboxes.add(
             delivery, isSimulated: origin.isSimulated, since: origin.start, at: now, &self.mail)
-        self.tallies.update(delivery.app) { $0?.expect(event) }
+        // What it is to be launched for it may never have.
+        if delivery.route != .wake { self.tallies.update(delivery.app) { $0?.expect(event) } }
         // So that it can be asked for by its number.
         if let event { self.records.keep(event, of: delivery.id, owner.user, owner.registration) }
         self.carry(&actions, delivering: delivery.epoch)
@@ -144,12 +147,19 @@ struct Post {
             case .forget(let stored): actions.append(.forget(stored))
             case .ended(let app, let stored, let end):
                 let event = stored.event
-                if let app { self.count(end.reason, of: app, epoch: event.epoch, at: event.time) }
+                if let app {
+                    self.count(end.reason, of: app, epoch: event.epoch, at: event.time)
+                    if end.reason.isReceived { self.tallies.update(app) { $0?.had(event) } }
+                }
                 if let app, event.epoch == epoch {
                     self.records.endEarly(stored, end, of: app)
                 } else {
                     self.tell(end, of: stored, &actions)
                 }
+            case .failed(let stored, let failure):
+                let reader = stored.user ?? self.keeper
+                self.records.fail(stored, of: reader, failure)
+                actions.append(.failed(stored.app, user: reader, stored.event, failure))
             }
         }
         self.mail.removeAll(keepingCapacity: true)
@@ -157,7 +167,7 @@ struct Post {
 
     private mutating func tell(_ end: EventEnd, of stored: StoredEvent, _ actions: inout [BrokerAction]) {
         let reader = stored.user ?? self.keeper
-        self.records.end(stored, of: reader, end)
+        self.records.end(stored, of: reader, end, at: self.now)
         actions.append(.ended(stored.app, user: reader, stored.event, end))
     }
 

@@ -49,12 +49,20 @@ struct RecentVerdicts {
     }
 
     /// An event that was kept for an app came to its end. Of several in one decision the last says it.
-    mutating func end(_ event: Event, of app: AppID, _ user: UInt32, _ reason: Reason) {
+    mutating func end(_ event: Event, of app: AppID, _ user: UInt32, _ reason: Reason, at now: Timestamp) {
         // Not by registration: an app that is started for an event registers before it is done with it.
         guard let index = self.newestIndex(event.epoch, of: app, user) else { return }
         self.records.update(index) { record in
-            if record.verdict.reason.isOpen { record.verdict.reason = reason }
+            guard record.verdict.reason.isOpen else { return }
+            record.verdict.reason = reason
+            record.aftermath.after = max(.zero, now - event.time)
         }
+    }
+
+    /// An app could not be launched for an event that is kept for it.
+    mutating func fail(_ event: Event, of app: AppID, _ user: UInt32, _ failure: LaunchFailure) {
+        guard let index = self.newestIndex(event.epoch, of: app, user) else { return }
+        self.records.update(index) { $0.aftermath.failed(failure) }
     }
 
     private func newestIndex(_ epoch: UInt64, of app: AppID, _ user: UInt32) -> Int? {

@@ -27,8 +27,13 @@ package struct Records {
     /// An event that was kept for an app came to its end.
     ///
     /// - Parameter reader: Who may read about it.
-    mutating func end(_ stored: StoredEvent, of reader: UInt32, _ end: EventEnd) {
-        self.verdicts.end(stored.event, of: stored.app, reader, end.reason)
+    mutating func end(_ stored: StoredEvent, of reader: UInt32, _ end: EventEnd, at now: Timestamp) {
+        self.verdicts.end(stored.event, of: stored.app, reader, end.reason, at: now)
+    }
+
+    /// An app could not be launched for an event that is kept for it.
+    mutating func fail(_ stored: StoredEvent, of reader: UInt32, _ failure: LaunchFailure) {
+        self.verdicts.fail(stored.event, of: stored.app, reader, failure)
     }
 
     /// An event came to its end whose verdict is still to come.

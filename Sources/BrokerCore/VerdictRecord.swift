@@ -9,6 +9,8 @@ package struct VerdictRecord: Equatable, Sendable {
     /// Which registration of an app it was, counted from 1 at the start of the broker. A client without a name has no
     /// other sign.
     package var registration: UInt64
+    /// What became of its event since.
+    package var aftermath: Aftermath
     /// Where it comes from when it is not kept in memory any more.
     package var origin: Origin?
 
@@ -18,17 +20,24 @@ package struct VerdictRecord: Equatable, Sendable {
         package var wall: Int64
         /// The files of the policy that decided; none: the built-in policy did.
         package var policyFiles: [String]
+        /// The broker that made it is gone.
+        package var isPast: Bool
 
-        package init(wall: Int64, policyFiles: [String]) {
+        package init(wall: Int64, policyFiles: [String], isPast: Bool) {
             self.wall = wall
             self.policyFiles = policyFiles
+            self.isPast = isPast
         }
     }
 
-    package init(verdict: consuming Verdict, user: UInt32, registration: UInt64, origin: Origin? = nil) {
+    package init(
+        verdict: consuming Verdict, user: UInt32, registration: UInt64, aftermath: Aftermath = Aftermath(),
+        origin: Origin? = nil
+    ) {
         self.verdict = verdict
         self.user = user
         self.registration = registration
+        self.aftermath = aftermath
         self.origin = origin
     }
 

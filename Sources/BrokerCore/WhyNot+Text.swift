@@ -19,6 +19,7 @@ extension WhyNot {
             lines.append(
                 "  \(denial.reason.name) \(times), last \(Self.ago(self.now - denial.time)), epoch \(denial.epoch)")
         }
+        lines += self.launchLines
         if self.dropped > 0 { lines.append("  it was too slow for \(self.dropped) events") }
         if self.mutedUntil > self.now {
             lines.append("  motion is muted for another \((self.mutedUntil - self.now).inWords)")
@@ -28,6 +29,23 @@ extension WhyNot {
         let more = self.detectorCount - self.detectors.count
         if more > 0 { lines.append("  and \(more) more detectors") }
         return lines
+    }
+
+    /// How its launches went.
+    private var launchLines: [String] {
+        let launches = self.tally.launches
+        guard launches.begun > 0 else { return [] }
+        var text =
+            "  \(launches.failed) of its \(launches.begun == 1 ? "1 launch" : "\(launches.begun) launches") failed"
+        if let last = launches.last {
+            text += "; the last, \(Self.ago(self.now - last.time)): \(last.result.name)"
+        }
+        if self.isBeingLaunched {
+            text += "; it is being launched"
+        } else if let restsUntil {
+            text += "; it is not launched for another \((restsUntil - self.now).inWords)"
+        }
+        return [text]
     }
 
     private static func ago(_ span: TimeSpan) -> String { "\(span.inWords) ago" }

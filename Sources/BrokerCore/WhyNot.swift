@@ -14,6 +14,9 @@ package struct WhyNot {
     package let now: Timestamp
     /// Motion says nothing before this time.
     package let mutedUntil: Timestamp
+    /// Before when it is not launched again because that failed; `nil`: it may be.
+    package let restsUntil: Timestamp?
+    package let isBeingLaunched: Bool
     /// As many as an answer holds.
     package let detectors: [DetectorOutlook]
     /// How many there are.
@@ -39,6 +42,8 @@ package struct WhyNot {
         self.facts = facts
         self.now = now
         self.mutedUntil = sensing.mutedUntil
+        self.restsUntil = core.arbiter.launches.restsUntil(app.id).flatMap { $0 > now ? $0 : nil }
+        self.isBeingLaunched = core.arbiter.launches.launch(of: app.id) != nil
         self.detectors = shown.map { installed in
             let prospect = core.arbiter.rehearse(
                 installed.id, peak: peak ?? installed.effective.threshold?.nextUp ?? 0, at: now,

@@ -23,6 +23,8 @@ package struct JournalEvent: Equatable, Sendable {
         case sent
         /// How, and whose app it was for: of several users one may have an app of the same name.
         case ended(Reason, user: UInt32)
+        /// It is kept still: its app could not be launched for it, this time.
+        case failed(LaunchFailure, user: UInt32)
     }
 
     package var app: AppID

@@ -22,7 +22,8 @@ extension JournalQuery {
         let order = self.end == .newest ? "DESC" : "ASC"
         let statement = try database.prepare(
             """
-            SELECT v.id, v.wall, v.detail, v.generation, r.started, r.boot, p.files, p.since, v.user, v.registration, v.reason \
+            SELECT v.id, v.wall, v.detail, v.generation, r.started, r.boot, p.files, p.since, v.user, v.registration, v.reason, \
+            v.failures, coalesce(v.failure, ''), coalesce(v.ended - v.wall, -1) \
             FROM verdict v \
             LEFT JOIN run r ON r.id = v.run LEFT JOIN policy p ON p.run = v.run AND p.generation = v.generation \
             \(conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")) ORDER BY v.id \(order) LIMIT ?
@@ -51,10 +52,14 @@ extension JournalQuery {
                 continue
             }
             let reason = Self.ends[statement.text(10)]
+            let after = statement.number(13)
+            let aftermath = Aftermath(
+                failures: UInt32(clamping: statement.number(11)), failure: Self.failures[statement.text(12)],
+                after: after < 0 ? nil : TimeSpan(microseconds: after))
             let files = statement.text(6).split(separator: "\n").map(String.init)
             answer.verdicts.append(
                 StoredVerdict(
-                    verdict: verdict, end: reason == verdict.reason ? nil : reason,
+                    verdict: verdict, end: reason == verdict.reason ? nil : reason, aftermath: aftermath,
                     user: UInt32(truncatingIfNeeded: statement.number(8)),
                     registration: UInt64(bitPattern: statement.number(9)), wall: statement.number(1),
                     started: statement.number(4), boot: statement.text(5),
@@ -66,5 +71,7 @@ extension JournalQuery {
 
     /// The words on events that were kept, by their codes.
     private static let ends = Dictionary(
-        uniqueKeysWithValues: Reason.allCases.filter(\.isEnd).map { ($0.name, $0) })
+        uniqueKeysWithValues: Reason.allCases.filter(\.isOpen).map { ($0.name, $0) })
+
+    private static let failures = Dictionary(uniqueKeysWithValues: LaunchFailure.allCases.map { ($0.name, $0) })
 }

@@ -55,6 +55,8 @@ package struct StoredVerdict: Equatable, Sendable {
     package var verdict: Verdict
     /// How its event came to its end, if it was kept and did.
     package var end: Reason?
+    /// What became of it besides.
+    package var aftermath: Aftermath
     /// The user of its app.
     package var user: UInt32
     /// Which registration of its run it was, counted from 1.

@@ -9,6 +9,7 @@ struct JournalStore: ~Copyable {
     private let insertVerdict: SteadyStatement
     private let insertEvent: SteadyStatement
     private let end: Statement
+    private let fail: Statement
     private let pageCount: Statement
     private let pageSize: Int64
     private let details = Details()
@@ -66,6 +67,13 @@ struct JournalStore: ~Copyable {
             DROP INDEX verdict_wall; DROP INDEX event_epoch; DROP INDEX event_app;
             CREATE INDEX event_app ON event (app, sequence);
             """,
+            // What became of launches. Who is still to be launched for an event has not had it.
+            """
+            ALTER TABLE verdict ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
+            ALTER TABLE verdict ADD COLUMN failure TEXT;
+            ALTER TABLE verdict ADD COLUMN ended INTEGER;
+            UPDATE verdict SET delivered = 0 WHERE reason = 'S5.woken';
+            """,
         ], isDurable: false)
 
     init(
@@ -87,11 +95,11 @@ struct JournalStore: ~Copyable {
         // A verdict says in `detail` what was decided, in `reason` what came of it. Of several in one decision the last does.
         // It is looked up by its epoch: an app may have very many.
         let open = Reason.allCases.filter(\.isOpen).map { "'\($0.name)'" }.joined(separator: ", ")
+        let newest = "id = (SELECT max(id) FROM verdict WHERE epoch = ?1 AND +app = ?2 AND +user = ?3)"
         let end = try file.database.prepare(
-            """
-            UPDATE verdict SET reason = ?4, delivered = ?5 WHERE id = (SELECT max(id) FROM verdict \
-            WHERE epoch = ?1 AND +app = ?2 AND +user = ?3) AND reason IN (\(open))
-            """)
+            "UPDATE verdict SET reason = ?4, delivered = ?5, ended = ?6 WHERE \(newest) AND reason IN (\(open))")
+        let fail = try file.database.prepare(
+            "UPDATE verdict SET failures = failures + 1, failure = ?4 WHERE \(newest)")
         try Self.removeOld(limits.journalAge, before: run.started, from: file.database)
         let pageCount = try file.database.prepare("PRAGMA page_count")
         let pageSize = try file.database.number("PRAGMA page_size") ?? 4_096
@@ -102,6 +110,7 @@ struct JournalStore: ~Copyable {
         self.insertVerdict = insertVerdict
         self.insertEvent = insertEvent
         self.end = end
+        self.fail = fail
         self.file = file
     }
 
@@ -171,7 +180,7 @@ struct JournalStore: ~Copyable {
         // SQLite takes what is no number for nothing at all.
         try self.insertVerdict.bind(10, verdict.intensity.isNaN ? 0 : verdict.intensity)
         try self.insertVerdict.bind(11, verdict.reason.name)
-        try self.insertVerdict.bind(12, verdict.isDelivered)
+        try self.insertVerdict.bind(12, verdict.isReceived)
         try self.insertVerdict.bind(13, verdict.generation)
         try self.insertVerdict.bind(14, verdict.rule?.name)
         try self.insertVerdict.bind(15, self.details.place(of: verdict.rule))
@@ -183,14 +192,21 @@ struct JournalStore: ~Copyable {
         switch event.fate {
         case .sent: try self.insert(event, isSent: true, wall)
         case .ended(let reason, let user):
-            // What was acknowledged was sent, and has its row.
-            if reason != .acknowledged { try self.insert(event, isSent: false, wall) }
+            // What was sent has its row.
+            if !reason.isReceived { try self.insert(event, isSent: false, wall) }
             try self.end.bind(1, event.content.epoch)
             try self.end.bind(2, event.app.description)
             try self.end.bind(3, UInt64(user))
             try self.end.bind(4, reason.name)
-            try self.end.bind(5, reason.isDelivered)
+            try self.end.bind(5, reason.isReceived)
+            try self.end.bind(6, wall)
             try self.end.run()
+        case .failed(let failure, let user):
+            try self.fail.bind(1, event.content.epoch)
+            try self.fail.bind(2, event.app.description)
+            try self.fail.bind(3, UInt64(user))
+            try self.fail.bind(4, failure.name)
+            try self.fail.run()
         }
     }
 

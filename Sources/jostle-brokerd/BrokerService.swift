@@ -198,6 +198,8 @@ final class BrokerService {
             case .persist(let event): links.disk.persist(event)
             case .forget(let event): links.disk.forget(event)
             case .ended(let app, let user, let event, let end): links.disk.ended(event, of: app, user, end)
+            case .failed(let app, let user, let event, let failure):
+                links.disk.keep(event, of: app, .failed(failure, user: user))
             case .keep(let record): links.disk.keep(record)
             case .launch(let launch, let handover): links.launches.launch(launch, handover)
             case .launchEnded(let launch, let result): links.launches.ended(launch, result)

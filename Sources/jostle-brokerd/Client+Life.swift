@@ -137,12 +137,7 @@ extension Client {
     }
 
     /// The last launch that is over: why, what came of it, and when that was; empty before the first.
-    var lastLaunch: [String: Value] {
-        guard let last = self.tally?.launches.last else { return [:] }
-        return [
-            "reason": .string(last.reason.word), "result": .string(last.result.name), "time": .uint64(last.time.wire),
-        ]
-    }
+    var lastLaunch: [String: Value] { self.tally?.launches.options ?? [:] }
 
     var activityList: [String] { (self.life?.activities ?? []).map(\.mode.name) }
     var grantList: [String] { (self.service.core.arbiter.settings(of: self.id)?.grants.elements ?? []).map(\.name) }

@@ -169,7 +169,8 @@ extension VerdictRecord {
         if let end = stored.end { verdict.reason = end }
         self.init(
             verdict: verdict, user: stored.user, registration: isOurs ? stored.registration : 0,
-            origin: Origin(wall: stored.wall, policyFiles: stored.policy.files))
+            aftermath: stored.aftermath,
+            origin: Origin(wall: stored.wall, policyFiles: stored.policy.files, isPast: !isOurs))
     }
 }
 

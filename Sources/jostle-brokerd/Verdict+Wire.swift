@@ -7,13 +7,21 @@ extension VerdictRecord {
     /// The verdict as `Explain` shows it, and where it was read.
     var options: [String: Value] {
         var options = self.verdict.options
+        var lines = Explanation(self.verdict).lines
+        // What was to outlive its broker is kept by the next one.
+        let isLost = self.origin?.isPast == true && self.verdict.rule?.terms.durability != .persistent
+        if let line = self.aftermath.line(self.verdict, isLost: isLost) { lines.append(line) }
+        if let failure = self.aftermath.failure {
+            options["launch-failures"] = .uint32(self.aftermath.failures)
+            options["last-failure"] = .string(failure.name)
+        }
+        if let after = self.aftermath.after { options["ended-after"] = .uint64((Timestamp.zero + after).wire) }
+        options["text"] = .lines(lines)
         guard let origin = self.origin else { return options }
         options["made"] = .int64(origin.wall)
         options["policy-files"] = .lines(origin.policyFiles)
         let files = origin.policyFiles.isEmpty ? "the built-in one" : origin.policyFiles.joined(separator: ", ")
-        options["text"] = .lines(
-            Explanation(self.verdict).lines + ["  read in the journal; its policy \(self.verdict.generation): \(files)"]
-        )
+        options["text"] = .lines(lines + ["  read in the journal; its policy \(self.verdict.generation): \(files)"])
         return options
     }
 }
@@ -31,7 +39,6 @@ extension Verdict {
         options["intensity"] = .double(self.intensity)
         options["unit"] = .string(self.dimension.canonicalUnit)
         options["policy-generation"] = .uint64(self.generation)
-        options["text"] = .lines(explanation.lines)
         return options
     }
 
@@ -39,7 +46,7 @@ extension Verdict {
     fileprivate func explained(_ explanation: Explanation) -> [String: Value] {
         var options: [String: Value] = [
             "reason": .string(self.reason.name),
-            "delivered": .boolean(self.isDelivered),
+            "delivered": .boolean(self.isReceived),
             "stages": .array(
                 of: "(sss)",
                 explanation.steps.map {
@@ -82,9 +89,23 @@ extension WhyNot {
                         .string($0.reason.name), .uint64($0.count), .uint64($0.time.wire), .uint64($0.epoch),
                     ])
                 }),
+            "launches": .uint64(self.tally.launches.begun),
+            "launch-failures": .uint64(self.tally.launches.failed),
+            "last-launch": .options(self.tally.launches.options),
+            "next-launch": .uint64(self.restsUntil?.wire ?? 0),
             "detector-count": .uint32(UInt32(clamping: self.detectorCount)),
             "detectors": .array(of: "a{sv}", self.detectors.map { .options($0.options) }),
             "text": .lines(self.lines),
+        ]
+    }
+}
+
+extension LaunchRecord {
+    /// The last launch that is over: why, what came of it, and when that was; empty before the first.
+    var options: [String: Value] {
+        guard let last = self.last else { return [:] }
+        return [
+            "reason": .string(last.reason.word), "result": .string(last.result.name), "time": .uint64(last.time.wire),
         ]
     }
 }

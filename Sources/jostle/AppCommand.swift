@@ -120,13 +120,7 @@ struct AppCommand {
         line.add("launches", own.count("Launches"))
         line.add("launch_failures", own.count("LaunchFailures"))
         let last = Self.lastLaunch(own)
-        if !last.isEmpty {
-            var launch = JSONLine()
-            launch.add("reason", last.text("reason"))
-            launch.add("result", last.text("result"))
-            launch.add("t_us", last.count("time"), on: .boottime)
-            line.add("last_launch", launch)
-        }
+        if !last.isEmpty { line.add("last_launch", last.launchJSON) }
         line.add("detectors", Self.detectors(own))
         for name in ["Hits", "Delivered", "Denied", "Dropped"] { line.add(name.lowercased(), own.count(name)) }
         if let last = Self.lastEvent(own) {
@@ -171,14 +165,7 @@ struct AppCommand {
     }
 
     /// The last launch that is over, as `LastLaunch` shows it.
-    private static func lastLaunch(_ own: [String: Value]) -> [String: Value] {
-        guard case .dictionary(_, _, let entries) = own["LastLaunch"] else { return [:] }
-        var fields: [String: Value] = [:]
-        for entry in entries {
-            if case .string(let key) = entry.key, case .variant(let value) = entry.value { fields[key] = value }
-        }
-        return fields
-    }
+    private static func lastLaunch(_ own: [String: Value]) -> [String: Value] { own["LastLaunch"]?.asOptions ?? [:] }
 
     private static func launches(_ own: [String: Value]) -> String {
         let last = Self.lastLaunch(own)

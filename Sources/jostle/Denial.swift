@@ -38,6 +38,15 @@ extension Service {
 }
 
 extension [String: Value] {
+    /// A launch that is over, as the broker tells of it.
+    var launchJSON: JSONLine {
+        var launch = JSONLine()
+        launch.add("reason", self.text("reason"))
+        launch.add("result", self.text("result"))
+        launch.add("t_us", self.count("time"), on: .boottime)
+        return launch
+    }
+
     /// The refusals in an answer of `WhyNot`.
     var denials: [Denial] { self.structures("denials").compactMap(Denial.init) }
 }

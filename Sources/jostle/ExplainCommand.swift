@@ -100,6 +100,11 @@ extension [String: Value] {
         line.add("intensity", self.number("intensity"))
         line.add("unit", self.text("unit"))
         line.add("policy_generation", self.count("policy-generation"))
+        if case .uint32(let failures) = self["launch-failures"] {
+            line.add("launch_failures", failures)
+            line.add("last_failure", self.text("last-failure"))
+        }
+        if self["ended-after"] != nil { line.add("ended_after_us", self.count("ended-after")) }
         self.addExplanation(to: &line)
         return line.text
     }

@@ -37,7 +37,10 @@ struct WhyNotCommand {
 
     /// The broker says how long ago; these are the same by the clock.
     private static func times(_ answer: [String: Value]) -> [String] {
-        let times = [("registered", "registered"), ("last-event", "last event"), ("muted-until", "muted until")]
+        let times = [
+            ("registered", "registered"), ("last-event", "last event"), ("muted-until", "muted until"),
+            ("next-launch", "not launched before"),
+        ]
         let told = times.filter { answer.count($0.0) > 0 }
             .map { "\($0.1) \(Moment(boottime: answer.count($0.0)).text)" }
         return told.isEmpty ? [] : ["  \(told.joined(separator: ", "))"]
@@ -54,6 +57,11 @@ struct WhyNotCommand {
         line.add("silence_us", answer.count("silence"))
         line.add("muted_until_us", answer.count("muted-until"), on: .boottime)
         line.add("denials", answer.denials.map(\.json))
+        line.add("launches", answer.count("launches"))
+        line.add("launch_failures", answer.count("launch-failures"))
+        let last = answer["last-launch"]?.asOptions ?? [:]
+        if !last.isEmpty { line.add("last_launch", last.launchJSON) }
+        line.add("next_launch_us", answer.count("next-launch"), on: .boottime)
         return line.text
     }
 }

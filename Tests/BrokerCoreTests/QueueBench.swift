@@ -105,6 +105,8 @@ struct QueueBench {
         case .forget(let event):
             self.forgotten.append(event)
             self.said.append("forget \(event.sequence)")
+        // That is said by the sending itself.
+        case .ended(_, .sent), .failed: break
         case .ended(let event, let end):
             self.ended.append((event, end))
             self.said.append("\(event.sequence) \(end.reason.name)")

@@ -61,7 +61,8 @@ import Testing
                     said.append("launch \(launch.app) with \(handover.events.count)")
                     self.calls.append(launch)
                 case .deliver(let client, _): said.append("event \(bench.core.registry[client]?.id ?? AppID("?"))")
-                case .task, .claim, .release, .availability, .life, .session, .mark, .persist, .forget, .ended, .keep,
+                case .task, .claim, .release, .availability, .life, .session, .mark, .persist, .forget, .ended, .failed,
+                    .keep,
                     .launchEnded,
                     .launchGivenUp:
                     break

@@ -103,6 +103,52 @@ import Testing
         #expect(bench.core.tally(of: client)?.denials.map(\.reason) == [.launchFailed])
     }
 
+    /// What waits for a launch its app has not, whatever became of the launch, before it answered or came by itself.
+    @Test(arguments: [EventEnd.acknowledged, .sent, .launchFailed])
+    func whatWaitsForALaunchIsNotDelivered(_ end: EventEnd) throws {
+        var (bench, client) = try self.bench(Self.policy(.seconds(3)))
+        func record(_ bench: Bench) -> VerdictRecord? {
+            bench.core.records.find(VerdictQuery(.last, for: .user(0))).last
+        }
+        bench.feed([2.5])
+        let start = bench.now
+        #expect(record(bench)?.verdict.reason == .woken)
+        #expect(record(bench)?.verdict.isReceived == false)
+        #expect(record(bench)?.aftermath == Aftermath())
+        let call = try #require(self.calls(&bench).first)
+        bench.core.failed(call.launch, .left, at: bench.now, &bench.actions)
+        #expect(record(bench)?.verdict.reason == .woken)
+        #expect(record(bench)?.aftermath == Aftermath(failures: 1, failure: .left))
+        #expect(bench.core.tally(of: client)?.lastEvent == nil)
+        let whyNot = WhyNot(client, of: bench.core, for: .user(0), at: bench.now)
+        #expect(whyNot?.restsUntil == start + .seconds(1))
+        #expect(
+            whyNot?.lines.contains(
+                "  1 of its 1 launch failed; the last, 0 ms ago: left; it is not launched for another 1.0 s") == true,
+            "\(whyNot?.lines ?? [])")
+        _ = bench.take()
+        bench.now = start + .seconds(1)
+        bench.core.tick(at: bench.now, &bench.actions)
+        let again = try #require(self.calls(&bench).first)
+        switch end {
+        case .acknowledged: bench.core.answered(again.launch, .consume, at: bench.now, &bench.actions)
+        case .sent:
+            bench.core.failed(again.launch, .notStarted, at: bench.now, &bench.actions)
+            try bench.core.register(client, Self.app, AppEntrance(), user: 7, at: bench.now, &bench.actions)
+            _ = try bench.core.subscribe(client, since: nil, at: bench.now, &bench.actions)
+        default:
+            bench.core.failed(again.launch, .silent, at: bench.now, &bench.actions)
+            bench.now = start + .seconds(3)
+            bench.core.tick(at: bench.now, &bench.actions)
+        }
+        #expect(self.ends(&bench) == [end])
+        #expect(record(bench)?.verdict.reason == end.reason)
+        #expect(record(bench)?.verdict.isReceived == (end != .launchFailed))
+        #expect(record(bench)?.aftermath.failures == (end == .acknowledged ? 1 : 2))
+        #expect(record(bench)?.aftermath.after == bench.now - (record(bench)?.verdict.time ?? .zero))
+        #expect((bench.core.tally(of: client)?.lastEvent == nil) == (end == .launchFailed))
+    }
+
     @Test func whoNobodyCanStartIsGivenUpAtOnce() throws {
         var (bench, _) = try self.bench()
         bench.feed([2.5])

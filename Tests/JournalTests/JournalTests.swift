@@ -128,7 +128,7 @@ import Testing
         #expect(
             try place.sql(
                 "journal.db", "SELECT reason, delivered FROM verdict WHERE epoch = 1 AND app = 'org.example.Hard'")
-                == "\(end.name)|\(end.isDelivered ? 1 : 0)\n")
+                == "\(end.name)|\(end.isReceived ? 1 : 0)\n")
         #expect(
             try place.sql("journal.db", "SELECT sent FROM event WHERE epoch = 1 ORDER BY id")
                 == (end == .acknowledged ? "1\n" : "1\n0\n"))
@@ -136,6 +136,39 @@ import Testing
         keeper.store.keep(
             .event(JournalEvent(app: hard, content(1), .ended(.acknowledged, user: 1_000))), at: 901_000_000)
         #expect(try ends(keeper) == given.map { $0.id == hard && $0.epoch == 1 ? .acknowledged : nil })
+    }
+
+    /// How often the app could not be launched for an event is kept, and when that was over.
+    @Test func failedLaunchesAreFoundAgain() throws {
+        let place = try Directory()
+        let given = verdicts(2)
+        let hard = AppID("org.example.Hard")
+        let content = EventContent(
+            sequence: 1, epoch: 1, generation: 1, time: .zero, detector: "d1", peak: 3, isSimulated: true,
+            isClipped: false)
+        func keep(_ keeper: Keeper, _ fate: JournalEvent.Fate, at wall: Int64) {
+            keeper.store.keep(.event(JournalEvent(app: hard, content, fate)), at: wall)
+        }
+        func found(_ keeper: Keeper) throws -> [Aftermath] { try keeper.ask(JournalQuery()).verdicts.map(\.aftermath) }
+        func expected(_ aftermath: Aftermath) -> [Aftermath] {
+            given.map { $0.id == hard && $0.epoch == 1 ? aftermath : Aftermath() }
+        }
+        do {
+            let keeper = Keeper(place)
+            try keeper.keepAndWait(given, from: 1_000_000)
+            keep(keeper, .failed(.silent, user: 1_000), at: 8_000_000)
+            keep(keeper, .failed(.notStarted, user: 1_000), at: 9_000_000)
+            // Another user's.
+            keep(keeper, .failed(.unknown, user: 1_001), at: 9_000_000)
+            #expect(try found(keeper) == expected(Aftermath(failures: 2, failure: .notStarted)))
+            keeper.close()
+        }
+        let keeper = Keeper(place, started: 900_000_000)
+        #expect(try found(keeper) == expected(Aftermath(failures: 2, failure: .notStarted)))
+        let row = try #require(try keeper.ask(JournalQuery()).verdicts.first { $0.verdict.id == hard })
+        keep(keeper, .ended(.launchFailed, user: 1_000), at: row.wall + 5_000_000)
+        #expect(
+            try found(keeper) == expected(Aftermath(failures: 2, failure: .notStarted, after: .seconds(5))))
     }
 
     @Test func theOldestGoWhenItIsFull() throws {

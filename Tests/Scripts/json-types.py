@@ -101,12 +101,14 @@ KINDS = {
         EXPLANATION | {
             "app": str, "epoch": int, "t_us": BOOT, "made_us?": WALL, "policy_files?": [str], "detector": str, "preset": str,
             "intensity": float, "unit": str, "policy_generation": int,
+            "launch_failures?": int, "last_failure?": str, "ended_after_us?": int,
         }
     ],
     "why-not": [
         {
             "app": str, "state": str, "registered_us": BOOT, "last_event_us": BOOT, "last_epoch": int, "silence_us": int,
-            "muted_until_us": BOOT, "denials": [DENIAL],
+            "muted_until_us": BOOT, "denials": [DENIAL], "launches": int, "launch_failures": int,
+            "last_launch?": {"reason": str, "result": str, "t_us": BOOT}, "next_launch_us": BOOT,
         },
         EXPLANATION | {
             "detector": str, "preset": str, "threshold?": float, "unit": str, "available": bool, "epoch?": int,

@@ -150,6 +150,57 @@ extension EndToEnd {
             #expect(try self.lastLaunch(stage).contains("\"result\":\"unknown\""))
         }
 
+        /// Nobody says that an app has what it could not be launched for: not meanwhile, not in the end, not after a restart.
+        @Test(arguments: [nil, "exits"], [true, false])
+        func whatALaunchFailedForIsNotDelivered(_ how: String?, _ isGivenUp: Bool) throws {
+            // Who cannot be started at all is given up at once.
+            if how == nil, !isGivenUp { return }
+            let log = try Log()
+            let result = how == nil ? "unknown" : "not-started"
+            let policy = Self.policy(
+                "[App \(Self.app)]\nWakeTimeout=20s", terms: isGivenUp ? "Lifespan=2s" : "Lifespan=1h")
+            let apps = [Self.app: Self.appFile + "rest=1min\n"]
+            let stage = try Stage(broker: false, services: how.map { [Self.service(Self.app, log, $0)] } ?? [])
+            try stage.startBroker(policy: policy, apps: apps, "--state-dir", stage.state)
+            func explained(_ event: String = "last", _ how: String...) throws -> String {
+                let said = try stage.jostle(["explain", event, "--app", Self.app] + how).stdout
+                #expect(!said.contains("\"delivered\":true") && !said.contains("  DELIVERED"), "\(said)")
+                return said
+            }
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            let reason = isGivenUp ? "S5.launch-failed" : "S5.woken"
+            try stage.until("its launches failed") {
+                let said = try explained("last", "--json")
+                return said.contains("\"reason\":\"\(reason)\"")
+                    && (isGivenUp || !said.contains("\"launch_failures\":1,"))
+                    && said.contains("\"last_failure\":\"\(result)\"")
+            }
+            let whyNot = try stage.jostle("why-not", Self.app, "--json").stdout
+            #expect(whyNot.contains("\"last_epoch\":0,") && whyNot.contains("\"result\":\"\(result)\""), "\(whyNot)")
+            #expect(!whyNot.contains("\"launch_failures\":0"), "\(whyNot)")
+            let people = try explained()
+            #expect(people.contains(isGivenUp ? "  given up " : "NOT DELIVERED YET  S5.woken"), "\(people)")
+            #expect(isGivenUp || people.contains("  it waits since then; "), "\(people)")
+            #expect(
+                people.contains("failed: \(result)") || people.contains("launches failed, the last: \(result)"),
+                "\(people)")
+            #expect(try stage.jostle("why-not", Self.app).stdout.contains(" failed; the last, "))
+
+            // The shake may go on under the next broker.
+            let epoch = String(people.dropFirst("epoch ".count).prefix { $0.isNumber })
+            #expect(try stage.broker?.terminate() == .exited(0))
+            try stage.startBroker(policy: policy, apps: apps, "--state-dir", stage.state)
+            let later = try explained(epoch, "--json")
+            #expect(later.contains("\"reason\":\"\(reason)\"") && later.contains("\"made_us\""), "\(later)")
+            #expect(later.contains("\"last_failure\":\"\(result)\""), "\(later)")
+            let story = try explained(epoch)
+            #expect(
+                story.contains(isGivenUp ? "  given up " : "  the broker ended before the app had it; "), "\(story)")
+            #expect(story.contains("failed: \(result)") || story.contains("the last: \(result)"), "\(story)")
+            let fresh = try stage.jostle("why-not", Self.app, "--json").stdout
+            #expect(fresh.contains("\"last_epoch\":0,"), "\(fresh)")
+        }
+
         @Test func aFailedLaunchIsTriedAgainWhileItsEventIsOfUse() throws {
             let log = try Log()
             let stage = try self.stage([Self.service(Self.app, log, "error")])

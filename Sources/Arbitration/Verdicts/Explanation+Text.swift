@@ -5,7 +5,8 @@ extension Explanation: CustomStringConvertible {
 
     /// The explanation as people read it, one line for each stage.
     package var lines: [String] {
-        let outcome = self.reason.isDelivered ? "DELIVERED" : "NOT DELIVERED"
+        let outcome =
+            self.reason.isWaiting ? "NOT DELIVERED YET" : self.reason.isDelivered ? "DELIVERED" : "NOT DELIVERED"
         let lines = [
             Self.heading(
                 self.epoch, self.detector, self.preset, self.intensity, Self.seconds(self.time - .zero), self.generation

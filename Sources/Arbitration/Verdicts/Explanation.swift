@@ -8,6 +8,8 @@ package struct Explanation: Equatable, Sendable {
     package struct Step: Equatable, Sendable {
         package enum Result: String, Sendable {
             case pass, no
+            /// It let the event through, and the app has still to come up and to answer.
+            case waits = "wait"
             /// A stage before it said no.
             case skipped = "-"
         }
@@ -44,9 +46,14 @@ package struct Explanation: Equatable, Sendable {
             guard stage <= verdict.reason.stage else { return Step(stage: stage, result: .skipped, seen: "") }
             let isLast = stage == verdict.reason.stage
             return Step(
-                stage: stage, result: isLast && !verdict.isDelivered ? .no : .pass, seen: Self.seen(stage, verdict))
+                stage: stage, result: isLast ? Self.result(verdict.reason) : .pass, seen: Self.seen(stage, verdict))
         }
         self.otherwise = verdict.isDelivered ? [] : Self.otherwise(verdict)
+    }
+
+    private static func result(_ reason: Reason) -> Step.Result {
+        if reason.isWaiting { return .waits }
+        return reason.isDelivered ? .pass : .no
     }
 
     /// The stage's number and name, as codes begin: `S2 rule`.
@@ -216,7 +223,7 @@ package struct Explanation: Equatable, Sendable {
     private static func delivery(_ verdict: Verdict) -> String {
         switch verdict.reason {
         case .sent: return "sent"
-        case .woken: return "sent so that the app is woken"
+        case .woken: return "to be handed over when the app is started or resumed for it"
         case .stored: return "stored until the app is back"
         case .taken: return "sent, and consumed"
         case .passed: return "sent, and passed on"

@@ -148,6 +148,12 @@ package enum Reason: UInt8, Word {
     /// Whether the event it stands for may still come to its end.
     package var isOpen: Bool { self == .sent || self == .woken || self == .stored || self.isEnd }
 
+    /// Whether its event waits until its app was started or resumed for it, and has answered.
+    package var isWaiting: Bool { self == .woken }
+
+    /// Whether it says that the app has the event, as far as anybody can know. One that waits for a launch it has not.
+    package var isReceived: Bool { self.isDelivered && !self.isWaiting }
+
     /// Whether an event went out to the app or is kept for it.
     package var isDelivered: Bool {
         switch self {

@@ -40,6 +40,9 @@ package struct Verdict: Equatable, Sendable {
     package var alongside: UInt64?
 
     package var isDelivered: Bool { self.reason.isDelivered }
+    package var isReceived: Bool { self.reason.isReceived }
+    /// Whether the app had to be started or resumed for the event.
+    package var isLaunching: Bool { self.rule?.terms.kind == .wake && !self.facts.state.canReceive }
 
     /// The verdict as its app may see it: which other apps are there is none of its business.
     package var withoutOthers: Verdict { self.naming { $0 == self.id } }

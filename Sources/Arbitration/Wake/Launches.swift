@@ -66,6 +66,11 @@ package struct Launches: Sendable {
         guard let entry = self.entries[app], entry.flight == nil else { return true }
         return entry.notBefore < ends
     }
+    /// Before when an app is not launched again because that failed; `nil`: it may be at any time.
+    package func restsUntil(_ app: AppID) -> Timestamp? {
+        guard let entry = self.entries[app], entry.flight == nil, entry.failures > 0 else { return nil }
+        return entry.notBefore
+    }
     package var inFlight: Int { self.entries.values.count { $0.flight != nil } }
     package var coldStarts: Int { self.entries.values.count { $0.flight?.isStarting == true } }
     /// Apps for which a launch waits.
