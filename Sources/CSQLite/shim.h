@@ -5,6 +5,9 @@
 #include <sqlite3.h>
 #include <stddef.h>
 
+// Has SQLite count no memory. To be called before anything else of it.
+static inline int CSQLite_count_no_memory(void) { return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
+
 // Both copy what they are given before they return.
 static inline int CSQLite_bind_text(sqlite3_stmt *statement, int index, const char *text, sqlite3_uint64 count) {
     return sqlite3_bind_text64(statement, index, text, count, SQLITE_TRANSIENT, SQLITE_UTF8);

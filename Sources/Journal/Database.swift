@@ -10,10 +10,14 @@ struct Database: ~Copyable {
     /// How long to wait for somebody who looks at the file with another program, in ms.
     private static let patience: Int32 = 250
 
+    /// Nobody asks SQLite how much memory it has, and to count it locks with each piece. Where it runs already it goes on to.
+    private static let countsNoMemory = CSQLite_count_no_memory() == SQLITE_OK
+
     /// Opens a file, and makes it if it is not there unless it is only to be read.
     ///
     /// The corresponding C function is `sqlite3_open_v2`.
     init(_ path: String, readOnly: Bool = false) throws(StoreError) {
+        _ = Self.countsNoMemory
         try MappingGuard.turnOn()
         let strikes = MappingGuard.strikes
         var handle: OpaquePointer?

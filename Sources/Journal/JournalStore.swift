@@ -134,25 +134,16 @@ struct JournalStore: ~Copyable {
     // MARK: In
 
     /// Keeps all of it or nothing.
-    mutating func append(_ rows: ArraySlice<JournalRow>, policies: [UInt64: JournalPolicy]) throws(StoreError) {
-        let isPersistent = rows.indices.contains { rows[$0].isPersistent }
+    mutating func append(_ rows: inout TakenRows, _ batch: Range<Int>) throws(StoreError) {
+        let isPersistent = rows.isPersistent(batch)
         if isPersistent { try self.file.database.execute("PRAGMA synchronous = FULL") }
         var added: Set<UInt64> = []
         do {
             try self.file.transaction { () throws(StoreError) in
-                // By index: to hand a row to a loop copies it.
-                for index in rows.indices {
-                    let wall = rows[index].wall
-                    switch rows[index].entry {
-                    case .event(let event): try self.keep(event, wall)
-                    case .verdict(let verdict, let user, let registration):
-                        let generation = verdict.generation
-                        if !self.written.contains(generation), added.insert(generation).inserted {
-                            try self.insert(
-                                policies[generation]
-                                    ?? JournalPolicy(generation: generation, files: [], since: wall))
-                        }
-                        try self.insert(verdict, of: user, registration, wall)
+                let policies = rows.policies
+                for index in batch {
+                    try rows.with(index) { row throws(StoreError) in
+                        try self.insert(row.entry, row.wall, policies, &added)
                     }
                 }
             }
@@ -162,7 +153,24 @@ struct JournalStore: ~Copyable {
         }
         if isPersistent { try self.file.database.execute("PRAGMA synchronous = NORMAL") }
         self.written.formUnion(added)
-        self.sinceTrim += rows.count
+        self.sinceTrim += batch.count
+    }
+
+    /// - Parameter added: The policies that are put down in this transaction.
+    private borrowing func insert(
+        _ entry: JournalEntry, _ wall: Int64, _ policies: [UInt64: JournalPolicy], _ added: inout Set<UInt64>
+    ) throws(StoreError) {
+        // The entry alone: to take it out of its row here copies the row.
+        switch entry {
+        case .event(let event): try self.keep(event, wall)
+        case .verdict(let verdict, let user, let registration):
+            let generation = verdict.generation
+            if !self.written.contains(generation), added.insert(generation).inserted {
+                try self.insert(
+                    policies[generation] ?? JournalPolicy(generation: generation, files: [], since: wall))
+            }
+            try self.insert(verdict, of: user, registration, wall)
+        }
     }
 
     private borrowing func insert(

@@ -45,10 +45,17 @@ final class Monitor<Value: Sendable>: @unchecked Sendable {
 
     /// Has the value to itself for as long as `body` takes. Wakes whoever waits if `body` says so.
     func change<R>(_ body: (inout Value) -> (result: R, wakes: Bool)) -> R {
+        self.change(with: ()) { value, _ in body(&value) }
+    }
+
+    /// The same with something that is handed over: what a closure holds it would copy.
+    func change<Item, R>(
+        with item: consuming Item, _ body: (inout Value, consuming Item) -> (result: R, wakes: Bool)
+    ) -> R {
         // SAFETY: both live as long as we do; the mutex is unlocked on the way out.
         unsafe pthread_mutex_lock(self.mutex)
         defer { unsafe pthread_mutex_unlock(self.mutex) }
-        let (result, wakes) = body(&self.value)
+        let (result, wakes) = body(&self.value, item)
         if wakes {
             unsafe pthread_cond_broadcast(self.condition)
             if self.isListening { CLinux_eventfd_ring(self.bell) }

@@ -87,9 +87,8 @@ package final class Store {
 
     /// Has something kept. When there is no room it is left out, and counted.
     package func keep(_ entry: consuming JournalEntry, at wall: Int64) {
-        var row: JournalRow? = JournalRow(entry: entry, wall: wall)
-        let isBad = self.shared.change { queue in
-            guard queue.rows.outstanding < self.limits.waitingRows, let row = row.take() else {
+        let isBad = self.shared.change(with: JournalRow(entry: entry, wall: wall)) { queue, row in
+            guard queue.rows.outstanding < self.limits.waitingRows else {
                 queue.rows.leaveOut()
                 let isNews = queue.health.fail(at: Monitor<StoreQueue>.now())
                 if isNews { queue.news.append(.told(.failed("rows are left out: the disk is too slow for them"))) }

@@ -355,7 +355,7 @@ final class StoreWriter {
             let wall = self.rows.lastWall ?? self.run.started
             while written < self.rows.count {
                 let batch = self.rows.batch(from: written, most: Self.batch)
-                try self.journal?.append(batch, policies: self.rows.policies)
+                try self.journal?.append(&self.rows, batch)
                 written += batch.count
             }
             self.drop(written)

@@ -1,6 +1,7 @@
 /// Rows that the writer has taken and not written yet, and the policies that they name.
 struct TakenRows {
-    private var rows: [JournalRow] = []
+    /// There is none only while `with` has it.
+    private var rows: [JournalRow?] = []
     private(set) var policies: [UInt64: JournalPolicy] = [:]
 
     private static let mostPolicies = 64
@@ -8,7 +9,7 @@ struct TakenRows {
     var isEmpty: Bool { self.rows.isEmpty }
     var count: Int { self.rows.count }
     /// When the last one was made.
-    var lastWall: Int64? { self.rows.last?.wall }
+    var lastWall: Int64? { self.rows.last??.wall }
 
     mutating func take(from waiting: inout WaitingRows, at now: Int64) { waiting.take(into: &self.rows, at: now) }
 
@@ -21,8 +22,25 @@ struct TakenRows {
     }
 
     /// At most `most` rows, from the one with this index on.
-    func batch(from first: Int, most: Int) -> ArraySlice<JournalRow> {
-        self.rows[first..<min(first + most, self.rows.count)]
+    func batch(from first: Int, most: Int) -> Range<Int> { first..<min(first + most, self.rows.count) }
+
+    /// Whether policy wants one of these on the disk before the power can fail.
+    func isPersistent(_ batch: Range<Int>) -> Bool {
+        batch.contains { self.rows[$0]?.isPersistent ?? false }
+    }
+
+    /// Does something with a row, which is taken from its place for the time: where it stands, to look at it copies it.
+    mutating func with(
+        _ index: Int, _ body: (JournalRow) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        guard let row = self.rows[index].take() else { return }
+        do throws(StoreError) {
+            try body(row)
+        } catch {
+            self.rows[index] = row
+            throw error
+        }
+        self.rows[index] = row
     }
 
     /// Forgets the first rows. Their memory is kept for the next ones.

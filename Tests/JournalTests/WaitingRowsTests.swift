@@ -40,7 +40,7 @@ import Testing
         #expect(waiting.deadline == 215)
     }
 
-    @Test func rowsAreCountedUntilTheyAreWritten() {
+    @Test func rowsAreCountedUntilTheyAreWritten() throws(StoreError) {
         var (waiting, taken) = (self.waiting(many: 3), TakenRows())
         for number in 1...3 { _ = waiting.add(self.row(UInt64(number)), at: 0) }
         #expect(waiting.isDue(at: 0))
@@ -53,9 +53,29 @@ import Testing
         #expect(waiting.outstanding == 2 && waiting.written == 2)
         // Those that come behind stand behind.
         taken.take(from: &waiting, at: 100)
-        #expect(taken.batch(from: 0, most: 9).map(\.wall) == [3, 4])
-        #expect(taken.batch(from: 1, most: 1).map(\.wall) == [4])
+        let (all, last) = (taken.batch(from: 0, most: 9), taken.batch(from: 1, most: 1))
+        let walls = (all: try self.walls(of: &taken, all), last: try self.walls(of: &taken, last))
+        #expect(walls == ([3, 4], [4]))
         #expect(waiting.isEmpty && taken.lastWall == 4)
+    }
+
+    private func walls(of rows: inout TakenRows, _ batch: Range<Int>) throws(StoreError) -> [Int64] {
+        var walls: [Int64] = []
+        for index in batch { try rows.with(index) { walls.append($0.wall) } }
+        return walls
+    }
+
+    /// What could not be written stands where it stood.
+    @Test func aRowIsBackAfterAFailure() throws(StoreError) {
+        var (waiting, taken) = (self.waiting(many: 3), TakenRows())
+        for number in 1...2 { _ = waiting.add(self.row(UInt64(number)), at: 0) }
+        taken.take(from: &waiting, at: 0)
+        #expect(throws: StoreError.self) {
+            try taken.with(0) { _ throws(StoreError) in throw StoreError(.full, "no room") }
+        }
+        let all = taken.batch(from: 0, most: 9)
+        let walls = try self.walls(of: &taken, all)
+        #expect(walls == [1, 2] && !taken.isPersistent(all))
     }
 
     @Test func theOldestPoliciesAreForgotten() {
