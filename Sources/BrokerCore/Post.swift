@@ -95,8 +95,8 @@ struct Post {
         let (revoked, inherited) = Self.revoked(by: verdict)
         let epoch = verdict.epoch
         let record = VerdictRecord(verdict: verdict, user: owner.user, registration: owner.registration)
-        self.records.keep(record)
         actions.append(.keep(record))
+        self.records.keep(record)
         self.tellEarlyEnds(of: app, &actions)
         // Who lost an event that it had been offered must not act on it later.
         if revoked { self.revoke(epoch, from: app, at: now, &actions) }

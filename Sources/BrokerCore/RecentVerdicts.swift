@@ -35,11 +35,12 @@ struct RecentVerdicts {
         self.limits = limits
     }
 
-    mutating func keep(_ record: VerdictRecord) {
-        self.records.append(record)
-        self.epochs.append(record.verdict.epoch)
-        self.newest[Self.place(of: record.verdict.epoch)] = self.gone &+ UInt64(self.records.count)
+    mutating func keep(_ record: consuming VerdictRecord) {
+        let epoch = record.verdict.epoch
         self.bytes += record.bytes
+        self.records.append(record)
+        self.epochs.append(epoch)
+        self.newest[Self.place(of: epoch)] = self.gone &+ UInt64(self.records.count)
         while self.records.count > self.limits.verdicts || self.bytes > self.limits.verdictBytes {
             guard let oldest = self.records.removeFirst() else { break }
             self.epochs.removeFirst()

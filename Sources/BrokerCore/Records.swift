@@ -17,7 +17,7 @@ package struct Records {
 
     // MARK: What is decided
 
-    mutating func keep(_ record: VerdictRecord) { self.verdicts.keep(record) }
+    mutating func keep(_ record: consuming VerdictRecord) { self.verdicts.keep(record) }
 
     /// Remembers an event, so that it can be asked for by its number.
     mutating func keep(_ event: Event, of app: AppID, _ user: UInt32, _ registration: UInt64) {

@@ -57,8 +57,16 @@ struct Ring<Element> {
         return found
     }
 
-    mutating func append(_ element: Element) {
-        if self.count == self.slots.count { self.grow() }
+    mutating func append(_ element: consuming Element) {
+        if self.count == self.slots.count {
+            // All stand in their order: more slots come behind.
+            if self.first == 0 {
+                self.slots.append(element)
+                self.count += 1
+                return
+            }
+            self.grow()
+        }
         self.slots[self.slot(self.count)] = element
         self.count += 1
     }
