@@ -268,7 +268,7 @@ package struct Broker {
     }
 
     /// What is to be seen to after an input.
-    package mutating func due() -> DueAfterInput { self.clerk.due }
+    package mutating func due() -> DueAfterInput { self.clerk.due() }
 
     // MARK: Other questions
 

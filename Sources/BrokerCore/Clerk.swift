@@ -362,17 +362,17 @@ struct Clerk {
     }
 
     /// When `tick` must be called, should no other input come before; `nil` while nothing waits for time alone.
-    private var nextTick: Timestamp? {
-        var earliest = self.listeners.hearing.nextTick
+    private mutating func nextTick() -> Timestamp? {
+        var earliest = self.listeners.hearing.nextTick()
         if let due = self.work.deadline(self.listeners.hearing.arbiter) { earliest = min(earliest ?? due, due) }
         if let deadline = self.post.mailboxes.deadline { earliest = min(earliest ?? deadline, deadline) }
         return earliest
     }
 
     /// What is to be seen to after an input.
-    var due: DueAfterInput {
+    mutating func due() -> DueAfterInput {
         DueAfterInput(
-            tick: self.nextTick, isCleaning: self.listeners.hearing.sensing.hasLeftovers,
+            tick: self.nextTick(), isCleaning: self.listeners.hearing.sensing.hasLeftovers,
             isShrinking: self.listeners.isShrinkingDue, hasSteps: self.listeners.hearing.hasSteps,
             lastEpoch: self.listeners.hearing.arbiter.lastEpoch)
     }

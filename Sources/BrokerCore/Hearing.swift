@@ -292,7 +292,7 @@ struct Hearing {
     // MARK: Time
 
     /// When `tick` has something to do, should nothing else come before.
-    var nextTick: Timestamp? {
+    mutating func nextTick() -> Timestamp? {
         let arrival = self.arbiter.nextArrivalDeadline
         guard let tick = self.sensing.nextTick(motion: self.arbiter.nextMotionDeadline) else { return arrival }
         return arrival.map { min($0, tick) } ?? tick

@@ -73,9 +73,7 @@ package struct Sensing {
     func origin(of hit: Hit, heardAt now: Timestamp) -> (start: Timestamp, isSimulated: Bool)? {
         guard let owner = self.detectors[hit.detector] else { return nil }
         guard let index = self.index(of: owner.sensor) else { return (now, false) }
-        return (
-            self.streams[index].happened(hit.time, heardAt: now), self.streams[index].description?.isSimulated ?? false
-        )
+        return self.streams[index].origin(of: hit.time, heardAt: now)
     }
 
     /// What of the past the contest asks for. Lent for one input: while it is held, the streams do not change.
@@ -489,14 +487,13 @@ package struct Sensing {
     // MARK: Time
 
     /// When something is due without a sample.
-    func nextTick(motion deadline: Timestamp?) -> Timestamp? {
+    mutating func nextTick(motion deadline: Timestamp?) -> Timestamp? {
         var earliest: Timestamp?
         func expect(_ time: Timestamp) { earliest = min(earliest ?? time, time) }
         if let deadline { expect(deadline + self.held) }
         if let hit = self.waiting.first { expect(hit.time + self.held) }
         for index in self.streams.indices {
             if let retry = self.streams[index].nextTry { expect(retry) }
-            // Whoever asks an engine makes a copy of it: only where somebody listens.
             guard self.streams[index].detectors > 0 else { continue }
             if let end = self.streams[index].engine.nextDeadline { expect(end + self.streams[index].held) }
         }

@@ -184,10 +184,14 @@ package struct SensorStream {
         return self.silence.hear(at: arrival)
     }
 
-    /// When a hit of this time happened, by the clock of arrivals. What our claim lets a sample wait does not make it old.
-    func happened(_ time: Timestamp, heardAt arrival: Timestamp) -> Timestamp {
-        if self.description?.hasOwnClock ?? false { return arrival }
-        return min(arrival, time + (self.inForce?.batchLatency ?? .zero))
+    /// When a hit of this time happened, by the clock of arrivals, and whether that was made up. What our claim lets a sample wait
+    /// does not make it old.
+    func origin(of time: Timestamp, heardAt arrival: Timestamp) -> (start: Timestamp, isSimulated: Bool) {
+        let isNow = self.description?.hasOwnClock ?? false
+        return (
+            isNow ? arrival : min(arrival, time + (self.inForce?.batchLatency ?? .zero)),
+            self.description?.isSimulated ?? false
+        )
     }
 
     /// Takes note of the numbers of samples that are about to be processed.

@@ -375,13 +375,17 @@ package struct DetectionEngine {
     }
 
     /// When `tick` has something to do although no sample comes; `nil` when only samples bring looks.
+    ///
+    /// Mutating so that the engine is looked at where it is: to ask it otherwise, another module would copy it whole.
     package var nextDeadline: Timestamp? {
-        var earliest: Int64?
-        for lane in self.lanes.indices {
-            guard let end = self.lanes[lane].bucketEnd else { continue }
-            earliest = min(earliest ?? end, end)
+        mutating get {
+            var earliest: Int64?
+            for lane in self.lanes.indices {
+                guard let end = self.lanes[lane].bucketEnd else { continue }
+                earliest = min(earliest ?? end, end)
+            }
+            return earliest.map(Timestamp.init(microseconds:))
         }
-        return earliest.map(Timestamp.init(microseconds:))
     }
 
     /// Passes over the samples before `time`, because the device itself vibrates.
