@@ -72,7 +72,9 @@ extension EndToEnd {
                     "A playback began", "A playback interrupted", "A playback resumed", "B playback began",
                 ])
             #expect(
-                lines.contains { $0.hasPrefix("A heard") && $0.hasSuffix("\"resumed\", {\"number\": 1, \"resume\": true}]") },
+                lines.contains {
+                    $0.hasPrefix("A heard") && $0.hasSuffix("\"resumed\", {\"number\": 1, \"resume\": true}]")
+                },
                 "\(lines)")
             // Nobody learns who it was.
             #expect(!lines.contains { $0.hasPrefix("A heard") && $0.contains("org.example.B") })
