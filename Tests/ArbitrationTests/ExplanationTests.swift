@@ -52,7 +52,15 @@ import Testing
         var lab = Lab(Policy(rules: rules))
         lab.add("A", AppEntrance(told: .background))
         lab.hit(["a"], at: 0)
-        #expect(self.text(lab, "A").hasSuffix("test.conf:7 [Rule near] Priority=0 matched; it lacks WhenAssertion"))
+        let near = "test.conf:7 [Rule near] Priority=0 matched; "
+        #expect(
+            self.text(lab, "A").hasSuffix(near + "WhenAssertion=yes does not hold: the app holds no assertion"))
+        lab.tell("A", .foreground)
+        lab.hit(["a"], at: 2_000)
+        #expect(
+            self.text(lab, "A").hasSuffix(
+                near + "WhenState=background does not hold: the app is in the foreground; "
+                    + "WhenAssertion=yes does not hold: the app holds no assertion"), "\(self.text(lab, "A"))")
         lab.tell("A", .dead)
         lab.hit(["a"], at: 5_000)
         #expect(self.text(lab, "A").contains("S1 alive      no    dead, unlocked"))
@@ -62,7 +70,9 @@ import Testing
         var lab = Lab(Policy(rules: [rule("all", line: 2)]))
         lab.add("A", AppEntrance(told: .suspended))
         lab.hit(["a"], at: 0)
-        #expect(self.text(lab, "A").hasSuffix("matched; it lacks Deliver=wake or store"))
+        #expect(
+            self.text(lab, "A").hasSuffix(
+                "matched; Deliver=live does not reach it, as wake or store would: the app is suspended"))
     }
 
     @Test func whoUsedUpItsQuota() {

@@ -257,7 +257,8 @@ import Testing
         var bench = Bench(policy: Policy(rules: [strong]))
         let client = try bench.register(0, "org.example.App")
         _ = try bench.add(client, Bench.planar("d", 2))
-        #expect(try self.lines(bench.core, client, at: bench.now).last?.contains("it lacks WhenIntensity") == true)
+        #expect(
+            try self.lines(bench.core, client, at: bench.now).last?.contains("WhenIntensity does not hold") == true)
         let heard = try #require(WhyNot(client, of: bench.core, peak: 5, for: .user(0), at: bench.now))
         #expect(heard.detectors.map(\.isHeard) == [true])
     }

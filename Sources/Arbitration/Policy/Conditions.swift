@@ -42,6 +42,8 @@ package struct Conditions: Equatable, Sendable {
         ]
 
         package var names: [String] { Self.names.filter { self.contains($0.key) }.map(\.name) }
+        /// Each of them for itself.
+        package var elements: [Keys] { Self.names.map(\.key).filter { self.contains($0) } }
         package var count: Int { self.rawValue.nonzeroBitCount }
     }
 

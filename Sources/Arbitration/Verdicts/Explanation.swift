@@ -274,10 +274,15 @@ package struct Explanation: Equatable, Sendable {
     private static func nearest(_ verdict: Verdict) -> [String] {
         guard let nearest = verdict.nearest else { return ["a rule allowed it; none for this app and preset does"] }
         let rule = nearest.rule
-        var needs: [String] = nearest.unmet.names
+        var missing = nearest.unmet.elements.map { key in
+            let found = key.found(verdict.facts, verdict.device).map { ": \($0)" } ?? ""
+            return "\(rule.conditions.setting(key)) does not hold\(found)"
+        }
         let isAway = !verdict.facts.state.canReceive
-        if isAway, rule.terms.kind == .live, !nearest.unmet.contains(.state) { needs.append("Deliver=wake or store") }
-        return ["\(Self.named(rule)) matched; it lacks \(needs.joined(separator: ", "))"]
+        if isAway, rule.terms.kind == .live, !nearest.unmet.contains(.state) {
+            missing.append("Deliver=live does not reach it, as wake or store would: \(verdict.facts.state.sentence)")
+        }
+        return ["\(Self.named(rule)) matched; \(missing.joined(separator: "; "))"]
     }
 
     private static func outranking(_ verdict: Verdict) -> [String] {
