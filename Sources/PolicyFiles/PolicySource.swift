@@ -33,6 +33,13 @@ package struct PolicySource: Sendable {
         ]
     }
 
+    /// These files and nothing else; none: the built-in policy is in force.
+    package init(only files: [PolicyFile]) {
+        self.sets = []
+        self.single = files
+        self.naming = .path
+    }
+
     /// Reads everything anew: what stands in the files, and the files.
     package func read() -> (reading: PolicyReading, files: [PolicyFile]) {
         let loading = PolicyLoading(self.sets, single: self.single, naming: self.naming, waits: false)

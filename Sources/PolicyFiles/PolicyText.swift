@@ -36,7 +36,10 @@ package enum PolicyText {
     package static func show(_ reading: PolicyReading) -> String {
         var lines: [String] = []
         if reading.standsOnBuiltIn {
-            lines.append("# Behind this the built-in policy is in force: the rules of the phone.")
+            lines.append(
+                "# Behind this the built-in policy is in force: the rules of the phone, by the lines that verdicts name."
+            )
+            lines += self.builtIn.map { "# \($0)" }
         }
         for section in reading.sections {
             if !lines.isEmpty { lines.append("") }
@@ -48,6 +51,28 @@ package enum PolicyText {
             }
         }
         return lines.map { $0 + "\n" }.joined()
+    }
+
+    /// The built-in policy, a line for each section.
+    private static var builtIn: [String] {
+        let policy = Policy.builtIn
+        let rules = policy.rules.map { rule in
+            var words = rule.priority == 0 ? [] : ["Priority=\(rule.priority)"]
+            words += rule.conditions.asked.elements.map { rule.conditions.setting($0) }
+            return
+                "\(rule.place.lineDescription) [Rule \(rule.name)] \(words.joined(separator: " ")) Then=\(rule.effect.name)"
+        }
+        let classes = policy.matrix.classes.map { one in
+            var words: [String] = []
+            if one.isMixable { words.append("Mixable=yes") }
+            if one.whenLocked == .silence { words.append("WhenLocked=silence") }
+            if !one.requiredGrants.isEmpty {
+                words.append("RequiresGrant=" + one.requiredGrants.elements.map(\.name).joined(separator: " "))
+            }
+            if one.isDefault { words.append("Default=yes") }
+            return "\(one.place.lineDescription) [Class \(one.name)] \(words.joined(separator: " "))"
+        }
+        return rules + classes + ["built-in [Policy] Default=\(policy.otherwise.name)"]
     }
 
     /// The table of all sections and keys, as the documentation has it.

@@ -12,9 +12,8 @@ import Protocol
 struct InstalledApps {
     private let service: Service
 
-    init(on bus: BusAddress, _ loop: EventLoop) throws(CommandFailure) {
-        self.service = try Service.broker(on: bus, loop)
-    }
+    /// - Parameter service: the broker.
+    init(of service: Service) { self.service = service }
 
     /// - Parameter policy: whose apps are looked for.
     func find(for policy: Policy) throws(CommandFailure) -> [PolicyLinter.InstalledApp] {

@@ -5,6 +5,7 @@ import Detection
 import Loop
 import Motion
 import PolicyFiles
+import Protocol
 
 /// `jostle policy`: what has to do with policy files and no broker.
 enum PolicyCommand {
@@ -15,7 +16,7 @@ enum PolicyCommand {
         ])
 
     fileprivate static let paths = CommandArgument(
-        "PATH", "files and directories (default: what the broker reads)", .list, naming: .path)
+        "PATH", "files and directories (default: where the broker looks)", .list, naming: .path)
 }
 
 extension PolicySource {
@@ -45,7 +46,9 @@ extension PolicySource {
 struct PolicyCheckCommand {
     private static let strict = CommandOption.flag("strict", "take warnings for errors")
     private static let apps = CommandOption.flag(
-        "apps", "hold it against the apps there are: ask the broker and the bus")
+        "apps",
+        "hold it against the apps there are: ask the broker and the bus; without a PATH check the files that the broker goes by"
+    )
     private static let appFiles = CommandOption.value(
         "app-files", "DIR", "check the app files here, too", naming: .directory, repeats: true)
 
@@ -75,19 +78,43 @@ struct PolicyCheckCommand {
     let loop: EventLoop
 
     func run() throws(CommandFailure) {
-        let reading = try PolicySource(self.paths).read().reading
+        let broker: Service? = if let bus = self.bus { try Service.broker(on: bus, self.loop) } else { nil }
+        let (source, unread) =
+            if let broker, self.paths.isEmpty { try self.inForce(at: broker) } else {
+                (try PolicySource(self.paths), 0)
+            }
+        let reading = source.read().reading
         var installed: [PolicyLinter.InstalledApp]?
-        if let bus = self.bus, let policy = reading.inForce {
-            installed = try InstalledApps(on: bus, self.loop).find(for: policy)
-        }
+        if let broker, let policy = reading.inForce { installed = try InstalledApps(of: broker).find(for: policy) }
         let inApps = self.appFiles.isEmpty ? [] : AppSource(self.appFiles).readAll().findings
         let findings = inApps + PolicyLinter.check(reading, installed: installed)
         for finding in findings { self.terminal.print(self.isJSON ? finding.json : "\(finding)") }
         let errors = findings.filter { $0.severity == .error }.count
-        let warnings = findings.filter { $0.severity == .warning }.count
+        let warnings = findings.filter { $0.severity == .warning }.count + unread
         guard errors == 0, !self.isStrict || warnings == 0 else {
             throw CommandFailure(.no, Self.count(errors, "error") + ", " + Self.count(warnings, "warning"))
         }
+    }
+
+    /// The files that a broker goes by, and how many of them cannot be read here: each is told, and the others are checked.
+    private func inForce(at broker: Service) throws(CommandFailure) -> (source: PolicySource, unread: Int) {
+        let paths = try broker.properties(Path.broker, InterfaceName.broker).lines("PolicyFiles")
+        let own = PolicyDirectories.user(environmentValue)
+        var files: [PolicyFile] = []
+        for path in paths {
+            do throws(CommandFailure) {
+                let isUsers = own.map { path.hasPrefix("\($0)/") } ?? false
+                files.append(
+                    PolicyFile(name: path, layer: isUsers ? .user : .system, bytes: try contents(of: path)))
+            } catch {
+                complain("\(error.message): the broker goes by this file, and it is not checked")
+            }
+        }
+        // Without any it would be the built-in policy that is checked.
+        guard paths.isEmpty || !files.isEmpty else {
+            throw CommandFailure(.no, "no policy file of the broker can be read here; give their paths")
+        }
+        return (PolicySource(only: files), paths.count - files.count)
     }
 
     private static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }

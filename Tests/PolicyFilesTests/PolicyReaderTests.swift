@@ -264,7 +264,19 @@ func found(_ reading: PolicyReading) -> [String] {
         #expect(
             PolicyText.show(PolicyReader.read([PolicyFile(name: "u", layer: .user, "[Rule u]\nThen=deny")])).hasPrefix(
                 "# Behind this"))
-        #expect(PolicyText.show(PolicyReader.read([])).hasPrefix("# Behind this"))
+        #expect(
+            PolicyText.show(PolicyReader.read([])).split(separator: "\n").dropFirst() == [
+                "# built-in:1 [Rule system-shake] Priority=100 WhenPreset=system.shake WhenState=!foreground Then=deny",
+                "# built-in:2 [Rule foreground] WhenState=foreground Then=allow",
+                "# built-in:3 [Rule background-activity] WhenState=inactive background WhenActivity=* Then=allow",
+                "# built-in:4 [Rule background-assertion] WhenState=inactive background WhenAssertion=yes Then=allow",
+                "# built-in:5 [Class ambient] Mixable=yes WhenLocked=silence",
+                "# built-in:6 [Class soloAmbient] WhenLocked=silence Default=yes",
+                "# built-in:7 [Class playback] RequiresGrant=audio",
+                "# built-in:8 [Class record] RequiresGrant=audio",
+                "# built-in:9 [Class playAndRecord] RequiresGrant=audio voip",
+                "# built-in [Policy] Default=deny",
+            ])
     }
 
     /// Whatever stands in a file, it is read or refused, and every finding has a place in the file.

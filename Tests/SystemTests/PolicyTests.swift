@@ -62,6 +62,30 @@ extension EndToEnd {
             #expect(try hard.terminate() == .exited(0))
         }
 
+        /// What is checked against the apps there are is what the broker goes by, wherever its files are.
+        @Test func theFilesInForceAreChecked() throws {
+            let (stage, file) = try self.stage(
+                "[Rule one]\nThen=allow\nWhenApp=org.example.Absent\n[Policy]\nDefault=deny\n")
+            func check() throws -> Tool.Result { try stage.jostle("policy", "check", "--apps") }
+            let checked = try check()
+            #expect(checked.status == 0 && checked.stdout.contains(file), "\(checked)")
+            #expect(checked.stderr.isEmpty, "\(checked)")
+            #expect(unlink(file) == 0)
+            let unread = try check()
+            #expect(unread.status == 1, "\(unread)")
+            #expect(
+                unread.stderr.contains("\(file): ")
+                    && unread.stderr.contains(": the broker goes by this file, and it is not checked"), "\(unread)")
+            // Without files it is the built-in policy, whatever this user has.
+            #expect(try stage.script(Self.reload) == ["app ok []"])
+            #expect(try stage.property("PolicyFiles", at: Stage.Object.broker) == "as 0")
+            let config = try stage.directory("config", [:])
+            try #require(mkdir("\(config)/jostle", 0o755) == 0)
+            _ = try stage.directory("config/jostle/policy.d", ["10-bad": "[Rule bad]\nThen=alow\n"])
+            let builtIn = try stage.jostle(["policy", "check", "--apps"], environment: ["XDG_CONFIG_HOME": config])
+            #expect(builtIn.status == 0 && builtIn.stdout.isEmpty, "\(builtIn)")
+        }
+
         @Test func aBrokenFileLeavesTheOldPolicy() throws {
             let (stage, file) = try self.stage("[Policy]\nDefault=allow\n")
             #expect(try stage.property("PolicyFiles", at: Stage.Object.broker) == "as 1 \"\(file)\"")
