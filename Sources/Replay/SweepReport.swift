@@ -15,15 +15,17 @@ package struct SweepReport {
 
     package mutating func add(_ sweep: ThresholdSweep) {
         let advice = sweep.advice(target: self.target)
+        let unit = sweep.subject.unit
         var section = "<h2>\(Self.escape(sweep.subject.title))</h2>\n"
-        section += "<p>\(Self.escape(Self.sentence(advice, target: self.target)))</p>\n"
+        section += "<p>\(Self.escape(Self.sentence(advice, target: self.target, unit: unit)))</p>\n"
+        if let doubt = sweep.doubt { section += "<p>Beware: \(Self.escape(doubt)).</p>\n" }
         section += self.chart(sweep.curve, advice)
-        section += self.table(sweep.curve)
+        section += self.table(sweep.curve, unit: unit)
         self.sections.append(section)
     }
 
     /// What the advice says, for people.
-    package static func sentence(_ advice: ThresholdSweep.Advice?, target: Double) -> String {
+    package static func sentence(_ advice: ThresholdSweep.Advice?, target: Double, unit: String) -> String {
         guard let advice else { return "No traces." }
         let point = advice.point
         let recall =
@@ -31,10 +33,10 @@ package struct SweepReport {
         let rate = point.falsePerHour.map { "\(Self.number($0)) false hits an hour" } ?? "no negative traces"
         guard advice.meetsTarget else {
             return "No threshold has at most \(Self.number(target)) false hits an hour and still finds something. "
-                + "The best compromise is \(Self.number(point.threshold)): \(recall), \(rate)."
+                + "The best compromise is \(Self.value(point.threshold, unit)): \(recall), \(rate)."
         }
-        return "Use \(Self.number(point.threshold)): \(recall), \(rate). "
-            + "From \(Self.number(advice.lowest)) to \(Self.number(advice.highest)) it finds at least nine tenths of that."
+        return "Use \(Self.value(point.threshold, unit)): \(recall), \(rate). "
+            + "From \(Self.value(advice.lowest, unit)) to \(Self.value(advice.highest, unit)) it finds at least nine tenths of that."
     }
 
     package var html: String {
@@ -88,14 +90,18 @@ package struct SweepReport {
         return svg + "</svg>\n"
     }
 
-    private func table(_ curve: [ThresholdSweep.Point]) -> String {
+    private func table(_ curve: [ThresholdSweep.Point], unit: String) -> String {
         var html = "<table><tr><th>threshold</th><th>recall</th><th>false hits an hour</th></tr>\n"
         for point in curve {
             let recall = point.recall.map { "\(Self.number($0 * 100)) %" } ?? "–"
-            html += "<tr><td>\(Self.number(point.threshold))</td><td>\(recall)</td>"
+            html += "<tr><td>\(Self.escape(Self.value(point.threshold, unit)))</td><td>\(recall)</td>"
             html += "<td>\(point.falsePerHour.map(Self.number) ?? "–")</td></tr>\n"
         }
         return html + "</table>\n"
+    }
+
+    private static func value(_ value: Double, _ unit: String) -> String {
+        self.number(value) + (unit.isEmpty ? "" : " \(unit)")
     }
 
     /// At most two digits after the point, without trailing zeros.

@@ -22,6 +22,19 @@ package struct ThresholdSweep: Sendable {
             }
         }
 
+        /// What its numbers are in; empty for a number of things.
+        package var unit: String {
+            switch self {
+            case .preset(_, let parameter): parameter.unit
+            case .condition(_, _, let dimension): dimension.canonicalUnit
+            }
+        }
+
+        /// What holds when nobody says anything.
+        fileprivate var usual: Double? {
+            if case .preset(_, let parameter) = self, !parameter.isRequired { parameter.defaultValue } else { nil }
+        }
+
         /// What is asked for with a value, besides all else.
         func options(_ value: Double) -> [(key: String, value: OptionValue)] {
             switch self {
@@ -165,8 +178,9 @@ package struct ThresholdSweep: Sendable {
         return hits(self.points.suffix(half)) > hits(self.points.prefix(half))
     }
 
-    /// The loosest threshold that has no more than `target` false hits an hour, as have all that are stricter: the one that
-    /// finds most.
+    /// Among the thresholds that have no more than `target` false hits an hour, as have all that are stricter, those that find
+    /// most. Traces tell them no further apart, so it is what people are used to, if that is one of them, else their middle,
+    /// which is as far as can be from what does worse.
     package func advice(target: Double) -> Advice? {
         let curve = self.isLooserAbove ? self.curve.reversed() : self.curve
         guard let last = curve.last else { return nil }
@@ -175,14 +189,45 @@ package struct ThresholdSweep: Sendable {
         guard first < curve.count, (curve[first].recall ?? 1) > 0 else {
             let most = max(curve.compactMap(\.falsePerHour).max() ?? 0, 1e-9)
             func worth(_ point: Point) -> Double { (point.recall ?? 0) - (point.falsePerHour ?? 0) / most }
-            let best = curve.max { worth($0) < worth($1) } ?? last
-            return Advice(point: best, meetsTarget: false, lowest: best.threshold, highest: best.threshold)
+            let best = curve.indices.max { worth(curve[$0]) < worth(curve[$1]) } ?? 0
+            let from = curve[...best].lastIndex { worth($0) != worth(curve[best]) }.map { $0 + 1 } ?? 0
+            let to = curve[best...].firstIndex { worth($0) != worth(curve[best]) } ?? curve.count
+            let point = self.choice(of: curve[from..<to]) ?? last
+            return Advice(point: point, meetsTarget: false, lowest: point.threshold, highest: point.threshold)
         }
-        let point = curve[first]
-        let enough = 0.9 * (point.recall ?? 0)
+        let most = curve[first].recall
+        let level = curve[first...].firstIndex { $0.recall != most } ?? curve.count
+        let enough = 0.9 * (most ?? 0)
         let end = curve[first...].firstIndex { ($0.recall ?? 0) < enough } ?? curve.count
-        let other = curve[max(first, end - 1)].threshold
+        let ends = (curve[first].threshold, curve[max(first, end - 1)].threshold)
         return Advice(
-            point: point, meetsTarget: true, lowest: min(point.threshold, other), highest: max(point.threshold, other))
+            point: self.choice(of: curve[first..<level]) ?? last, meetsTarget: true, lowest: min(ends.0, ends.1),
+            highest: max(ends.0, ends.1))
     }
+
+    /// One of several that do equally well, which stand side by side.
+    private func choice(of points: ArraySlice<Point>) -> Point? {
+        guard let first = points.first, let last = points.last else { return nil }
+        let (low, high) = (min(first.threshold, last.threshold), max(first.threshold, last.threshold))
+        let usual = self.subject.usual.flatMap { (low...high).contains($0) ? $0 : nil }
+        let wanted = usual ?? (low + high) / 2
+        var point = points.min { ($0.threshold - wanted).magnitude < ($1.threshold - wanted).magnitude }
+        // Between two that do equally well nothing does worse.
+        if let usual { point?.threshold = usual }
+        return point
+    }
+
+    /// Why the advice may be worth little: what disturbs was hardly tried.
+    package var doubt: String? {
+        // A recording of ten minutes may end a sample before they are over.
+        let minutes = (self.negativeHours * 600 / Double(self.phases)).rounded() / 10
+        guard minutes < Self.enoughMinutes else { return nil }
+        let needed = "give \(SweepReport.number(Self.enoughMinutes)) min or more of motion that is not meant"
+        return minutes > 0
+            ? "only \(SweepReport.number(minutes)) min of negative traces say how often it is disturbed: \(needed)"
+            : "no negative trace says how often it is disturbed: \(needed)"
+    }
+
+    /// With less than so much nobody can tell one false hit in an hour from six.
+    private static let enoughMinutes = 10.0
 }

@@ -121,7 +121,10 @@ struct TuneCommand {
             self.terminal.print(self.terminal.styled(sweep.subject.title, .bold))
             self.table(sweep).lines(self.terminal).forEach { self.terminal.print($0) }
             self.terminal.print()
-            self.terminal.print(SweepReport.sentence(sweep.advice(target: self.target), target: self.target))
+            self.terminal.print(
+                SweepReport.sentence(
+                    sweep.advice(target: self.target), target: self.target, unit: sweep.subject.unit))
+            if let doubt = sweep.doubt { complain("\(sweep.subject.title): \(doubt)") }
             self.terminal.print()
         }
         guard let report else { return }
@@ -227,7 +230,8 @@ struct TuneCommand {
         for index in stride(from: 0, to: curve.count, by: max(1, curve.count / 12)) {
             let point = curve[index]
             table.add([
-                rounded(point.threshold), point.recall.map { "\(rounded($0 * 100, 0)) %" } ?? "–",
+                rounded(point.threshold) + (sweep.subject.unit.isEmpty ? "" : " \(sweep.subject.unit)"),
+                point.recall.map { "\(rounded($0 * 100, 0)) %" } ?? "–",
                 point.falsePerHour.map { rounded($0, 1) } ?? "–",
             ])
         }
