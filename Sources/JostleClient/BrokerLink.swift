@@ -46,17 +46,23 @@ final class BrokerLink {
 
     // MARK: Who is there
 
-    /// Connects to the bus, and waits for the broker, which the bus starts if it can.
+    /// Connects to the bus, and learns whether the broker is there.
     func open() throws(BusError) {
         try self.connection.openAndWait()
         _ = self.names.follow(BusName.broker, ownRule: true) { [unowned self] in self.brokerChanged($0) }
         try self.wait { self.isBrokerKnown }
-        guard self.broker == nil else { return }
+    }
+
+    /// Waits for the broker, which the bus starts if it can.
+    func startBroker() throws(BusError) {
+        guard !self.isBrokerThere else { return }
         let bus = CallTarget(
             "org.freedesktop.DBus", ObjectPath(literal: "/org/freedesktop/DBus"), "org.freedesktop.DBus")
         _ = try self.connection.callAndWait(bus, "StartServiceByName", BusName.broker, UInt32(0))
-        try self.wait { self.broker != nil }
+        try self.wait { self.isBrokerThere }
     }
+
+    var isBrokerThere: Bool { self.broker != nil }
 
     /// Handles what happens until something is so.
     func wait(until isDone: () -> Bool) throws(BusError) {

@@ -107,17 +107,43 @@ public final class JostleApp {
     }
 
     /// Connects to the bus and registers with the broker, which the bus starts if it can.
-    public func connect() throws(JostleError) {
+    public func connect() throws(JostleError) { _ = try self.connect(onMissing: nil) }
+
+    /// The same, and where there is no broker and the bus can start none, waits for one.
+    ///
+    /// - Parameter onMissing: called before it waits.
+    /// - Returns: False when `stop` ended the wait.
+    package func connect(orWaiting onMissing: @escaping () -> Void) throws(JostleError) -> Bool {
+        try self.connect(onMissing: onMissing)
+    }
+
+    private func connect(onMissing: (() -> Void)?) throws(JostleError) -> Bool {
         // What we are launched for comes as soon as we have our name, and waits until we are registered.
         self.arrivals.callBegins()
         defer { self.callEnded() }
         do throws(BusError) {
             try self.registration.check()
             try self.link.open()
+            guard try self.meetBroker(onMissing) else { return false }
             try self.link.register(self.registration)
+            return true
         } catch {
             throw JostleError(error)
         }
+    }
+
+    /// Has the broker started, or waits for it if it is to. False: stopped before it came.
+    private func meetBroker(_ onMissing: (() -> Void)?) throws(BusError) -> Bool {
+        do throws(BusError) {
+            try self.link.startBroker()
+            return true
+        } catch {
+            guard let onMissing, error.isServiceMissing else { throw error }
+            onMissing()
+        }
+        self.isRunning = true
+        try self.link.wait { !self.isRunning || self.link.isBrokerThere }
+        return self.link.isBrokerThere
     }
 
     /// Adds detectors, all or none, and returns what is in force for them.

@@ -7,13 +7,19 @@ import Loop
 struct CommandFailure: Swift.Error {
     var code: ExitCode
     var message: String
+    /// Lines below the message that show what it is about. A line break within one of them is somebody else's, as in the message.
+    var excerpt: [String] = []
 
     init(_ code: ExitCode, _ message: String) {
         self.code = code
         self.message = message
     }
 
-    static func usage(_ message: String) -> CommandFailure { CommandFailure(.usage, message) }
+    static func usage(_ message: String, showing excerpt: [String] = []) -> CommandFailure {
+        var failure = CommandFailure(.usage, message)
+        failure.excerpt = excerpt
+        return failure
+    }
 
     /// A service that is there and says nothing.
     init(silent service: String) {

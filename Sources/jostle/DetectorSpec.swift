@@ -50,20 +50,21 @@ struct DetectorSpec: Equatable {
                 _ = try DetectorCompiler.compile(detector.request, for: nil)
             } catch {
                 guard error.key == "when", let column = error.column else { throw .usage("\(error)") }
-                throw .usage("column \(column): \(error.message)\n" + self.pointing(at: column, in: condition))
+                throw .usage(
+                    "column \(column): \(error.message)", showing: self.pointing(at: column, in: condition))
             }
         }
     }
 
     /// The part of a condition around a column, counted in characters from 1, and a caret under it.
-    private static func pointing(at column: Int, in condition: String) -> String {
+    private static func pointing(at column: Int, in condition: String) -> [String] {
         let characters = condition.map {
-            $0.unicodeScalars.contains { $0.properties.generalCategory == .control } ? " " : $0
+            $0.unicodeScalars.contains(where: isControl) ? " " : $0
         }
         let place = min(max(0, column - 1), characters.count)
         let start = max(0, place - 60)
         let text = String(characters[start..<min(characters.count, start + 76)])
-        return "  \(text)\n  " + String(repeating: " ", count: place - start) + "^"
+        return ["  \(text)", "  " + String(repeating: " ", count: place - start) + "^"]
     }
 
     private static func option(_ part: Substring, in text: String) throws(Problem) -> (String, String) {

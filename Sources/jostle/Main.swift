@@ -15,6 +15,7 @@ struct Main {
             AppCommand.syntax,
             TasksCommand.syntax,
             TaskCommand.syntax,
+            ForegroundCommand.syntax,
             StateCommand.syntax,
             ForgetCommand.syntax,
             PushCommand.syntax,
@@ -44,7 +45,7 @@ struct Main {
         } catch let problem as UsageProblem {
             self.syntax.exit(with: problem)
         } catch let failure as CommandFailure {
-            complain(failure.message)
+            complain(failure.message, showing: failure.excerpt)
             failure.code.exit()
         } catch {
             complain("\(error)")

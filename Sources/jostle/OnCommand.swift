@@ -82,6 +82,9 @@ struct OnCommand {
 
     private func run() throws(CommandFailure) {
         guard let program = self.command.first else { throw .usage("on: give a command after '--'") }
+        guard isProgram(program) else {
+            throw .usage("on: '\(printable(program))' is no program" + (program.contains("/") ? "" : " in PATH"))
+        }
         let runner = CommandRunner(
             program, Array(self.command.dropFirst()), atOnce: self.overlaps ? CommandRunner.most : 1, on: self.loop,
             environment: Self.environment)
@@ -89,11 +92,12 @@ struct OnCommand {
             let client = JostleApp(app: self.app, on: self.bus, loop: self.loop)
             client.onEvent = { event in if !runner.take(event) { client.pass(event) } }
             client.onGap = { complain($0.line) }
-            client.onRefusal = { complain("\($0)") }
             stopOnSignals(self.loop) { client.stop() }
-            try client.connect()
+            guard try client.connectForGood() else { return }
+            // Standard output is the command's.
             for detector in try client.add(self.detectors) {
-                for warning in detector.warnings { complain("\(detector.name): \(warning)") }
+                complain("listening for \(detector.line)")
+                detector.warn()
             }
             try client.run()
         } catch {
@@ -172,7 +176,7 @@ private final class CommandRunner {
         } catch {
             self.ended += 1
             self.failed += 1
-            complain("cannot run '\(printable(self.program))': \(error)")
+            complain("cannot run '\(printable(self.program))': \(SystemError.message(for: error.code))")
         }
     }
 

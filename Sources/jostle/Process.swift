@@ -1,3 +1,4 @@
+import DaemonSupport
 import Glibc
 import Loop
 
@@ -33,6 +34,19 @@ func siblingProgram(_ name: String) -> String? {
     let directory = String(own[..<slash])
     return ["\(directory)/\(name)", "\(directory)/../libexec/\(name)", "\(directory)/../libexec/jostle/\(name)"]
         .first { unsafe access($0, X_OK) == 0 }
+}
+
+/// Whether there is a program to run under a path, or under a name without a slash in `PATH`.
+func isProgram(_ name: String) -> Bool {
+    // What the C library does without the variable.
+    let directories = name.contains("/") ? nil : environmentValue("PATH") ?? "/bin:/usr/bin"
+    let paths = directories?.split(separator: ":", omittingEmptySubsequences: false).map {
+        $0.isEmpty ? name : "\($0)/\(name)"
+    }
+    return (paths ?? [name]).contains { path in
+        // SAFETY: the path is a NUL-terminated string for the time of the call.
+        unsafe access(path, X_OK) == 0 && !isDirectory(path)
+    }
 }
 
 func isDirectory(_ path: String) -> Bool {

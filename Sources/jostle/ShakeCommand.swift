@@ -15,40 +15,60 @@ struct ShakeCommand {
         expected: "a frequency, such as 3Hz")
     /// Not as others read it: the reader gets it as it is.
     private static let length = TypedOption.quantity(
-        "for", "TIME", "end after so long, 1ms to 24h (default: 1.2s)", .time, expected: "a time, such as 1.2s")
+        "for", "TIME", "how long the sensor shakes, 1ms to 24h (default: 1.2s); this command does not wait for it",
+        .time, expected: "a time, such as 1.2s")
 
     static let syntax = CommandSyntax(
         "shake", "shake a sensor whose motion is made (synth)", reaching: .sensors,
         options: [peak, axis, frequency, length, CommonOption.sensor],
-        action: {
+        action: { invocation in
+            // Behind a bus of the reader's own we do not know which is the broker's.
+            let isBrokerNear = !invocation.arguments.has(CommonOption.sensorBus)
             try ShakeCommand(
-                motion: try motion($0.arguments), sensor: $0.arguments.value(of: CommonOption.sensor),
-                bus: $0.sensorBus, loop: $0.loop
+                motion: try motion(invocation.arguments), invocation: invocation, asksBroker: isBrokerNear
             ).run()
         })
 
-    /// The motion as the reader's script language writes it: `shake peak=3g axis=x`.
-    var motion: String
-    var sensor: String?
-    var bus: BusAddress
-    let loop: EventLoop
+    /// The words of the statement that the reader is asked to add to its motion: `shake peak=3g axis=x`.
+    private let motion: [(key: String, value: String)]
+    private let invocation: Invocation
+    /// Whether the broker is on the same bus.
+    private let asksBroker: Bool
 
-    /// The statement that the reader is asked to add to its motion.
-    private static func motion(_ arguments: Arguments) throws(UsageProblem) -> String {
-        var words = ["shake"]
+    private static func motion(_ arguments: Arguments) throws(UsageProblem) -> [(key: String, value: String)] {
+        var words: [(key: String, value: String)] = []
         for (option, dimension, fallback) in [
             (self.peak, Dimension.acceleration, "3g"), (self.frequency, .frequency, "3Hz"),
             (self.length, .time, "1.2s"),
         ] {
             let value = try arguments.value(of: option)
-            words.append("\(option.option.name)=" + (value.map { "\($0)\(dimension.canonicalUnit)" } ?? fallback))
+            words.append((option.option.name, value.map { "\($0)\(dimension.canonicalUnit)" } ?? fallback))
         }
-        return (words + ["axis=\(try arguments.value(of: self.axis) ?? "x")"]).joined(separator: " ")
+        return words + [("axis", try arguments.value(of: self.axis) ?? "x")]
     }
 
-    func run() throws(CommandFailure) {
-        let service = try Service.sensors(on: self.bus, self.loop)
-        let (object, _) = try service.sensor(self.sensor)
-        _ = try service.call(object, InterfaceName.sensor, "Inject", self.motion, noOptions)
+    private func run() throws(CommandFailure) {
+        let service = try Service.sensors(on: self.invocation.sensorBus, self.invocation.loop)
+        let (object, sensor) = try service.sensor(self.invocation.arguments.value(of: CommonOption.sensor))
+        let words = self.motion.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+        _ = try service.call(object, InterfaceName.sensor, "Inject", "shake \(words)", noOptions)
+        self.invocation.terminal.print("shaking \(sensor.name): \(words)")
+        if self.asksBroker, let hindrance = self.hindrance(service.connection) { complain(hindrance) }
+    }
+
+    /// Why no app can hear of it, if so. The shake is under way whatever comes of the question, which starts no broker.
+    private func hindrance(_ connection: Connection) -> String? {
+        let bus = CallTarget(
+            "org.freedesktop.DBus", ObjectPath(literal: "/org/freedesktop/DBus"), "org.freedesktop.DBus")
+        do throws(BusError) {
+            let owner = try connection.callAndWait(bus, "GetNameOwner", BusName.broker).read(reply: String.self)
+            let target = CallTarget(owner, Path.broker, "org.freedesktop.DBus.Properties")
+            let isPaused = try connection.callAndWait(target, "Get", InterfaceName.broker.description, "Paused")
+                .read(reply: Value.self)
+            return isPaused == .boolean(true)
+                ? "motion is switched off, so no app hears of it; 'jostle resume' switches it on" : nil
+        } catch {
+            return error.isNameFree ? "the broker is not running, so no app hears of it" : nil
+        }
     }
 }

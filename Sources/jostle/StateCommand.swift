@@ -6,11 +6,13 @@ enum StateCommand {
     private static let state = CommandArgument(
         "STATE",
         "foreground, inactive, background or suspended; terminated: its user ended it; auto: what follows "
-            + "from all else",
+            + "from all else. Any other stays until it is told otherwise or the app leaves: nothing suspends the app in it as it "
+            + "would in the background. For that say what else is in front, with 'jostle foreground'",
         naming: .oneOf(["foreground", "inactive", "background", "suspended", "terminated", "auto"]))
 
     static let syntax = CommandSyntax(
-        "state", "say what state an app is in, to try how it fares there", reaching: .broker,
+        "state", "say what state an app is in, to try how it fares there; it stays so until told otherwise",
+        reaching: .broker,
         arguments: [CommonArgument.app, state],
         action: { invocation in
             let (app, state) = (invocation.arguments.positionals[0], invocation.arguments.positionals[1])

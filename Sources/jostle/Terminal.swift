@@ -109,8 +109,11 @@ final class Output {
 }
 
 /// Says something to people, beside the output.
-func complain(_ message: String) {
-    try? writeAll("jostle: \(escapedLine(message))\n", to: STDERR_FILENO)
+///
+/// - Parameter excerpt: lines below it.
+func complain(_ message: String, showing excerpt: [String] = []) {
+    let lines = ["jostle: \(message)"] + excerpt
+    try? writeAll(lines.map { escapedLine($0) + "\n" }.joined(), to: STDERR_FILENO)
 }
 
 /// Rows with aligned columns.

@@ -61,12 +61,8 @@ struct WatchCommand {
                 let text = self.isJSON ? line.text : self.terminal.styled("nothing more is kept", .dim)
                 if !self.terminal.print(text) { client.stop() }
             }
-            client.onBrokerChange = { isThere in
-                complain(isThere ? "the broker is back" : "the broker is gone; waiting for it")
-            }
-            client.onRefusal = { complain("\($0)") }
             stopOnSignals(self.loop) { client.stop() }
-            try client.connect()
+            guard try client.connectForGood() else { return }
             if self.subscribes { try client.subscribe() }
             let isHeard = self.announce(try client.add(self.detectors))
             if left != 0, isHeard { try client.run() }
@@ -81,19 +77,39 @@ struct WatchCommand {
     private func announce(_ effective: [EffectiveDetector]) -> Bool {
         var isHeard = true
         for detector in effective {
-            let settings = detector.settings.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
-            let line = self.terminal.styled("watching \(detector.name)  \(settings)", .dim)
+            let line = self.terminal.styled("watching \(detector.line)", .dim)
             isHeard = self.terminal.print(self.isJSON ? detector.json : line)
-            for warning in detector.warnings { complain("\(detector.name): \(warning)") }
-            if detector.settings.contains(where: { $0.key == "available" && $0.value == "no" }) {
-                complain("\(detector.name): the sensor is not there; waiting for it")
-            }
+            detector.warn()
         }
         return isHeard
     }
 }
 
+extension JostleApp {
+    /// Connects, and from then on says on standard error when the broker is waited for, and when it is back.
+    ///
+    /// - Returns: false when it was told to end before there was a broker.
+    func connectForGood() throws(JostleError) -> Bool {
+        self.onBrokerChange = { complain($0 ? "the broker is back" : "the broker is gone; waiting for it") }
+        self.onRefusal = { complain("\($0)") }
+        return try self.connect { complain("the broker is not running; waiting for it") }
+    }
+}
+
 extension EffectiveDetector {
+    /// What it is called, and what is in force for it.
+    var line: String {
+        "\(self.name)  " + self.settings.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+    }
+
+    /// Says what the broker thinks of it.
+    func warn() {
+        for warning in self.warnings { complain("\(self.name): \(warning)") }
+        if self.settings.contains(where: { $0.key == "available" && $0.value == "no" }) {
+            complain("\(self.name): the sensor is not there; waiting for it")
+        }
+    }
+
     /// `{"watching":NAME,…}`, so that a program knows when events can come.
     var json: String {
         var line = JSONLine()

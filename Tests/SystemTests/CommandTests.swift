@@ -42,8 +42,7 @@ extension EndToEnd {
             Case("push", "org.example.App", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("explain", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("why-not", "org.example.App", status: 3, "the broker (org.jostle.Broker1) is not running"),
-            Case("watch", "shake", status: 3, "the broker (org.jostle.Broker1) is not running"),
-            Case("on", "shake", "--", "true", status: 3, "the broker (org.jostle.Broker1) is not running"),
+            Case("foreground", "org.example.App", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("sensors", status: 3, "the sensor reader (org.jostle.Sensors1) is not running"),
             Case("shake", status: 3, "the sensor reader (org.jostle.Sensors1) is not running"),
             Case("record", "/nonexistent/x.csv", status: 3, "the sensor reader (org.jostle.Sensors1) is not running"),
@@ -92,6 +91,9 @@ extension EndToEnd {
             Case("forget", status: 2, "argument APP is missing"),
             Case("forget", "org.example.A", status: 1, "nothing of 'org.example.A' is durable"),
             Case("state", "org.example.A", status: 2, "argument STATE is missing"),
+            Case("foreground", status: 2, "foreground: give an app or --none"),
+            Case("foreground", "org.example.A", "--none", status: 2, "foreground: give an app or --none"),
+            Case("foreground", "nodot", status: 2, "'nodot' is no app id"),
             Case("state", "org.example.A", "front", status: 2, "there is no state 'front'"),
             Case("state", "org.example.A", "background", status: 1, "there is no app 'org.example.A'"),
             Case("tasks", "now", status: 2, "unexpected argument 'now'"),
@@ -120,12 +122,21 @@ extension EndToEnd {
             Case("watch", "shake.planar,threshold", status: 2, "expected option=value"),
             Case("watch", "shake.planar,when=x>1g", status: 2, "'when'"),
             Case("watch", "--when", "x >", status: 2, "expected a value"),
+            Case(
+                "watch", "--when", "hypot(x y) > 2.3g", status: 2,
+                "jostle: column 9: expected ',' or ')', found 'y'\n  hypot(x y) > 2.3g\n          ^\n"),
+            // A line break of somebody else's stays what it is.
+            Case("replay", "/dev/null", "--when", "x y\n", status: 2, "\n  x y \n    ^\n"),
+            Case("scope", "--when", "x y", status: 2, "\n  x y\n    ^\n"),
             Case("watch", "--count", "0", "shake", status: 2, "a number of events, not '0'"),
             Case("watch", "--count", "99999999999999999999", "shake", status: 2, "a number of events"),
             Case("watch", "--app", "nodot", "shake", status: 2, "'nodot' is no app id"),
             Case("on", "--app", ":1.5", "shake", "--", "true", status: 2, "':1.5' is no app id"),
             Case("on", "shake", status: 2, "give a command after '--'"),
             Case("on", "--", "true", status: 2, "give a preset"),
+            Case("on", "shake", "--", "no-such-command", status: 2, "on: 'no-such-command' is no program in PATH\n"),
+            Case("on", "shake", "--", "/etc/passwd", status: 2, "on: '/etc/passwd' is no program\n"),
+            Case("on", "shake", "--", "/tmp", status: 2, "on: '/tmp' is no program\n"),
             Case("on", "shake.planer", "--", "true", status: 2, "did you mean 'shake.planar'?"),
             Case("record", status: 2, "argument FILE is missing"),
             Case("record", "/tmp/x", "--rate", "3g", status: 2, "a rate, such as 50Hz, not '3g'"),
@@ -423,12 +434,84 @@ extension EndToEnd {
         }
 
         @Test func onSaysWhenTheCommandCannotRun() throws {
-            let stage = try Stage()
-            let app = try stage.start("on", Stage.always, "--", "/nonexistent/command")
-            _ = try app.waitForLine(on: .errors) { $0.hasPrefix("jostle: cannot run '/nonexistent/command': ") }
+            let stage = try Stage(files: ["command": "#!/nonexistent/shell\n"])
+            let command = "\(stage.bus.directory)/command"
+            try #require(chmod(command, 0o755) == 0)
+            let app = try stage.start("on", Stage.always, "--", command)
+            let line = "jostle: cannot run '\(command)': No such file or directory"
+            _ = try app.waitForLine(on: .errors) { $0 == line }
             // It goes on for the next event.
-            _ = try app.waitForLine(on: .errors) { $0.hasPrefix("jostle: cannot run '/nonexistent/command': ") }
+            _ = try app.waitForLine(on: .errors) { $0 == line }
             #expect(try app.terminate() == .exited(1))
+        }
+
+        /// Whoever begins before the broker does waits for it, as for one that went.
+        @Test(arguments: [["watch", "--json", Stage.always], ["on", Stage.always, "--", "echo", "{\"detector\":"]])
+        func theBrokerIsWaitedFor(_ arguments: [String]) throws {
+            let stage = try Stage(broker: false)
+            let missing = "jostle: the broker is not running; waiting for it"
+            let stopped = try BackgroundProgram("jostle", arguments, environment: stage.environment)
+            _ = try stopped.waitForLine(on: .errors) { $0 == missing }
+            #expect(try stopped.terminate() == .exited(0))
+            let app = try BackgroundProgram("jostle", arguments, environment: stage.environment)
+            _ = try app.waitForLine(on: .errors) { $0 == missing }
+            try stage.startBroker()
+            _ = try app.nextEvent()
+            try stage.kill(stage.broker)
+            _ = try app.waitForLine(on: .errors) { $0 == "jostle: the broker is gone; waiting for it" }
+            try stage.startBroker()
+            _ = try app.waitForLine(on: .errors) { $0 == "jostle: the broker is back" }
+            _ = try app.nextEvent()
+            #expect(try app.terminate() == .exited(0))
+            #expect(stopped.errors == missing + "\n")
+        }
+
+        @Test func onSaysThatItListens() throws {
+            let stage = try Stage()
+            let app = try stage.start("on", "shake.planar,threshold=2.3g,name=skip", "--", "true")
+            let line = try app.waitForLine(on: .errors) { _ in true }
+            #expect(line.hasPrefix("jostle: listening for skip  ") && line.contains("threshold=2.3"), "\(line)")
+            #expect(try app.terminate() == .exited(0))
+        }
+
+        /// It holds while the command runs, and with the next broker, too.
+        @Test(arguments: [["org.example.App"], ["--none"]])
+        func theForegroundHoldsWhileItIsSaid(_ what: [String]) throws {
+            let stage = try Stage()
+            func foreground() throws -> [String] {
+                try ["Foreground", "ForegroundReported"].map { try stage.property($0, at: Stage.Object.broker) }
+            }
+            let name = what == ["--none"] ? "" : what[0]
+            let said = ["s \"\(name)\"", "b true"]
+            let shell = try BackgroundProgram("jostle", ["foreground"] + what, environment: stage.environment)
+            let line = try shell.waitForLine { _ in true }
+            #expect(line == "\(name.isEmpty ? "no app" : name) is in the foreground until this ends (Ctrl-C)")
+            #expect(try foreground() == said)
+            try stage.kill(stage.broker)
+            _ = try shell.waitForLine(on: .errors) { $0 == "jostle: the broker is gone; waiting for it" }
+            try stage.startBroker()
+            _ = try shell.waitForLine(on: .errors) { $0 == "jostle: the broker is back" }
+            #expect(try foreground() == said)
+            #expect(try shell.terminate() == .exited(0))
+            try stage.until("nobody says so any more") { try foreground() == ["s \"\"", "b false"] }
+        }
+
+        /// What it does is told, and why nobody may hear of it; a broker is not started to say so.
+        @Test func shakeSaysWhatItDoesAndWhoCannotHearIt() throws {
+            let stage = try Stage(broker: false, services: [Stage.installedService("org.jostle.Broker1")])
+            func shake(_ arguments: String...) throws -> [String] {
+                let result = try stage.jostle(["shake"] + arguments)
+                #expect(result.status == 0)
+                return [result.stdout, result.stderr]
+            }
+            let absent = "jostle: the broker is not running, so no app hears of it\n"
+            #expect(try shake() == ["shaking accelerometer: peak=3g freq=3Hz for=1.2s axis=x\n", absent])
+            #expect(try shake("--for", "500ms", "--axis", "y")[0].contains(" for=0.5s axis=y\n"))
+            #expect(!(try stage.busctl("list", "--acquired").stdout.contains("org.jostle.Broker1")))
+            try stage.startBroker()
+            #expect(try shake()[1].isEmpty)
+            #expect(try stage.jostle("pause").status == 0)
+            #expect(try shake()[1].contains("motion is switched off, so no app hears of it"))
         }
 
         /// A command is at work until three more events are delivered; the next is for the newest of them, and never for two at

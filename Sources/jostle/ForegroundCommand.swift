@@ -1,0 +1,61 @@
+import DBus
+import DaemonSupport
+import Loop
+import Protocol
+
+/// `jostle foreground`: says which app the user works with, for as long as it runs.
+struct ForegroundCommand {
+    private static let none = CommandOption.flag("none", "no app is in the foreground")
+
+    static let syntax = CommandSyntax(
+        "foreground", "say which app is in the foreground, until Ctrl-C; the others are in the background meanwhile",
+        reaching: .broker, options: [none],
+        arguments: [CommandArgument("APP", "an app id, whose app need not be there yet", .optional, naming: .app)],
+        exits: [.done: "it was told to end (Ctrl-C, SIGTERM)"],
+        action: { invocation in
+            let app = invocation.arguments.positionals.first
+            guard (app == nil) == invocation.arguments.has(none) else {
+                throw UsageProblem("foreground: give an app or --none")
+            }
+            try ForegroundCommand(app: app ?? "", invocation: invocation).run()
+        })
+
+    /// Empty: no app.
+    private let app: String
+    private let invocation: Invocation
+
+    private func run() throws(CommandFailure) {
+        let loop = self.invocation.loop
+        let service = try Service.broker(on: self.invocation.bus, loop)
+        var isOver = false
+        var failure: CommandFailure?
+        stopOnSignals(loop) { isOver = true }
+        service.connection.onLost = { failure = CommandFailure(.noService, "the bus is gone") }
+        _ = try service.call(Path.broker, InterfaceName.broker, "SetForeground", self.app, noOptions)
+        self.invocation.terminal.print(
+            "\(self.app.isEmpty ? "no app" : self.app) is in the foreground until this ends (Ctrl-C)")
+        // The broker forgets it with its end.
+        let names = NameWatch(on: service.connection)
+        var isSaid = true
+        let token = names.follow(BusName.broker, ownRule: true) { owner in
+            guard owner != nil else {
+                isSaid = false
+                return complain("the broker is gone; waiting for it")
+            }
+            guard !isSaid else { return }
+            isSaid = true
+            let target = CallTarget(service.name, Path.broker, InterfaceName.broker.description)
+            service.connection.call(target, "SetForeground", self.app, noOptions) { result in
+                do throws(BusError) {
+                    _ = try result.take()
+                    complain("the broker is back")
+                } catch {
+                    failure = CommandFailure(error, service: service.title)
+                }
+            }
+        }
+        defer { names.unfollow(token) }
+        try loop.wait { isOver || failure != nil }
+        if let failure { throw failure }
+    }
+}
