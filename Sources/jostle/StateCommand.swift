@@ -6,7 +6,7 @@ enum StateCommand {
     private static let state = CommandArgument(
         "STATE",
         "foreground, inactive, background or suspended; terminated: its user ended it; auto: what follows "
-            + "from all else. Any other stays until it is told otherwise or the app leaves: nothing suspends the app in it as it "
+            + "from all else. The first four stay until it is told otherwise or the app leaves: nothing suspends the app in it as it "
             + "would in the background. For that say what else is in front, with 'jostle foreground'",
         naming: .oneOf(["foreground", "inactive", "background", "suspended", "terminated", "auto"]))
 
