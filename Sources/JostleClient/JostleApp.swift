@@ -141,8 +141,8 @@ public final class JostleApp {
             guard let onMissing, error.isServiceMissing else { throw error }
             onMissing()
         }
-        self.isRunning = true
-        try self.link.wait { !self.isRunning || self.link.isBrokerThere }
+        self.isStopped = false
+        try self.link.wait { self.isStopped || self.link.isBrokerThere }
         return self.link.isBrokerThere
     }
 
