@@ -64,6 +64,7 @@ import Testing
         if change.file == "journal.db" { return try self.checkStart(change, keeper, in: place) }
         try keeper.keepAndWait(verdicts(1, after: first))
         #expect(place.has("state.db.broken") && keeper.store.health == .ok)
+        try keeper.until("it is told") { keeper.news.contains { $0.hasPrefix("setAside") } }
         #expect(keeper.news.filter { $0.hasPrefix("setAside") }.count == 1, "\(keeper.news)")
     }
 
@@ -71,6 +72,7 @@ import Testing
         try keeper.until("rows") { keeper.store.counts.written >= 2 }
         #expect(place.has("journal.db.broken") && keeper.store.health == .ok)
         #expect(try place.sql("journal.db", "SELECT count(*) FROM verdict") == "2\n")
+        try keeper.until("it is told") { keeper.news.contains { $0.hasPrefix("setAside") } }
         #expect(keeper.news.filter { $0.hasPrefix("setAside") }.count == 1, "\(keeper.news)")
     }
 

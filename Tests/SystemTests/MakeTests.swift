@@ -132,10 +132,11 @@ extension EndToEnd {
                 let with = try self.jostle(["tune", plain, shake, plain, walk])
                 #expect(without.status == 0 && without.stdout.contains("\nUse "), "\(without)")
                 #expect(with.status == 0 && with.stdout == without.stdout, "\(with)")
-                #expect(with.stderr.split(separator: "\n").count == 1, "\(with.stderr)")
+                // Besides, there is little to tell by what does not count.
+                #expect(with.stderr.split(separator: "\n").count == 2, "\(with.stderr)")
                 #expect(with.stderr.hasPrefix("jostle: \(plain) is skipped: no label says"))
                 let told = try self.jostle(["tune", shake, "--negative", plain, walk])
-                #expect(told.status == 0 && told.stderr.isEmpty, "\(told)")
+                #expect(told.status == 0 && !told.stderr.contains("skipped"), "\(told)")
                 let none = try self.jostle(["tune", plain])
                 #expect(
                     none.status == 2 && none.stderr.hasSuffix("jostle: tune: no trace is left to tune with\n"),
@@ -156,11 +157,11 @@ extension EndToEnd {
         }
 
         @Test(arguments: [
-            // What a walk does not reach and a shake of 2.8 g does.
-            (["--when", "norm(user) > level", "--parameter", "level=0.1g..3g", "--every", "50ms"], "LEVEL", 0.5...1.5),
-            (["--when", "abs(x)>level", "--parameter", "level=100mg..4g"], "LEVEL", 0.1...1.0),
+            // The middle of what a walk does not reach and a shake of 2.8 g does; the default, if it lies in there.
+            (["--when", "norm(user) > level", "--parameter", "level=0.1g..3g", "--every", "50ms"], "LEVEL", 1.5...2.2),
+            (["--when", "abs(x)>level", "--parameter", "level=100mg..4g"], "LEVEL", 1.0...2.0),
             (["--preset", "shake", "--parameter", "count=2..9"], "COUNT", 2.0...3.0),
-            (["--preset", "shake.planar", "--parameter", "threshold=1g..4g"], "THRESHOLD", 1.0...1.5),
+            (["--preset", "shake.planar", "--parameter", "threshold=1g..4g"], "THRESHOLD", 2.3...2.3),
         ])
         func whatIsNamedIsTuned(_ options: [String], _ heading: String, _ range: ClosedRange<Double>) throws {
             try PrivateBus.with { bus in
@@ -169,7 +170,8 @@ extension EndToEnd {
                 #expect(
                     result.status == 0 && result.stdout.contains("\n\(heading) ")
                         || result.stdout.contains(" \(heading) "))
-                let advice = try #require(result.stdout.firstMatch(of: #/Use ([.0-9]+): finds 100 % /#), "\(result)")
+                let advice = try #require(
+                    result.stdout.firstMatch(of: #/Use ([.0-9]+)( g)?: finds 100 % /#), "\(result)")
                 #expect(range.contains(try #require(Double(advice.1))), "\(result)")
             }
         }

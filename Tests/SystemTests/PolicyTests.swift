@@ -374,16 +374,6 @@ extension EndToEnd {
             #expect(try app.terminate() == .exited(0))
         }
 
-        @Test func aPolicyThatIsNotThereIsSaid() throws {
-            let stage = try Stage(broker: false)
-            let directory = "\(stage.bus.directory)/none"
-            try stage.startBroker("--policy", directory)
-            let said = try #require(stage.broker).errors
-            #expect(
-                said.contains("\(directory):1:1: error E000: the directory cannot be read: No such file"), "\(said)")
-            #expect(said.contains("the built-in policy is in force"), "\(said)")
-        }
-
         @Test func aBrokenFileAtTheStartLeavesTheBuiltInPolicy() throws {
             let (stage, file) = try self.stage("[Policy]\nDefault=maybe\n")
             let said = try #require(stage.broker).errors
