@@ -12,6 +12,8 @@ package struct FileDoubt: Sendable {
 
     /// How much longer than the look the pause behind it is at least.
     private static let share: Int64 = 20
+    /// And how many pauses it is at most: a look also takes long because others have the processor.
+    private static let longest: Int64 = 100
 
     /// - Parameter pause: How long to leave at least between two looks.
     package init(pause: Int64) { self.pause = pause }
@@ -34,6 +36,6 @@ package struct FileDoubt: Sendable {
     /// The file was looked over, and is in order.
     package mutating func looked(from start: Int64, to end: Int64) {
         (self.isHidden, self.isDoubted) = (false, false)
-        self.next = end + max(self.pause, (end - start) * Self.share)
+        self.next = end + max(self.pause, min((end - start) * Self.share, self.pause * Self.longest))
     }
 }

@@ -40,7 +40,9 @@ import Testing
     }
 
     /// - Parameter took: How long a look takes; the longer, the longer is the pause.
-    @Test(arguments: [(took: Int64(1), next: Int64(101)), (took: 5, next: 105), (took: 50, next: 1_050)])
+    @Test(arguments: [
+        (took: Int64(1), next: Int64(101)), (took: 5, next: 105), (took: 50, next: 1_050), (took: 600, next: 10_600),
+    ])
     func thereIsAPauseBetweenTwoLooks(_ took: Int64, _ next: Int64) {
         var doubt = Self.doubted
         doubt.looked(from: 0, to: took)
