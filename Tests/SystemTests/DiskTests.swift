@@ -298,9 +298,6 @@ extension EndToEnd {
             #expect(later.split(separator: "\n").filter { $0 == note }.count == 2, "\(later)")
             let lines = later.split(separator: "\n", omittingEmptySubsequences: false).filter { $0 != note }
             // The journal has when it was decided, which is a little after the sample.
-            func timeless(_ text: String) -> String {
-                text.replacing(#/  at [-0-9]+ [.:0-9]+ \([.0-9]+ m?s ago\)  /#, with: "  ")
-            }
             #expect(timeless(told) != told)
             #expect(timeless(lines.joined(separator: "\n")) == timeless(told))
             // By the app's own number, and the last one.

@@ -144,16 +144,16 @@ extension EndToEnd {
         @Test func aPackageOutsideIsBuilt() throws {
             let stage = try self.stage()
             let scratch = Programs.source(".build/outside")
-            let built = try Tool.run([
-                "sh", "-ec",
-                """
+            // How long a compiler takes says nothing of us.
+            let script = """
                 directory=$(mktemp -d)
                 trap 'rm -rf "$directory"' EXIT
                 ln -s "$1" "$directory/jostle"
                 cp -r "$1/docs/examples/swift/outside" "$directory/undo"
                 swift build --package-path "$directory/undo" --scratch-path "$2" >&2
-                """, "sh", Programs.source(""), scratch,
-            ])
+                """
+            let built = try Tool.run(
+                ["sh", "-ec", script, "sh", Programs.source(""), scratch], timeout: .seconds(300))
             #expect(built.status == 0, "\(built.stderr)")
             let undo = try BackgroundProgram(
                 tool: ["stdbuf", "-oL", "\(scratch)/debug/undo"], environment: stage.environment)
