@@ -9,6 +9,7 @@ struct Main {
         commands: [
             DemoCommand.syntax,
             StatusCommand.syntax,
+            DoctorCommand.syntax,
             SensorsCommand.syntax,
             ScopeCommand.syntax,
             AppsCommand.syntax,

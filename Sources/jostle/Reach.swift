@@ -10,6 +10,8 @@ enum Reach {
     case broker
     case sensors
     case both
+    /// Whoever is there: that somebody is not is what it finds out.
+    case whoeverIsThere
 
     /// The options above a command that would do nothing.
     fileprivate var refused: [any OptionDeclaration] {
@@ -17,13 +19,13 @@ enum Reach {
         case .nobody, .ownBus: [CommonOption.bus, CommonOption.sensorBus]
         case .files, .broker: [CommonOption.sensorBus]
         // The broker's bus is where the reader is, too, unless another one is told.
-        case .sensors, .both: []
+        case .sensors, .both, .whoeverIsThere: []
         }
     }
 
     fileprivate var exits: [ExitCode] {
         switch self {
-        case .nobody, .files: [.done, .no, .usage]
+        case .nobody, .files, .whoeverIsThere: [.done, .no, .usage]
         case .ownBus, .broker, .sensors, .both: ExitCode.allCases
         }
     }

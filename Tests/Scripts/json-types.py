@@ -74,6 +74,7 @@ KINDS = {
         },
         APP_ROW,
     ],
+    "doctor": [{"area": str, "state": str, "text": str, "mend": [str]}],
     "apps": [APP_ROW],
     "sensors": [{
         "sensor": str, "channels": [str], "values": [float], "unit": str, "range": Maybe(float), "rates": [float],
