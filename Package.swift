@@ -94,7 +94,7 @@ let package = Package(
         shell("PolicyFiles", ["Arbitration", "Detection", "Motion", "CInih"]),
         shell("Journal", ["Arbitration", "Background", "Motion", "CSQLite", "CLinux"]),
         shell("Loop", ["CLinux"]),
-        shell("DBus", ["CDBus", "Loop"]),
+        shell("DBus", ["CDBus", "Loop", "Motion"]),
         shell("Protocol", ["Motion", "DBus"]),
         shell("DaemonSupport", ["Loop", "DBus", "Motion"]),
         shell("Devices", ["DeviceCore", "Motion", "Loop", "CLinux", "CUdev", "CEvdev", "CGps"]),

@@ -1,5 +1,6 @@
 import CDBus
 import Loop
+import Motion
 
 /// The objects of one connection, and the calls that arrive for them.
 ///
@@ -108,7 +109,9 @@ final class ObjectTree {
         if interface == Standard.properties { return self.properties(member, of: object, call) }
         let candidates = object.interfaces.filter { interface == nil || $0.table.name == interface }
         guard !candidates.isEmpty || interface == nil else {
-            return call.fail(.unknownInterface("\(object.path) has no interface \(interface ?? "")"))
+            return call.fail(
+                .unknownInterface(
+                    object.lacks("interface", interface ?? "", among: object.interfaces.map(\.table.name))))
         }
         for (table, context) in candidates {
             guard let expected = table.inputSignature(of: member) else { continue }
@@ -122,7 +125,9 @@ final class ObjectTree {
             if ["Get", "Set", "GetAll"].contains(member) { return self.properties(member, of: object, call) }
             if self.peer(member, call) { return }
         }
-        call.fail(.unknownMethod("\(interface ?? "\(object.path)") has no method \(member)"))
+        let methods = candidates.flatMap { $0.table.methodList.map(\.name) }
+        let advice = Suggestion.advice(on: member, among: methods)
+        call.fail(.unknownMethod("\(interface ?? "\(object.path)") has no method \(member)\(advice)"))
     }
 
     /// Answers the calls of Peer, wherever they go. False: it has no such method.
@@ -165,7 +170,8 @@ final class ObjectTree {
                 let interface = try self.arguments(call, "s", String.self)
                 let tables = object.interfaces.filter { interface.isEmpty || $0.table.name == interface }
                 guard !tables.isEmpty || interface.isEmpty || Standard.all.contains(interface) else {
-                    throw .unknownInterface("\(object.path) has no interface \(shortened(interface))")
+                    throw .unknownInterface(
+                        object.lacks("interface", interface, among: object.interfaces.map(\.table.name)))
                 }
                 let discreet = tables.flatMap { table, context in
                     table.discreet.map { (table: table, context: context, name: $0) }
@@ -259,10 +265,11 @@ final class ObjectTree {
     ) throws(BusError) -> (InterfaceTable, AnyObject) {
         let tables = object.interfaces.filter { interface.isEmpty || $0.table.name == interface }
         guard !tables.isEmpty || Standard.all.contains(interface) else {
-            throw .unknownInterface("\(object.path) has no interface \(shortened(interface))")
+            throw .unknownInterface(object.lacks("interface", interface, among: object.interfaces.map(\.table.name)))
         }
         guard let found = tables.first(where: { $0.table.property(property) != nil }) else {
-            throw .unknownProperty("\(object.path) has no property \(shortened(property))")
+            let known = tables.flatMap { $0.table.propertyList.map(\.name) }
+            throw .unknownProperty(object.lacks("property", property, among: known))
         }
         return (found.table, found.context)
     }
@@ -401,6 +408,11 @@ final class ObjectTree {
 }
 
 extension ExportedObject {
+    /// That it does not have what a caller asks for, and what was meant.
+    func lacks(_ what: String, _ name: String, among known: [String]) -> String {
+        "\(self.path) has no \(what) \(shortened(name))\(Suggestion.advice(on: name, among: known))"
+    }
+
     /// Each readable property of an interface as an entry of an `a{sv}` that the writer stands in.
     ///
     /// - Parameter withheld: those whose values are not for the reader.

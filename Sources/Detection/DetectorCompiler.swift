@@ -171,11 +171,8 @@ package enum DetectorCompiler {
         }
         guard var scope = usual else {
             let known = self.usual.keys.sorted()
-            let near = Suggestion.nearest(to: name, among: known)
             throw options.problem(
-                "sensor",
-                "unknown sensor '\(printable(name))'"
-                    + (near.map { ", did you mean '\($0)'?" } ?? "; known are \(known.joined(separator: ", "))"))
+                "sensor", "unknown sensor '\(printable(name))'\(Suggestion.advice(on: name, among: known))")
         }
         scope.isPaced = isPaced
         return scope

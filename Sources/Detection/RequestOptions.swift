@@ -25,12 +25,9 @@ struct RequestOptions {
     /// Throws for the first option, in the order of the keys, that is neither common nor in `others`.
     func refuseUnknown(besides others: [String]) throws(DetectorProblem) {
         for key in self.request.options.keys where !Self.common.contains(key) && !others.contains(key) {
-            let near = Suggestion.nearest(to: key, among: Self.common + others)
-            let hint =
-                near.map { ", did you mean '\($0)'?" }
-                ?? "; known are \((Self.common + others).joined(separator: ", "))"
+            let advice = Suggestion.advice(on: key, among: Self.common + others)
             throw DetectorProblem(
-                .unknownKey, detector: self.request.name, key: key, "unknown option '\(printable(key))'\(hint)")
+                .unknownKey, detector: self.request.name, key: key, "unknown option '\(printable(key))'\(advice)")
         }
     }
 

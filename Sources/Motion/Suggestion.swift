@@ -9,14 +9,35 @@ package enum Suggestion {
         let typed = Array(word.utf8)
         var best: (distance: Int, word: String)?
         for candidate in words where candidate.utf8.count <= self.longest {
-            let distance = self.distance(typed, Array(candidate.utf8))
-            let longer = max(typed.count, candidate.utf8.count)
+            let candidateBytes = Array(candidate.utf8)
+            // Names of one maker begin alike: what is behind the last dot they share says whether one is meant for the other.
+            let shared = self.sharedParts(typed, candidateBytes)
+            let distance = self.distance(Array(typed[shared...]), Array(candidateBytes[shared...]))
+            let longer = max(typed.count, candidateBytes.count) - shared
             // A word of which no letter is right is another word: `z` does not mean `%`.
             guard distance <= max(1, longer / 3), distance < longer else { continue }
             if let known = best, (known.distance, known.word) <= (distance, candidate) { continue }
             best = (distance, candidate)
         }
         return best?.word
+    }
+
+    /// What a message about an unknown word ends with: the word that was probably meant, or else all that are known.
+    ///
+    /// - Parameter none: what is said when nothing is known.
+    package static func advice(on word: String, among words: [String], orElse none: String = "") -> String {
+        if let near = self.nearest(to: word, among: words) { return ", did you mean '\(near)'?" }
+        return words.isEmpty ? none : "; known are \(words.joined(separator: ", "))"
+    }
+
+    /// How many bytes two names have in common, up to and with the last dot among them.
+    private static func sharedParts(_ a: [UInt8], _ b: [UInt8]) -> Int {
+        var shared = 0
+        for index in 0..<min(a.count, b.count) {
+            guard a[index] == b[index] else { break }
+            if a[index] == UInt8(ascii: ".") { shared = index + 1 }
+        }
+        return shared
     }
 
     /// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment), ASCII case ignored.

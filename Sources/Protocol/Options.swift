@@ -11,9 +11,8 @@ package struct OptionReader {
         self.options = options
         self.subject = subject
         for key in options.keys.sorted() where !known.contains(key) && !Self.isForeign(key) {
-            let near = Suggestion.nearest(to: key, among: known)
-            throw .invalidConfiguration(
-                "\(subject): unknown option '\(printable(key))'" + (near.map { ", did you mean '\($0)'?" } ?? ""))
+            let advice = Suggestion.advice(on: key, among: known, orElse: "; \(subject) takes no options")
+            throw .invalidConfiguration("\(subject): unknown option '\(printable(key))'\(advice)")
         }
     }
 

@@ -95,6 +95,24 @@ import Testing
         #expect(Suggestion.nearest(to: String(repeating: "rest", count: 300_000), among: self.words) == nil)
     }
 
+    /// What names of one maker have in common says nothing.
+    @Test(arguments: [
+        ("org.example.Troch", "org.example.Torch"), ("org.exmaple.Torch", "org.example.Torch"),
+        ("org.example.Player", nil), ("org.example.Torches", "org.example.Torch"), ("Torch", nil),
+        ("org.example.", nil),
+    ])
+    func namesOfOneMakerAreNotAlike(_ typed: String, _ meant: String?) {
+        #expect(Suggestion.nearest(to: typed, among: ["org.example.Torch", "org.freedesktop.DBus"]) == meant)
+    }
+
+    @Test func advisesWithAllThatIsKnownWhenNothingIsNear() {
+        #expect(Suggestion.advice(on: "treshold", among: self.words) == ", did you mean 'threshold'?")
+        #expect(
+            Suggestion.advice(on: "colour", among: self.words) == "; known are threshold, rest, every, preset, when")
+        #expect(Suggestion.advice(on: "colour", among: []).isEmpty)
+        #expect(Suggestion.advice(on: "colour", among: [], orElse: "; there is none") == "; there is none")
+    }
+
     @Test func printableHidesControlCharactersAndLength() {
         #expect(printable("a\nb\u{202E}c") == "a\u{FFFD}b\u{FFFD}c")
         #expect(printable(String(repeating: "x", count: 1_000_000)).count == 49)

@@ -30,6 +30,9 @@ import Testing
         #expect(self.message(["rate": .double(50), "batch-latency": .string("-1ms")]).contains("is no time"))
         #expect(self.message(["rate": .double(1), "batch-latency": .double(1)]).contains("time 't' in microseconds"))
         #expect(self.message(["rat": .double(1)]) == "claim: unknown option 'rat', did you mean 'rate'?")
+        #expect(
+            self.message(["colour": .double(1)])
+                == "claim: unknown option 'colour'; known are rate, batch-latency, passive, decimation, or-slower")
         #expect(self.message(["rate": .double(1), "batch-latency": .uint64(.max)]).contains("is too long"))
         #expect(!self.message(["\u{1B}[31m\n": .double(1)]).contains("\n"))
         let long = String(repeating: "k", count: 1 << 20)
@@ -50,7 +53,8 @@ import Testing
         #expect(self.message(["rate": .double(50), "x-org.example": .descriptor]).isEmpty)
         #expect(self.message(["rate": .double(50), "X-org.example": .boolean(true)]).contains("unknown option"))
         try OptionReader.none(["x-": .boolean(true)], of: "Mute")
-        #expect(throws: BusError.self) { try OptionReader.none(["duration": .uint64(1)], of: "Mute") }
+        let refused = #expect(throws: BusError.self) { try OptionReader.none(["duration": .uint64(1)], of: "Mute") }
+        #expect(refused?.message == "Mute: unknown option 'duration'; Mute takes no options")
     }
 
     @Test func whatIsInForceIsReadOnlyWhenItMakesSense() {

@@ -108,7 +108,7 @@ extension EndToEnd {
             try self.run(
                 [
                     Self.bad("\(root) ListSensors s ['x']", "InvalidArgs", "ListSensors takes 'a{sv}', got 's'"),
-                    Self.bad("\(root) ListSensor", "UnknownMethod", "ListSensor"),
+                    Self.bad("\(root) ListSensor", "UnknownMethod", "did you mean 'ListSensors'?"),
                     Self.bad("\(root) Claim a{sv} [{}]", "UnknownMethod"),
                     Self.bad("\(sensor) Claim", "InvalidArgs", "'a{sv}', got ''"),
                     Self.bad("\(sensor) Claim d [50.0]", "InvalidArgs", "got 'd'"),
@@ -216,9 +216,11 @@ extension EndToEnd {
                     Self.bad("\(root) ListApps s ['all']", "InvalidArgs", "ListApps takes 'a{sv}', got 's'"),
                     Self.bad("\(root) DescribePresets b [True]", "InvalidArgs", "got 'b'"),
                     Self.bad("\(root) Pause b [True]", "InvalidArgs", "Pause takes 'a{sv}', got 'b'"),
-                    Self.bad("\(root) Pause a{sv} [{'for':V('t',1)}]", Self.invalid, "Pause: unknown option 'for'"),
+                    Self.bad(
+                        "\(root) Pause a{sv} [{'for':V('t',1)}]", Self.invalid,
+                        "Pause: unknown option 'for'; Pause takes no options"),
                     Self.bad("\(root) Watch s ['all']", "InvalidArgs", "Watch takes 'a{sv}', got 's'"),
-                    Self.bad("\(root) Watch a{sv} [{'app':V('s','a')}]", Self.invalid, "Watch: unknown option 'app'"),
+                    Self.bad("\(root) Watch a{sv} [{'app':V('s','a')}]", Self.invalid, "Watch takes no options"),
                     Self.bad("\(root) Explain", "InvalidArgs", "'ta{sv}', got ''"),
                     Self.bad("\(root) Explain xa{sv} [-1,{}]", "InvalidArgs", "got 'xa{sv}'"),
                     Self.bad("\(root) Explain ta{ss} [0,{}]", "InvalidArgs", "got 'ta{ss}'"),
@@ -287,7 +289,7 @@ extension EndToEnd {
                     Self.bad("\(root) SetLock b [True]", "InvalidArgs", "SetLock takes 'sa{sv}', got 'b'"),
                     Self.bad("\(root) SetLock sa{sv} ['lokced',{}]", Self.invalid, "did you mean 'locked'?"),
                     Self.bad("\(root) Reload s ['now']", "InvalidArgs", "Reload takes 'a{sv}', got 's'"),
-                    Self.bad("\(root) Registre sa{sv} ['',{}]", "UnknownMethod", "Registre"),
+                    Self.bad("\(root) Registre sa{sv} ['',{}]", "UnknownMethod", "Registre, did you mean 'Register'?"),
                     Self.bad("\(root) AddDetectors a(sa{sv}) [[]]", "UnknownMethod"),
                 ], Stage())
         }
@@ -543,7 +545,11 @@ extension EndToEnd {
             ] {
                 let properties = "app call \(name) \(path) org.freedesktop.DBus.Properties"
                 cases += [
-                    Self.bad("\(properties) Get ss ['\(interface)','Nothing']", "UnknownProperty", "Nothing"),
+                    Self.bad(
+                        "\(properties) Get ss ['\(interface)','Nothing']", "UnknownProperty", "Nothing; known are "),
+                    Self.bad(
+                        "\(properties) Get ss ['\(interface)x','X']", "UnknownInterface",
+                        "\(interface)x, did you mean '\(interface)'?"),
                     Self.bad("\(properties) Get ss ['org.example.No','X']", "UnknownInterface", "org.example.No"),
                     Self.bad("\(properties) Get ss ['x'*2**20,'X']", "UnknownInterface"),
                     Self.bad("\(properties) Get ss ['\(interface)','x'*2**20]", "UnknownProperty"),
