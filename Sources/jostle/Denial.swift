@@ -32,8 +32,10 @@ struct Denial {
 extension Service {
     /// What the broker says of an app, by its id or its unique name.
     func whyNot(_ app: String) throws(CommandFailure) -> [String: Value] {
-        try self.read(
-            try self.call(Path.broker, InterfaceName.broker, "WhyNot", app, [String: Value]()), [String: Value].self)
+        try self.about(app) { () throws(CommandFailure) in
+            try self.read(
+                try self.call(Path.broker, InterfaceName.broker, "WhyNot", app, noOptions), [String: Value].self)
+        }
     }
 }
 

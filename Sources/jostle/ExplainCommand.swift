@@ -60,9 +60,11 @@ struct ExplainCommand {
         if let app { options["app"] = .string(app) }
         if self.isSequence { options["sequence"] = .boolean(true) }
         do throws(CommandFailure) {
-            return try broker.read(
-                try broker.call(Path.broker, InterfaceName.broker, "Explain", self.event, options),
-                [[String: Value]].self)
+            return try broker.about(self.app ?? "") { () throws(CommandFailure) in
+                try broker.read(
+                    try broker.call(Path.broker, InterfaceName.broker, "Explain", self.event, options),
+                    [[String: Value]].self)
+            }
         } catch {
             guard error.code == .no, !self.isSequence, (1..<1_000_000).contains(self.event) else { throw error }
             throw CommandFailure(

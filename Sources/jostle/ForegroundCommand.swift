@@ -1,6 +1,7 @@
 import DBus
 import DaemonSupport
 import Loop
+import Motion
 import Protocol
 
 /// `jostle foreground`: says which app the user works with, for as long as it runs.
@@ -34,6 +35,9 @@ struct ForegroundCommand {
         _ = try service.call(Path.broker, InterfaceName.broker, "SetForeground", self.app, noOptions)
         self.invocation.terminal.print(
             "\(self.app.isEmpty ? "no app" : self.app) is in the foreground until this ends (Ctrl-C)")
+        if !self.app.isEmpty, let near = service.nearestApp(to: self.app) {
+            complain("there is no app '\(printable(self.app))' yet; did you mean '\(near)'?")
+        }
         // The broker forgets it with its end.
         let names = NameWatch(on: service.connection)
         var isSaid = true

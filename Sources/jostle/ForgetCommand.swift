@@ -7,8 +7,10 @@ enum ForgetCommand {
         "forget", "forget what an app registered for good, and whose it was", reaching: .broker,
         arguments: [CommonArgument.appID],
         action: { invocation in
+            let app = invocation.arguments.positionals[0]
             let service = try Service.broker(on: invocation.bus, invocation.loop)
-            _ = try service.call(
-                Path.broker, InterfaceName.broker, "Forget", invocation.arguments.positionals[0], noOptions)
+            try service.about(app) { () throws(CommandFailure) in
+                _ = try service.call(Path.broker, InterfaceName.broker, "Forget", app, noOptions)
+            }
         })
 }

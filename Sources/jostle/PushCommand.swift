@@ -29,7 +29,9 @@ struct PushCommand {
     func run() throws(CommandFailure) {
         let service = try Service.broker(on: self.bus, self.loop, as: self.name)
         // Policy says how long the app may take.
-        _ = try service.call(
-            Path.broker, InterfaceName.broker, "Push", self.app, noOptions, timeout: Connection.noTimeout)
+        try service.about(self.app) { () throws(CommandFailure) in
+            _ = try service.call(
+                Path.broker, InterfaceName.broker, "Push", self.app, noOptions, timeout: Connection.noTimeout)
+        }
     }
 }

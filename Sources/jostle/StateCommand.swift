@@ -17,6 +17,8 @@ enum StateCommand {
         action: { invocation in
             let (app, state) = (invocation.arguments.positionals[0], invocation.arguments.positionals[1])
             let service = try Service.broker(on: invocation.bus, invocation.loop)
-            _ = try service.call(Path.broker, InterfaceName.broker, "SetState", app, state, noOptions)
+            try service.about(app) { () throws(CommandFailure) in
+                _ = try service.call(Path.broker, InterfaceName.broker, "SetState", app, state, noOptions)
+            }
         })
 }

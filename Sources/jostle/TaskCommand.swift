@@ -13,6 +13,8 @@ enum TaskCommand {
         action: { invocation in
             let (app, task) = (invocation.arguments.positionals[0], invocation.arguments.positionals[1])
             let broker = try Service.broker(on: invocation.bus, invocation.loop)
-            _ = try broker.call(Path.broker, InterfaceName.broker, "RunTask", app, task, noOptions)
+            try broker.about(app) { () throws(CommandFailure) in
+                _ = try broker.call(Path.broker, InterfaceName.broker, "RunTask", app, task, noOptions)
+            }
         })
 }

@@ -8,6 +8,32 @@ import Testing
 extension EndToEnd {
     /// `jostle` as scripts and people call it: exit codes, one line of complaint, output for machines.
     @Suite(.serialized) struct Commands {
+        /// A slip in an app's id is pointed at by whatever takes one.
+        @Test func anAppThatWasMeantIsNamed() throws {
+            let stage = try Stage()
+            let (there, slip) = ("org.example.Torch", "org.example.Troch")
+            let app = try stage.watch(Stage.always, "--app", there)
+            for command in [
+                ["why-not", slip], ["app", slip], ["state", slip, "background"], ["explain", "--app", slip],
+                ["forget", slip], ["task", "run", slip, "t"],
+            ] {
+                let result = try stage.jostle(command)
+                #expect(
+                    result.status == 1 && result.stderr.hasSuffix("; did you mean '\(there)'?\n"),
+                    "\(command): \(result)")
+            }
+            // It is there, or nothing like it.
+            for id in [there, "org.example.Player"] {
+                let result = try stage.jostle("forget", id)
+                #expect(result.status == 1 && !result.stderr.contains("did you mean"), "\(result)")
+            }
+            let front = try stage.start("foreground", slip)
+            _ = try front.waitForLine(on: .errors) {
+                $0.hasSuffix("there is no app '\(slip)' yet; did you mean '\(there)'?")
+            }
+            for program in [front, app] { _ = try program.terminate() }
+        }
+
         struct Case: Sendable, CustomTestStringConvertible {
             let arguments: [String]
             let status: Int32
