@@ -167,7 +167,8 @@ extension PolicyComparison.Difference {
             last = "  epoch \(past.verdict.epoch)"
         }
         return [
-            "\(first)  \(self.was.app)  \(self.was.detector)\(last)", "  was       \(self.was.story)",
+            "\(first)  \(Explanation.shown(self.was.app))  \(self.was.detector)\(last)",
+            "  was       \(self.was.story)",
             "  would be  \(self.wouldBe.story)",
         ]
     }
@@ -180,7 +181,7 @@ extension PolicyComparison.Difference {
         } else {
             line.add("t_us", self.was.time.microseconds, on: .story)
         }
-        line.add("app", "\(self.was.app)")
+        line.add("app", self.was.app.name)
         line.add("detector", self.was.detector)
         line.add("was", self.was.json)
         line.add("would_be", self.wouldBe.json)
@@ -215,7 +216,7 @@ extension HitFate {
         }
         if let contest = self.verdict?.contest {
             line.add("group", contest.group)
-            if let winner = contest.winner { line.add("winner", "\(winner)") }
+            if let winner = contest.winner { line.add("winner", winner.name) }
             if let key = self.verdict?.decidedBy { line.add("decided_by", key.name) }
         }
         line.add("why", self.seen)

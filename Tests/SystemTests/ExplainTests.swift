@@ -316,6 +316,16 @@ extension EndToEnd {
                 assert not then["delivered"] and then["reason"] == "S4.outranked" and then["decided_by"] == "specificity"
                 """
             #expect(try Tool.run(["python3", "-c", code, json.stdout]).status == 0, "\(json.stdout)")
+            // A client without a name is called as explain calls it.
+            let example = Programs.source("policies/examples/02-most-specific")
+            func nameless(_ how: String) throws -> String {
+                let line =
+                    "sed s/org.example.Gentle/-1/ \(example)/scenario | \(Programs.path(of: "jostle")) policy whatif"
+                return try Tool.run(["sh", "-c", "\(line) --policy \(example) --against \(old) --scenario - \(how)"])
+                    .stdout
+            }
+            #expect(try nameless("").hasPrefix("5.000 s  a client without a name  gentle\n"))
+            #expect(try nameless("--json").contains("\"app\":\"\","))
             let same = try self.whatIf("--against", Programs.source("policies/examples/02-most-specific"))
             #expect(same == Tool.Result(status: 0, stdout: "no difference in 4 hits and 3 events\n", stderr: ""))
         }

@@ -195,7 +195,7 @@ package struct Explanation: Equatable, Sendable {
     }
 
     /// An app as people see it; a client without a name is nobody in particular.
-    static func shown(_ id: AppID) -> String { id.isAnonymous ? "a client without a name" : id.name }
+    package static func shown(_ id: AppID) -> String { id.isAnonymous ? "a client without a name" : id.name }
 
     /// The two values that a key compared, the higher one first.
     private static func compared(
