@@ -28,15 +28,26 @@ package struct Arguments: Equatable, Sendable {
 
     /// The directories that an option names, in order: all have to be there.
     package func directories(of option: CommandOption) throws(UsageProblem) -> [String] {
-        let paths = self.values(of: option)
-        for path in paths {
+        var paths: [String] = []
+        for path in self.values(of: option) {
             var status = stat()
             // SAFETY: the path is a NUL-terminated string for the time of the call, and the structure is ours.
             guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
                 throw UsageProblem("option '--\(option.name)': there is no directory '\(clean(path))'")
             }
+            paths.append(Self.absolute(path))
         }
         return paths
+    }
+
+    /// A path that means the same to those who are told of it and stand elsewhere.
+    private static func absolute(_ path: String) -> String {
+        // SAFETY: called without a buffer it gives one, which is ours to free, or NULL.
+        guard !path.hasPrefix("/"), let raw = unsafe getcwd(nil, 0) else { return path }
+        defer { unsafe free(raw) }
+        let directory = unsafe String(cString: raw)
+        let rest = path == "." ? "" : path.hasPrefix("./") ? String(path.dropFirst(2)) : path
+        return (directory == "/" ? "" : directory) + (rest.isEmpty ? "" : "/\(rest)")
     }
 
     /// The value of an option as its declaration reads it.

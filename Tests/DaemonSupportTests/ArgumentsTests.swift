@@ -1,4 +1,5 @@
 import DaemonSupport
+import Foundation
 import Glibc
 import Motion
 import Testing
@@ -217,6 +218,11 @@ private func problem(_ syntax: CommandSyntax, _ words: [String]) -> String? {
         let option = CommandOption.value("policy", "DIR", "where", repeats: true)
         let program = CommandSyntax("p", "s", options: [option])
         #expect(try parsed(program, "--policy", "/", "--policy", "/tmp").directories(of: option) == ["/", "/tmp"])
+        // Whoever is told of them stands elsewhere.
+        let here = FileManager.default.currentDirectoryPath
+        #expect(
+            try parsed(program, "--policy", ".", "--policy", "./..", "--policy", "../").directories(of: option)
+                == [here, "\(here)/..", "\(here)/../"])
         for path in ["/nonexistent", "/dev/null", ""] {
             #expect(throws: UsageProblem("option '--policy': there is no directory '\(path)'")) {
                 try parsed(program, "--policy", "/", "--policy", path).directories(of: option)
