@@ -26,7 +26,7 @@ struct Authority {
 
     /// Does something for a caller who may say what state apps are in.
     func ifReporter(among reporters: Policy.Entitled, _ call: MethodCall, then: @escaping () -> Void) {
-        self.isReporter(among: reporters, call) { isReporter in
+        self.isReporter(among: reporters, call.sender) { isReporter in
             if isReporter { return then() }
             let who =
                 switch (reporters, self.bus.address == .system) {
@@ -38,21 +38,21 @@ struct Authority {
         }
     }
 
-    /// Whether a caller may say what state apps are in.
+    /// Whether a connection may say what state apps are in.
     ///
     /// That is whoever policy names. On the system bus it is root besides; elsewhere, if policy names nobody, anybody of our
     /// own user, and root.
-    func isReporter(among reporters: Policy.Entitled, _ call: MethodCall, _ answer: @escaping (Bool) -> Void) {
+    func isReporter(among reporters: Policy.Entitled, _ sender: String, _ answer: @escaping (Bool) -> Void) {
         let isSystem = self.bus.address == .system
         switch reporters {
         case .everybody: return answer(true)
         case .nobodyNamed: break
-        case .named(let apps): if !isSystem { return self.isOwner(of: apps[...], call, answer) }
+        case .named(let apps): if !isSystem { return self.isOwner(of: apps[...], sender, answer) }
         }
-        self.bus.user(of: call.sender) { uid in
+        self.bus.user(of: sender) { uid in
             if let uid, uid == 0 || (!isSystem && uid == getuid()) { return answer(true) }
             guard case .named(let apps) = reporters else { return answer(false) }
-            self.isOwner(of: apps[...], call, answer)
+            self.isOwner(of: apps[...], sender, answer)
         }
     }
 
@@ -64,19 +64,19 @@ struct Authority {
         case .everybody: then()
         case .nobodyNamed: throw .accessDenied("only who has MayPush in policy can launch apps, and nobody has")
         case .named(let apps):
-            self.isOwner(of: apps[...], call) { isOwner in
+            self.isOwner(of: apps[...], call.sender) { isOwner in
                 if isOwner { then() } else { call.fail(.accessDenied("only who has MayPush in policy can say that")) }
             }
         }
     }
 
-    /// Whether a caller has the name of one of these apps.
-    private func isOwner(of apps: ArraySlice<AppID>, _ call: MethodCall, _ answer: @escaping (Bool) -> Void) {
+    /// Whether a connection has the name of one of these apps.
+    private func isOwner(of apps: ArraySlice<AppID>, _ sender: String, _ answer: @escaping (Bool) -> Void) {
         guard let app = apps.first else { return answer(false) }
-        guard AppID.isValid(app.name) else { return self.isOwner(of: apps.dropFirst(), call, answer) }
+        guard AppID.isValid(app.name) else { return self.isOwner(of: apps.dropFirst(), sender, answer) }
         self.bus.callBus("GetNameOwner", app.name) { result in
-            if (try? result.take().read(reply: String.self)) == call.sender { return answer(true) }
-            self.isOwner(of: apps.dropFirst(), call, answer)
+            if (try? result.take().read(reply: String.self)) == sender { return answer(true) }
+            self.isOwner(of: apps.dropFirst(), sender, answer)
         }
     }
 

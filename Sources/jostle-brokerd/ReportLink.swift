@@ -36,19 +36,20 @@ final class ReportLink {
         }
     }
 
-    /// Whether a caller may know which app is in the foreground: the user of that app, our own, root, and who may say it.
+    /// Whether a connection may know which app is in the foreground: the user of that app, our own, root, and who may say it.
+    func mayKnowForeground(_ sender: String, of uid: UInt32, _ answer: @escaping (Bool) -> Void) {
+        if uid == 0 || uid == getuid() { return answer(true) }
+        let front = self.service.core.arbiter.foreground.app
+        if front.flatMap({ self.service.links.clients[$0]?.uid }) == uid { return answer(true) }
+        self.service.authority.isReporter(among: self.service.core.arbiter.policy.reporters, sender, answer)
+    }
+
+    /// The same for whoever calls.
     func mayKnowForeground(_ call: MethodCall, _ answer: @escaping (Bool) -> Void) {
         self.service.bus.user(of: call.sender) { [weak self] uid in
             guard let self, let uid else { return answer(false) }
-            if self.mayKnowForeground(uid) { return answer(true) }
-            self.service.authority.isReporter(among: self.service.core.arbiter.policy.reporters, call, answer)
+            self.mayKnowForeground(call.sender, of: uid, answer)
         }
-    }
-
-    /// The same for a user, whatever policy says of single programs.
-    func mayKnowForeground(_ uid: UInt32) -> Bool {
-        if uid == 0 || uid == getuid() { return true }
-        return self.service.core.arbiter.foreground.app.flatMap { self.service.links.clients[$0]?.uid } == uid
     }
 
     private func reporterLeft(_ name: String) {

@@ -9,6 +9,7 @@ import Protocol
 /// Each is told of what it may see, and of how things are when it reads: what changes twice until then is told once.
 final class WatchLink {
     private final class Watcher {
+        let name: String
         let peer: PacedSender.Peer
         let uid: UInt32
         var token: NameWatch.Token?
@@ -20,7 +21,8 @@ final class WatchLink {
         /// What it knows of the foreground.
         var foreground: Foreground?
 
-        init(_ peer: PacedSender.Peer, _ uid: UInt32) {
+        init(_ name: String, _ peer: PacedSender.Peer, _ uid: UInt32) {
+            self.name = name
             self.peer = peer
             self.uid = uid
         }
@@ -66,18 +68,20 @@ final class WatchLink {
     /// Has the caller told from now on, until it leaves the bus.
     func watch(_ call: MethodCall) throws(BusError) {
         guard self.watchers[call.sender] == nil else { return call.reply() }
-        self.service.authority.ifKnown(call) { [weak self] uid in self?.add(call, uid) }
+        self.service.authority.ifKnown(call) { [weak self] uid in
+            self?.foreground(for: call.sender, of: uid) { self?.add(call, uid, knowing: $0) }
+        }
     }
 
-    private func add(_ call: MethodCall, _ uid: UInt32) {
+    private func add(_ call: MethodCall, _ uid: UInt32, knowing foreground: Foreground) {
         guard self.watchers[call.sender] == nil else { return call.reply() }
         guard self.shares.take(1, for: uid) else {
             return call.fail(.limitsExceeded("too many watch: watchers-per-user is \(self.shares.share)"))
         }
         let name = call.sender
-        let watcher = Watcher(self.sender.peer(name), uid)
+        let watcher = Watcher(name, self.sender.peer(name), uid)
         watcher.peer.onRoom = { [weak self] _ in self?.tellSoon() }
-        watcher.foreground = self.foreground(for: watcher)
+        watcher.foreground = foreground
         self.watchers[name] = watcher
         watcher.token = self.service.names.follow(name) { [weak self] owner in
             if owner == nil { self?.unwatch(name) }
@@ -112,7 +116,7 @@ final class WatchLink {
         self.tellSoon()
     }
 
-    /// Notes that something else is in the foreground, as far as anybody said.
+    /// Notes that something else is in the foreground, as far as anybody said, or that others may know of it.
     func foregroundChanged() {
         for watcher in self.watchers.values { watcher.isForegroundChanged = true }
         self.tellSoon()
@@ -128,7 +132,9 @@ final class WatchLink {
         self.isDue = false
         // Who has no room is looked at when there is some.
         for watcher in self.watchers.values where self.sender.hasRoom(for: watcher.peer) {
-            self.tellForeground(watcher)
+            if watcher.isForegroundChanged {
+                self.foreground(for: watcher.name, of: watcher.uid) { [weak self] in self?.tell(watcher, of: $0) }
+            }
             self.tellApps(watcher)
         }
     }
@@ -166,9 +172,8 @@ final class WatchLink {
         }
     }
 
-    private func tellForeground(_ watcher: Watcher) {
-        guard watcher.isForegroundChanged else { return }
-        let foreground = self.foreground(for: watcher)
+    private func tell(_ watcher: Watcher, of foreground: Foreground) {
+        guard watcher.isForegroundChanged, self.watchers[watcher.name] === watcher else { return }
         guard foreground != watcher.foreground else { return watcher.isForegroundChanged = false }
         let values: [String: Value] = [
             "Foreground": .string(foreground.app), "ForegroundReported": .boolean(foreground.isReported),
@@ -186,9 +191,11 @@ final class WatchLink {
         watcher.foreground = foreground
     }
 
-    private func foreground(for watcher: Watcher) -> Foreground {
-        let report = self.service.core.arbiter.foreground
-        let isKnown = self.service.links.reports.mayKnowForeground(watcher.uid)
-        return Foreground(app: isKnown ? report.app?.name ?? "" : "", isReported: report != .none)
+    /// Hands the foreground to `then` as a connection may know it: at once, unless the bus has to say whose a name is.
+    private func foreground(for name: String, of uid: UInt32, then: @escaping (Foreground) -> Void) {
+        self.service.links.reports.mayKnowForeground(name, of: uid) { [weak self] isKnown in
+            guard let report = self?.service.core.arbiter.foreground else { return }
+            then(Foreground(app: isKnown ? report.app?.name ?? "" : "", isReported: report != .none))
+        }
     }
 }

@@ -86,6 +86,31 @@ extension EndToEnd {
             for program in [app, shell, own, stranger] { _ = try program.terminate() }
         }
 
+        /// Who may say what is in the foreground may know it, and whom a later policy does not name may not. Only root can play two
+        /// users.
+        @Test(.enabled(if: geteuid() == 0)) func whoMaySayItIsToldOfTheForeground() throws {
+            func policy(_ apps: String...) -> String {
+                apps.reduce("[Policy]\nDefault=allow\n") { "\($0)[App org.example.\($1)]\nMayReportForeground=yes\n" }
+            }
+            let stage = try Stage(source: nil, broker: false, on: PrivateBus(on: .dbusDaemon))
+            try stage.startBroker(policy: policy("Shell", "Panel"))
+            let panel = try self.start(
+                stage, as: Stage.nobody, "panel own org.example.Panel", "panel hear PropertiesChanged", Self.watch)
+            let stranger = try self.start(
+                stage, as: Stage.nobody, "panel name", "panel hear PropertiesChanged Ended", Self.watch)
+            let shell = try self.start(
+                stage, "shell own org.example.Shell", "shell call \(Self.root) SetForeground sa{sv} ['\(Self.app)',{}]")
+            _ = try panel.waitForLine {
+                $0.contains("{\"Foreground\": \"\(Self.app)\", \"ForegroundReported\": true}")
+            }
+            _ = try stranger.waitForLine { $0.contains("{\"Foreground\": \"\", \"ForegroundReported\": true}") }
+            _ = try stage.directory("policy", ["10-test": policy("Shell")])
+            #expect(try stage.script("own call \(Self.root) Reload a{sv} [{}]") == ["own ok []"])
+            _ = try panel.waitForLine { $0.contains("{\"Foreground\": \"\", \"ForegroundReported\": true}") }
+            #expect(try self.heard(stranger, "Foreground", stage).count == 1)
+            for program in [shell, panel, stranger] { _ = try program.terminate() }
+        }
+
         /// What docs/clients.md shows.
         @Test func thePanelOfTheDocumentsKnowsAll() throws {
             let stage = try Stage()
