@@ -34,7 +34,7 @@ extension WhyNot {
     /// How its launches went.
     private var launchLines: [String] {
         let launches = self.tally.launches
-        guard launches.begun > 0 else { return [] }
+        guard launches.begun > 0 else { return self.pastLine.map { [$0] } ?? [] }
         var text =
             "  \(launches.failed) of its \(launches.begun == 1 ? "1 launch" : "\(launches.begun) launches") failed"
         if let last = launches.last {
@@ -46,6 +46,15 @@ extension WhyNot {
             text += "; it is not launched for another \((restsUntil - self.now).inWords)"
         }
         return [text]
+    }
+
+    /// How they went before the broker was started.
+    private var pastLine: String? {
+        self.pastFailure.map { past in
+            let what = past.failures == 1 ? "a launch" : "\(past.failures) launches, the last of them,"
+            return
+                "  before this broker \(what) failed: \(past.failure.name), for epoch \(past.epoch) \(Self.ago(past.age))"
+        }
     }
 
     private static func ago(_ span: TimeSpan) -> String { "\(span.inWords) ago" }

@@ -17,6 +17,8 @@ package struct WhyNot {
     /// Before when it is not launched again because that failed; `nil`: it may be.
     package let restsUntil: Timestamp?
     package let isBeingLaunched: Bool
+    /// The last event that a launch failed for under an earlier broker, if the journal tells of one.
+    package var pastFailure: PastFailure?
     /// As many as an answer holds.
     package let detectors: [DetectorOutlook]
     /// How many there are.
@@ -53,6 +55,31 @@ package struct WhyNot {
                 .init(prospect, of: app, for: viewer, core))
         }
         self.detectorCount = chosen?.count ?? app.detectors.count
+    }
+
+    /// A launch that failed before the broker was started.
+    package struct PastFailure: Equatable, Sendable {
+        package let epoch: UInt64
+        package let failures: UInt32
+        /// Why the last of them did.
+        package let failure: LaunchFailure
+        /// When the verdict was made, in µs of the wall clock, and how long ago that is.
+        package let wall: Int64
+        package let age: TimeSpan
+
+        /// `nil` when no launch failed for it, or one did not in the end.
+        ///
+        /// - Parameter now: the time by the wall clock.
+        package init?(_ record: VerdictRecord, at now: Int64) {
+            guard let origin = record.origin, origin.isPast, let failure = record.aftermath.failure,
+                !record.verdict.isReceived
+            else { return nil }
+            self.epoch = record.verdict.epoch
+            self.failures = record.aftermath.failures
+            self.failure = failure
+            self.wall = origin.wall
+            self.age = TimeSpan(microseconds: max(0, now - origin.wall))
+        }
     }
 
     /// Since when it got nothing: its last event, or its registration.

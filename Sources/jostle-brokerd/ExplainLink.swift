@@ -3,6 +3,7 @@ import BrokerCore
 import DBus
 import DaemonSupport
 import Journal
+import Loop
 import Motion
 import Protocol
 
@@ -115,7 +116,15 @@ final class ExplainLink {
                 WhyNot(client.id, of: core, detector: detector, peak: peak, for: viewer, at: now)
             }
             guard let answer else { throw .notFound("the app is gone") }
-            call.reply(answer.options)
+            // Launches are counted from the start of the broker; the journal remembers longer.
+            guard answer.tally.launches.begun == 0, !app.id.isAnonymous else { return call.reply(answer.options) }
+            let query = VerdictQuery(.last, of: app, for: viewer)
+            self.askJournal(JournalQuery(app: app.id, limit: Self.newest)) { records in
+                var answer = answer
+                let last = records.last { query.concerns($0) && $0.verdict.isLaunching }
+                answer.pastFailure = last.flatMap { WhyNot.PastFailure($0, at: Clock.wallClock()) }
+                call.reply(answer.options)
+            }
         }
     }
 

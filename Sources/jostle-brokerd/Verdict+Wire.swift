@@ -74,7 +74,7 @@ extension Verdict {
 extension WhyNot {
     /// The answer as it travels.
     var options: [String: Value] {
-        [
+        var options: [String: Value] = [
             "app": .string(self.app.id.name),
             "state": .string(self.facts.state.name),
             "registered": .uint64(self.app.registered.wire),
@@ -97,6 +97,13 @@ extension WhyNot {
             "detectors": .array(of: "a{sv}", self.detectors.map { .options($0.options) }),
             "text": .lines(self.lines),
         ]
+        if let past = self.pastFailure {
+            options["past-failure"] = .options([
+                "epoch": .uint64(past.epoch), "launch-failures": .uint32(past.failures),
+                "last-failure": .string(past.failure.name), "made": .int64(past.wall),
+            ])
+        }
+        return options
     }
 }
 

@@ -61,6 +61,14 @@ struct WhyNotCommand {
         line.add("launch_failures", answer.count("launch-failures"))
         let last = answer["last-launch"]?.asOptions ?? [:]
         if !last.isEmpty { line.add("last_launch", last.launchJSON) }
+        if let past = answer["past-failure"]?.asOptions {
+            var failure = JSONLine()
+            failure.add("epoch", past.count("epoch"))
+            if case .uint32(let failures) = past["launch-failures"] { failure.add("launch_failures", failures) }
+            failure.add("last_failure", past.text("last-failure"))
+            if case .int64(let made) = past["made"] { failure.add("made_us", made, on: .realtime) }
+            line.add("past_failure", failure)
+        }
         line.add("next_launch_us", answer.count("next-launch"), on: .boottime)
         return line.text
     }

@@ -110,6 +110,7 @@ KINDS = {
             "app": str, "state": str, "registered_us": BOOT, "last_event_us": BOOT, "last_epoch": int, "silence_us": int,
             "muted_until_us": BOOT, "denials": [DENIAL], "launches": int, "launch_failures": int,
             "last_launch?": {"reason": str, "result": str, "t_us": BOOT}, "next_launch_us": BOOT,
+            "past_failure?": {"epoch": int, "launch_failures": int, "last_failure": str, "made_us": WALL},
         },
         EXPLANATION | {
             "detector": str, "preset": str, "threshold?": float, "unit": str, "available": bool, "epoch?": int,

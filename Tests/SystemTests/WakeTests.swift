@@ -199,6 +199,17 @@ extension EndToEnd {
             #expect(story.contains("failed: \(result)") || story.contains("the last: \(result)"), "\(story)")
             let fresh = try stage.jostle("why-not", Self.app, "--json").stdout
             #expect(fresh.contains("\"last_epoch\":0,"), "\(fresh)")
+            // What the journal knows. The shake is over, unless the app was given up at once.
+            if isGivenUp, how != nil {
+                #expect(
+                    fresh.contains("\"launches\":0,\"launch_failures\":0,\"past_failure\":{\"epoch\":\(epoch),"),
+                    "\(fresh)")
+                #expect(fresh.contains("\"last_failure\":\"\(result)\",\"made_us\":"), "\(fresh)")
+                let line = try stage.jostle("why-not", Self.app).stdout
+                #expect(
+                    line.contains("  before this broker ") && line.contains(" failed: \(result), for epoch \(epoch) "),
+                    "\(line)")
+            }
         }
 
         @Test func aFailedLaunchIsTriedAgainWhileItsEventIsOfUse() throws {
