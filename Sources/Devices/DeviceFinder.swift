@@ -60,6 +60,9 @@ struct DeviceNotice {
     /// It is a part of a game pad.
     var isInPad: Bool
 
+    /// Whether the kernel has it from a sensor hub that speaks HID: each sensor of one is a device of this name.
+    var isInHub: Bool { self.path.contains("/HID-SENSOR-") }
+
     /// Which one of its subsystem it is: the number at the end of its name.
     var number: Int { Int(String(self.systemName.reversed().prefix { $0.isNumber }.reversed())) ?? 0 }
 }

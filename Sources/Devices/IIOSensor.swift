@@ -7,6 +7,7 @@ final class IIOSensor: SensorReader {
     let kind: SensorKind
     weak var sink: (any ReadingSink)?
     private let device: IIODevice
+    private let isInHub: Bool
 
     /// One channel as it is read.
     struct Channel {
@@ -17,7 +18,7 @@ final class IIOSensor: SensorReader {
     }
 
     private(set) var channels: [Channel] = []
-    /// `nil` when its axes are those that Linux has for the device.
+    /// `nil` when its axes are those that its driver is to have.
     private var matrix: MountMatrix?
     private var gate = ProximityGate(level: 0)
     /// For an accelerometer that does not say what it counts.
@@ -35,6 +36,7 @@ final class IIOSensor: SensorReader {
     init(_ kind: SensorKind, of device: IIODevice) {
         self.kind = kind
         self.device = device
+        self.isInHub = device.notice.isInHub
         self.row = [Double](repeating: 0, count: kind.channels.count)
     }
 
@@ -214,10 +216,19 @@ final class IIOSensor: SensorReader {
     /// Takes a channel's raw value out of a buffer's scan.
     func setRaw(_ raw: Int64, of channel: Int) { self.row[channel] = self.channels[channel].scale.value(Double(raw)) }
 
+    /// docs/axes.md says how it is known.
+    private func turnToOurAxes() {
+        if !self.isInHub {
+            DeviceAxes.turn(&self.row)
+        } else if self.kind == .accelerometer {
+            DeviceAxes.oppose(&self.row)
+        }
+    }
+
     /// Hands on the row that was read.
     func tell(at time: Timestamp) {
         self.matrix?.turn(&self.row)
-        if self.kind.hasDirection { DeviceAxes.turn(&self.row) }
+        if self.kind.hasDirection { self.turnToOurAxes() }
         if self.kind == .proximity { self.row[0] = self.gate.value(self.row[0]) }
         if self.gravity?.turn(&self.row, at: time) == false { return }
         let row = self.row

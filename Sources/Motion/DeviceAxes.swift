@@ -11,4 +11,10 @@ package enum DeviceAxes {
         row[0] = 0 - row[0]
         row[1] = 0 - row[1]
     }
+
+    /// Turns in place what the accelerometer of a sensor hub shows that speaks HID: where gravity pulls, not what holds the
+    /// device. Gyroscope and magnetometer of such a hub are in our axes as they are.
+    package static func oppose(_ row: inout [Double]) {
+        for index in row.indices { row[index] = 0 - row[index] }
+    }
 }

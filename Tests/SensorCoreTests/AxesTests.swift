@@ -153,6 +153,20 @@ import Traces
         }
     }
 
+    /// On Linux x and y stand the other way round, and a hub that speaks HID shows the opposite: both come to what is held here.
+    @Test(arguments: postures)
+    func otherAxesComeToOurs(_ posture: Posture) {
+        let up = posture.up
+        var linux = [-up.x, -up.y, up.z]
+        DeviceAxes.turn(&linux)
+        var hub = [-up.x, -up.y, -up.z]
+        DeviceAxes.oppose(&hub)
+        for row in [linux, hub] {
+            #expect(SIMD3(row[0], row[1], row[2]) == up)
+            #expect(row.allSatisfy { $0.sign == .plus || $0 != 0 }, "-0 in \(row)")
+        }
+    }
+
     /// A compass says where the upper edge points, or the back of a device that is held upright: here north.
     @Test func theCompassGoesByTheUpperEdge() {
         let down = -40.0

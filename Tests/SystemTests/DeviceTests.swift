@@ -374,6 +374,26 @@ extension EndToEnd {
             #expect(try reader.terminate() == .exited(0))
         }
 
+        /// Such a hub shows where gravity pulls; what it shows of turning and of the magnetic field is in our axes. It lies on its back,
+        /// a little raised at its upper and its right edge.
+        @Test func aHubThatSpeaksHIDHasAxesOfItsOwn() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let bed = try DeviceBed(stage)
+            try bed.perform(DeviceBed.add("hid"))
+            let reader = try self.start(stage, bed)
+            for (sensor, expected) in [
+                ("accelerometer", [0.1, 0.2, 1]), ("gyroscope", [0.1, 0.2, -0.3]), ("magnetometer", [10, 20, -40]),
+            ] {
+                let script = try stage.startScript("s hear", "s \(Self.claim(sensor, 10))")
+                let values = try self.samples(script, 1).values.prefix(3)
+                #expect(
+                    zip(values, expected).allSatisfy { abs($0 - $1) < 1e-9 } && values.count == 3,
+                    "\(sensor): \(values)")
+                _ = try script.terminate()
+            }
+            #expect(try reader.terminate() == .exited(0))
+        }
+
         /// Some devices have their channels in the buffer and nowhere else, no trigger, and say nothing of their scale.
         @Test func aDeviceThatHasNothingButABufferIsRead() throws {
             let hub = "/devices/platform/hub/iio:device4"

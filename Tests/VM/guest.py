@@ -60,7 +60,10 @@ def load(name, loaded=set()):
 
 
 class Hand:
-    """What moves the device. Lies flat; the y axis counts the reports, so that one that is missing shows."""
+    """What moves the device. Lies flat; the y axis counts the reports, so that one that is missing shows.
+
+    As HID has it, which shows where gravity pulls: each axis is the opposite of ours.
+    """
 
     def __init__(self):
         self.count = 0
@@ -72,7 +75,7 @@ class Hand:
         if self.shaking is not None:
             passed = now - self.shaking
             x = 2_800 * math.sin(2 * math.pi * 3 * passed) if 0 <= passed < 1.2 else 0
-        return round(x), self.count % 1_000, 1_000
+        return round(x), -(self.count % 1_000), -1_000
 
     def shake(self):
         self.shaking = boottime()
