@@ -44,6 +44,29 @@ extension EndToEnd {
             #expect(app.end == nil)
         }
 
+        /// docs/clients.md says how long those are with which one begins. What is asked: 40 lines in C, 15 elsewhere.
+        @Test(arguments: [
+            ("c/watch-sd-bus.c", 40), ("watch.py", 15), ("gjs/watch.js", 15),
+            ("swift/outside/Sources/undo/Undo.swift", 15),
+        ])
+        func theFirstOnesAreShort(_ example: String, _ most: Int) throws {
+            let count = """
+                import re, sys
+                text = open(sys.argv[1]).read()
+                text = re.sub(r'/\\*.*?\\*/|\"\"\".*?\"\"\"', '', text, flags=re.S)
+                comment = '#' if sys.argv[1].endswith('.py') else '//'
+                print(sum(not re.match(rf'\\s*($|{comment})', line) for line in text.splitlines()))
+                """
+            let counted = try Tool.run(["python3", "-c", count, Programs.source("docs/examples/\(example)")])
+            let lines = try #require(Int(counted.stdout.dropLast()), "\(counted)")
+            #expect((1...most).contains(lines), "\(lines) lines")
+            let page = try Tool.run(["cat", Programs.source("docs/clients.md")]).stdout
+            let name = example.split(separator: "/").last ?? ""
+            let link =
+                example.hasPrefix("swift") ? "[outside](examples/swift/outside)" : "[\(name)](examples/\(example))"
+            #expect(page.contains("| \(link) | \(lines) |"), "\(lines) lines")
+        }
+
         @Test(arguments: Example.allCases)
         func believesNobodyButTheBroker(_ example: Example) throws {
             let stage = try Stage()
