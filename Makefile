@@ -176,7 +176,8 @@ install:
 	    $(INSTALL) $$file $(DESTDIR)$(SHARE)/jostle/policy.d/$${file##*/} || exit 1; \
 	done
 	@$(MAKE) --no-print-directory install-interfaces install-docs
-	$(INSTALL) dbus/org.jostle.conf $(DESTDIR)$(SHARE)/dbus-1/system.d/org.jostle.conf
+	install -d $(DESTDIR)$(SHARE)/dbus-1/system.d $(DESTDIR)$(PREFIX)/lib/sysusers.d $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
+	sed -e 's|user="jostle"|user="$(SERVICE_USER)"|' dbus/org.jostle.conf > $(DESTDIR)$(SHARE)/dbus-1/system.d/org.jostle.conf
 	for file in services/org.jostle.Sensors1.service services/org.jostle.Broker1.service \
 	    system-services/org.jostle.Sensors1.service system-services/org.jostle.Broker1.service; do \
 	    install -d $(DESTDIR)$(SHARE)/dbus-1/$${file%/*} && \
@@ -187,8 +188,11 @@ install:
 	install -d $(DESTDIR)$(PREFIX)/lib/udev/rules.d
 	sed -e 's|@user@|$(SERVICE_USER)|' udev/60-jostle.rules.in > $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-jostle.rules
 	chmod 644 $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-jostle.rules
-	$(INSTALL) dbus/jostle.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/jostle.conf
-	$(INSTALL) dbus/jostle.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/jostle.conf
+	sed -e 's|^u jostle |u $(SERVICE_USER) |' dbus/jostle.sysusers > $(DESTDIR)$(PREFIX)/lib/sysusers.d/jostle.conf
+	sed -e 's| jostle jostle | $(SERVICE_USER) $(SERVICE_USER) |' dbus/jostle.tmpfiles \
+	    > $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/jostle.conf
+	chmod 644 $(DESTDIR)$(SHARE)/dbus-1/system.d/org.jostle.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/jostle.conf \
+	    $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/jostle.conf
 
 # After install. Whichever of its two names is called first, the bus starts the same program.
 install-sensor-proxy:

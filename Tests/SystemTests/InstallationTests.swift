@@ -37,5 +37,27 @@ extension EndToEnd {
                 "./share/dbus-1/services/org.jostle.Broker1.service",
             ] { #expect(files.contains(file), "\(file)") }
         }
+
+        /// Whoever lets the daemons run as another user says so once.
+        @Test func theUserOfTheDaemonsIsOneEverywhere() throws {
+            let result = try Tool.run(
+                [
+                    "sh", "-ec",
+                    """
+                    directory=$(mktemp -d)
+                    trap 'rm -rf "$directory"' EXIT
+                    make -s -C "$1" install DESTDIR="$directory" PREFIX=/opt/jostle PROGRAMS_DIR="$2" SERVICE_USER=mover
+                    cd "$directory/opt/jostle"
+                    grep -rl mover share/dbus-1 lib | sort
+                    grep -rhE 'user="jostle"|^u jostle|User=jostle|jostle jostle' share/dbus-1 lib || true
+                    """, "sh", Programs.source(""), Programs.directory,
+                ], timeout: .seconds(120))
+            let files = [
+                "lib/sysusers.d/jostle.conf", "lib/tmpfiles.d/jostle.conf", "lib/udev/rules.d/60-jostle.rules",
+                "share/dbus-1/system-services/org.jostle.Broker1.service",
+                "share/dbus-1/system-services/org.jostle.Sensors1.service", "share/dbus-1/system.d/org.jostle.conf",
+            ]
+            #expect(result.stdout == files.map { "\($0)\n" }.joined(), "\(result)")
+        }
     }
 }
