@@ -56,6 +56,12 @@ private struct Scratch: ~Copyable {
         #expect(files.map(\.layer) == [.system, .system, .user])
     }
 
+    /// What lasts until the next boot stands between the distribution's and the administrator's.
+    @Test func laterDirectoriesAreStronger() {
+        #expect(PolicyDirectories.system.map { $0.split(separator: "/")[0] } == ["usr", "run", "etc"])
+        #expect(PolicyDirectories.system.allSatisfy { $0.hasSuffix("/jostle/policy.d") })
+    }
+
     /// Without a file of the system the built-in policy stands in; with one, nothing does.
     @Test func theBuiltInPolicyStandsInForTheSystems() throws {
         let scratch = try Scratch()
