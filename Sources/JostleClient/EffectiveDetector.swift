@@ -48,7 +48,7 @@ extension EffectiveDetector {
         self.warnings = []
         self.settings = []
         for (key, value) in options.sorted(by: { $0.key < $1.key }) {
-            if key == "warnings" {
+            if key == DetectorKey.warnings {
                 self.warnings = WarningRow.rows(of: value).map { Warning(id: $0.id, text: $0.text) }
             } else {
                 self.settings.append(Setting(key, value))

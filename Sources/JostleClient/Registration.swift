@@ -25,7 +25,7 @@ struct Registration {
     }
 
     /// What it says besides the app's name.
-    var options: [String: Value] { self.isDurable ? ["durable": .boolean(true)] : [:] }
+    var options: [String: Value] { self.isDurable ? [RegisterOptions.durable: .boolean(true)] : [:] }
 
     /// There is something that only a broker that knows us does.
     var isNeeded: Bool { !self.detectors.isEmpty || self.hasTasks }

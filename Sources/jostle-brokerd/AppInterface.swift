@@ -224,11 +224,11 @@ extension EffectiveDetector {
     var options: [String: Value] {
         var options: [String: Value] = [:]
         for (key, value) in self.detector.effective { options[key] = value.wire }
-        options["available"] = .boolean(self.isAvailable)
-        if let rate = self.rate { options["effective-rate"] = .double(rate) }
+        options[DetectorKey.available] = .boolean(self.isAvailable)
+        if let rate = self.rate { options[DetectorKey.effectiveRate] = .double(rate) }
         let warnings = self.warnings
         if !warnings.isEmpty {
-            options["warnings"] = WarningRow.value(
+            options[DetectorKey.warnings] = WarningRow.value(
                 of: warnings.map { WarningRow(id: $0.id.rawValue, text: $0.message) })
         }
         return options

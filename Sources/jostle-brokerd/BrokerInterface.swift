@@ -24,8 +24,9 @@ enum BrokerInterface {
             ) {
                 (service: BrokerService, call: MethodCall, name: String, options: [String: Value]) throws(BusError)
                 in
-                let reader = try OptionReader(options, of: "Register", known: ["durable"])
-                try service.links.registrations.register(name, isDurable: try reader.flag("durable") ?? false, call)
+                let reader = try OptionReader(options, of: "Register", known: [RegisterOptions.durable])
+                try service.links.registrations.register(
+                    name, isDurable: try reader.flag(RegisterOptions.durable) ?? false, call)
             },
             Method(later: "Forget", in: ["app_id", "options"]) {
                 (service: BrokerService, call: MethodCall, name: String, options: [String: Value]) throws(BusError) in
@@ -167,15 +168,15 @@ extension SensorStream {
     /// The stream as `Sensors` shows it.
     var options: [String: Value] {
         [
-            "name": .string(self.name),
-            "available": .boolean(self.isAvailable),
-            "state": .string(self.standing.name),
-            "detail": .string(self.standing.obstacle(self.name) ?? ""),
-            "rate": .double(self.inForce?.rate ?? 0),
-            "received": .uint64(self.received),
-            "lost": .uint64(self.lost),
-            "gaps": .uint64(self.gaps),
-            "refused": .uint64(self.counters.refusedSamples),
+            SensorStateKey.name: .string(self.name),
+            SensorStateKey.available: .boolean(self.isAvailable),
+            SensorStateKey.state: .string(self.standing.name),
+            SensorStateKey.detail: .string(self.standing.obstacle(self.name) ?? ""),
+            SensorStateKey.rate: .double(self.inForce?.rate ?? 0),
+            SensorStateKey.received: .uint64(self.received),
+            SensorStateKey.lost: .uint64(self.lost),
+            SensorStateKey.gaps: .uint64(self.gaps),
+            SensorStateKey.refused: .uint64(self.counters.refusedSamples),
         ]
     }
 }

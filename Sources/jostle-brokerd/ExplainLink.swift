@@ -22,9 +22,9 @@ final class ExplainLink {
 
     /// Answers with the verdicts of one epoch, as far as the caller may see them.
     func explain(_ number: UInt64, _ options: [String: Value], _ call: MethodCall) throws(BusError) {
-        let reader = try OptionReader(options, of: "Explain", known: ["app", "sequence"])
-        let word = try reader.text("app")
-        let isSequence = try reader.flag("sequence") ?? false
+        let reader = try OptionReader(options, of: "Explain", known: [VerdictKey.app, VerdictKey.sequence])
+        let word = try reader.text(VerdictKey.app)
+        let isSequence = try reader.flag(VerdictKey.sequence) ?? false
         self.answer(call) { [unowned self] (viewer) throws(BusError) in
             let app = try word.map { word throws(BusError) in try self.app(word, for: viewer) } ?? viewer.itself
             guard app != nil || !isSequence else {
@@ -100,9 +100,9 @@ final class ExplainLink {
     /// Answers what would happen to an app's detectors now.
     func whyNot(_ word: String, _ options: [String: Value], _ call: MethodCall) throws(BusError) {
         self.service.refreshClock()
-        let reader = try OptionReader(options, of: "WhyNot", known: ["detector", "peak"])
-        let detector = try reader.text("detector")
-        let peak = try reader.number("peak")
+        let reader = try OptionReader(options, of: "WhyNot", known: [VerdictKey.detector, VerdictKey.peak])
+        let detector = try reader.text(VerdictKey.detector)
+        let peak = try reader.number(VerdictKey.peak)
         if let peak, !peak.isFinite { throw .invalidConfiguration("WhyNot: peak is a finite number") }
         self.answer(call) { [unowned self] (viewer) throws(BusError) in
             guard let app = word.isEmpty ? viewer.itself : try self.app(word, for: viewer) else {

@@ -20,7 +20,7 @@ struct AppCommand {
         let broker = try Service.broker(on: self.invocation.bus, self.invocation.loop)
         // Says what is wrong with a name that is none, and finds the app behind a unique name.
         let lately = try broker.whyNot(self.app)
-        let id = lately.text("app")
+        let id = lately.text(VerdictKey.app)
         let own = try broker.app(Path.app(id.isEmpty ? self.app : id))
         if self.invocation.isJSON { return self.printJSON(own, lately) }
 
@@ -172,7 +172,7 @@ struct AppCommand {
         var text = "\(own.count("Launches")), \(own.count("LaunchFailures")) failed"
         if !last.isEmpty {
             text +=
-                ", last for \(last.text("reason")) at \(Moment(boottime: last.count("time")).line): \(last.text("result"))"
+                ", last for \(last.text(LaunchKey.reason)) at \(Moment(boottime: last.count(LaunchKey.time)).line): \(last.text(LaunchKey.result))"
         }
         return text
     }

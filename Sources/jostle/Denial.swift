@@ -43,12 +43,12 @@ extension [String: Value] {
     /// A launch that is over, as the broker tells of it.
     var launchJSON: JSONLine {
         var launch = JSONLine()
-        launch.add("reason", self.text("reason"))
-        launch.add("result", self.text("result"))
-        launch.add("t_us", self.count("time"), on: .boottime)
+        launch.add("reason", self.text(LaunchKey.reason))
+        launch.add("result", self.text(LaunchKey.result))
+        launch.add("t_us", self.count(LaunchKey.time), on: .boottime)
         return launch
     }
 
     /// The refusals in an answer of `WhyNot`.
-    var denials: [Denial] { self.structures("denials").compactMap(Denial.init) }
+    var denials: [Denial] { self.structures(VerdictKey.denials).compactMap(Denial.init) }
 }

@@ -57,8 +57,8 @@ struct ExplainCommand {
 
     private func verdicts(of broker: Service) throws(CommandFailure) -> [[String: Value]] {
         var options: [String: Value] = [:]
-        if let app { options["app"] = .string(app) }
-        if self.isSequence { options["sequence"] = .boolean(true) }
+        if let app { options[VerdictKey.app] = .string(app) }
+        if self.isSequence { options[VerdictKey.sequence] = .boolean(true) }
         do throws(CommandFailure) {
             return try broker.about(self.app ?? "") { () throws(CommandFailure) in
                 try broker.read(
@@ -76,48 +76,49 @@ struct ExplainCommand {
 extension [String: Value] {
     /// A verdict as people read it: as the broker says it, with the time by their clock.
     var explanation: [String] {
-        let moment = self.wallTime.map { Moment(wall: $0) } ?? Moment(boottime: self.count("time"))
+        let moment = self.wallTime.map { Moment(wall: $0) } ?? Moment(boottime: self.count(VerdictKey.time))
         let heading = Explanation.heading(
-            epoch: self.count("epoch"), detector: self.text("detector"), preset: self.text("preset"),
-            intensity: self.number("intensity"), unit: self.text("unit"), time: moment.line,
-            policy: self.count("policy-generation"))
-        return [heading] + self.lines("text").dropFirst()
+            epoch: self.count(VerdictKey.epoch), detector: self.text(VerdictKey.detector),
+            preset: self.text(VerdictKey.preset),
+            intensity: self.number(VerdictKey.intensity), unit: self.text(VerdictKey.unit), time: moment.line,
+            policy: self.count(VerdictKey.policyGeneration))
+        return [heading] + self.lines(VerdictKey.text).dropFirst()
     }
 
     /// When it was decided, of what was read in the journal: the boot that its other time counts from may be over.
-    private var wallTime: Int64? { if case .int64(let made) = self["made"] { made } else { nil } }
+    private var wallTime: Int64? { if case .int64(let made) = self[VerdictKey.made] { made } else { nil } }
 
     /// A verdict on one line.
     fileprivate var verdictJSON: String {
         var line = JSONLine()
-        line.add("app", self.text("app"))
-        line.add("epoch", self.count("epoch"))
-        line.add("t_us", self.count("time"), on: .boottime)
+        line.add("app", self.text(VerdictKey.app))
+        line.add("epoch", self.count(VerdictKey.epoch))
+        line.add("t_us", self.count(VerdictKey.time), on: .boottime)
         if let made = self.wallTime {
             line.add("made_us", made, on: .realtime)
-            line.add("policy_files", self.lines("policy-files"))
+            line.add("policy_files", self.lines(VerdictKey.policyFiles))
         }
-        line.add("detector", self.text("detector"))
-        line.add("preset", self.text("preset"))
-        line.add("intensity", self.number("intensity"))
-        line.add("unit", self.text("unit"))
-        line.add("policy_generation", self.count("policy-generation"))
-        if case .uint32(let failures) = self["launch-failures"] {
+        line.add("detector", self.text(VerdictKey.detector))
+        line.add("preset", self.text(VerdictKey.preset))
+        line.add("intensity", self.number(VerdictKey.intensity))
+        line.add("unit", self.text(VerdictKey.unit))
+        line.add("policy_generation", self.count(VerdictKey.policyGeneration))
+        if case .uint32(let failures) = self[VerdictKey.launchFailures] {
             line.add("launch_failures", failures)
-            line.add("last_failure", self.text("last-failure"))
+            line.add("last_failure", self.text(VerdictKey.lastFailure))
         }
-        if self["ended-after"] != nil { line.add("ended_after_us", self.count("ended-after")) }
+        if self[VerdictKey.endedAfter] != nil { line.add("ended_after_us", self.count(VerdictKey.endedAfter)) }
         self.addExplanation(to: &line)
         return line.text
     }
 
     /// What the stages saw, and what decided.
     func addExplanation(to line: inout JSONLine) {
-        line.add("delivered", self.flag("delivered"))
-        line.add("reason", self.text("reason"))
+        line.add("delivered", self.flag(VerdictKey.delivered))
+        line.add("reason", self.text(VerdictKey.reason))
         line.add(
             "stages",
-            self.structures("stages").compactMap { fields -> JSONLine? in
+            self.structures(VerdictKey.stages).compactMap { fields -> JSONLine? in
                 guard fields.count == 3, case .string(let stage) = fields[0], case .string(let result) = fields[1],
                     case .string(let seen) = fields[2]
                 else { return nil }
@@ -128,10 +129,10 @@ extension [String: Value] {
                 return entry
             })
         for (key, name) in [
-            ("rule", "rule"), ("rule-at", "rule_at"), ("group", "group"), ("mode", "mode"), ("winner", "winner"),
-            ("decided-by", "decided_by"),
+            (VerdictKey.rule, "rule"), (VerdictKey.ruleAt, "rule_at"), (VerdictKey.group, "group"),
+            (VerdictKey.mode, "mode"), (VerdictKey.winner, "winner"), (VerdictKey.decidedBy, "decided_by"),
         ] where self[key] != nil { line.add(name, self.text(key)) }
-        if case .uint32(let candidates) = self["candidates"] { line.add("candidates", candidates) }
-        line.add("otherwise", self.lines("otherwise"))
+        if case .uint32(let candidates) = self[VerdictKey.candidates] { line.add("candidates", candidates) }
+        line.add("otherwise", self.lines(VerdictKey.otherwise))
     }
 }

@@ -25,12 +25,14 @@ struct StatusCommand {
             self.terminal.print(self.json(broker))
             for sensor in sensors {
                 var line = JSONLine()
-                line.add("sensor", sensor.text("name"))
-                line.add("available", sensor.flag("available"))
-                line.add("state", sensor.text("state"))
-                line.add("detail", sensor.text("detail"))
-                line.add("rate", sensor.number("rate"))
-                for key in ["received", "lost", "gaps", "refused"] { line.add(key, sensor.count(key)) }
+                line.add("sensor", sensor.text(SensorStateKey.name))
+                line.add("available", sensor.flag(SensorStateKey.available))
+                line.add("state", sensor.text(SensorStateKey.state))
+                line.add("detail", sensor.text(SensorStateKey.detail))
+                line.add("rate", sensor.number(SensorStateKey.rate))
+                for key in [SensorStateKey.received, SensorStateKey.lost, SensorStateKey.gaps, SensorStateKey.refused] {
+                    line.add(key, sensor.count(key))
+                }
                 self.terminal.print(line.text)
             }
             for app in apps { self.terminal.print(app.json) }
@@ -47,20 +49,22 @@ struct StatusCommand {
         self.terminal.print()
         var table = Table(["SENSOR", "RATE", "RECEIVED", "LOST", "GAPS", "REFUSED"], right: [1, 2, 3, 4, 5])
         for sensor in sensors {
-            let rate = sensor.number("rate")
+            let rate = sensor.number(SensorStateKey.rate)
             table.add([
-                sensor.text("name"),
-                !sensor.flag("available") ? sensor.text("state") : rate > 0 ? "\(rounded(rate, 0)) Hz" : "off",
-                "\(sensor.count("received"))", "\(sensor.count("lost"))", "\(sensor.count("gaps"))",
-                "\(sensor.count("refused"))",
+                sensor.text(SensorStateKey.name),
+                !sensor.flag(SensorStateKey.available)
+                    ? sensor.text(SensorStateKey.state) : rate > 0 ? "\(rounded(rate, 0)) Hz" : "off",
+                "\(sensor.count(SensorStateKey.received))", "\(sensor.count(SensorStateKey.lost))",
+                "\(sensor.count(SensorStateKey.gaps))",
+                "\(sensor.count(SensorStateKey.refused))",
             ])
         }
         let lines =
             table.isEmpty
             ? ["no sensor: the reader (\(BusName.sensors)) is not running"] : table.lines(self.terminal)
         lines.forEach { self.terminal.print($0) }
-        for sensor in sensors where !["", "absent"].contains(sensor.text("state")) {
-            let detail = sensor.text("detail")
+        for sensor in sensors where !["", "absent"].contains(sensor.text(SensorStateKey.state)) {
+            let detail = sensor.text(SensorStateKey.detail)
             if !detail.isEmpty { self.terminal.print(detail) }
         }
         self.terminal.print()

@@ -204,8 +204,9 @@ extension DemoStory.Verdict {
     /// A verdict as the broker explains it.
     fileprivate init(app: DemoStory.App, _ verdict: [String: Value]) {
         self.init(
-            app: app.id, time: Timestamp(wire: verdict.count("time")) ?? .zero, reason: verdict.text("reason"),
-            winner: verdict.text("winner"), decidedBy: verdict.text("decided-by"),
-            text: Array(verdict.lines("text").dropFirst()))
+            app: app.id, time: Timestamp(wire: verdict.count(VerdictKey.time)) ?? .zero,
+            reason: verdict.text(VerdictKey.reason),
+            winner: verdict.text(VerdictKey.winner), decidedBy: verdict.text(VerdictKey.decidedBy),
+            text: Array(verdict.lines(VerdictKey.text).dropFirst()))
     }
 }

@@ -63,6 +63,8 @@ final class TrackerLive {
     private func askBroker() throws(CommandFailure) {
         let object = Path.app(TrackerStory.tracker.name)
         let last = try self.stage.property("LastLaunch", of: object, InterfaceName.app).asOptions
-        (self.relaunch.recordedReason, self.relaunch.recordedResult) = (last.text("reason"), last.text("result"))
+        (self.relaunch.recordedReason, self.relaunch.recordedResult) = (
+            last.text(LaunchKey.reason), last.text(LaunchKey.result)
+        )
     }
 }

@@ -147,7 +147,7 @@ struct ScopeCommand {
 extension DetectorRequest {
     /// What the broker would have to be asked for, to have what is in force.
     init(name: String, inForce options: [String: Value]) throws(BusError) {
-        var told = ["available", "effective-rate", "warnings"]
+        var told = [DetectorKey.available, DetectorKey.effectiveRate, DetectorKey.warnings]
         // What a preset stands for follows from it, and only without one is it asked for.
         if options["preset"] != nil { told.append("when") }
         try self.init(name: name, wire: options.filter { !told.contains($0.key) })
