@@ -8,6 +8,8 @@ package struct AppFile: Equatable, Sendable {
     package var id: AppID
     /// Where it stands; empty when it is not read from a file.
     package var path = ""
+    /// Whose it is: in the system's directories the system's, elsewhere the user's whose directories are read.
+    package var layer = PolicyLayer.system
     /// What the app wants motion for, as people read it.
     package var usage = ""
     /// Modes in which it wants to work in the background.

@@ -33,6 +33,7 @@ package struct AppFileReader {
 
     init(_ source: PolicyFile) {
         self.name = source.name
+        self.file.layer = source.layer
         self.parser = IniParser(source, atMost: PolicyLimits.appFileBytes, "app-file-bytes")
         self.readName()
     }

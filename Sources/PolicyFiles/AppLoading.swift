@@ -9,7 +9,7 @@ package final class AppLoading {
         /// Between two files.
         case choosing
         case reading(FileReading, DirectoryListing.File)
-        case compiling(AppFileReader, AppID)
+        case compiling(AppFileReader, DirectoryListing.File)
         case done
     }
 
@@ -47,13 +47,13 @@ package final class AppLoading {
         case .listing(let listing): self.stage = listing.step() ? stage : .choosing
         case .choosing: return self.choose()
         case .reading(let reading, let file): self.read(reading, file)
-        case .compiling(var reader, let app):
+        case .compiling(var reader, let listed):
             if reader.step() {
-                self.stage = .compiling(reader, app)
+                self.stage = .compiling(reader, listed)
             } else {
                 let (file, findings) = reader.finish()
-                for finding in findings { self.found.append(finding) }
-                if let file { self.result.files.append(file) } else { self.result.broken.append(app) }
+                for finding in listed.directory.told(findings) { self.found.append(finding) }
+                if let file { self.result.files.append(file) } else { self.result.broken.append(listed.app) }
                 self.stage = .choosing
             }
         case .done: return .done
@@ -61,9 +61,10 @@ package final class AppLoading {
         return .more
     }
 
-    /// What came of it.
+    /// What came of it, once: whoever has it can be rid of it a little at a time.
     package func finish() -> AppSource.Reading {
-        var result = self.result
+        var result = AppSource.Reading()
+        swap(&result, &self.result)
         result.findings = (self.listing.findings + self.found.all).inReadingOrder()
         if self.attempts > 1 { result.files.sort { $0.id < $1.id } }
         return result
@@ -73,7 +74,9 @@ package final class AppLoading {
         let listed = self.isListRead ? nil : self.listing.next()
         if listed == nil { self.isListRead = true }
         if let next = listed ?? self.again.popFirst() {
-            self.stage = .reading(FileReading(next.path, shown: next.path, atMost: Self.most), next)
+            let reading = FileReading(
+                next.path, shown: next.path, atMost: Self.most, within: next.directory.root)
+            self.stage = .reading(reading, next)
             return .more
         }
         guard !self.later.isEmpty else { return .done }
@@ -100,7 +103,8 @@ package final class AppLoading {
             return
         case .bytes(let bytes, let stamp):
             if FileStamp(path: file.path) == stamp, !self.waits || !stamp.isYoung(at: self.began) {
-                self.stage = .compiling(AppFileReader(PolicyFile(name: file.path, bytes: bytes)), file.app)
+                let source = PolicyFile(name: file.path, layer: file.directory.layer, bytes: bytes)
+                self.stage = .compiling(AppFileReader(source), file)
                 return
             }
             self.later.append(file)

@@ -26,14 +26,18 @@ package struct AppSource: Sendable {
     /// The file of one app; `nil` when it has none, or one with an error in it.
     package func read(_ app: AppID) -> (file: AppFile?, findings: [Finding]) {
         guard AppID.isValid(app.name) else { return (nil, []) }
-        for path in self.directories.reversed().flatMap({ $0.paths(of: app) }) {
+        for file in self.directories.reversed().flatMap({ $0.files(of: app) }) {
+            let path = file.path
             var attempts = 1
             while true {
-                let reading = FileReading(path, shown: path, atMost: AppLoading.most)
+                let reading = FileReading(path, shown: path, atMost: AppLoading.most, within: file.directory.root)
                 var outcome = reading.step()
                 while outcome == nil { outcome = reading.step() }
                 switch outcome {
-                case .bytes(let bytes, _): return AppFileReader.read(PolicyFile(name: path, bytes: bytes))
+                case .bytes(let bytes, _):
+                    let (app, findings) = AppFileReader.read(
+                        PolicyFile(name: path, layer: file.directory.layer, bytes: bytes))
+                    return (app, file.directory.told(findings))
                 case .failed(_, missing: true): break
                 case .failed(let finding, missing: false): return (nil, [finding])
                 case .masked, nil: return (nil, [])

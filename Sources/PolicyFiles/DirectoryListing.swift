@@ -7,15 +7,16 @@ import Motion
 /// A file of the same name in a later directory replaces the earlier one. Not `Sendable`: it holds a directory open.
 @safe final class DirectoryListing {
     struct File {
-        var path: String
         /// Its name without the directory.
-        var name: String
+        let name: String
+        let directory: ListedDirectory
+        var path: String { "\(self.directory.path)/\(self.name)" }
     }
 
     /// Those that are left, the one at work first.
     private var directories: ArraySlice<ListedDirectory>
     /// Those that are there, in the order in which they were opened.
-    private var opened: [String] = []
+    private var opened: [ListedDirectory] = []
     /// The apps of a directory of Flatpak's, as far as they are listed.
     private var flatpaks: [String] = []
     private let most: (files: Int, limit: String)
@@ -33,6 +34,8 @@ import Motion
 
     /// So many names are read in a step.
     private static let run = 256
+    /// Names that are in no run yet. One run for each directory would be very many.
+    private var names: [String] = []
 
     init(_ directories: [ListedDirectory], atMost most: (files: Int, limit: String), mustExist: Bool) {
         self.directories = directories[...]
@@ -45,13 +48,17 @@ import Motion
 
     /// Goes on for a moment; false when all names are known.
     func step() -> Bool {
-        guard let directory = self.directories.first else { return false }
+        guard let directory = self.directories.first else {
+            self.endRun()
+            return false
+        }
         if unsafe self.stream == nil {
             self.stamps.append((directory.path, FileStamp(path: directory.path)))
-            // SAFETY: the path is NUL-terminated for the call.
-            unsafe self.stream = opendir(directory.path)
+            let (descriptor, code) = ConfinedFile.open(
+                directory.path, within: directory.root, O_RDONLY | O_DIRECTORY)
+            // SAFETY: from now on the descriptor is the stream's.
+            if descriptor >= 0 { unsafe self.stream = fdopendir(descriptor) }
             if unsafe self.stream == nil {
-                let code = errno
                 let isMissing = code == ENOENT || (code == ENOTDIR && directory.isUsers)
                 if !isMissing || self.mustExist {
                     self.findings.append(Finding(unreadable: directory.path, "the directory cannot be read", code))
@@ -59,10 +66,9 @@ import Motion
                 self.directories.removeFirst()
                 return true
             }
-            self.opened.append(directory.path)
+            self.opened.append(directory)
         }
         guard let stream = unsafe self.stream else { return true }
-        var names: [String] = []
         for _ in 0..<Self.run {
             // SAFETY: an entry is used before the next one is read.
             guard let entry = unsafe readdir(stream) else {
@@ -80,10 +86,10 @@ import Motion
             if directory.contents == .flatpaks {
                 if AppID.isValid(name) { self.flatpaks.append(name) }
             } else if directory.counts(name), self.places.updateValue(self.opened.count - 1, forKey: name) == nil {
-                names.append(name)
+                self.names.append(name)
             }
         }
-        if !names.isEmpty { self.runs.append(names.sorted(by: Self.isBefore)[...]) }
+        if self.names.count >= Self.run { self.endRun() }
         guard self.places.count + self.flatpaks.count > self.most.files else { return true }
         self.findings.append(
             Finding(
@@ -94,10 +100,15 @@ import Motion
         self.directories = directory.isUsers ? self.directories.drop(while: \.isUsers) : []
         self.places = [:]
         self.flatpaks = []
-        self.runs = []
+        (self.names, self.runs) = ([], [])
         if let stream = unsafe self.stream { unsafe closedir(stream) }
         unsafe self.stream = nil
         return !self.directories.isEmpty
+    }
+
+    private func endRun() {
+        if !self.names.isEmpty { self.runs.append(self.names.sorted(by: Self.isBefore)[...]) }
+        self.names = []
     }
 
     /// The next file; `nil` when there are no more.
@@ -108,7 +119,7 @@ import Motion
             if first.flatMap({ self.runs[$0].first }).map({ Self.isBefore(name, $0) }) ?? true { first = index }
         }
         guard let first, let name = self.runs[first].popFirst(), let place = self.places[name] else { return nil }
-        return File(path: "\(self.opened[place])/\(name)", name: name)
+        return File(name: name, directory: self.opened[place])
     }
 
     private static func isBefore(_ a: String, _ b: String) -> Bool { a.utf8.lexicographicallyPrecedes(b.utf8) }

@@ -18,14 +18,18 @@ final class FileReading {
     /// Its name in messages.
     private let shown: String
     private let most: (bytes: Int, limit: String)
+    private let root: String?
     private var descriptor: Int32 = -1
     private var stamp: FileStamp?
     private var bytes: [UInt8] = []
 
     private static let piece = 65_536
 
-    /// - Parameter most: The most bytes that it may have, and the name of that limit.
-    init(_ path: String, shown: String, atMost most: (bytes: Int, limit: String)) {
+    /// - Parameters:
+    ///   - most: The most bytes that it may have, and the name of that limit.
+    ///   - root: The directory that it has to be below, whatever links are on the way; `nil`: it may be anywhere.
+    init(_ path: String, shown: String, atMost most: (bytes: Int, limit: String), within root: String? = nil) {
+        self.root = root
         self.path = path
         self.shown = shown
         self.most = most
@@ -56,10 +60,11 @@ final class FileReading {
     }
 
     private func open() -> Outcome? {
-        // SAFETY: the path is NUL-terminated for the call, and `status` is ours.
-        self.descriptor = unsafe Glibc.open(self.path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
-        guard self.descriptor >= 0 else { return self.failure("the file cannot be opened", errno) }
+        let code: Int32
+        (self.descriptor, code) = ConfinedFile.open(self.path, within: self.root, O_RDONLY)
+        guard code == 0 else { return self.failure("the file cannot be opened", code) }
         var status = stat()
+        // SAFETY: `status` is ours.
         guard unsafe fstat(self.descriptor, &status) == 0 else { return self.failure("the file cannot be read", errno) }
         if status.st_mode & S_IFMT == S_IFCHR, status.st_rdev == Self.makedev(1, 3) { return .masked }
         guard status.st_mode & S_IFMT == S_IFREG else { return self.failure("it is not a file", 0) }
@@ -89,6 +94,12 @@ extension FileReading: Sendable {}
 extension Finding {
     /// - Parameter code: What the kernel says; 0: nothing.
     init(unreadable name: String, _ what: String, _ code: Int32) {
+        guard code != EXDEV else {
+            self.init(
+                .unreadable, at: Place(file: name, line: 1), "\(what): it is not of the app that it is to speak for",
+                advice: "let links lead to what the app itself has, and nowhere else")
+            return
+        }
         // SAFETY: strerror returns a NUL-terminated string that nobody changes before it is copied.
         let text = code == 0 ? "" : unsafe strerror(code).map { unsafe ": \(String(cString: $0))" } ?? ""
         self.init(

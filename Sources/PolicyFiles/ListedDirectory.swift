@@ -16,14 +16,30 @@ struct ListedDirectory: Equatable, Sendable {
 
     var path: String
     var contents: Contents
+    /// What no link on the way to its files may lead out of; `nil`: links may lead anywhere.
+    var root: String?
+    /// Others than its reader write its files: nothing that stands in them is repeated.
+    var isForeign: Bool
 
-    init(_ path: String, _ contents: Contents = .files) {
+    init(_ path: String, _ contents: Contents = .files, within root: String? = nil, isForeign: Bool = false) {
         self.path = path
         self.contents = contents
+        self.root = root
+        self.isForeign = isForeign
     }
 
     /// Whether nothing that stands in its place is a mistake.
     var isUsers: Bool { self.contents != .files }
+    /// Whose its files are.
+    var layer: PolicyLayer { self.isUsers ? .user : .system }
+
+    /// What is told of what was found in its files: of others' files only where it stands.
+    func told(_ findings: [Finding]) -> [Finding] {
+        guard self.isForeign else { return findings }
+        return findings.map {
+            Finding($0.check, at: $0.place, $0.check.title, advice: "'jostle policy check --app-files DIR' says more")
+        }
+    }
 
     func counts(_ name: String) -> Bool {
         guard name.hasSuffix(Self.ending), !name.hasPrefix(".") else { return false }
@@ -32,19 +48,23 @@ struct ListedDirectory: Equatable, Sendable {
     }
 
     /// Where the files of one app may stand, that which counts first.
-    func paths(of app: AppID) -> [String] {
-        guard self.contents == .flatpaks else { return ["\(self.path)/\(app.name)\(Self.ending)"] }
+    func files(of app: AppID) -> [DirectoryListing.File] {
+        let name = "\(app.name)\(Self.ending)"
+        guard self.contents == .flatpaks else { return [DirectoryListing.File(name: name, directory: self)] }
         var (ids, id) = ([String](), app.name[...])
         while AppID.isValid(String(id)), let dot = id.lastIndex(of: ".") {
             ids.append(String(id))
             id = id[..<dot]
         }
-        return ids.map { "\(self.flatpak($0).path)/\(app.name)\(Self.ending)" }
+        return ids.map { DirectoryListing.File(name: name, directory: self.flatpak($0)) }
     }
 
-    /// Where the files of an app of Flatpak's stand: it exports no such files, and so they are read where it unpacks them.
+    /// Where the files of an app of Flatpak's stand: it exports no such files, and so they are read where it unpacks them. What
+    /// stands there the app's author says: a link of his must not make us read what its user keeps elsewhere.
     func flatpak(_ app: String) -> ListedDirectory {
-        ListedDirectory("\(self.path)/\(app)/current/active/files/share/jostle/apps.d", .named(app))
+        let root = "\(self.path)/\(app)"
+        return ListedDirectory(
+            "\(root)/current/active/files/share/jostle/apps.d", .named(app), within: root, isForeign: true)
     }
 
     /// Where one user's apps are, a later directory before an earlier one: what Flatpak installed for all and for the user, what
@@ -63,10 +83,16 @@ struct ListedDirectory: Equatable, Sendable {
             var root = directory[...]
             while root.hasSuffix("/") { root.removeLast() }
             let path = "\(root)/jostle/apps.d"
-            if !AppSource.system.contains(path) { found.append(ListedDirectory(path, .userFiles)) }
+            guard !AppSource.system.contains(path) else { continue }
+            // What Flatpak exports are links to what apps have.
+            let installation = root.hasSuffix(Self.exports) ? String(root.dropLast(Self.exports.utf8.count)) : nil
+            found.append(
+                ListedDirectory(path, .userFiles, within: installation, isForeign: directory != own))
         }
         return found
     }
+
+    private static let exports = "/exports/share"
 
     private static let ending = ".conf"
 }

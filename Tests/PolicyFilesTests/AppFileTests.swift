@@ -256,6 +256,112 @@ import Testing
         }
     }
 
+    /// Whoever may write where a file stands has it.
+    @Test func aFileIsOfWhoeverMayWriteIt() throws {
+        let places = [
+            "etc/org.example.A.conf", "home/jostle/apps.d/org.example.B.conf", "one/jostle/apps.d/org.example.C.conf",
+            Self.inFlatpak("org.example.D", "org.example.D.conf"),
+        ]
+        try self.withTree(places) { root in
+            let environment = ["XDG_DATA_HOME": "\(root)/home", "XDG_DATA_DIRS": "\(root)/one"]
+            let source = AppSource([], system: ["\(root)/etc"], user: { environment[$0] })
+            let files = source.readAll().files
+            #expect(files.map(\.layer) == [.system, .user, .user, .user])
+            for file in files { #expect(source.read(file.id).file?.layer == file.layer) }
+            #expect(AppSource(["\(root)/etc"]).readAll().files.map(\.layer) == [.system])
+        }
+    }
+
+    /// Flatpak's own links are followed, and an app's as far as they lead to what the app has.
+    @Test func aFlatpakMayLinkToWhatItHas() throws {
+        let app = "\(Self.flatpaks)/org.example.App"
+        let files = "\(app)/x86_64/stable/1234/files/share/jostle"
+        try self.withTree(["\(files)/real.conf", "\(files)/apps.d/README"]) { root in
+            let links = [
+                ("x86_64/stable", "\(app)/current"), ("1234", "\(app)/x86_64/stable/active"),
+                ("../real.conf", "\(files)/apps.d/\(Self.name)"),
+            ]
+            for (target, link) in links { try #require(symlink(target, "\(root)/\(link)") == 0) }
+            defer { for (_, link) in links { unlink("\(root)/\(link)") } }
+            let source = AppSource([], system: [], user: { ["XDG_DATA_HOME": "\(root)/home"][$0] })
+            #expect(source.readAll().files.map(\.usage) == ["\(files)/real.conf"])
+            #expect(source.read(AppID("org.example.App")).file?.usage == "\(files)/real.conf")
+        }
+    }
+
+    /// What a user keeps elsewhere is not read for a Flatpak, whichever part of the way its author makes a link.
+    @Test(arguments: ["file", "file of another app", "directory", "absolute"])
+    func aFlatpakCannotShowWhatItsUserHas(_ trick: String) throws {
+        let directory = "\(Self.flatpaks)/org.example.App/current/active/files/share/jostle"
+        let secret = trick == "directory" ? "secrets/\(Self.name)" : "secrets/key"
+        let other = Self.inFlatpak("org.example.Other", "org.example.Other.conf")
+        try self.withTree([secret, other, "\(directory)/\(trick == "directory" ? "x" : "apps.d/x")"]) { root in
+            let up = String(repeating: "../", count: 9)
+            let (target, link) =
+                switch trick {
+                case "file": ("\(up)../\(secret)", "apps.d/\(Self.name)")
+                case "file of another app": ("\(up)../\(other)", "apps.d/\(Self.name)")
+                case "directory": ("\(up)secrets", "apps.d")
+                default: ("\(root)/\(secret)", "apps.d/\(Self.name)")
+                }
+            let path = "\(root)/\(directory)/\(link)"
+            try #require(symlink(target, path) == 0)
+            defer { unlink(path) }
+            // It would be read if it were allowed.
+            try #require(access(path, R_OK) == 0)
+            let source = AppSource([], system: [], user: { ["XDG_DATA_HOME": "\(root)/home"][$0] })
+            let all = source.readAll()
+            #expect(all.files.map(\.id.name) == ["org.example.Other"])
+            #expect(all.findings.map(\.check) == [.unreadable])
+            let (one, findings) = source.read(AppID("org.example.App"))
+            #expect(one == nil && findings.map(\.check) == [.unreadable], "\(findings)")
+            #expect(!"\(all.findings)\(findings)".contains("secrets/"))
+        }
+    }
+
+    /// What others wrote is not repeated in the log: it may be anything. What the user wrote is.
+    @Test(arguments: [("home/jostle/apps.d", true), ("one/jostle/apps.d", false), ("flatpak", false), ("etc", true)])
+    func onlyWhatIsOnesOwnIsRepeated(_ place: String, _ isRepeated: Bool) throws {
+        let path = place == "flatpak" ? Self.inFlatpak("org.example.App") : "\(place)/\(Self.name)"
+        try self.withTree([path]) { root in
+            let environment = ["XDG_DATA_HOME": "\(root)/home", "XDG_DATA_DIRS": "\(root)/one"]
+            let source = AppSource([], system: ["\(root)/etc"], user: { environment[$0] })
+            for text in ["verysecret words\n", "[verysecret]\n", "[App]\nverysecret=1\n", "[App]\nModes=verysecret\n"] {
+                try self.write(text, "\(root)/\(path)")
+                for findings in [source.readAll().findings, source.read(AppID("org.example.App")).findings] {
+                    #expect(!findings.isEmpty && findings.allSatisfy { $0.place.file == "\(root)/\(path)" })
+                    #expect("\(findings)".contains("verysecret") == isRepeated, "\(findings)")
+                }
+            }
+        }
+    }
+
+    /// Links that Flatpak exports lead to the installation, or they are not followed.
+    @Test(arguments: [true, false])
+    func whatFlatpakExportsStaysInItsInstallation(_ isInside: Bool) throws {
+        let (inside, outside) = ("inst/app/x/export.conf", "secrets/key")
+        let exports = "inst/exports/share/jostle/apps.d"
+        try self.withTree([inside, outside, "\(exports)/README"]) { root in
+            let link = "\(root)/\(exports)/\(Self.name)"
+            try #require(symlink("../../../../../\(isInside ? inside : outside)", link) == 0)
+            defer { unlink(link) }
+            let environment = ["XDG_DATA_HOME": "\(root)/home", "XDG_DATA_DIRS": "\(root)/inst/exports/share"]
+            let all = AppSource([], system: [], user: { environment[$0] }).readAll()
+            #expect(all.files.map(\.usage) == (isInside ? [inside] : []))
+            #expect(all.findings.map(\.check) == (isInside ? [] : [.unreadable]))
+        }
+    }
+
+    /// Very many directories with a file each are read in the order of the files, and as fast as one with all of them.
+    @Test func manyFlatpaksAreInOrder() throws {
+        let paths = (0..<600).map { Self.inFlatpak("org.example.A\($0)", "org.example.A\($0).conf") }
+        try self.withTree(paths) { root in
+            let source = AppSource([], system: [], user: { ["XDG_DATA_HOME": "\(root)/home"][$0] })
+            let names = source.readAll().files.map(\.id.name)
+            #expect(names == (0..<600).map { "org.example.A\($0)" }.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
+        }
+    }
+
     /// What is not there is not missed, and a variable that is no path says nothing.
     @Test(arguments: [
         ["HOME": "/nowhere"], ["XDG_DATA_HOME": "/dev/null"], ["XDG_DATA_HOME": "here", "HOME": "h"], [:],
