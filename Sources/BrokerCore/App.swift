@@ -11,7 +11,7 @@ package struct App {
     /// False while it is not on the bus.
     package internal(set) var isConnected: Bool
     /// What exists of it also while it is not on the bus; `nil`: nothing does, not even itself.
-    var installed: [DetectorRequest]?
+    var installed: Installation?
     package var isInstalled: Bool { self.installed != nil }
     package internal(set) var detectors: [String: InstalledDetector] = [:]
     /// What they cost.
@@ -46,6 +46,18 @@ package struct App {
     package var reference: AppReference { AppReference(self.id, user: self.reader, registration: self.registration) }
     /// Whose its tasks are.
     package var owner: TaskOwner { TaskOwner(self.id, user: self.reader) }
+}
+
+/// What exists of an app also while it is not on the bus.
+package struct Installation: Equatable, Sendable {
+    package let requests: [DetectorRequest]
+    /// Of whose share it is: root's, if whoever looks after the system put it there; else the user's who did.
+    package let payer: UInt32
+
+    package init(_ requests: [DetectorRequest], payer: UInt32) {
+        self.requests = requests
+        self.payer = payer
+    }
 }
 
 /// A detector of an app, at work in the engine of its sensor.

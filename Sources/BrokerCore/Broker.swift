@@ -39,8 +39,8 @@ package struct Broker {
         case .register(let app, let id, let entrance, let user):
             try self.register(app, id, entrance, user, at: now, &actions)
         case .leave(let app): self.leave(app, at: now, &actions)
-        case .install(let app, let id, let entrance, let requests, let user):
-            try self.install(app, id, entrance, requests, user, at: now, &actions)
+        case .install(let app, let id, let entrance, let installation, let user):
+            try self.install(app, id, entrance, installation, user, at: now, &actions)
         case .uninstall(let app): self.uninstall(app, at: now, &actions)
         case .addDetectors(let app, let requests):
             answer.effective = try self.addDetectors(requests, of: app, at: now, &actions)
@@ -177,18 +177,17 @@ package struct Broker {
 
     /// - Parameter user: Whose the app is, should it be nobody's yet.
     private mutating func install(
-        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ requests: [DetectorRequest], _ user: UInt32?,
+        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ installation: Installation, _ user: UInt32?,
         at now: Timestamp, _ actions: inout [BrokerAction]
     ) throws(Refusal) {
         let isNew = !self.registry.has(app)
         if isNew {
             var absent = entrance
             absent.isConnected = false
-            // What is installed is nobody's in particular: whoever looks after the system put it there.
-            try self.enter(app, id, absent, user, payer: UserShares.root, at: now, &actions)
+            try self.enter(app, id, absent, user, payer: installation.payer, at: now, &actions)
         }
         do throws(Refusal) {
-            try self.clerk.listeners.install(requests, of: app, at: now)
+            try self.clerk.listeners.install(installation, of: app, at: now)
         } catch {
             self.clerk.perform(&actions)
             if isNew { self.forget(app, at: now, &actions) }

@@ -12,7 +12,7 @@ package enum BrokerInput: Sendable {
     case leave(AppHandle)
     /// These detectors of an app exist also while it is not on the bus, and so does the app; another time, these instead.
     /// Until somebody comes for it it is this user's, or nobody's.
-    case install(AppHandle, AppID, AppEntrance, [DetectorRequest], user: UInt32?)
+    case install(AppHandle, AppID, AppEntrance, Installation, user: UInt32?)
     /// Nothing of an app exists any more but what it registers itself while it is on the bus.
     case uninstall(AppHandle)
     case addDetectors(AppHandle, [DetectorRequest])

@@ -5,7 +5,7 @@ package import Motion
 
 /// How much the broker holds for its clients. What `Limits` shows, and what `LimitsExceeded` names.
 ///
-/// Of a limit for all, each user has a share; a part is left for root, and for what is installed, which counts as root's.
+/// Of a limit for all, each user has a share; a part is left for root, and for what the system installs, which counts as root's.
 package struct BrokerLimits: Equatable, Sendable {
     package var apps: Int = 16_384
     package var detectors: Int = 32_768

@@ -77,14 +77,16 @@ struct Listeners {
 
     /// Of the detectors of an app that left the bus those stay that are installed, as they were installed.
     mutating func keepInstalled(of app: AppHandle, at now: Timestamp) {
-        let installed = self.registry[app]?.installed ?? []
-        let names = Set(installed.map(\.name))
+        let installed = self.registry[app]?.installed
+        let requests = installed?.requests ?? []
+        let names = Set(requests.map(\.name))
         for (name, detector) in (self.registry[app]?.detectors ?? [:]).sorted(by: { $0.key < $1.key }) {
             if detector.isOwn { self.registry.own(detector, false, of: app) }
             if !names.contains(name) { self.remove(name, of: app, at: now) }
         }
+        guard let payer = installed?.payer else { return }
         // They were at work before; what is too much now is not there until the app is.
-        _ = try? self.add(installed.sorted { $0.name < $1.name }, to: app, isOwn: false, at: now)
+        _ = try? self.add(requests.sorted { $0.name < $1.name }, to: app, payer, isOwn: false, at: now)
     }
 
     /// An app is another user's than it was.
@@ -102,16 +104,16 @@ struct Listeners {
         _ requests: [DetectorRequest], of app: AppHandle, at now: Timestamp
     ) throws(Refusal) -> [CompiledDetector] {
         try self.registry.checkCall(requests)
-        return try self.add(requests, to: app, isOwn: true, at: now)
+        guard let user = self.registry.owner(of: app)?.user else { throw .unknownClient }
+        return try self.add(requests, to: app, user, isOwn: true, at: now)
     }
 
-    /// - Parameter isOwn: The app itself asks for them.
+    /// - Parameters:
+    ///   - payer: Of whose share they are.
+    ///   - isOwn: The app itself asks for them.
     private mutating func add(
-        _ requests: [DetectorRequest], to app: AppHandle, isOwn: Bool, at now: Timestamp
+        _ requests: [DetectorRequest], to app: AppHandle, _ payer: UInt32, isOwn: Bool, at now: Timestamp
     ) throws(Refusal) -> [CompiledDetector] {
-        guard let user = self.registry.owner(of: app)?.user else { throw .unknownClient }
-        // What is installed is nobody's in particular: whoever looks after the system put it there.
-        let payer = isOwn ? user : UserShares.root
         try self.registry.check(requests, of: app, payer)
         var compiled: [CompiledDetector] = []
         compiled.reserveCapacity(requests.count)
@@ -184,18 +186,20 @@ struct Listeners {
     /// Has these detectors of an app exist whether it is on the bus or not, in place of those that did before.
     ///
     /// While the app is on the bus, what it registered itself under the same name counts.
-    mutating func install(_ requests: [DetectorRequest], of app: AppHandle, at now: Timestamp) throws(Refusal) {
-        let old = self.registry[app]?.installed ?? []
+    mutating func install(_ installation: Installation, of app: AppHandle, at now: Timestamp) throws(Refusal) {
+        let requests = installation.requests
+        let old = self.registry[app]?.installed?.requests ?? []
         let own = Set((self.registry[app]?.detectors ?? [:]).filter(\.value.isOwn).keys)
         _ = try self.add(
-            own.isEmpty ? requests : requests.filter { !own.contains($0.name) }, to: app, isOwn: false, at: now)
+            own.isEmpty ? requests : requests.filter { !own.contains($0.name) }, to: app, installation.payer, isOwn: false,
+            at: now)
         if !old.isEmpty {
             let new = Set(requests.map(\.name))
             for name in old.map(\.name).sorted() where !new.contains(name) && !own.contains(name) {
                 self.remove(name, of: app, at: now)
             }
         }
-        self.registry.setInstalled(requests, of: app)
+        self.registry.setInstalled(installation, of: app)
     }
 
     /// Leaves nothing of an app that is on the bus but what it registered itself.

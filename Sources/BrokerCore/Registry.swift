@@ -100,8 +100,8 @@ package struct Registry {
     mutating func pass(_ app: AppHandle, to user: UInt32) { self.apps.update(app) { $0?.user = user } }
 
     /// What exists of an app also while it is not on the bus.
-    mutating func setInstalled(_ requests: [DetectorRequest]?, of app: AppHandle) {
-        self.apps.update(app) { $0?.installed = requests }
+    mutating func setInstalled(_ installation: Installation?, of app: AppHandle) {
+        self.apps.update(app) { $0?.installed = installation }
     }
 
     /// Forgets an app, whose number may be used again. Its detectors are given back one by one.

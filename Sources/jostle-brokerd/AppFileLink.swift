@@ -2,6 +2,7 @@ import Arbitration
 import BrokerCore
 import DBus
 import DaemonSupport
+import Glibc
 import Journal
 import Loop
 import Motion
@@ -13,6 +14,7 @@ final class AppFileLink {
     private let source: AppSource
     /// App files have been read.
     private var hasFiles = false
+    private var refusals = AppFileRefusals()
 
     init(_ service: BrokerService, from source: AppSource) {
         self.service = service
@@ -28,14 +30,16 @@ final class AppFileLink {
     func take(_ reading: AppSource.Reading) -> () -> Bool {
         self.hasFiles = true
         self.service.log.report(reading.findings)
-        var files = reading.files[...]
+        self.refusals.begin()
+        // The last first: taken from the end, each is gone when it is done with.
+        var files = Array(reading.files.reversed())
         var broken = reading.broken[...]
         var restless = reading.restless[...]
         // Of those whose files do not hold still nothing changes.
         var kept = Set(reading.restless)
-        var gone: ArraySlice<AppID>?
+        var next: UInt32 = 0
         return { [unowned self] in
-            if let file = files.popFirst() {
+            if let file = files.popLast() {
                 kept.insert(file.id)
                 // What has not changed is as it was.
                 let known = self.service.links.clients[file.id]
@@ -48,17 +52,26 @@ final class AppFileLink {
                 if self.service.links.clients[app]?.file == nil, let durable = self.service.links.durable[app] {
                     self.install(AppFile(durable))
                 }
-            } else if gone == nil {
-                gone = self.service.links.clients.installed(besides: kept).sorted()[...]
-            } else if let app = gone?.popFirst() {
-                self.uninstall(app)
+            } else if next < self.service.links.clients.handles {
+                let last = min(next + Self.lookedAtOnce, self.service.links.clients.handles)
+                for handle in next..<last {
+                    guard let app = self.service.links.clients[AppHandle(handle)]?.app, !kept.contains(app) else {
+                        continue
+                    }
+                    self.uninstall(app)
+                }
+                next = last
             } else {
+                for line in self.refusals.end() { self.service.log.warning(line) }
                 self.service.links.sensors.startIfNeeded()
                 return false
             }
             return true
         }
     }
+
+    /// So many apps are looked at in a step, whether they are to go.
+    private static let lookedAtOnce: UInt32 = 32
 
     /// Has a durable app exist as it was when it registered, if its file has an error in it by now.
     private func installDurable(_ app: DurableApp) -> Bool {
@@ -96,11 +109,16 @@ final class AppFileLink {
         let durable = self.service.links.durable[file.id]
         let file = durable.map { file.sharing($0) } ?? file
         let entrance = AppEntrance(proof: durable?.binding.proof ?? .name, declared: file.modes)
-        let detectors = file.detectors(besides: durable?.detectors ?? [])
+        // What a user installs, or has a Flatpak install, is his, and takes nothing of what the system has.
+        let owner = durable?.binding.user ?? (file.layer == .user ? getuid() : nil)
+        let installation = Installation(
+            file.detectors(besides: durable?.detectors ?? []),
+            payer: file.layer == .user ? owner ?? UserShares.root : UserShares.root)
         do throws(Refusal) {
-            try self.service.input(.install(id, file.id, entrance, detectors, user: durable?.binding.user))
+            try self.service.input(.install(id, file.id, entrance, installation, user: owner))
         } catch {
-            self.service.log.warning("\(file.id) is not installed as its app file says: \(BusError(error).message)")
+            let line = "\(file.id) is not installed as its app file says: \(BusError(error).message)"
+            if self.refusals.isNews(error) { self.service.log.warning(line) } else { self.service.log.debug(line) }
             if known == nil { self.service.links.clients.free(id) }
             return
         }
@@ -130,10 +148,41 @@ final class AppFileLink {
     }
 }
 
+/// Which limits keep app files from being installed: there may be very many files, and each limit is told of once.
+private struct AppFileRefusals {
+    /// How many files each limit kept out since files were read, and those limits that were told of.
+    private var files: [String: Int] = [:]
+    private var told: Set<String> = []
+    private var toldBefore: Set<String> = []
+
+    /// Files are read anew.
+    mutating func begin() {
+        self.files = [:]
+        self.toldBefore = self.told
+    }
+
+    /// Whether people do not know yet that there is no room for what files install.
+    mutating func isNews(_ refusal: Refusal) -> Bool {
+        guard case .limit(let name, _, _) = refusal else { return true }
+        self.files[name, default: 0] += 1
+        return self.told.insert(name).inserted
+    }
+
+    /// All files have been read: says how many were kept out by limits that were not told of before. Where there is room again
+    /// people are told anew when there is none.
+    mutating func end() -> [String] {
+        self.told = Set(self.files.keys)
+        return self.files.sorted { $0.key < $1.key }.filter { $0.value > 1 && !self.toldBefore.contains($0.key) }.map {
+            "\($0.value) app files in all are not installed because of \($0.key)"
+        }
+    }
+}
+
 extension AppFile {
-    /// What stood in it when the app registered for good: it counts while the file has an error in it.
+    /// What stood in it when the app registered for good: it counts while the file has an error in it, and is its user's.
     init(_ app: DurableApp) {
         self.init(id: app.id)
+        self.layer = .user
         self.usage = app.usage
         self.modes = app.modes
     }

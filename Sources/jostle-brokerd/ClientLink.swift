@@ -56,10 +56,8 @@ final class ClientLink {
         return self.table.connections.first { isMeant($0) }
     }
 
-    /// The apps that exist without a connection, too, but for some.
-    func installed(besides others: Set<AppID>) -> [AppID] {
-        self.table.apps.filter { !others.contains($0.app) && $0.appState?.isInstalled == true }.map(\.app)
-    }
+    /// All numbers of apps are below this.
+    var handles: UInt32 { self.table.handles }
 
     // MARK: Coming
 

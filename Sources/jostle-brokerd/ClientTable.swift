@@ -25,6 +25,9 @@ struct ClientTable {
 
     // MARK: Numbers
 
+    /// All numbers are below this.
+    var handles: UInt32 { UInt32(clamping: self.byHandle.count) }
+
     mutating func takeHandle() -> AppHandle {
         if let index = self.spare.popLast() { return AppHandle(index) }
         self.byHandle.append(nil)

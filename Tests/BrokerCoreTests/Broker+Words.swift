@@ -26,8 +26,11 @@ extension Broker {
 
     mutating func install(
         _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ requests: [DetectorRequest], user: UInt32?,
-        at now: Timestamp, _ actions: inout [BrokerAction]
-    ) throws(Refusal) { try self.apply(.install(app, id, entrance, requests, user: user), at: now, &actions) }
+        payer: UInt32 = UserShares.root, at now: Timestamp, _ actions: inout [BrokerAction]
+    ) throws(Refusal) {
+        let installation = Installation(requests, payer: payer)
+        try self.apply(.install(app, id, entrance, installation, user: user), at: now, &actions)
+    }
 
     mutating func uninstall(_ app: AppHandle, at now: Timestamp, _ actions: inout [BrokerAction]) {
         self.take(.uninstall(app), at: now, &actions)

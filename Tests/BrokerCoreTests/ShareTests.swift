@@ -1,5 +1,6 @@
 import Arbitration
 import BrokerCore
+import Detection
 import Motion
 import Testing
 
@@ -81,6 +82,44 @@ import Testing
         #expect(root.limit == "apps" && root.count == 40)
         bench.leave(AppHandle(0))
         try register(0)
+    }
+
+    /// What a user's app files install is of the user's share, as what the user's programs register; what the system's install,
+    /// is root's.
+    @Test(arguments: [("detectors", hog, 2), ("detectors", 0, 14), ("apps", hog, 4), ("apps", 0, 14)])
+    func whatIsInstalledIsOfWhoeverInstalledIt(_ name: String, _ payer: UInt32, _ most: Int) throws {
+        var limits = BrokerLimits()
+        limits.detectors = name == "detectors" ? 64 : 10_000
+        limits.apps = name == "apps" ? 16 : 10_000
+        var bench = Bench(limits: limits)
+        // The others have something before.
+        let guest = try bench.register(0, "org.example.Guest", user: Self.guest)
+        _ = try bench.add(guest, Bench.planar("a", 1), Bench.planar("b", 2), Bench.planar("c", 3), Bench.planar("d", 4))
+        let root = try bench.register(1, "org.example.Root", user: 0)
+        _ = try bench.add(root, Bench.planar("a", 1), Bench.planar("b", 2), Bench.planar("c", 3), Bench.planar("d", 4))
+        let requests = (0..<4).map { Bench.planar("d\($0)", Double($0 + 1)) }
+        func install(_ index: Int) throws {
+            try bench.core.install(
+                AppHandle(UInt32(index + 2)), AppID("org.example.App\(index)"), AppEntrance(), requests,
+                user: payer == 0 ? nil : payer, payer: payer, at: bench.now, &bench.actions)
+        }
+        let refused = try self.exhaust(install)
+        #expect(refused.count <= most && refused.count >= most - 1)
+        #expect(refused.limit == (payer == 0 ? name : "\(name)-per-user"))
+        // Nothing of what was refused is left, and what is given back can be had again.
+        bench.core.uninstall(AppHandle(2), at: bench.now, &bench.actions)
+        try install(0)
+        #expect(throws: Refusal.self) { try install(refused.count) }
+        guard payer != 0 else { return }
+        // Whoever else is there still finds something.
+        let other = try bench.register(90, "org.example.Other", user: 1_002)
+        _ = try bench.add(other, Bench.planar("one", 1))
+        // One that leaves has what was installed, of the same share.
+        let app = try bench.register(2, "org.example.App0", user: payer)
+        _ = try bench.add(app, Bench.planar("d0", 7))
+        bench.leave(app)
+        #expect(bench.core.registry[app]?.detectors["d0"]?.effective.threshold == 1)
+        #expect(throws: Refusal.self) { try install(refused.count) }
     }
 
     /// Who has its share can still change what it has.

@@ -82,6 +82,43 @@ extension EndToEnd {
             try stage.until("its detector goes on") { try stage.count("Hits", at: Self.object) > hits }
         }
 
+        /// What a user's files install takes nothing of what others are left, and the log says once that it is too much.
+        @Test(.enabled(if: geteuid() == 0)) func whatAUserInstallsIsOfTheUsersShare() throws {
+            // The other bus lets nobody else in here.
+            let stage = try Stage(source: nil, broker: false, on: PrivateBus(on: .dbusDaemon))
+            var directory = stage.bus.directory
+            try #require(chmod(directory, 0o755) == 0 && mkdir(stage.state, 0o700) == 0)
+            try #require(chown(stage.state, 65_534, 65_534) == 0)
+            for step in ["data", "jostle", "apps.d"] {
+                directory += "/\(step)"
+                try #require(mkdir(directory, 0o755) == 0)
+            }
+            let detectors = (0..<64).map { "[Detector d\($0)]\nwhen=x > 2g\n" }.joined()
+            for index in 0..<80 {
+                let file = try #require(fopen("\(directory)/org.example.Many\(index).conf", "w"))
+                fputs("[App]\nUsage=Very many\n" + detectors, file)
+                try #require(fclose(file) == 0)
+            }
+            let data = "\(stage.bus.directory)/data"
+            try stage.startBroker(
+                environment: ["XDG_DATA_HOME": data, "XDG_DATA_DIRS": "\(data)/none"], under: Stage.nobody)
+            let reload = "p call org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1 Reload a{sv} [{}]"
+            for _ in 0..<2 { #expect(try stage.script(reload) == ["p ok []"]) }
+            let log = try #require(stage.broker).errors.split(separator: "\n").filter { $0.contains("installed") }
+            #expect(log.count == 2, "\(log)")
+            #expect(log.first?.contains("too many detectors; your user's share of detectors is used up") == true)
+            #expect(log.last?.contains("16 app files in all are not installed because of detectors-per-user") == true)
+            // Root has all that it had.
+            let object = Stage.Object.app("org.example.Roots")
+            let lines = try stage.script(
+                "p own org.example.Roots",
+                "p call org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1 Register sa{sv} "
+                    + "['org.example.Roots',{}]",
+                "p call org.jostle.Broker1 \(object) org.jostle.Broker1.App AddDetectors a(sa{sv}) "
+                    + "[[['one',{'when':V('s','x > 2g')}]]]")
+            #expect(lines.last?.hasPrefix("p ok ") == true, "\(lines)")
+        }
+
         @Test func aReloadAddsAndRemoves() throws {
             let stage = try self.stage("[Policy]\nDefault=allow\n")
             let other = "org.example.Torch"
