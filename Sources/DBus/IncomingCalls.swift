@@ -275,7 +275,9 @@ final class IncomingCalls {
 
     /// An answer with this serial brought a descriptor.
     func gave(_ serial: UInt32, answering call: borrowing Message, of sender: String) {
-        self.given.add(serial, answering: call.serial, of: sender)
+        let caller = self.caller(sender)
+        self.given.add(serial, answering: call.serial, of: sender, caller.user)
+        self.learnUser(of: sender, caller)
     }
 
     /// The bus has not delivered what has this serial. Who waits for a descriptor that cannot come is told that.
@@ -342,6 +344,7 @@ final class IncomingCalls {
         let waiting = self.queue.drop(sender)
         for call in waiting { call.abandon() }
         _ = self.refusals.drop(sender)
+        self.given.forget(sender)
         self.toAsk.removeAll { $0 == sender }
         // Who never had to wait leaves nothing that is worth a wake-up.
         if !waiting.isEmpty { self.tidyLater() }
@@ -358,26 +361,30 @@ final class IncomingCalls {
                 self.caller(sender).user = user
                 self.queue.setUser(user, of: sender)
                 self.refusals.setUser(user, of: sender)
+                self.given.setUser(user, of: sender)
             }
             then(user)
         }
     }
 
-    /// Asks for the user of a sender whose call waits, so that he has no more than his user's share. Once: who cannot be asked for
-    /// stands for himself.
+    /// Asks for the user of a sender whose call waits, or who was given a descriptor, so that he has no more than his user's share.
+    /// Once: who cannot be asked for stands for himself.
     private func learnUser(of sender: String, _ caller: Caller) {
-        guard caller.user == nil, !caller.isUserAsked, self.queue.waiting(of: sender) > 0 else { return }
+        guard caller.user == nil, !caller.isUserAsked, self.hasShare(sender) else { return }
         caller.isUserAsked = true
         self.toAsk.append(sender)
         self.askForUsers()
     }
 
+    /// Something of a sender's counts in his user's share.
+    private func hasShare(_ sender: String) -> Bool { self.queue.waiting(of: sender) > 0 || self.given.has(sender) }
+
     private func askForUsers() {
         while self.asking < Self.questions, !self.toAsk.isEmpty {
             let sender = self.toAsk.removeFirst()
             guard let caller = self.callers[sender], caller.user == nil else { continue }
-            guard self.queue.waiting(of: sender) > 0 else {
-                // Not worth a question until something of his waits again.
+            guard self.hasShare(sender) else {
+                // Not worth a question until something of his counts again.
                 caller.isUserAsked = false
                 continue
             }
