@@ -29,7 +29,7 @@ VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
 .PHONY: help deps deps-build deps-bench deps-vm build test test-attacks test-kills test-walks test-vm lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-policy demo \
-    bench install install-docs install-interfaces install-sensor-proxy clean fuzz
+    bench install install-docs install-interfaces install-completions install-sensor-proxy clean fuzz
 
 help:
 	@echo 'make deps     install the Debian packages that are missing'
@@ -59,6 +59,9 @@ PACKAGES += python3-pip python3-setuptools python3-wheel
 PACKAGES += bubblewrap xdg-dbus-proxy
 # What makes code of the interface files, and what the examples in other languages are built with and run on.
 PACKAGES += gcc g++ libc6-dev libglib2.0-dev libsystemd-dev qtbase5-dev valac gjs python3-jeepney
+
+# The shells in which command lines are completed.
+PACKAGES += bash zsh fish
 
 # What the benchmark counts instructions with, and what it needs for devices and for what it compares with.
 PACKAGES += valgrind binutils
@@ -160,6 +163,16 @@ install-docs:
 	    $(INSTALL) $$file $(DESTDIR)$(SHARE)/doc/jostle/$$file || exit 1; \
 	done
 
+# Shells look for a file by the name of the command that is completed; zsh reads in it which those are.
+install-completions:
+	$(INSTALL) completions/jostle.bash $(DESTDIR)$(SHARE)/bash-completion/completions/jostle
+	$(INSTALL) completions/_jostle $(DESTDIR)$(SHARE)/zsh/site-functions/_jostle
+	$(INSTALL) completions/jostle.fish $(DESTDIR)$(SHARE)/fish/vendor_completions.d/jostle.fish
+	for daemon in $(DAEMONS); do \
+	    ln -sf jostle $(DESTDIR)$(SHARE)/bash-completion/completions/$$daemon && \
+	    ln -sf jostle.fish $(DESTDIR)$(SHARE)/fish/vendor_completions.d/$$daemon.fish || exit 1; \
+	done
+
 # Does not build, so that what root installs is what the user built.
 install:
 	@for program in $(PROGRAMS); do \
@@ -175,7 +188,7 @@ install:
 	for file in $(wildcard policies/*.conf); do \
 	    $(INSTALL) $$file $(DESTDIR)$(SHARE)/jostle/policy.d/$${file##*/} || exit 1; \
 	done
-	@$(MAKE) --no-print-directory install-interfaces install-docs
+	@$(MAKE) --no-print-directory install-interfaces install-docs install-completions
 	install -d $(DESTDIR)$(SHARE)/dbus-1/system.d $(DESTDIR)$(PREFIX)/lib/sysusers.d $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
 	sed -e 's|user="jostle"|user="$(SERVICE_USER)"|' dbus/org.jostle.conf > $(DESTDIR)$(SHARE)/dbus-1/system.d/org.jostle.conf
 	for file in services/org.jostle.Sensors1.service services/org.jostle.Broker1.service \

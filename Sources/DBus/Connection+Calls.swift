@@ -82,11 +82,20 @@ extension Connection {
     }
 
     /// Opens the connection and runs the loop until the bus has greeted us.
-    package func openAndWait() throws(BusError) {
+    ///
+    /// - Parameter timeout: how long that may take, in milliseconds; `nil`: as long as it takes.
+    package func openAndWait(timeout: Int32? = nil) throws(BusError) {
         var refusal: BusError?
         let refused = self.onRefused
         self.onRefused = { refusal = $0 }
         defer { self.onRefused = refused }
+        let timer = timeout.map { timeout in
+            self.loop.schedule(after: Int64(timeout) * 1_000) {
+                refusal = .noReply("no answer from the \(self.address)")
+                self.close()
+            }
+        }
+        defer { if let timer { self.loop.cancel(timer) } }
         try self.open()
         try self.run { self.state != .opening }
         guard !self.isReady else { return }

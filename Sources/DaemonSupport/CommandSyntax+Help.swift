@@ -1,4 +1,10 @@
 extension CommandSyntax {
+    /// What every program and command takes.
+    static let standardOptions = [
+        CommandOption.flag("help", "show this help and end"),
+        CommandOption.flag("version", "show the version and end"),
+    ]
+
     /// What `--help` prints. `path` names the program and the commands above this one; `inherited` are their options.
     func help(path: [String], inherited: [CommandOption]) -> String {
         var usage = (path + [self.name]).joined(separator: " ") + " [OPTION]..."
@@ -9,11 +15,7 @@ extension CommandSyntax {
         text += Self.table("Commands", self.commands.map { ($0.name, $0.summary) })
         text += Self.table(
             "Arguments", (self.arguments + (self.trailing.map { [$0] } ?? [])).map { ($0.name, $0.help) })
-        let standard = [
-            CommandOption.flag("help", "show this help and end"),
-            CommandOption.flag("version", "show the version and end"),
-        ]
-        text += Self.table("Options", (self.options + inherited + standard).map { ($0.usage, $0.help) })
+        text += Self.table("Options", (self.options + inherited + Self.standardOptions).map { ($0.usage, $0.help) })
         for note in self.notes { text += Self.table(note.title, note.rows.map { ($0.name, $0.help) }) }
         text += Self.table("Exit status", self.exits.map { ("\($0.code.rawValue)", $0.meaning) })
         return text

@@ -21,25 +21,38 @@ extension CommandSyntax {
     }
 
     /// Reads this process's command line. Answers `--help` and `--version` and complains itself, and ends the process.
-    package func parseOrExit(_ words: [String] = Array(CommandLine.arguments.dropFirst())) -> Arguments {
+    ///
+    /// - Parameter naming: what shells are offered that no table holds.
+    package func parseOrExit(
+        _ words: [String] = Array(CommandLine.arguments.dropFirst()), naming: CompletionNaming = { _, _, _ in [] }
+    ) -> Arguments {
+        if words.first == Self.completing { self.show(self.completion(of: Array(words.dropFirst()), naming: naming)) }
         do throws(UsageProblem) {
             switch try self.parse(words) {
-            case .run(let arguments):
-                return arguments
-            case .show(let text):
-                do throws(SystemError) {
-                    try writeAll(text, to: STDOUT_FILENO)
-                } catch {
-                    // Whoever has gone wants no more, and nothing went wrong.
-                    if error.code == EPIPE { ExitCode.done.exit() }
-                    Log(program: self.name, style: .plain).error("cannot write the output: \(error)")
-                    ExitCode.no.exit()
-                }
-                ExitCode.done.exit()
+            case .run(let arguments): return arguments
+            case .show(let text): self.show(text)
             }
         } catch {
             self.exit(with: error)
         }
+    }
+
+    private func show(_ text: String) -> Never {
+        do throws(SystemError) {
+            try writeAll(text, to: STDOUT_FILENO)
+        } catch {
+            // Whoever has gone wants no more, and nothing went wrong.
+            if error.code == EPIPE { ExitCode.done.exit() }
+            Log(program: self.name, style: .plain).error("cannot write the output: \(error)")
+            ExitCode.no.exit()
+        }
+        ExitCode.done.exit()
+    }
+
+    /// Where a command line stops that these words begin; `nil`: it is wrong already, or is to show something.
+    func place(after words: [String]) -> CommandPlace? {
+        var parser = Parser(self, words)
+        return parser.place()
     }
 
     /// Says on standard error what is wrong with the command line, and ends the process.
@@ -52,6 +65,18 @@ extension CommandSyntax {
 /// `text` from the command line as a message may show it.
 func clean(_ text: some StringProtocol) -> String { printable(text) }
 
+/// A place in a command line: what the word that stands there can be.
+struct CommandPlace {
+    /// What was said before it.
+    let arguments: Arguments
+    /// It can name one of these.
+    var commands: [CommandSyntax] = []
+    /// It can be one of these.
+    var options: [CommandOption] = []
+    /// What it names otherwise; `nil`: nothing else can stand there.
+    var word: CommandWord?
+}
+
 /// The state of reading one command line.
 private struct Parser {
     private let program: String
@@ -63,6 +88,10 @@ private struct Parser {
     /// The word that is read next.
     private var index = 0
     private var takesOptions = true
+    /// The option whose values the words ended in, and could go on with.
+    private var awaited: CommandOption?
+    /// A command line of its own has begun.
+    private var hasTrailing = false
 
     init(_ syntax: CommandSyntax, _ words: [String]) {
         self.program = syntax.name
@@ -72,24 +101,65 @@ private struct Parser {
 
     mutating func run() throws(UsageProblem) -> CommandSyntax.Request {
         while let word = self.next() {
-            if self.takesOptions, word == "--" {
-                self.takesOptions = false
-            } else if self.takesOptions, word == "--help" || word == "-h" {
-                return .show(self.help)
-            } else if self.takesOptions, word == "--version" {
-                return .show("\(self.program) \(Version.text)\n")
-            } else if self.takesOptions, word.hasPrefix("-"), word != "-" {
-                try self.takeOption(word)
-            } else if self.syntax.commands.isEmpty {
-                try self.takeArgument(word)
-            } else if word == "help", !self.syntax.commands.contains(where: { $0.name == "help" }) {
-                while let name = self.next() { try self.enterCommand(name) }
-                return .show(self.help)
-            } else {
-                try self.enterCommand(word)
-            }
+            if let text = try self.take(word) { return .show(text) }
         }
         return .run(try self.finish())
+    }
+
+    mutating func place() -> CommandPlace? {
+        do throws(UsageProblem) {
+            while let word = self.next() {
+                guard try self.take(word) != nil else { continue }
+                // Of whose commands help is wanted; what else shows something is complete.
+                return word == "help" ? CommandPlace(arguments: self.arguments, commands: self.syntax.commands) : nil
+            }
+        } catch {
+            guard self.awaited?.takesList == false else { return nil }
+        }
+        var place = CommandPlace(arguments: self.arguments)
+        if self.hasTrailing {
+            place.word = self.arguments.trailing.isEmpty ? self.syntax.trailing?.word : .path
+            return place
+        }
+        if let awaited {
+            place.word = awaited.word
+            guard awaited.takesList else { return place }
+        }
+        if self.takesOptions {
+            place.options = (self.syntax.options + self.inherited).filter {
+                $0.repeats || self.arguments.values[$0.name] == nil
+            }
+            place.options += CommandSyntax.standardOptions
+        }
+        place.commands = self.syntax.commands
+        let arguments = self.syntax.arguments
+        let last = arguments.last.flatMap { $0.isList ? $0 : nil }
+        let count = self.arguments.positionals.count
+        if place.word == nil { place.word = (count < arguments.count ? arguments[count] : last)?.word }
+        return place
+    }
+
+    /// Takes a word, and those that belong to it.
+    ///
+    /// - Returns: what is to be shown in the place of all else.
+    private mutating func take(_ word: String) throws(UsageProblem) -> String? {
+        if self.takesOptions, word == "--" {
+            self.takesOptions = false
+        } else if self.takesOptions, word == "--help" || word == "-h" {
+            return self.help
+        } else if self.takesOptions, word == "--version" {
+            return "\(self.program) \(Version.text)\n"
+        } else if self.takesOptions, word.hasPrefix("-"), word != "-" {
+            try self.takeOption(word)
+        } else if self.syntax.commands.isEmpty {
+            try self.takeArgument(word)
+        } else if word == "help", !self.syntax.commands.contains(where: { $0.name == "help" }) {
+            while let name = self.next() { try self.enterCommand(name) }
+            return self.help
+        } else {
+            try self.enterCommand(word)
+        }
+        return nil
     }
 
     private mutating func next() -> String? {
@@ -123,6 +193,7 @@ private struct Parser {
         // Taken off before anything can take its words for its own.
         guard command.trailing != nil, self.takesOptions, let end = self.words[self.index...].firstIndex(of: "--")
         else { return }
+        self.hasTrailing = true
         self.arguments.trailing = Array(self.words[(end + 1)...])
         self.words.removeSubrange(end...)
     }
@@ -144,7 +215,7 @@ private struct Parser {
         }
         guard let option = known.first(where: { "--\($0.name)" == spelling }) else {
             if self.isRefused(String(spelling.dropFirst(2))) { throw self.noEffect(of: String(spelling.dropFirst(2))) }
-            let hint = self.hint(spelling, known.map { "--\($0.name)" } + ["--help", "--version"])
+            let hint = self.hint(spelling, (known + CommandSyntax.standardOptions).map { "--\($0.name)" })
             throw UsageProblem("unknown option '\(clean(spelling))', \(hint)")
         }
         var values = equals.map { [String(word[word.index(after: $0)...])] } ?? []
@@ -169,6 +240,7 @@ private struct Parser {
     private mutating func takeValues(of option: CommandOption) throws(UsageProblem) -> [String] {
         let rest = self.words[self.index...]
         let values = rest.prefix(option.takesList ? rest.count : 1).prefix { !$0.hasPrefix("--") }
+        if rest.isEmpty || option.takesList && values.count == rest.count { self.awaited = option }
         guard option.takesList || !values.isEmpty else {
             // More likely a forgotten value than one that begins so.
             let hint = rest.isEmpty ? "" : "; one that begins with '--' is written '--\(option.name)=--...'"

@@ -13,8 +13,9 @@ package enum CommandWord: Hashable, Sendable {
     /// An app id, or a unique name.
     case app
     case sensor
-    /// A preset, and its options after commas where the help says so.
     case preset
+    /// A preset, and its options after commas.
+    case detector
     /// A task that an app handed in.
     case task
     /// A program that can be run, and its own words.

@@ -53,6 +53,19 @@ package struct AppSource: Sendable {
         return (nil, [])
     }
 
+    /// The apps that have a file, whatever it says.
+    package func ids() -> [AppID] {
+        let listing = DirectoryListing(
+            self.directories, atMost: (PolicyLimits.appFiles, "app-files"), mustExist: false)
+        while listing.step() {}
+        var ids: [AppID] = []
+        while let file = listing.next() {
+            let id = String(file.name.dropLast(".conf".count))
+            if AppID.isValid(id) { ids.append(AppID(id)) }
+        }
+        return ids
+    }
+
     /// What all files say, by app, and what is wrong with them.
     package struct Reading: Sendable {
         package var files: [AppFile] = []

@@ -32,17 +32,19 @@ struct Main {
     }
     private static let policyOption = CommandOption.value(
         "policy", "DIR",
-        "read policy files here and nowhere else; a later directory overrides an earlier one", repeats: true)
+        "read policy files here and nowhere else; a later directory overrides an earlier one", naming: .directory,
+        repeats: true)
     private static let appsOption = CommandOption.value(
         "apps", "DIR", "read app files here and nowhere else; a later directory overrides an earlier one",
-        repeats: true)
+        naming: .directory, repeats: true)
     private static let loginBusOption = TypedOption.bus(
         "login-bus",
         "the bus where logind tells of the lock and of sleep (default: system; that of --bus if it is an address)")
     private static let recordOption = CommandOption.value(
-        "record-inputs", "FILE", "write a scenario of everything that the broker decides by, for 'jostle scenario'")
+        "record-inputs", "FILE", "write a scenario of everything that the broker decides by, for 'jostle scenario'",
+        naming: .file)
     private static let decisionsOption = CommandOption.value(
-        "decision-log", "FILE", "write what is decided, as 'jostle scenario' prints it")
+        "decision-log", "FILE", "write what is decided, as 'jostle scenario' prints it", naming: .file)
     private static let syntax = CommandSyntax(
         "jostle-brokerd", "Evaluates the detectors of all apps and gives each its events.",
         options: [

@@ -13,11 +13,11 @@ struct Main {
         "source", "URI",
         "where samples come from: auto (all sensors that are found; the default), iio:NAME, evdev:NODE, gpsd[:HOST[:PORT]], "
             + "synth:SCRIPT or trace:FILE[?speed=4&loop]",
-        repeats: true)
+        naming: .oneOf(["auto", "gpsd", "synth:"]), repeats: true)
     private static let policyOption = CommandOption.value(
         "policy", "DIR",
         "read policy files here and nowhere else, to learn who may read fast; a later directory overrides an earlier one",
-        repeats: true)
+        naming: .directory, repeats: true)
     private static let syntax = CommandSyntax(
         "jostle-sensord", "Reads sensors and publishes their samples on D-Bus, to those who claim them.",
         options: [sourceOption, policyOption, proxyOption, proxyRateOption] + Daemon.options)

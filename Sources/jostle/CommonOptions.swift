@@ -6,7 +6,7 @@ enum CommonOption {
     static let bus = TypedOption.bus("bus", "the broker's bus: session (default), system or an address")
     static let sensorBus = TypedOption.bus("sensor-bus", "the sensor reader's bus, if it is another one")
     static let json = CommandOption.flag("json", "one JSON object a line, for machines")
-    static let app = CommandOption.value("app", "ID", "register under this app id, a bus name to own")
+    static let app = CommandOption.value("app", "ID", "register under this app id, a bus name to own", naming: .app)
     static let sensor = CommandOption.value(
         "sensor", "NAME", "the sensor (default: the accelerometer)", naming: .sensor)
     static let sensorOfCondition = CommandOption.value(
@@ -16,7 +16,7 @@ enum CommonOption {
     static let length = TypedOption.time("for", "TIME", "end after so long", expected: "a time, such as 10s")
     static let label = CommandOption.value("label", "TEXT", "what the trace shows: 'shake …', 'not-shake …'")
     static let detector = CommandOption.value(
-        "detector", "PRESET[,option=value...]", "a detector to run over the samples", naming: .preset, repeats: true)
+        "detector", "PRESET[,option=value...]", "a detector to run over the samples", naming: .detector, repeats: true)
     static let when = CommandOption.value("when", "CONDITION", "a condition instead of a preset")
     static let every = CommandOption.value("every", "TIME", "with --when: the time between looks")
     static let rest = CommandOption.value("rest", "TIME", "with --when: the time without another hit")
@@ -29,5 +29,6 @@ enum CommonArgument {
     static let app = CommandArgument("APP", "an app id, or the unique name of a client without one", naming: .app)
     static let appID = CommandArgument("APP", "an app id", naming: .app)
     static let presets = CommandArgument(
-        "PRESET[,option=value...]", "presets to register, such as shake.planar,threshold=2.3g", .list, naming: .preset)
+        "PRESET[,option=value...]", "presets to register, such as shake.planar,threshold=2.3g", .list,
+        naming: .detector)
 }

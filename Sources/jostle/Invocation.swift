@@ -13,7 +13,7 @@ struct Invocation {
 
     var isJSON: Bool { self.arguments.has(CommonOption.json) }
 
-    private init(_ arguments: Arguments) throws {
+    init(_ arguments: Arguments) throws {
         self.arguments = arguments
         self.terminal = Terminal()
         self.loop = try EventLoop()

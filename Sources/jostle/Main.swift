@@ -40,7 +40,7 @@ struct Main {
 
     static func main() {
         Startup.prepareProgram()
-        let arguments = self.syntax.parseOrExit()
+        let arguments = self.syntax.parseOrExit(naming: CompletionNames.candidates)
         do {
             try self.syntax.perform(arguments)
         } catch let problem as UsageProblem {

@@ -38,28 +38,54 @@ extension Preset {
         if case .condition(let condition) = self.source { lines.append("  Condition:   \(condition)") }
         lines.append("")
         var table = Table(["  OPTION", "DEFAULT", "RANGE", "WHAT IT DOES"])
-        for parameter in self.parameters {
-            table.add([
-                "  \(parameter.name)", parameter.isRequired ? "needed" : parameter.shown(parameter.defaultValue),
-                "\(parameter.shown(parameter.range.lowerBound)) to \(parameter.shown(parameter.range.upperBound))",
-                parameter.help,
-            ])
+        for option in self.options {
+            table.add(["  \(option.name)", option.shownStandard, option.range, option.help])
+        }
+        return lines + table.lines(terminal)
+    }
+
+    /// An option of a detector that begins with the preset.
+    struct Option {
+        let name: String
+        /// What holds without it, as it would be written; `nil`: it is needed, or nothing does.
+        let standard: String?
+        let shownStandard: String
+        let range: String
+        let help: String
+        /// The words that it takes; empty: it takes a number.
+        var words: [String] = []
+    }
+
+    var options: [Option] {
+        var options = self.parameters.map { parameter in
+            let standard = parameter.isRequired ? nil : parameter.shown(parameter.defaultValue)
+            let (low, high) = (parameter.range.lowerBound, parameter.range.upperBound)
+            return Option(
+                name: parameter.name, standard: standard, shownStandard: standard ?? "needed",
+                range: "\(parameter.shown(low)) to \(parameter.shown(high))", help: parameter.help)
         }
         if !self.sensitivities.isEmpty {
-            table.add(["  sensitivity", "", self.sensitivities.map(\.word).joined(separator: " "), self.words])
+            let words = self.sensitivities.map(\.word)
+            options.append(
+                Option(
+                    name: "sensitivity", standard: nil, shownStandard: "", range: words.joined(separator: " "),
+                    help: self.words, words: words))
         }
-        let every = DetectionLimits.every
-        table.add([
-            "  every", self.every?.readable ?? "each sample",
-            "\(every.lowerBound.readable) to \(every.upperBound.readable)", "Time between looks.",
-        ])
-        let rest = DetectionLimits.rest
+        func ends(_ range: ClosedRange<TimeSpan>) -> String {
+            "\(range.lowerBound.readable) to \(range.upperBound.readable)"
+        }
+        let every = self.every
+        options.append(
+            Option(
+                name: "every", standard: every?.text, shownStandard: every?.readable ?? "each sample",
+                range: ends(DetectionLimits.every), help: "Time between looks."))
         let start = self.startsResting ? ", counted from registration on" : ""
-        table.add([
-            "  rest", self.rest.readable, "\(rest.lowerBound.readable) to \(rest.upperBound.readable)",
-            "Time without another hit (\(self.restMode.rawValue)\(start)).",
-        ])
-        return lines + table.lines(terminal)
+        options.append(
+            Option(
+                name: "rest", standard: self.rest.text, shownStandard: self.rest.readable,
+                range: ends(DetectionLimits.rest), help: "Time without another hit (\(self.restMode.rawValue)\(start))."
+            ))
+        return options
     }
 
     /// What the words of `sensitivity` stand for.

@@ -7,7 +7,7 @@ import Protocol
 /// `jostle push`: has an app started or resumed, and waits for its answer.
 struct PushCommand {
     private static let name = CommandOption.value(
-        "app", "ID", "ask under this app id, a bus name to own: the one to which policy gives the right")
+        "app", "ID", "ask under this app id, a bus name to own: the one to which policy gives the right", naming: .app)
 
     static let syntax = CommandSyntax(
         "push", "have an app started or resumed, and wait for its answer", reaching: .broker, options: [name],

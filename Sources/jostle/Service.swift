@@ -14,27 +14,34 @@ struct Service {
     /// The same of the reader, which has nothing to do that takes longer.
     private static let readerPatience: Int32 = 2_500
 
-    /// - Parameter name: a bus name of our own, under which we ask.
+    /// - Parameters:
+    ///   - name: a bus name of our own, under which we ask.
+    ///   - patience: how long the bus may take to greet us, and each answer, in ms, if not as long as usual.
     static func broker(
-        on address: BusAddress, _ loop: EventLoop, as name: String? = nil
+        on address: BusAddress, _ loop: EventLoop, as name: String? = nil, within patience: Int32? = nil
     ) throws(CommandFailure) -> Service {
-        try Service(BusName.broker, "the broker (\(BusName.broker))", on: address, loop, as: name)
+        try Service(BusName.broker, "the broker (\(BusName.broker))", on: address, loop, as: name, within: patience)
     }
 
-    static func sensors(on address: BusAddress, _ loop: EventLoop) throws(CommandFailure) -> Service {
-        var service = try Service(BusName.sensors, "the sensor reader (\(BusName.sensors))", on: address, loop)
-        service.patience = Self.readerPatience
+    static func sensors(
+        on address: BusAddress, _ loop: EventLoop, within patience: Int32? = nil
+    ) throws(CommandFailure) -> Service {
+        var service = try Service(
+            BusName.sensors, "the sensor reader (\(BusName.sensors))", on: address, loop, within: patience)
+        if patience == nil { service.patience = Self.readerPatience }
         return service
     }
 
     private init(
-        _ name: String, _ title: String, on address: BusAddress, _ loop: EventLoop, as own: String? = nil
+        _ name: String, _ title: String, on address: BusAddress, _ loop: EventLoop, as own: String? = nil,
+        within patience: Int32?
     ) throws(CommandFailure) {
         self.name = name
         self.title = title
+        if let patience { self.patience = patience }
         self.connection = Connection(to: address, on: loop, names: own.map { [$0] } ?? [])
         do throws(BusError) {
-            try self.connection.openAndWait()
+            try self.connection.openAndWait(timeout: patience)
         } catch {
             throw CommandFailure(error, service: title)
         }
@@ -75,7 +82,8 @@ struct Service {
         do throws(BusError) {
             let bus = CallTarget(
                 "org.freedesktop.DBus", ObjectPath(literal: "/org/freedesktop/DBus"), "org.freedesktop.DBus")
-            return try self.connection.callAndWait(bus, "NameHasOwner", self.name).read(reply: Bool.self)
+            return try self.connection.callAndWait(bus, "NameHasOwner", self.name, timeout: self.patience)
+                .read(reply: Bool.self)
         } catch {
             throw CommandFailure(error, service: self.title)
         }

@@ -58,14 +58,7 @@ struct TasksCommand {
     }
 
     private func run() throws(CommandFailure) {
-        let broker = try Service.broker(on: self.bus, self.loop)
-        typealias Wire = Structure<String, String, String, String, [String: Value]>
-        let rows = try broker.read(
-            try broker.call(Path.broker, InterfaceName.broker, "ListTasks", noOptions), [Wire].self
-        ).map {
-            let (app, identifier, kind, state, details) = $0.fields
-            return Row(app: app, identifier: identifier, kind: kind, state: state, details: details)
-        }
+        let rows = try Self.rows(of: try Service.broker(on: self.bus, self.loop))
         if self.isJSON {
             for row in rows { self.terminal.print(row.json.text) }
             return
@@ -81,6 +74,16 @@ struct TasksCommand {
             ])
         }
         table.lines(self.terminal).forEach { self.terminal.print($0) }
+    }
+
+    static func rows(of broker: Service) throws(CommandFailure) -> [Row] {
+        typealias Wire = Structure<String, String, String, String, [String: Value]>
+        return try broker.read(
+            try broker.call(Path.broker, InterfaceName.broker, "ListTasks", noOptions), [Wire].self
+        ).map {
+            let (app, identifier, kind, state, details) = $0.fields
+            return Row(app: app, identifier: identifier, kind: kind, state: state, details: details)
+        }
     }
 
     // MARK: What an app's own object holds

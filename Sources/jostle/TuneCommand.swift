@@ -8,7 +8,7 @@ import Replay
 /// `jostle tune`: sweeps a parameter of a preset or a condition over labelled traces and recommends a value.
 struct TuneCommand {
     private static let preset = CommandOption.value(
-        "preset", "PRESET[,option=value...]", "the preset to tune (default: shake)", naming: .preset, repeats: true)
+        "preset", "PRESET[,option=value...]", "the preset to tune (default: shake)", naming: .detector, repeats: true)
     private static let parameter = CommandOption.value(
         "parameter", "NAME[=LOW..HIGH]",
         "what to find a value for, and between which: the name in the condition (level=1g..4g), or a parameter of the preset "

@@ -53,6 +53,21 @@ import Testing
         }
     }
 
+    /// Or a shell could not complete them.
+    @Test func whatIsCalledAFileOrDirectoryNamesOne() {
+        for entry in self.entries {
+            let values = entry.options.compactMap { option in option.placeholder.map { ($0, option.word) } }
+            for (name, word) in values + entry.command.arguments.map({ ($0.name, $0.word) }) {
+                switch name {
+                case "FILE", "TRACE": #expect(word == .file, "\(entry.path): \(name)")
+                case "DIR": #expect(word == .directory, "\(entry.path): \(name)")
+                case "PATH": #expect(word == .path, "\(entry.path): \(name)")
+                default: break
+                }
+            }
+        }
+    }
+
     @Test func everyEndingIsToldInOrder() {
         for entry in self.entries {
             let codes = entry.command.exits.map(\.code.rawValue)

@@ -1,0 +1,144 @@
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// What shells put at the cursor.
+    @Suite(.serialized) struct Completion {
+        private static let app = "org.example.Player"
+
+        private func complete(_ stage: Stage, _ words: [String], data: String = "/dev/null") throws -> String {
+            // Far less than any answer may take: nobody is waited for.
+            let result = try Tool.run(
+                [Programs.path(of: "jostle"), "--complete"] + words,
+                environment: stage.environment.merging(["XDG_DATA_HOME": data]) { $1 }, timeout: .seconds(10))
+            #expect(result.status == 0 && result.stderr.isEmpty, "\(result)")
+            return result.stdout
+        }
+
+        /// A home of data in which an app has a file.
+        private func data(_ stage: Stage) throws -> String {
+            let path = "\(stage.bus.directory)/data"
+            let made = try Tool.run([
+                "sh", "-ec", "mkdir -p \"$1/jostle/apps.d\"; : > \"$1/jostle/apps.d/$2.conf\"", "sh", path, Self.app,
+            ])
+            try #require(made.status == 0, "\(made)")
+            return path
+        }
+
+        @Test func namesAreThoseThatAreThere() throws {
+            let stage = try Stage()
+            let app = try stage.watch("shake.planar", "--app", "org.example.App")
+            let data = try self.data(stage)
+            // A machine that is busy may be late, and then there are fewer.
+            try stage.until("both apps are offered") {
+                try self.complete(stage, ["app", "org."], data: data)
+                    == "word\norg.example.App\tforeground\n\(Self.app)\tinstalled\n"
+            }
+            try stage.until("the sensors are offered") {
+                try self.complete(stage, ["shake", "--sensor", "acc"]).hasPrefix("word\naccelerometer\tsynth")
+            }
+            #expect(try app.terminate() == .exited(0))
+        }
+
+        @Test func whoDoesNotAnswerIsNotWaitedFor() throws {
+            let stage = try Stage(source: nil)
+            let data = try self.data(stage)
+            let broker = try #require(stage.broker)
+            try broker.signal(SIGSTOP)
+            defer { try? broker.signal(SIGCONT) }
+            #expect(try self.complete(stage, ["app", ""], data: data) == "word\n\(Self.app)\tinstalled\n")
+            #expect(try self.complete(stage, ["task", "run", Self.app, ""]) == "word\n")
+            // Nor is a bus, or a list without an end.
+            #expect(Glibc.kill(stage.bus.pid, SIGSTOP) == 0)
+            defer { _ = Glibc.kill(stage.bus.pid, SIGCONT) }
+            #expect(try self.complete(stage, ["app", ""], data: data) == "word\n\(Self.app)\tinstalled\n")
+            #expect(try self.complete(stage, ["scope", ""]) == "word\n")
+        }
+
+        @Test func nothingIsStartedForTheQuestion() throws {
+            let file = "/tmp/jostle-started-\(getpid())"
+            defer { unlink(file) }
+            let services = ["org.jostle.Broker1", "org.jostle.Sensors1", "org.example.Last"].map {
+                PrivateBus.Service(name: $0, command: "/bin/sh -c 'echo \($0) >> \(file)'")
+            }
+            let stage = try Stage(source: nil, broker: false, services: services)
+            for words in [["app", ""], ["scope", ""], ["task", "run", "a", ""]] {
+                #expect(try self.complete(stage, words) == "word\n")
+            }
+            _ = try stage.busctl("call", "org.example.Last", "/", "org.example.Last", "Start")
+            try stage.until("the last one was started") { try Tool.run(["cat", file]).stdout.contains("Last") }
+            #expect(try Tool.run(["cat", file]).stdout == "org.example.Last\n")
+        }
+
+        /// Whoever has the broker's name may list what it likes.
+        @Test(arguments: [("sync", "word\nsync\tsync\n"), ("$(reboot)", "word\n"), ("a b", "word\n")])
+        func aStrangersNameIsAWordOrNone(_ name: String, _ answer: String) throws {
+            let stage = try Stage(source: nil, broker: false)
+            let double = try BackgroundProgram(tool: [
+                "python3", Programs.source("Tests/Scripts/broker-double.py"), stage.address, "0", name,
+            ])
+            try stage.until("it has the name") {
+                try stage.busctl("status", "org.jostle.Broker1").status == 0
+            }
+            try stage.until("the answer comes") {
+                try self.complete(stage, ["task", "run", name, ""]) == answer
+            }
+            // A list that never ends.
+            #expect(try self.complete(stage, ["app", ""]) == "word\n")
+            _ = try double.terminate()
+        }
+
+        private static let lines: [(typed: String, words: [String])] = [
+            ("jostle wat", ["watch"]), ("jostle --bus=sy", ["--bus=system"]), ("jostle --bus sy", ["--bus", "system"]),
+            ("jostle policy ch", ["policy", "check"]), ("jostle watch shake.plan", ["watch", "shake.planar"]),
+            ("jostle watch shake.planar,thr", ["watch", "shake.planar,threshold="]),
+            ("jostle watch shake.planar,threshold=", ["watch", "shake.planar,threshold=2.3g"]),
+            ("jostle watch shake,sensitivity=p", ["watch", "shake,sensitivity=pocket"]),
+            ("jostle app org.ex", ["app", app]), ("jostle app 'org.ex", ["app", app]),
+            ("jostle push --app=org.ex", ["push", "--app=\(app)"]),
+            ("jostle state a \"fore", ["state", "a", "foreground"]),
+            ("jostle replay a", ["replay", "a b.csv"]), ("jostle replay 'a b", ["replay", "a b.csv"]),
+            ("jostle replay it", ["replay", "it's $(touch ran) \"so\".csv"]),
+            ("jostle policy check --app-files=some", ["policy", "check", "--app-files=some dir"]),
+            ("jostle policy check --app-files some", ["policy", "check", "--app-files", "some dir"]),
+            ("jostle watch --when '$(touch ran)' --cou", ["watch", "--when", "$(touch ran)", "--count"]),
+            ("jostle --bus \"unix:path=/a b\" watc", ["--bus", "unix:path=/a b", "watch"]),
+            ("jostle on shake -- readlin", ["on", "shake", "--", "readlink"]), ("jostle nothing x", ["nothing", "x"]),
+            ("jostle-brokerd --log-level deb", ["--log-level", "debug"]),
+        ]
+
+        /// The shells themselves, on a terminal: what a line is once it was completed, word by word.
+        @Test(arguments: ["bash", "zsh", "fish"]) func aShellCompletesWhatIsTyped(_ shell: String) throws {
+            let script = """
+                directory=$(mktemp -d)
+                trap 'rm -rf "$directory"' EXIT
+                cd "$directory"
+                mkdir -p data/jostle/apps.d 'some dir'
+                : > "data/jostle/apps.d/$1.conf"
+                : > 'data/jostle/apps.d/org.exam$(touch ran).Odd.conf'
+                : > 'a b.csv'
+                : > "it's \\$(touch ran) \\"so\\".csv"
+                XDG_DATA_HOME=$PWD/data /usr/bin/python3 "$2" "$3" "$4" "${@:5}"
+                test ! -e ran
+                """
+            let result = try Tool.run(
+                [
+                    "bash", "-ec", script, "bash",
+                    Self.app, Programs.source("Tests/Scripts/complete-line.py"), shell, Programs.directory,
+                ] + Self.lines.map(\.typed),
+                environment: ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"], timeout: .seconds(120))
+            #expect(result.status == 0, "\(result)")
+            let lines = result.stdout.split(separator: "\n").map(String.init)
+            #expect(lines.count == Self.lines.count, "\(result)")
+            for (line, wanted) in zip(lines, Self.lines) {
+                // Some end a directory with a slash.
+                #expect(line.replacing("some dir/", with: "some dir") == Self.json(wanted.words), "\(wanted.typed)")
+            }
+        }
+
+        private static func json(_ words: [String]) -> String {
+            "[" + words.map { "\"\($0.replacing("\"", with: "\\\""))\"" }.joined(separator: ", ") + "]"
+        }
+    }
+}
