@@ -19,7 +19,7 @@ DAEMONS = jostle-sensord jostle-brokerd
 EXAMPLES = example-background example-pomodoro example-refresh example-tracker
 PROGRAMS = jostle $(DAEMONS) $(EXAMPLES)
 # What building and the demo need, and what the tests and lints need besides.
-BUILD_PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev libudev-dev libevdev-dev libgps-dev dbus
+BUILD_PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev libudev-dev libevdev-dev libgps-dev dbus python3
 PACKAGES = $(BUILD_PACKAGES) dbus-broker systemd libglib2.0-bin python3-dbus-fast libxml2-utils umockdev \
     gir1.2-umockdev-1.0 python3-gi locales iio-sensor-proxy
 # What a virtual machine with a kernel of its own needs besides.
@@ -28,8 +28,8 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm build test test-attacks test-kills test-walks test-vm lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-policy demo \
-    bench install install-docs install-interfaces install-completions install-sensor-proxy clean fuzz
+.PHONY: help deps deps-build deps-bench deps-vm build test test-attacks test-kills test-walks test-vm lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-policy lint-manual demo \
+    bench install install-docs install-interfaces install-manual install-completions install-sensor-proxy clean fuzz
 
 help:
 	@echo 'make deps     install the Debian packages that are missing'
@@ -39,7 +39,7 @@ help:
 	@echo 'make test-kills  kill the broker under load; KILLS=$(KILLS) times'
 	@echo 'make test-walks  play every seed of the random walks, of which the suite plays one in four'
 	@echo 'make test-vm  run the reader on a kernel with a sensor hub, in qemu; VM_SECONDS=600'
-	@echo 'make lint     check format, sizes, documents, imports, linkage, the D-Bus files and policies'
+	@echo 'make lint     check format, sizes, documents, imports, linkage, the D-Bus files, policies and the manual'
 	@echo 'make demo     show two apps, one shake, and who gets it'
 	@echo 'make bench    measure against the budget, which takes six to eight minutes'
 	@echo 'make fuzz     feed made-up bytes to every reader; FUZZ_SECONDS=60 for each'
@@ -60,8 +60,8 @@ PACKAGES += bubblewrap xdg-dbus-proxy
 # What makes code of the interface files, and what the examples in other languages are built with and run on.
 PACKAGES += gcc g++ libc6-dev libglib2.0-dev libsystemd-dev qtbase5-dev valac gjs python3-jeepney
 
-# The shells in which command lines are completed.
-PACKAGES += bash zsh fish
+# What reads manual pages, and the shells in which command lines are completed.
+PACKAGES += man-db mandoc bash zsh fish
 
 # What the benchmark counts instructions with, and what it needs for devices and for what it compares with.
 PACKAGES += valgrind binutils
@@ -114,7 +114,7 @@ test-attacks: deps build
 test-vm: deps-vm build
 	Tests/VM/run .build/vm python3 Tests/VM/guest.py .build/release $(VM_SECONDS)
 
-lint: lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-policy
+lint: lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-policy lint-manual
 
 lint-format:
 	$(SWIFT) format lint --strict -r Sources Tests docs/examples Package.swift
@@ -163,6 +163,10 @@ install-docs:
 	    $(INSTALL) $$file $(DESTDIR)$(SHARE)/doc/jostle/$$file || exit 1; \
 	done
 
+# The pages say what the programs say of themselves, and what docs says.
+install-manual:
+	manual/make-manual $(PROGRAMS_DIR) $(DESTDIR)$(SHARE)/man
+
 # Shells look for a file by the name of the command that is completed; zsh reads in it which those are.
 install-completions:
 	$(INSTALL) completions/jostle.bash $(DESTDIR)$(SHARE)/bash-completion/completions/jostle
@@ -188,7 +192,7 @@ install:
 	for file in $(wildcard policies/*.conf); do \
 	    $(INSTALL) $$file $(DESTDIR)$(SHARE)/jostle/policy.d/$${file##*/} || exit 1; \
 	done
-	@$(MAKE) --no-print-directory install-interfaces install-docs install-completions
+	@$(MAKE) --no-print-directory install-interfaces install-docs install-manual install-completions
 	install -d $(DESTDIR)$(SHARE)/dbus-1/system.d $(DESTDIR)$(PREFIX)/lib/sysusers.d $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
 	sed -e 's|user="jostle"|user="$(SERVICE_USER)"|' dbus/org.jostle.conf > $(DESTDIR)$(SHARE)/dbus-1/system.d/org.jostle.conf
 	for file in services/org.jostle.Sensors1.service services/org.jostle.Broker1.service \
@@ -228,6 +232,11 @@ lint-policy:
 	$(SWIFT) build --product jostle
 	.build/debug/jostle policy check --strict policies
 	@for example in policies/examples/*/; do .build/debug/jostle policy check $$example || exit 1; done
+
+# Each page can be made of the programs as they are, and is good roff.
+lint-manual: deps
+	$(SWIFT) build
+	manual/make-manual .build/debug
 
 # Feeds made-up bytes to everything that reads what others wrote; FUZZ_SECONDS for each.
 FUZZ_SECONDS ?= 60

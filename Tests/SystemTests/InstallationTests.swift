@@ -16,7 +16,10 @@ extension EndToEnd {
                     make -s -C "$1" install DESTDIR="$directory" PREFIX=/opt/jostle PROGRAMS_DIR="$2"
                     cd "$directory/opt/jostle"
                     bin/jostle --version >&2
-                    find . -type f | sort
+                    for page in jostle jostle-watch jostle-policy-check jostle-sensord jostle.app org.jostle.Broker1.App; do
+                        MANPATH="$PWD/share/man" man -w $page >&2 || echo "missing: $page"
+                    done
+                    find . -type f -o -type l | sort
                     cd share/doc/jostle
                     named=$(grep -rhoE 'docs/[A-Za-z0-9_/.-]*[A-Za-z0-9]' ../../dbus-1 ../../../lib ../../jostle README.md | sort -u)
                     test -n "$named"
@@ -34,7 +37,11 @@ extension EndToEnd {
                 "./bin/jostle", "./libexec/jostle-brokerd", "./libexec/jostle-sensord", "./share/doc/jostle/README.md",
                 "./share/doc/jostle/docs/traces.md", "./share/doc/jostle/docs/sensors.md",
                 "./share/doc/jostle/docs/examples/org.example.Woken.service",
-                "./share/dbus-1/services/org.jostle.Broker1.service",
+                "./share/dbus-1/services/org.jostle.Broker1.service", "./share/man/man8/jostle-brokerd.8",
+                "./share/man/man5/jostle.policy.5", "./share/man/man7/jostle.detectors.7",
+                "./share/bash-completion/completions/jostle", "./share/zsh/site-functions/_jostle",
+                "./share/bash-completion/completions/jostle-brokerd",
+                "./share/fish/vendor_completions.d/jostle.fish",
             ] { #expect(files.contains(file), "\(file)") }
         }
 
