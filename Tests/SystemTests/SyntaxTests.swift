@@ -98,6 +98,8 @@ extension EndToEnd {
                 #expect(codes == command.exits.map(\.code.rawValue), "\(path): \(result.stdout)")
                 for refused in command.refusedOptions { #expect(!result.stdout.contains("  --\(refused) ")) }
                 #expect(result.stdout.split(separator: "\n").allSatisfy { $0.count <= 80 }, "\(path)")
+                // That is for shells.
+                #expect(!result.stdout.contains("--complete"))
             }
         }
     }
