@@ -165,13 +165,13 @@ install-docs:
 
 # The pages say what the programs say of themselves, and what docs says.
 install-manual:
-	manual/make-manual $(PROGRAMS_DIR) $(DESTDIR)$(SHARE)/man
+	Sources/manual/make-manual $(PROGRAMS_DIR) $(DESTDIR)$(SHARE)/man
 
 # Shells look for a file by the name of the command that is completed; zsh reads in it which those are.
 install-completions:
-	$(INSTALL) completions/jostle.bash $(DESTDIR)$(SHARE)/bash-completion/completions/jostle
-	$(INSTALL) completions/_jostle $(DESTDIR)$(SHARE)/zsh/site-functions/_jostle
-	$(INSTALL) completions/jostle.fish $(DESTDIR)$(SHARE)/fish/vendor_completions.d/jostle.fish
+	$(INSTALL) Sources/completions/jostle.bash $(DESTDIR)$(SHARE)/bash-completion/completions/jostle
+	$(INSTALL) Sources/completions/_jostle $(DESTDIR)$(SHARE)/zsh/site-functions/_jostle
+	$(INSTALL) Sources/completions/jostle.fish $(DESTDIR)$(SHARE)/fish/vendor_completions.d/jostle.fish
 	for daemon in $(DAEMONS); do \
 	    ln -sf jostle $(DESTDIR)$(SHARE)/bash-completion/completions/$$daemon && \
 	    ln -sf jostle.fish $(DESTDIR)$(SHARE)/fish/vendor_completions.d/$$daemon.fish || exit 1; \
@@ -236,7 +236,7 @@ lint-policy:
 # Each page can be made of the programs as they are, and is good roff.
 lint-manual: deps
 	$(SWIFT) build
-	manual/make-manual .build/debug
+	Sources/manual/make-manual .build/debug
 
 # Feeds made-up bytes to everything that reads what others wrote; FUZZ_SECONDS for each.
 FUZZ_SECONDS ?= 60

@@ -239,7 +239,7 @@ def first(tablet):
     alice("systemctl", "--user", "kill", "-s", "KILL", "jostle-brokerd.service")
     tablet.felt(watch, "the broker was killed, and alice hears a shake")
 
-    pathlib.Path("/sys/power/mem_sleep").write_text("s2idle")
+    pathlib.Path("/sys/power/mem_sleep").write_text("deep")
     # Later than it takes to fall asleep, or nobody would wake it.
     pathlib.Path("/sys/class/rtc/rtc0/wakealarm").write_text(f"+{12 * SLOWNESS}")
     slept = time.clock_gettime(time.CLOCK_MONOTONIC), boottime()
