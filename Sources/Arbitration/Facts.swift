@@ -11,16 +11,19 @@ package struct AppEntrance: Equatable, Sendable {
     package var told: AppState?
     /// False for an app that exists without being on the bus.
     package var isConnected: Bool
+    /// Whose it is, if it is somebody's: launches that fail keep only those of the same user from being tried again at once.
+    package var user: UInt32?
 
     package init(
         proof: IdentityProof = .name, isProvenEnough: Bool = true, declared: WordSet<BackgroundMode> = .all,
-        told: AppState? = nil, isConnected: Bool = true
+        told: AppState? = nil, isConnected: Bool = true, user: UInt32? = nil
     ) {
         self.proof = proof
         self.isProvenEnough = isProvenEnough
         self.declared = declared
         self.told = told
         self.isConnected = isConnected
+        self.user = user
     }
 }
 

@@ -173,12 +173,12 @@ struct Clerk {
             self.listeners.hearing.arbiter.facts(of: app)?.state.canReceive != true
         else { return nil }
         let kind = wish.first.flatMap { self.listeners.kind(of: $0, for: app) } ?? "motion"
-        return LaunchRequest(wish.id, .motion(kind), strength: wish.strength, ends: wish.ends)
+        return LaunchRequest(wish.id, .motion(kind), strength: wish.strength, ends: wish.ends, of: wish.user)
     }
 
     private func absentWishes(of app: AppID? = nil) -> [LaunchRequest] {
         self.post.mailboxes.absentWishes(of: app).map {
-            LaunchRequest($0.id, .motion("motion"), strength: $0.strength, ends: $0.ends)
+            LaunchRequest($0.id, .motion("motion"), strength: $0.strength, ends: $0.ends, of: $0.user)
         }
     }
 
@@ -186,10 +186,10 @@ struct Clerk {
         switch effect {
         case .begin(let launch): self.begin(launch, at: now, &actions)
         case .ended(let launch, let result, _):
-            let app = self.listeners.registry.app(named: launch.app)
+            let app = self.listeners.registry.app(named: launch.app, of: launch.user)
             if let app { self.post.launchEnded(launch, of: app, result, at: now) }
             if case .motion = launch.reason {
-                self.post.endCall(of: launch.app, result, at: now, &actions)
+                self.post.endCall(of: launch.app, launch.user, result, at: now, &actions)
                 if result == .done {
                     // What came while it was called, or is kept for another user of it, it is called for again.
                     if let app { self.wishLaunch(of: app, at: now) }
@@ -200,12 +200,12 @@ struct Clerk {
         case .gaveUp(let request, let failure):
             actions.append(.launchGivenUp(request, failure))
             guard case .task = request.reason else { return }
-            self.startFailed(request.app, isUnknown: failure == .unknown, at: now, &actions)
+            self.startFailed(request.app, of: request.user, isUnknown: failure == .unknown, at: now, &actions)
         }
     }
 
     private mutating func begin(_ launch: Launch, at now: Timestamp, _ actions: inout [BrokerAction]) {
-        let app = self.listeners.registry.app(named: launch.app)
+        let app = self.listeners.registry.app(named: launch.app, of: launch.user)
         if let app { self.post.launchBegins(of: app) }
         switch launch.reason {
         case .push:
@@ -213,9 +213,11 @@ struct Clerk {
             return actions.append(.launch(launch, Handover(to: user)))
         case .task:
             // Whoever comes up, the task is run in its owner's connection only.
-            if !self.work.awaiting(launch.app).isEmpty { return actions.append(.launch(launch, Handover(to: nil))) }
+            if !self.work.awaiting(launch.app, of: launch.user).isEmpty {
+                return actions.append(.launch(launch, Handover(to: nil)))
+            }
         case .motion:
-            if let handover = self.post.beginCall(of: launch.app, at: now, &actions) {
+            if let handover = self.post.beginCall(of: launch.app, launch.user, at: now, &actions) {
                 return actions.append(.launch(launch, handover))
             }
         }
@@ -304,7 +306,8 @@ struct Clerk {
                     self.begin(owner, in: app, at: arrival, &actions)
                 } else {
                     let ends = arrival + Self.longestWaitForStart
-                    self.tell(.launch(LaunchRequest(owner.app, .task(identifier), ends: ends)), at: arrival, &actions)
+                    let request = LaunchRequest(owner.app, .task(identifier), ends: ends, of: owner.user)
+                    self.tell(.launch(request), at: arrival, &actions)
                 }
             case .silent(let owner): self.step(.overrun, owner, at: arrival, &actions)
             case .rests(let owner): self.step(.end, owner, at: arrival, &actions)
@@ -316,11 +319,12 @@ struct Clerk {
     /// How long a start may wait for others.
     private static let longestWaitForStart = TimeSpan.seconds(3_600)
 
-    /// An app could not be started for its tasks.
+    /// An app could not be started for its tasks: one user's, or all.
     private mutating func startFailed(
-        _ app: AppID, isUnknown: Bool, at arrival: Timestamp, _ actions: inout [BrokerAction]
+        _ app: AppID, of user: UInt32? = nil, isUnknown: Bool, at arrival: Timestamp,
+        _ actions: inout [BrokerAction]
     ) {
-        for owner in self.work.awaiting(app) {
+        for owner in self.work.awaiting(app, of: user) {
             self.work.startFailed(owner, isUnknown: isUnknown, self.terms(at: arrival))
             self.followWork(at: arrival, &actions)
         }

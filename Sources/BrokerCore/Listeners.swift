@@ -38,7 +38,7 @@ struct Listeners {
         _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ user: UInt32?, payer: UInt32, at now: Timestamp
     ) throws(Refusal) -> AppID {
         let id = try self.registry.enter(app, id, entrance, user, payer: payer, at: now)
-        self.giveBack(self.hearing.enter(app, id, entrance, user, at: now))
+        self.giveBack(self.hearing.enter(app, id, self.ofUser(app, entrance), user, at: now))
         return id
     }
 
@@ -65,7 +65,14 @@ struct Listeners {
     /// An installed app comes to the bus, and takes its detectors over.
     mutating func connect(_ app: AppHandle, _ entrance: AppEntrance, at now: Timestamp) {
         self.registry.connect(app, entrance, at: now)
-        self.hearing.tell(.back(app, entrance), at: now)
+        self.hearing.tell(.back(app, self.ofUser(app, entrance)), at: now)
+    }
+
+    /// What is said of an app, with whose it is.
+    private func ofUser(_ app: AppHandle, _ entrance: AppEntrance) -> AppEntrance {
+        var entrance = entrance
+        entrance.user = self.registry[app]?.user
+        return entrance
     }
 
     /// An installed app leaves the bus.
@@ -213,7 +220,7 @@ struct Listeners {
 
     /// Takes in what is said of an app that exists: that does not bring it to the bus, and proves nothing.
     mutating func describe(_ app: AppHandle, _ entrance: AppEntrance, at now: Timestamp) {
-        var known = entrance
+        var known = self.ofUser(app, entrance)
         known.isConnected = self.registry[app]?.isConnected ?? false
         if known.isConnected { known.proof = self.registry[app]?.proof ?? entrance.proof }
         known.isProvenEnough = self.hearing.arbiter.facts(of: app)?.isProvenEnough ?? entrance.isProvenEnough
@@ -283,7 +290,8 @@ struct Listeners {
         guard let app = self.registry.app(named: id), !id.isAnonymous else { throw .unknownApp(id) }
         guard arbiter.settings(of: app)?.grants.contains(.push) == true else { throw .life(.ungranted(.push)) }
         if let until = arbiter.wakeQuotaReturns(to: app, at: now) { throw .wakeQuota(id, wait: until - now) }
-        return LaunchRequest(id, .push, ends: now + arbiter.policy.settings(for: id).wakeTimeout)
+        let ends = now + arbiter.policy.settings(for: id).wakeTimeout
+        return LaunchRequest(id, .push, ends: ends, of: self.registry[app]?.user)
     }
 
     // MARK: What is due to apps

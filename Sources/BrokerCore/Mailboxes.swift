@@ -216,6 +216,8 @@ package struct Mailboxes {
     /// known.
     struct Wish {
         let id: AppID
+        /// Whose it is; `nil`: nobody's yet.
+        let user: UInt32?
         let strength: Int
         let ends: Timestamp
         var first: Event?
@@ -224,14 +226,17 @@ package struct Mailboxes {
     /// What an app that is here is to be launched for; `nil`: it need not be.
     func wish(of app: AppHandle) -> Wish? {
         guard let box = self.boxes[app], !box.app.isAnonymous, let wish = box.queue.launchWish else { return nil }
-        return Wish(id: box.app, strength: wish.strength, ends: wish.ends, first: box.queue.firstToLaunch)
+        return Wish(
+            id: box.app, user: box.user, strength: wish.strength, ends: wish.ends, first: box.queue.firstToLaunch)
     }
 
     /// The same for what is kept for apps that are not here; of one of them, or of all.
     func absentWishes(of id: AppID? = nil) -> [Wish] {
         self.absent.all.compactMap { app in
             guard id.map({ $0 == app.id }) ?? true, !self.isSomebodys(app.id) else { return nil }
-            return app.queue.launchWish.map { Wish(id: app.id, strength: $0.strength, ends: $0.ends) }
+            return app.queue.launchWish.map {
+                Wish(id: app.id, user: app.user, strength: $0.strength, ends: $0.ends)
+            }
         }
     }
 
@@ -240,22 +245,21 @@ package struct Mailboxes {
     private func isSomebodys(_ id: AppID) -> Bool { self.boxes.first { $0.app == id && $0.user != nil } != nil }
 
     /// Takes what an app is to be launched for, wherever that is; `nil`: it need not be launched.
-    mutating func beginCall(of id: AppID, at now: Timestamp, _ effects: inout [MailEffect]) -> Handover? {
-        for app in self.boxes.handles where self.boxes[app]?.app == id {
+    ///
+    /// - Parameter user: Whose it is; `nil`: it was nobody's when that was wished for, and whoever's is here has it now.
+    mutating func beginCall(
+        of id: AppID, _ user: UInt32?, at now: Timestamp, _ effects: inout [MailEffect]
+    ) -> Handover? {
+        if let app = self.boxes.first(where: { $0.app == id && (user == nil || $0.user == user) }) {
             let call = self.change(app, &effects) { $0.beginCall(at: now, &$1) }
             if let call, !call.events.isEmpty {
                 return Handover(to: self.boxes[app]?.user, call.events, missing: call.missing)
             }
         }
-        if self.isSomebodys(id) { return nil }
-        for index in self.absent.indices where self.absent[index].id == id {
-            let call = self.absent[index].queue.beginCall(at: now, &self.wants)
-            self.tellAbsent(index, &effects)
-            if !call.events.isEmpty {
-                return Handover(to: self.absent[index].user, call.events, missing: call.missing)
-            }
-        }
-        return nil
+        guard !self.isSomebodys(id), let index = self.absent.index(of: id, user) else { return nil }
+        let call = self.absent[index].queue.beginCall(at: now, &self.wants)
+        self.tellAbsent(index, &effects)
+        return call.events.isEmpty ? nil : Handover(to: user, call.events, missing: call.missing)
     }
 
     /// The app that is here and has events in its hands in a call.
@@ -263,7 +267,8 @@ package struct Mailboxes {
 
     /// Does something with the queue whose events an app was called for, or could not be, wherever that is.
     mutating func endCall(
-        of id: AppID, _ effects: inout [MailEffect], _ body: (inout EventQueue, inout [QueueAction]) -> Void
+        of id: AppID, _ user: UInt32?, _ effects: inout [MailEffect],
+        _ body: (inout EventQueue, inout [QueueAction]) -> Void
     ) {
         if let app = self.called(id) { return self.change(app, &effects, body) ?? () }
         if let index = self.absent.all.firstIndex(where: { $0.id == id && $0.queue.isCalled }) {
@@ -271,7 +276,9 @@ package struct Mailboxes {
             return self.tellAbsent(index, &effects)
         }
         // What it was called for is gone; that it could not be called counts for what came since.
-        if let app = self.boxes.first(where: { $0.app == id }) { self.change(app, &effects, body) }
+        if let app = self.boxes.first(where: { $0.app == id && (user == nil || $0.user == user) }) {
+            self.change(app, &effects, body)
+        }
     }
 
     // MARK: The disk

@@ -238,15 +238,17 @@ struct Post {
     /// An app is called for what waits for it.
     ///
     /// - Returns: What it is handed; `nil`: it need not be called.
-    mutating func beginCall(of id: AppID, at now: Timestamp, _ actions: inout [BrokerAction]) -> Handover? {
-        let call = self.mailboxes.beginCall(of: id, at: now, &self.mail)
+    mutating func beginCall(
+        of id: AppID, _ user: UInt32?, at now: Timestamp, _ actions: inout [BrokerAction]
+    ) -> Handover? {
+        let call = self.mailboxes.beginCall(of: id, user, at: now, &self.mail)
         self.carry(&actions)
         return call
     }
 
     /// The call of an app is over.
     mutating func endCall(
-        of id: AppID, _ result: LaunchResult, at now: Timestamp, _ actions: inout [BrokerAction]
+        of id: AppID, _ user: UInt32?, _ result: LaunchResult, at now: Timestamp, _ actions: inout [BrokerAction]
     ) {
         switch result {
         case .needless: break
@@ -255,10 +257,10 @@ struct Post {
                 let count = self.mailboxes[app]?.calledEpochs.count ?? 0
                 self.tallies.update(app) { $0?.handedOver(count) }
             }
-            self.mailboxes.endCall(of: id, &self.mail) { $0.callAnswered(at: now, &$1) }
+            self.mailboxes.endCall(of: id, user, &self.mail) { $0.callAnswered(at: now, &$1) }
             self.carry(&actions)
         case .failed(let failure):
-            self.mailboxes.endCall(of: id, &self.mail) { $0.callFailed(failure, at: now, &$1) }
+            self.mailboxes.endCall(of: id, user, &self.mail) { $0.callFailed(failure, at: now, &$1) }
             self.carry(&actions)
         }
     }

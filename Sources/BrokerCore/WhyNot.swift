@@ -44,7 +44,7 @@ package struct WhyNot {
         self.facts = facts
         self.now = now
         self.mutedUntil = sensing.mutedUntil
-        self.restsUntil = core.arbiter.launches.restsUntil(app.id).flatMap { $0 > now ? $0 : nil }
+        self.restsUntil = core.arbiter.launches.restsUntil(app.id, of: app.user).flatMap { $0 > now ? $0 : nil }
         self.isBeingLaunched = core.arbiter.launches.launch(of: app.id) != nil
         self.detectors = shown.map { installed in
             let prospect = core.arbiter.rehearse(

@@ -52,7 +52,7 @@ package struct Scenario: Equatable, Sendable {
         /// An app leaves the bus and is forgotten.
         case leave(AppID)
         /// Something is due to an app that it is to be launched for, and of use for so long.
-        case launch(AppID, LaunchReason, strength: Int = 0, lasting: TimeSpan)
+        case launch(AppID, LaunchReason, strength: Int = 0, lasting: TimeSpan, user: UInt32? = nil)
         /// There is word on the launch of an app; without a number on the one that is under way.
         case launched(AppID, LaunchResult, number: UInt64? = nil)
         /// A file of the policy that is in force from now on; `nil`: the built-in policy is. Several are joined.

@@ -291,14 +291,15 @@ private struct LineReader {
     private mutating func launch() throws(ScenarioProblem) -> Scenario.Event {
         let id = try self.app()
         let reason = LaunchReason(try self.name("a launch reason"))
-        let options = try self.options(["for", "strength"])
+        let options = try self.options(["for", "strength", "user"])
         var strength = 0
         if let token = options["strength"] {
             guard let number = Int(token.text) else { throw self.problem(token.column, "expected a whole number") }
             strength = number
         }
         let lasting = try options["for"].map { token throws(ScenarioProblem) in try self.span(token) }
-        return .launch(id, reason, strength: strength, lasting: lasting ?? .seconds(3))
+        let user = try self.user(options)
+        return .launch(id, reason, strength: strength, lasting: lasting ?? .seconds(3), user: user)
     }
 
     private mutating func detector() throws(ScenarioProblem) -> Scenario.Event {
@@ -332,9 +333,16 @@ private struct LineReader {
         return token.text == "yes"
     }
 
+    private func user(_ options: [String: Token]) throws(ScenarioProblem) -> UInt32? {
+        guard let token = options["user"] else { return nil }
+        guard let user = UInt32(token.text) else { throw self.problem(token.column, "expected the number of a user") }
+        return user
+    }
+
     private mutating func entrance() throws(ScenarioProblem) -> AppEntrance {
         var entrance = AppEntrance()
-        let options = try self.options(["state", "proof", "proven", "connected", "modes"])
+        let options = try self.options(["state", "proof", "proven", "connected", "modes", "user"])
+        entrance.user = try self.user(options)
         if let value = options["state"] { entrance.told = try self.word(value, "state") }
         if let value = options["proof"] { entrance.proof = try self.word(value, "proof") }
         if let value = options["proven"] { entrance.isProvenEnough = try self.flag(value) }

@@ -109,7 +109,7 @@ package struct ScenarioRecorder: Sendable {
         case .app, .back, .away, .removeDetector, .available, .state, .foreground, .activity, .assertion(_, .end),
             .assertion(_, .renew), .task, .locked, .sleep, .power, .clock, .answer, .launched, .leave, .policy, .end:
             return true
-        case .launch(_, _, _, let lasting): return fits(lasting) && lasting >= .zero
+        case .launch(_, _, _, let lasting, _): return fits(lasting) && lasting >= .zero
         }
     }
 
@@ -171,7 +171,10 @@ package struct ScenarioRecorder: Sendable {
             return [.answer(owner.id, answer, epoch: epoch &- self.epoch)]
         case .launch(let request):
             let lasting = max(.zero, request.ends - arrival)
-            return [.launch(request.app, request.reason, strength: request.strength, lasting: lasting)]
+            return [
+                .launch(
+                    request.app, request.reason, strength: request.strength, lasting: lasting, user: request.user)
+            ]
         case .launched(let app, let number, let result): return [.launched(app, result, number: number)]
         case .policy: return Self.events(of: files)
         }

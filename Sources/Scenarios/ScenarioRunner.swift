@@ -166,8 +166,8 @@ package struct ScenarioRunner {
         case .answer(let id, let answer, let epoch):
             guard let app = self.apps[id], let epoch = epoch ?? self.lastEpoch[app] else { return }
             self.tell(.answer(app, epoch: epoch, answer))
-        case .launch(let id, let reason, let strength, let lasting):
-            self.tell(.launch(LaunchRequest(id, reason, strength: strength, ends: time + lasting)))
+        case .launch(let id, let reason, let strength, let lasting, let user):
+            self.tell(.launch(LaunchRequest(id, reason, strength: strength, ends: time + lasting, of: user)))
         case .launched(let id, let result, let number):
             guard let number = number ?? self.arbiter.launches.launch(of: id)?.number else { return }
             self.tell(.launched(id, number, result))

@@ -78,9 +78,9 @@ extension Scenario.Event: CustomStringConvertible {
                 + (sample.map { " sample=\(Scenario.text($0))" } ?? "")
         case .answer(let id, let answer, let epoch):
             return "\(answer.rawValue) \(id)" + (epoch.map { " epoch=\($0)" } ?? "")
-        case .launch(let id, let reason, let strength, let lasting):
+        case .launch(let id, let reason, let strength, let lasting, let user):
             return "launch \(id) \(Scenario.word(reason.description)) for=\(Scenario.text(lasting))"
-                + (strength == 0 ? "" : " strength=\(strength)")
+                + (strength == 0 ? "" : " strength=\(strength)") + Self.option("user", user)
         case .launched(let id, let result, let number):
             return "launched \(id) \(result.name)" + Self.option("number", number)
         case .leave(let id): return "leave \(id)"
@@ -97,6 +97,7 @@ extension Scenario.Event: CustomStringConvertible {
     private static func text(_ entrance: AppEntrance) -> String {
         var words = ["proof=\(entrance.proof.name)"]
         if let told = entrance.told { words.insert("state=\(told.name)", at: 0) }
+        if let user = entrance.user { words.append("user=\(user)") }
         if !entrance.isProvenEnough { words.append("proven=no") }
         if !entrance.isConnected { words.append("connected=no") }
         if !entrance.declared.isAll {

@@ -22,7 +22,9 @@ struct Launching {
 
     static func line(_ effect: LaunchEffect) -> String {
         switch effect {
-        case .begin(let launch): "\(launch.isCold ? "start" : "resume") \(launch.app) \(launch.reason.word)"
+        case .begin(let launch):
+            "\(launch.isCold ? "start" : "resume") \(launch.app) \(launch.reason.word)"
+                + (launch.user.map { " of \($0)" } ?? "")
         case .ended(let launch, .done, _): "done \(launch.app) \(launch.reason.word)"
         case .ended(let launch, .needless, _): "needless \(launch.app) \(launch.reason.word)"
         case .ended(let launch, .failed(let failure), let again):
@@ -34,10 +36,10 @@ struct Launching {
 
     mutating func want(
         _ app: String, _ reason: LaunchReason = .motion("shake"), strength: Int = 0, ends: Int64 = 30_000,
-        at now: Int64 = 0
+        of user: UInt32? = nil, at now: Int64 = 0
     ) -> [String] {
         self.run(now) { launches, _ in
-            launches.add(LaunchRequest(AppID(app), reason, strength: strength, ends: ms(ends)))
+            launches.add(LaunchRequest(AppID(app), reason, strength: strength, ends: ms(ends), of: user))
         }
     }
 
@@ -95,6 +97,30 @@ struct Launching {
         #expect(lab.finish("A", .done) == ["done A shake", "start A location"])
         #expect(lab.finish("A", .done) == ["done A location", "start A push"])
         #expect(lab.finish("A", .done) == ["done A push"])
+    }
+
+    /// One launch of a name at a time, and each user rests after his own failures only.
+    @Test func usersOfOneNameRestForThemselves() {
+        var lab = Launching()
+        #expect(lab.want("A", of: 7) == ["start A shake of 7"])
+        #expect(lab.want("A", of: 8).isEmpty)
+        #expect(lab.want("A", of: 8).isEmpty)
+        #expect(lab.finish("A", .failed(.silent)) == ["silent A again 1000", "start A shake of 8"])
+        #expect(lab.finish("A", .failed(.silent), at: 500) == ["silent A again 1500"])
+        let app = AppID("A")
+        #expect(lab.launches.restsUntil(app, of: 7) == ms(1_000) && lab.launches.restsUntil(app, of: 8) == ms(1_500))
+        #expect(!lab.launches.canLaunch(app, of: 7, before: ms(900)))
+        #expect(lab.launches.restsUntil(app, of: 9) == nil && lab.launches.canLaunch(app, of: 9, before: ms(900)))
+        #expect(lab.deadline == 1_000 && lab.pass(999).isEmpty)
+        #expect(lab.pass(1_000) == ["start A shake of 7"])
+        // Whose fails most is tried least.
+        #expect(lab.finish("A", .failed(.silent), at: 1_000) == ["silent A again 3000"])
+        #expect(lab.pass(1_500) == ["start A shake of 8"])
+        #expect(lab.finish("A", .done, at: 1_500) == ["done A shake"])
+        #expect(lab.launches.restsUntil(app, of: 8) == nil && lab.deadline == 3_000)
+        #expect(lab.want("A", of: 9, at: 1_600) == ["start A shake of 9"])
+        #expect(lab.finish("A", .done, at: 2_000) == ["done A shake"])
+        #expect(lab.pass(3_000) == ["start A shake of 7"])
     }
 
     @Test func motionTravelsTogetherAndTasksOneByOne() {

@@ -296,6 +296,34 @@ import Testing
         #expect(self.calls(&bench).map(\.user) == [8])
     }
 
+    /// Of those who have an app of one name each is launched in his turn, whatever becomes of the others'.
+    @Test func usersOfOneNameTakeTurns() throws {
+        var bench = Bench(policy: Self.policy())
+        let now = bench.now
+        bench.restore([7, 8].map { self.stored(Self.app, for: $0, UInt64($0), at: now) })
+        func call(after seconds: Int64 = 0) -> (launch: Launch, user: UInt32?)? {
+            bench.tick(after: seconds)
+            let calls = self.calls(&bench)
+            #expect(calls.count <= 1 && calls.allSatisfy { $0.events.count == 1 })
+            return calls.first.map { ($0.launch, $0.user) }
+        }
+        for round in 0..<3 as Range<Int64> {
+            for user in [7, 8] as [UInt32] {
+                let next = try #require(call(after: user == 7 ? (1 << round) >> 1 : 0))
+                #expect(next.user == user && next.launch.user == user)
+                bench.fail(next.launch, .notStarted)
+            }
+            #expect(call() == nil)
+        }
+        let last = try #require(call(after: 4))
+        bench.answer(last.launch)
+        let ended = bench.actions.compactMap {
+            if case .ended(_, let user, _, .acknowledged) = $0 { user } else { nil }
+        }
+        #expect(self.calls(&bench).map(\.user) == [8])
+        #expect(ended == [7])
+    }
+
     @Test func aPushIsALaunchWithoutEvents() throws {
         var (bench, _) = try self.bench()
         try bench.core.push(Self.app, at: bench.now, &bench.actions)

@@ -111,7 +111,8 @@ import Randomness
             if self.flip() {
                 let reason: LaunchReason = [.motion("shake"), .push, .task("a b")][self.pick(3)]
                 let ends = self.now + .milliseconds(Int64(self.pick(3_000)))
-                self.tell(.launch(LaunchRequest(id, reason, strength: self.pick(5) - 2, ends: ends)))
+                let user = [nil, 1_000, 1_001][self.pick(3)] as UInt32?
+                self.tell(.launch(LaunchRequest(id, reason, strength: self.pick(5) - 2, ends: ends, of: user)))
             } else {
                 let results = LaunchResult.all
                 self.tell(.launched(id, UInt64(self.pick(20)), results[self.pick(results.count)]))
@@ -128,7 +129,7 @@ import Randomness
             AppEntrance(
                 proof: IdentityProof.allCases[self.pick(4)], isProvenEnough: self.pick(8) > 0,
                 declared: self.flip() ? .all : WordSet(bits: UInt16(self.pick(128))), told: self.state(),
-                isConnected: self.pick(6) > 0)
+                isConnected: self.pick(6) > 0, user: [nil, 1_000, 1_001][self.pick(3)])
         }
 
         private mutating func state() -> AppState? { self.flip() ? nil : AppState.allCases[self.pick(5)] }
@@ -292,7 +293,7 @@ import Randomness
             names(AppFacts()) == [
                 "state", "proof", "isProvenEnough", "grants", "activities", "hasAssertion", "lastUsed",
             ])
-        #expect(names(AppEntrance()) == ["proof", "isProvenEnough", "declared", "told", "isConnected"])
+        #expect(names(AppEntrance()) == ["proof", "isProvenEnough", "declared", "told", "isConnected", "user"])
         #expect(names(AssertionRequest(AssertionID(1), "")) == ["id", "name", "warning"])
         #expect(names(DeviceFacts()) == ["isLocked", "power", "minuteOfWeek"])
         #expect(

@@ -104,7 +104,8 @@ import Testing
             return Int(state >> 33) % count
         }
         let lines = [
-            "app A", "app B state=dead proof=uid", "detector A a preset=p threshold=2g rest=0s", "detector B b rest=5s",
+            "app A", "app B state=dead proof=uid", "app A user=7", "launch A push user=8 for=1s",
+            "detector A a preset=p threshold=2g rest=0s", "detector B b rest=5s",
             "detector A a", "remove A a", "state A suspended", "state A foreground", "activity A audio begin",
             "assertion B end", "locked yes", "power battery 3%", "clock Sun 23:59", "hit A a 1e308g for=9s",
             "hit B b -3",

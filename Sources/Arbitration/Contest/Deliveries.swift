@@ -107,9 +107,11 @@ struct Deliveries: Sendable {
         } else if terms.kind == .wake, !entry.id.isAnonymous {
             (route, reason) = (.wake, .woken)
             let ends = Self.launchEnds(held, errand.arrival, errand.answerBy)
-            guard apps.launches.canLaunch(entry.id, before: ends) else { return .launchFailed }
+            guard apps.launches.canLaunch(entry.id, of: entry.user, before: ends) else { return .launchFailed }
             let motion = LaunchReason.motion(held.detector.kind)
-            self.effects.append(.launch(LaunchRequest(entry.id, motion, strength: held.rule.strength, ends: ends)))
+            self.effects.append(
+                .launch(
+                    LaunchRequest(entry.id, motion, strength: held.rule.strength, ends: ends, of: entry.user)))
         } else {
             (route, reason) = (.store, .stored)
         }
@@ -160,7 +162,7 @@ struct Deliveries: Sendable {
         guard let app = apps[candidate.app], !app.facts.state.canReceive else { return false }
         for held in candidate.hits where held.rule.terms.kind == .wake {
             let ends = Self.launchEnds(held, arrival, answerBy)
-            if !apps.launches.canLaunch(app.id, before: ends) { return true }
+            if !apps.launches.canLaunch(app.id, of: app.user, before: ends) { return true }
         }
         return false
     }

@@ -9,6 +9,8 @@ struct AppEntry: Sendable {
     private(set) var declared: WordSet<BackgroundMode>
     /// False while it exists without being on the bus.
     private(set) var isConnected: Bool
+    /// Whose it is, if it is somebody's.
+    private(set) var user: UInt32?
     private(set) var facts: AppFacts
     /// What policy gives it, as far as it asks for it.
     private(set) var settings: AppSettings
@@ -19,6 +21,7 @@ struct AppEntry: Sendable {
         self.order = order
         self.declared = entrance.declared
         self.isConnected = entrance.isConnected
+        self.user = entrance.user
         self.facts = AppFacts(state: .dead, proof: entrance.proof, isProvenEnough: entrance.isProvenEnough)
         self.settings = settings
         _ = self.grant(settings)
@@ -28,6 +31,7 @@ struct AppEntry: Sendable {
     mutating func admit(_ entrance: AppEntrance, _ settings: AppSettings) {
         self.declared = entrance.declared
         self.isConnected = entrance.isConnected
+        self.user = entrance.user
         self.facts.proof = entrance.proof
         self.facts.isProvenEnough = entrance.isProvenEnough
         _ = self.grant(settings)

@@ -59,8 +59,13 @@ package struct LaunchRequest: Equatable, Sendable {
     package var strength: Int
     /// From this arrival time on it is of no use any more.
     package var ends: Timestamp
+    /// Whose app it is to be; `nil`: nobody's in particular.
+    package var user: UInt32?
 
-    package init(_ app: AppID, _ reason: LaunchReason, strength: Int = 0, ends: Timestamp) {
+    package init(
+        _ app: AppID, _ reason: LaunchReason, strength: Int = 0, ends: Timestamp, of user: UInt32? = nil
+    ) {
+        self.user = user
         self.app = app
         self.reason = reason
         self.strength = strength
@@ -78,6 +83,8 @@ package struct Launch: Equatable, Sendable {
     package var isCold: Bool
     /// How long the app may take to come up and to answer.
     package var timeout: TimeSpan
+    /// Whose app it is to be; `nil`: nobody's in particular.
+    package var user: UInt32?
 }
 
 /// What became of a launch.

@@ -1,7 +1,8 @@
 package import Motion
 
 /// Which apps are started or resumed, and when, whatever for: one launch at a time for each app, few cold starts at once, the
-/// strongest first, and the longer between two tries the more of them failed.
+/// strongest first, and the longer between two tries the more of them failed. Who has an app of the same name waits for nobody
+/// else's failures.
 ///
 /// A value without a clock: each input comes with its arrival time, and `run`, which follows every one after which something is
 /// due, says what is to be done. Each wish that is let in comes to exactly one end: its launch is done or needless, it is
@@ -29,12 +30,22 @@ package struct Launches: Sendable {
         var isStarting: Bool
     }
 
+    /// How long it is before there is a further try.
+    private struct Rest: Sendable {
+        /// Failures in a row.
+        let failures: Int
+        let notBefore: Timestamp
+    }
+
     private struct Entry: Sendable {
         var wishes: [Wish] = []
         var flight: Flight?
-        /// Failures in a row.
-        var failures = 0
-        var notBefore = Timestamp(microseconds: .min)
+        /// Of each user whose app of this name could not be launched lately.
+        var rests: [UInt32?: Rest] = [:]
+
+        func isResting(_ user: UInt32?, at time: Timestamp) -> Bool {
+            self.rests[user].map { $0.notBefore > time } ?? false
+        }
     }
 
     private var entries: [AppID: Entry] = [:]
@@ -62,14 +73,14 @@ package struct Launches: Sendable {
     }
     /// Whether an app can be launched for something that is of use until then, as far as is known: not while it rests after
     /// a failure.
-    func canLaunch(_ app: AppID, before ends: Timestamp) -> Bool {
+    func canLaunch(_ app: AppID, of user: UInt32?, before ends: Timestamp) -> Bool {
         guard let entry = self.entries[app], entry.flight == nil else { return true }
-        return entry.notBefore < ends
+        return entry.rests[user].map { $0.notBefore < ends } ?? true
     }
     /// Before when an app is not launched again because that failed; `nil`: it may be at any time.
-    package func restsUntil(_ app: AppID) -> Timestamp? {
-        guard let entry = self.entries[app], entry.flight == nil, entry.failures > 0 else { return nil }
-        return entry.notBefore
+    package func restsUntil(_ app: AppID, of user: UInt32?) -> Timestamp? {
+        guard let entry = self.entries[app], entry.flight == nil else { return nil }
+        return entry.rests[user]?.notBefore
     }
     package var inFlight: Int { self.entries.values.count { $0.flight != nil } }
     package var coldStarts: Int { self.entries.values.count { $0.flight?.isStarting == true } }
@@ -94,7 +105,9 @@ package struct Launches: Sendable {
         let app = wish.request.app
         self.isUnsettled = true
         var entry = self.entries[app] ?? Entry()
-        if let index = entry.wishes.firstIndex(where: { $0.request.reason.isServed(with: wish.request.reason) }) {
+        if let index = entry.wishes.firstIndex(where: {
+            $0.request.user == wish.request.user && $0.request.reason.isServed(with: wish.request.reason)
+        }) {
             let old = entry.wishes[index]
             var joined = old.order < wish.order ? old : wish
             joined.request.strength = max(old.request.strength, wish.request.strength)
@@ -133,14 +146,12 @@ package struct Launches: Sendable {
         switch result {
         case .needless: effects.append(.ended(flight.launch, result, again: nil))
         case .done:
-            self.entries[app]?.failures = 0
-            self.entries[app]?.notBefore = now
+            self.entries[app]?.rests[flight.launch.user] = nil
             effects.append(.ended(flight.launch, result, again: nil))
         case .failed(let failure):
-            let failures = (self.entries[app]?.failures ?? 0) + 1
+            let failures = (self.entries[app]?.rests[flight.launch.user]?.failures ?? 0) + 1
             let again = now + Self.backOff(after: failures)
-            self.entries[app]?.failures = failures
-            self.entries[app]?.notBefore = again
+            self.entries[app]?.rests[flight.launch.user] = Rest(failures: failures, notBefore: again)
             effects.append(.ended(flight.launch, result, again: again))
             self.retry(flight.wish, after: failure, at: now, &effects)
         }
@@ -200,7 +211,9 @@ package struct Launches: Sendable {
     private mutating func begin(
         at now: Timestamp, _ timeout: (AppID) -> TimeSpan, _ effects: inout [LaunchEffect]
     ) {
-        let ready = self.entries.values.filter { $0.flight == nil && $0.notBefore <= now }.flatMap(\.wishes)
+        let ready = self.entries.values.lazy.filter { $0.flight == nil }.flatMap { entry in
+            entry.wishes.filter { !entry.isResting($0.request.user, at: now) }
+        }
         var starting = self.coldStarts
         for wish in ready.sorted(by: { Self.goesBefore($0, $1) }) {
             let app = wish.request.app
@@ -209,7 +222,8 @@ package struct Launches: Sendable {
             if isCold { starting += 1 }
             self.lastNumber &+= 1
             let launch = Launch(
-                number: self.lastNumber, app: app, reason: wish.request.reason, isCold: isCold, timeout: timeout(app))
+                number: self.lastNumber, app: app, reason: wish.request.reason, isCold: isCold, timeout: timeout(app),
+                user: wish.request.user)
             self.entries[app]?.wishes.removeAll { $0.order == wish.order }
             self.entries[app]?.flight = Flight(
                 launch: launch, wish: wish, answerBy: now + launch.timeout, isStarting: isCold)
@@ -226,15 +240,22 @@ package struct Launches: Sendable {
     private mutating func settle(at now: Timestamp) {
         self.isUnsettled = false
         self.nextDeadline = nil
-        self.entries = self.entries.filter { _, entry in
-            entry.flight != nil || !entry.wishes.isEmpty
-                || (entry.failures > 0 && now < entry.notBefore + Self.longestBackOff)
+        self.entries = self.entries.compactMapValues { entry in
+            var entry = entry
+            entry.rests = entry.rests.filter { user, rest in
+                now < rest.notBefore + Self.longestBackOff || entry.flight.map { $0.launch.user == user } ?? false
+                    || entry.wishes.contains { $0.request.user == user }
+            }
+            return entry.flight == nil && entry.wishes.isEmpty && entry.rests.isEmpty ? nil : entry
         }
         for entry in self.entries.values {
             if let flight = entry.flight { self.expect(flight.answerBy) }
             guard !entry.wishes.isEmpty else { continue }
             for wish in entry.wishes { self.expect(wish.request.ends) }
-            if entry.flight == nil, now < entry.notBefore { self.expect(entry.notBefore) }
+            guard entry.flight == nil else { continue }
+            for wish in entry.wishes {
+                if let rest = entry.rests[wish.request.user], now < rest.notBefore { self.expect(rest.notBefore) }
+            }
         }
     }
 
