@@ -198,7 +198,8 @@ struct Listeners {
         let old = self.registry[app]?.installed?.requests ?? []
         let own = Set((self.registry[app]?.detectors ?? [:]).filter(\.value.isOwn).keys)
         _ = try self.add(
-            own.isEmpty ? requests : requests.filter { !own.contains($0.name) }, to: app, installation.payer, isOwn: false,
+            own.isEmpty ? requests : requests.filter { !own.contains($0.name) }, to: app, installation.payer,
+            isOwn: false,
             at: now)
         if !old.isEmpty {
             let new = Set(requests.map(\.name))

@@ -64,6 +64,8 @@ struct GivenDescriptors {
 
     /// A caller left.
     mutating func forget(_ caller: String) {
-        for index in self.answers.indices.reversed() where self.answers[index].caller == caller { self.remove(at: index) }
+        for index in self.answers.indices.reversed() where self.answers[index].caller == caller {
+            self.remove(at: index)
+        }
     }
 }

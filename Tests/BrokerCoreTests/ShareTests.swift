@@ -99,15 +99,14 @@ import Testing
         _ = try bench.add(root, Bench.planar("a", 1), Bench.planar("b", 2), Bench.planar("c", 3), Bench.planar("d", 4))
         let requests = (0..<4).map { Bench.planar("d\($0)", Double($0 + 1)) }
         func install(_ index: Int) throws {
-            try bench.core.install(
-                AppHandle(UInt32(index + 2)), AppID("org.example.App\(index)"), AppEntrance(), requests,
-                user: payer == 0 ? nil : payer, payer: payer, at: bench.now, &bench.actions)
+            try bench.install(
+                UInt32(index + 2), "org.example.App\(index)", requests, user: payer == 0 ? nil : payer, payer: payer)
         }
         let refused = try self.exhaust(install)
         #expect(refused.count <= most && refused.count >= most - 1)
         #expect(refused.limit == (payer == 0 ? name : "\(name)-per-user"))
         // Nothing of what was refused is left, and what is given back can be had again.
-        bench.core.uninstall(AppHandle(2), at: bench.now, &bench.actions)
+        bench.uninstall(AppHandle(2))
         try install(0)
         #expect(throws: Refusal.self) { try install(refused.count) }
         guard payer != 0 else { return }

@@ -46,6 +46,29 @@ struct Bench {
         return client
     }
 
+    mutating func install(
+        _ index: UInt32, _ app: String, _ requests: [DetectorRequest], user: UInt32?, payer: UInt32
+    ) throws {
+        try self.core.install(
+            AppHandle(index), AppID(app), AppEntrance(), requests, user: user, payer: payer, at: self.now, &self.actions
+        )
+    }
+
+    mutating func uninstall(_ client: AppHandle) { self.core.uninstall(client, at: self.now, &self.actions) }
+
+    mutating func tick(after seconds: Int64 = 0) {
+        self.now = self.now + .seconds(seconds)
+        self.core.tick(at: self.now, &self.actions)
+    }
+
+    mutating func fail(_ launch: Launch, _ failure: LaunchFailure) {
+        self.core.failed(launch, failure, at: self.now, &self.actions)
+    }
+
+    mutating func answer(_ launch: Launch) { self.core.answered(launch, .consume, at: self.now, &self.actions) }
+
+    mutating func restore(_ events: [StoredEvent]) { self.core.restore(events, at: self.now, &self.actions) }
+
     mutating func add(_ client: AppHandle, _ requests: DetectorRequest...) throws -> [EffectiveDetector] {
         try self.core.addDetectors(client, requests, at: self.now, &self.actions)
     }

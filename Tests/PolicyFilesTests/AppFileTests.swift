@@ -358,7 +358,8 @@ import Testing
         try self.withTree(paths) { root in
             let source = AppSource([], system: [], user: { ["XDG_DATA_HOME": "\(root)/home"][$0] })
             let names = source.readAll().files.map(\.id.name)
-            #expect(names == (0..<600).map { "org.example.A\($0)" }.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
+            #expect(
+                names == (0..<600).map { "org.example.A\($0)" }.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
         }
     }
 

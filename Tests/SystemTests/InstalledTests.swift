@@ -101,6 +101,7 @@ extension EndToEnd {
             }
             let data = "\(stage.bus.directory)/data"
             try stage.startBroker(
+                "--policy", try stage.directory("policy", ["10-test": "[Policy]\nDefault=allow\n"]),
                 environment: ["XDG_DATA_HOME": data, "XDG_DATA_DIRS": "\(data)/none"], under: Stage.nobody)
             let reload = "p call org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1 Reload a{sv} [{}]"
             for _ in 0..<2 { #expect(try stage.script(reload) == ["p ok []"]) }
