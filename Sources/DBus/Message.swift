@@ -23,6 +23,13 @@ package struct Message: ~Copyable {
         unsafe self.raw = dbus_message_ref(raw)
     }
 
+    /// A message of its own, without a serial, whether this one was sent or not.
+    func copy() -> Message {
+        // SAFETY: `raw` is live, and libdbus makes a copy of all of it.
+        guard let raw = unsafe dbus_message_copy(self.raw) else { invariantFailure("out of memory") }
+        return unsafe Message(adopting: raw)
+    }
+
     /// An error that answers a call which is not kept.
     init(error: BusError, to caller: String, answering serial: UInt32) {
         // SAFETY: the names are a caller's that libdbus has read, and an error's of our own.

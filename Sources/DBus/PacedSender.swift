@@ -22,7 +22,7 @@ package final class PacedSender {
         /// Since when a ping has been due that could not be sent.
         fileprivate var waitingSince: Int64?
         fileprivate var isQueued = false
-        fileprivate var header: SignalHeader?
+        fileprivate var forms = SignalForms()
 
         fileprivate init(_ name: String) { self.name = name }
 
@@ -74,25 +74,24 @@ package final class PacedSender {
     /// Sends a signal of about `size` bytes, or leaves it out because the peer does not read or the bus does not take it.
     ///
     /// The signal before it to the same peer, if it had the same name, makes this one cheaper.
+    ///
+    /// - Parameter likeness: What tells the body from others; `nil`: there are none like it. It makes those much cheaper of which
+    ///   several come one behind the other.
     package func signal(
         from path: ObjectPath, _ interface: StaticString, _ member: StaticString, to peer: Peer, size: Int,
-        _ body: (inout WireWriter) -> Void
+        like likeness: BodyLikeness? = nil, _ body: (inout WireWriter) -> Void
     ) -> Bool {
         guard let connection = self.connection, connection.canSend else {
             self.refuse(peer)
             return false
         }
         if let since = peer.waitingSince { self.trust(peer, since) }
-        if peer.header?.fits(path, interface, member) != true {
-            peer.header = SignalHeader(from: path, interface, member, to: peer.name)
-            // Counted as sent, what cannot be sent would wait for an answer for ever.
-            if peer.header == nil { return false }
-        }
+        // Counted as sent, what cannot be sent would wait for an answer for ever.
+        guard peer.forms.prepare(path, interface, member, to: peer.name) else { return false }
         let mayPing = self.openPings < self.pingLimit && peer.waitingSince == nil
         let verdict = peer.flow.offer(size + Self.overhead, mayPing: mayPing)
         if verdict != .drop {
-            guard let message = peer.header?.copy() else { return false }
-            message.withWriter(body)
+            guard let message = peer.forms.message(likeness, body) else { return false }
             connection.send(message)
         }
         self.follow(peer, verdict)

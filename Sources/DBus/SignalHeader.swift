@@ -38,11 +38,7 @@ struct SignalHeader: ~Copyable {
     }
 
     /// A message with this header, whose body is to be written.
-    func copy() -> Message {
-        // SAFETY: ours and never sent, so the copy is a message of its own without a serial.
-        guard let raw = unsafe dbus_message_copy(self.message.raw) else { invariantFailure("out of memory") }
-        return unsafe Message(adopting: raw)
-    }
+    func copy() -> Message { self.message.copy() }
 
     /// The message itself, with the body that is written.
     consuming func take(_ body: (inout WireWriter) -> Void) -> Message {

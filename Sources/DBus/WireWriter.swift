@@ -63,26 +63,18 @@ package struct WireWriter {
     }
 
     /// One entry of the `a{sv}` in which the writer stands, without a dictionary of values for the hot path.
-    package mutating func entry<T: FixedWireValue>(_ key: String, _ value: T) {
-        self.container(CDBUS_TYPE_DICT_ENTRY, of: nil) { entry in
-            entry.string(key)
-            entry.container(CDBUS_TYPE_VARIANT, of: T.signature) { $0.fixed(value) }
-        }
-    }
+    package mutating func entry(_ key: String, _ value: UInt64) { self.entry(key, of: "t") { $0.fixed(value) } }
 
-    /// The same for a boolean, which is no fixed type to libdbus.
-    package mutating func entry(_ key: String, _ value: Bool) {
-        self.container(CDBUS_TYPE_DICT_ENTRY, of: nil) { entry in
-            entry.string(key)
-            entry.container(CDBUS_TYPE_VARIANT, of: Bool.signature) { $0.boolean(value) }
-        }
-    }
+    package mutating func entry(_ key: String, _ value: Double) { self.entry(key, of: "d") { $0.fixed(value) } }
 
-    /// The same for a text.
-    package mutating func entry(_ key: String, _ value: String) {
+    package mutating func entry(_ key: String, _ value: Bool) { self.entry(key, of: "b") { $0.boolean(value) } }
+
+    package mutating func entry(_ key: String, _ value: String) { self.entry(key, of: "s") { $0.string(value) } }
+
+    private mutating func entry(_ key: String, of signature: StaticString, _ value: (inout WireWriter) -> Void) {
         self.container(CDBUS_TYPE_DICT_ENTRY, of: nil) { entry in
             entry.string(key)
-            entry.container(CDBUS_TYPE_VARIANT, of: String.signature) { $0.string(value) }
+            entry.container(CDBUS_TYPE_VARIANT, literally: signature, value)
         }
     }
 
@@ -123,14 +115,18 @@ package struct WireWriter {
         check(unsafe dbus_message_iter_close_container(&self.iterator, &inner.iterator))
     }
 
-    /// The same for the hot path: no `String` is made.
+    /// An array for the hot path: no `String` is made.
     package mutating func array(of signature: StaticString, _ body: (inout WireWriter) -> Void) {
+        self.container(CDBUS_TYPE_ARRAY, literally: signature, body)
+    }
+
+    private mutating func container(
+        _ type: Int32, literally signature: StaticString, _ body: (inout WireWriter) -> Void
+    ) {
         var inner = WireWriter()
         // SAFETY: as above.
         unsafe signature.withCString {
-            check(
-                unsafe dbus_message_iter_open_container(
-                    &self.iterator, CDBUS_TYPE_ARRAY, $0, &inner.iterator))
+            check(unsafe dbus_message_iter_open_container(&self.iterator, type, $0, &inner.iterator))
         }
         body(&inner)
         check(unsafe dbus_message_iter_close_container(&self.iterator, &inner.iterator))

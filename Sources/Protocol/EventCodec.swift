@@ -89,6 +89,18 @@ package enum EventCodec {
         }
     }
 
+    /// What tells an event from others like it; `nil` for one that says what no other does.
+    package static func likeness(of event: Body) -> BodyLikeness? {
+        guard event.note == .none, event.answerBy == nil, event.generation <= .max >> 5 else { return nil }
+        let rest =
+            event.generation << 5 | (event.isSimulated ? 1 : 0) | (event.isClipped ? 2 : 0) | (event.wantsAck ? 4 : 0)
+            | (event.isRedelivered ? 8 : 0) | (event.isPersistent ? 16 : 0)
+        return BodyLikeness(
+            BodyLikeness.Numbers(
+                event.sequence, event.epoch, event.time.wire, behindText: event.peak.bitPattern),
+            text: event.detector, rest: rest)
+    }
+
     package static func write(_ event: Body, to writer: inout WireWriter) {
         writer.structure { body in
             body.uint64(event.sequence)

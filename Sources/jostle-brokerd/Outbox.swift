@@ -14,9 +14,9 @@ struct Outbox {
     /// Sends an event from the object of its app; false: it is left out, because the app does not read.
     func send(_ event: Event, from path: ObjectPath, to peer: PacedSender.Peer) -> Bool {
         let body = event.body
-        return self.sender.signal(from: path, InterfaceName.app, "Event", to: peer, size: event.bytes) {
-            EventCodec.write(body, to: &$0)
-        }
+        return self.sender.signal(
+            from: path, InterfaceName.app, "Event", to: peer, size: event.bytes, like: EventCodec.likeness(of: body)
+        ) { EventCodec.write(body, to: &$0) }
     }
 
     /// Sends a mark likewise.
