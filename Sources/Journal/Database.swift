@@ -101,15 +101,17 @@ struct Database: ~Copyable {
     }
 
     /// Prepares a statement. The corresponding C function is `sqlite3_prepare_v3`.
-    borrowing func prepare(_ text: String) throws(StoreError) -> Statement {
+    ///
+    /// - Parameter name: What it is called where it fails; `nil`: by its beginning.
+    borrowing func prepare(_ text: String, as name: String? = nil) throws(StoreError) -> Statement {
         var statement: OpaquePointer?
         // SAFETY: the text is NUL-terminated for the call, which keeps a copy.
         let result = unsafe sqlite3_prepare_v3(
             self.handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
         guard result == SQLITE_OK, let statement = unsafe statement else {
-            throw self.error(result, while: Self.shortened(text))
+            throw self.error(result, while: Self.shortened(name ?? text))
         }
-        return unsafe Statement(adopting: statement, Self.shortened(text))
+        return unsafe Statement(adopting: statement, Self.shortened(name ?? text))
     }
 
     /// The number that a question is answered with; `nil` when there is no answer.

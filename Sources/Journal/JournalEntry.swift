@@ -15,6 +15,13 @@ package enum JournalEntry: Sendable {
         case .event: false
         }
     }
+
+    var kind: JournalRow.Kind {
+        switch self {
+        case .verdict: .verdict
+        case .event(let event): if case .sent = event.fate { .sent } else { .changed }
+        }
+    }
 }
 
 /// An event that went out, which may be more than once, or that was kept and came to its end.

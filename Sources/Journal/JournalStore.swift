@@ -6,8 +6,8 @@ struct JournalStore: ~Copyable {
     var file: StoreFile
     private let limits: StoreLimits
     private let run: Int64
-    private let insertVerdict: SteadyStatement
-    private let insertEvent: SteadyStatement
+    private let verdicts: RowInsert
+    private let events: RowInsert
     private let end: Statement
     private let fail: Statement
     private let pageCount: Statement
@@ -80,18 +80,19 @@ struct JournalStore: ~Copyable {
         _ file: consuming StoreFile, _ limits: StoreLimits, _ run: StoreRun
     ) throws(StoreError) {
         let number = try Self.number(of: run, in: file.database)
-        let insertVerdict = SteadyStatement(
-            try file.database.prepare(
-                """
-                INSERT INTO verdict (run, epoch, app, user, registration, detector, preset, time, wall, intensity, reason, \
-                delivered, generation, rule, place, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                """), parameters: 16)
-        let insertEvent = SteadyStatement(
-            try file.database.prepare(
-                """
-                INSERT INTO event (run, epoch, app, sequence, detector, time, wall, peak, generation, simulated, sent) \
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                """), parameters: 11)
+        let verdicts = try RowInsert(
+            "verdict",
+            [
+                "run", "epoch", "app", "user", "registration", "detector", "preset", "time", "wall", "intensity",
+                "reason",
+                "delivered", "generation", "rule", "place", "detail",
+            ], in: file.database)
+        let events = try RowInsert(
+            "event",
+            [
+                "run", "epoch", "app", "sequence", "detector", "time", "wall", "peak", "generation", "simulated",
+                "sent",
+            ], in: file.database)
         // A verdict says in `detail` what was decided, in `reason` what came of it. Of several in one decision the last does.
         // It is looked up by its epoch: an app may have very many.
         let open = Reason.allCases.filter(\.isOpen).map { "'\($0.name)'" }.joined(separator: ", ")
@@ -107,8 +108,8 @@ struct JournalStore: ~Copyable {
         self.pageCount = pageCount
         self.pageSize = pageSize
         self.run = number
-        self.insertVerdict = insertVerdict
-        self.insertEvent = insertEvent
+        self.verdicts = verdicts
+        self.events = events
         self.end = end
         self.fail = fail
         self.file = file
@@ -140,12 +141,22 @@ struct JournalStore: ~Copyable {
         var added: Set<UInt64> = []
         do {
             try self.file.transaction { () throws(StoreError) in
-                let policies = rows.policies
+                var run = (verdicts: [Int](), events: [Int]())
+                run.verdicts.reserveCapacity(batch.count)
+                run.events.reserveCapacity(batch.count)
                 for index in batch {
-                    try rows.with(index) { row throws(StoreError) in
-                        try self.insert(row.entry, row.wall, policies, &added)
+                    switch rows.kind(of: index) {
+                    case .verdict: run.verdicts.append(index)
+                    case .sent: run.events.append(index)
+                    case .changed:
+                        // It changes what stands there.
+                        try self.insert(run.verdicts, run.events, of: &rows, &added)
+                        run.verdicts.removeAll(keepingCapacity: true)
+                        run.events.removeAll(keepingCapacity: true)
+                        try rows.with(index) { entry, wall throws(StoreError) in try self.change(entry, wall) }
                     }
                 }
+                try self.insert(run.verdicts, run.events, of: &rows, &added)
             }
         } catch {
             if isPersistent { try? self.file.database.execute("PRAGMA synchronous = NORMAL") }
@@ -156,52 +167,83 @@ struct JournalStore: ~Copyable {
         self.sinceTrim += batch.count
     }
 
+    /// Puts in verdicts and events that went out.
+    ///
     /// - Parameter added: The policies that are put down in this transaction.
     private borrowing func insert(
-        _ entry: JournalEntry, _ wall: Int64, _ policies: [UInt64: JournalPolicy], _ added: inout Set<UInt64>
+        _ verdicts: [Int], _ events: [Int], of rows: inout TakenRows, _ added: inout Set<UInt64>
     ) throws(StoreError) {
-        // The entry alone: to take it out of its row here copies the row.
-        switch entry {
-        case .event(let event): try self.keep(event, wall)
-        case .verdict(let verdict, let user, let registration):
-            let generation = verdict.generation
-            if !self.written.contains(generation), added.insert(generation).inserted {
-                try self.insert(
-                    policies[generation] ?? JournalPolicy(generation: generation, files: [], since: wall))
+        let policies = rows.policies
+        try self.verdicts.insert(verdicts) { index, statement, first throws(StoreError) in
+            try rows.with(index) { entry, wall throws(StoreError) in
+                guard case .verdict(let verdict, let user, let registration) = entry else { return }
+                let generation = verdict.generation
+                if !self.written.contains(generation), added.insert(generation).inserted {
+                    try self.insert(
+                        policies[generation] ?? JournalPolicy(generation: generation, files: [], since: wall))
+                }
+                try self.bind(verdict, of: user, registration, wall, to: statement, from: first)
             }
-            try self.insert(verdict, of: user, registration, wall)
+        }
+        try self.events.insert(events) { index, statement, first throws(StoreError) in
+            try rows.with(index) { entry, wall throws(StoreError) in
+                guard case .event(let event) = entry else { return }
+                try self.bind(event, isSent: true, wall, to: statement, from: first)
+            }
         }
     }
 
-    private borrowing func insert(
-        _ verdict: Verdict, of user: UInt32, _ registration: UInt64, _ wall: Int64
+    private borrowing func bind(
+        _ verdict: Verdict, of user: UInt32, _ registration: UInt64, _ wall: Int64,
+        to insert: borrowing SteadyStatement, from first: Int32
     ) throws(StoreError) {
-        try self.insertVerdict.bind(1, self.run)
-        try self.insertVerdict.bind(2, verdict.epoch)
-        try self.insertVerdict.bind(3, verdict.id.description)
-        try self.insertVerdict.bind(4, UInt64(user))
-        try self.insertVerdict.bind(5, registration)
-        try self.insertVerdict.bind(6, verdict.detector)
-        try self.insertVerdict.bind(7, verdict.preset)
-        try self.insertVerdict.bind(8, verdict.time.microseconds)
-        try self.insertVerdict.bind(9, wall)
+        try insert.bind(first, self.run)
+        try insert.bind(first + 1, verdict.epoch)
+        try insert.bind(first + 2, verdict.id.description)
+        try insert.bind(first + 3, UInt64(user))
+        try insert.bind(first + 4, registration)
+        try insert.bind(first + 5, verdict.detector)
+        try insert.bind(first + 6, verdict.preset)
+        try insert.bind(first + 7, verdict.time.microseconds)
+        try insert.bind(first + 8, wall)
         // SQLite takes what is no number for nothing at all.
-        try self.insertVerdict.bind(10, verdict.intensity.isNaN ? 0 : verdict.intensity)
-        try self.insertVerdict.bind(11, verdict.reason.name)
-        try self.insertVerdict.bind(12, verdict.isReceived)
-        try self.insertVerdict.bind(13, verdict.generation)
-        try self.insertVerdict.bind(14, verdict.rule?.name)
-        try self.insertVerdict.bind(15, self.details.place(of: verdict.rule))
-        try self.insertVerdict.bind(16, self.details.bytes(of: verdict))
-        try self.insertVerdict.run()
+        try insert.bind(first + 9, verdict.intensity.isNaN ? 0 : verdict.intensity)
+        try insert.bind(first + 10, verdict.reason.name)
+        try insert.bind(first + 11, verdict.isReceived)
+        try insert.bind(first + 12, verdict.generation)
+        try insert.bind(first + 13, verdict.rule?.name)
+        try insert.bind(first + 14, self.details.place(of: verdict.rule))
+        try insert.bind(first + 15, self.details.bytes(of: verdict))
     }
 
-    private borrowing func keep(_ event: JournalEvent, _ wall: Int64) throws(StoreError) {
+    private borrowing func bind(
+        _ event: JournalEvent, isSent: Bool, _ wall: Int64, to insert: borrowing SteadyStatement, from first: Int32
+    ) throws(StoreError) {
+        try insert.bind(first, self.run)
+        try insert.bind(first + 1, event.content.epoch)
+        try insert.bind(first + 2, event.app.description)
+        try insert.bind(first + 3, event.content.sequence)
+        try insert.bind(first + 4, event.content.detector)
+        try insert.bind(first + 5, event.content.time.microseconds)
+        try insert.bind(first + 6, wall)
+        try insert.bind(first + 7, event.content.peak.isNaN ? 0 : event.content.peak)
+        try insert.bind(first + 8, event.content.generation)
+        try insert.bind(first + 9, event.content.isSimulated)
+        try insert.bind(first + 10, isSent)
+    }
+
+    /// Says of a verdict that stands there what came of it.
+    private borrowing func change(_ entry: JournalEntry, _ wall: Int64) throws(StoreError) {
+        guard case .event(let event) = entry else { return }
         switch event.fate {
-        case .sent: try self.insert(event, isSent: true, wall)
+        case .sent: break
         case .ended(let reason, let user):
             // What was sent has its row.
-            if !reason.isReceived { try self.insert(event, isSent: false, wall) }
+            if !reason.isReceived {
+                try self.events.insert([0]) { _, statement, first throws(StoreError) in
+                    try self.bind(event, isSent: false, wall, to: statement, from: first)
+                }
+            }
             try self.end.bind(1, event.content.epoch)
             try self.end.bind(2, event.app.description)
             try self.end.bind(3, UInt64(user))
@@ -216,21 +258,6 @@ struct JournalStore: ~Copyable {
             try self.fail.bind(4, failure.name)
             try self.fail.run()
         }
-    }
-
-    private borrowing func insert(_ event: JournalEvent, isSent: Bool, _ wall: Int64) throws(StoreError) {
-        try self.insertEvent.bind(1, self.run)
-        try self.insertEvent.bind(2, event.content.epoch)
-        try self.insertEvent.bind(3, event.app.description)
-        try self.insertEvent.bind(4, event.content.sequence)
-        try self.insertEvent.bind(5, event.content.detector)
-        try self.insertEvent.bind(6, event.content.time.microseconds)
-        try self.insertEvent.bind(7, wall)
-        try self.insertEvent.bind(8, event.content.peak.isNaN ? 0 : event.content.peak)
-        try self.insertEvent.bind(9, event.content.generation)
-        try self.insertEvent.bind(10, event.content.isSimulated)
-        try self.insertEvent.bind(11, isSent)
-        try self.insertEvent.run()
     }
 
     private borrowing func insert(_ policy: JournalPolicy) throws(StoreError) {

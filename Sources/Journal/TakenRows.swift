@@ -1,7 +1,6 @@
 /// Rows that the writer has taken and not written yet, and the policies that they name.
 struct TakenRows {
-    /// There is none only while `with` has it.
-    private var rows: [JournalRow?] = []
+    private var rows: [JournalRow] = []
     private(set) var policies: [UInt64: JournalPolicy] = [:]
 
     private static let mostPolicies = 64
@@ -9,7 +8,7 @@ struct TakenRows {
     var isEmpty: Bool { self.rows.isEmpty }
     var count: Int { self.rows.count }
     /// When the last one was made.
-    var lastWall: Int64? { self.rows.last??.wall }
+    var lastWall: Int64? { self.rows.last?.wall }
 
     mutating func take(from waiting: inout WaitingRows, at now: Int64) { waiting.take(into: &self.rows, at: now) }
 
@@ -26,21 +25,24 @@ struct TakenRows {
 
     /// Whether policy wants one of these on the disk before the power can fail.
     func isPersistent(_ batch: Range<Int>) -> Bool {
-        batch.contains { self.rows[$0]?.isPersistent ?? false }
+        batch.contains { self.rows[$0].isPersistent }
     }
 
-    /// Does something with a row, which is taken from its place for the time: where it stands, to look at it copies it.
+    func kind(of index: Int) -> JournalRow.Kind { self.rows[index].kind }
+
+    /// Does something with what a row says and when it was made. It is taken from its place for the time: where it stands, to look at
+    /// it copies it.
     mutating func with(
-        _ index: Int, _ body: (JournalRow) throws(StoreError) -> Void
+        _ index: Int, _ body: (JournalEntry, _ wall: Int64) throws(StoreError) -> Void
     ) throws(StoreError) {
-        guard let row = self.rows[index].take() else { return }
+        guard let entry = self.rows[index].entry.take() else { return }
         do throws(StoreError) {
-            try body(row)
+            try body(entry, self.rows[index].wall)
         } catch {
-            self.rows[index] = row
+            self.rows[index].entry = entry
             throw error
         }
-        self.rows[index] = row
+        self.rows[index].entry = entry
     }
 
     /// Forgets the first rows. Their memory is kept for the next ones.

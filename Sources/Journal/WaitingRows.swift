@@ -11,7 +11,7 @@ struct WaitingRows: Sendable {
     }
 
     private let pace: Pace
-    private var rows: [JournalRow?] = []
+    private var rows: [JournalRow] = []
     /// Rows that are not written yet: these, and those that the writer has taken.
     private(set) var outstanding = 0
     /// Until when to wait for more rows.
@@ -55,7 +55,7 @@ struct WaitingRows: Sendable {
     func isDue(at now: Int64) -> Bool { !self.rows.isEmpty && (self.isUrgent || now >= self.lingerUntil) }
 
     /// Hands the rows over, behind those that the writer has.
-    mutating func take(into taken: inout [JournalRow?], at now: Int64) {
+    mutating func take(into taken: inout [JournalRow], at now: Int64) {
         if !self.rows.isEmpty { self.takenAt = now }
         if taken.isEmpty {
             // Both keep their memory.

@@ -61,7 +61,7 @@ import Testing
 
     private func walls(of rows: inout TakenRows, _ batch: Range<Int>) throws(StoreError) -> [Int64] {
         var walls: [Int64] = []
-        for index in batch { try rows.with(index) { walls.append($0.wall) } }
+        for index in batch { try rows.with(index) { walls.append($1) } }
         return walls
     }
 
@@ -71,7 +71,7 @@ import Testing
         for number in 1...2 { _ = waiting.add(self.row(UInt64(number)), at: 0) }
         taken.take(from: &waiting, at: 0)
         #expect(throws: StoreError.self) {
-            try taken.with(0) { _ throws(StoreError) in throw StoreError(.full, "no room") }
+            try taken.with(0) { _, _ throws(StoreError) in throw StoreError(.full, "no room") }
         }
         let all = taken.batch(from: 0, most: 9)
         let walls = try self.walls(of: &taken, all)
