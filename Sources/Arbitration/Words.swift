@@ -18,7 +18,8 @@ package struct WordSet<Element: Word>: Hashable, Sendable {
     }
 
     package static var none: Self { Self(bits: 0) }
-    package static var all: Self { Self(Element.allCases) }
+    /// The numbers of words count from 0, without a gap.
+    package static var all: Self { Self(bits: UInt16(truncatingIfNeeded: 1 << Element.allCases.count) &- 1) }
 
     package var isEmpty: Bool { self.bits == 0 }
     package var isAll: Bool { self == .all }

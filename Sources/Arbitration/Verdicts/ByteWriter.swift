@@ -36,13 +36,16 @@ struct ByteWriter {
     mutating func write(_ flag: Bool) { self.bytes.append(flag ? 1 : 0) }
 
     mutating func write(_ number: Double) {
-        let bits = number.bitPattern
-        for shift in stride(from: 0, to: 64, by: 8) { self.bytes.append(UInt8(truncatingIfNeeded: bits >> shift)) }
+        withUnsafeBytes(of: number.bitPattern.littleEndian) { self.bytes.append(contentsOf: $0) }
     }
 
     mutating func write(_ text: String) {
-        self.write(UInt64(text.utf8.count))
-        self.bytes += text.utf8
+        var text = text
+        // In one block: byte by byte costs several times as much.
+        text.withUTF8 { bytes in
+            self.write(UInt64(bytes.count))
+            self.bytes.append(contentsOf: bytes)
+        }
     }
 
     /// A client without a name is told by its number.
@@ -56,8 +59,12 @@ struct ByteWriter {
     /// All the words of a list are told by a flag: it is what most conditions say, and what they go on to say when the
     /// list grows.
     mutating func write<Element>(_ words: WordSet<Element>) {
-        self.write(words.isAll)
-        if !words.isAll { self.write(words.elements) { $0.write($1) } }
+        let isAll = words.isAll
+        self.write(isAll)
+        if isAll { return }
+        // Most are empty, and a list of none is a list.
+        if words.isEmpty { return self.write(UInt64(0)) }
+        self.write(words.elements) { $0.write($1) }
     }
 
     mutating func write<Value>(_ value: Value?, _ body: (inout ByteWriter, Value) -> Void) {

@@ -41,7 +41,9 @@ extension Verdict {
     /// FNV-1a: any one byte that is another makes another sum.
     package static func sum(over bytes: ArraySlice<UInt8>) -> UInt32 {
         var sum: UInt32 = 2_166_136_261
-        for byte in bytes { sum = (sum ^ UInt32(byte)) &* 16_777_619 }
+        bytes.withUnsafeBufferPointer { bytes in
+            for byte in bytes { sum = (sum ^ UInt32(byte)) &* 16_777_619 }
+        }
         return sum
     }
 }
