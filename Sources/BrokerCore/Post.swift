@@ -94,9 +94,10 @@ struct Post {
         }
         let (revoked, inherited) = Self.revoked(by: verdict)
         let epoch = verdict.epoch
-        let record = VerdictRecord(verdict: verdict, user: owner.user, registration: owner.registration)
-        actions.append(.keep(record))
-        self.records.keep(record)
+        let record = VerdictRecord(verdict: consume verdict, user: owner.user, registration: owner.registration)
+        // One copy, and the record itself: it is large.
+        self.records.keep(copy record)
+        actions.append(.keep(consume record))
         self.tellEarlyEnds(of: app, &actions)
         // Who lost an event that it had been offered must not act on it later.
         if revoked { self.revoke(epoch, from: app, at: now, &actions) }

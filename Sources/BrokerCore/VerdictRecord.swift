@@ -43,11 +43,10 @@ package struct VerdictRecord: Equatable, Sendable {
 
     /// What it takes to keep it, about.
     var bytes: Int {
-        let verdict = self.verdict
         var bytes = MemoryLayout<VerdictRecord?>.stride
-        bytes += verdict.id.name.utf8.count + verdict.detector.utf8.count + verdict.preset.utf8.count
+        bytes += self.verdict.id.name.utf8.count + self.verdict.detector.utf8.count + self.verdict.preset.utf8.count
         // The candidates share it.
-        if let contest = verdict.contest { bytes += Self.contestBytes / max(1, contest.candidates) }
+        if let contest = self.verdict.contest { bytes += Self.contestBytes / max(1, contest.candidates) }
         return bytes
     }
 

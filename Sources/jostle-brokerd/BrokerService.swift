@@ -105,12 +105,11 @@ final class BrokerService {
         let awaited = self.core.awaited()
         // Read first, so that nothing is begun before its time.
         let wall = awaited.wallClock ? Clock.wallClock() : nil
-        let arrival = self.clock.arrival()
-        if awaited.isAwake { self.tellSleep(until: arrival) }
-        if let wall { self.tellClock(wall, at: arrival) }
-        if let minute = self.clock.newMinute() { self.tell(.life(.clock(minuteOfWeek: minute)), at: arrival) }
-        self.clock.noteInput(at: arrival)
-        return try body(&self.core, arrival, &self.actions)
+        let stamp = self.clock.input(isAwake: awaited.isAwake)
+        if let begin = stamp.sleep { self.tellSleep(from: begin, until: stamp.arrival) }
+        if let wall { self.tellClock(wall, at: stamp.arrival) }
+        if let minute = stamp.minute { self.tell(.life(.clock(minuteOfWeek: minute)), at: stamp.arrival) }
+        return try body(&self.core, stamp.arrival, &self.actions)
     }
 
     /// The same for what a caller asks for, who is told why it may not be.
@@ -135,8 +134,7 @@ final class BrokerService {
     }
 
     /// Tells the core first of a sleep that nobody announced: it ended now.
-    private func tellSleep(until arrival: Timestamp) {
-        guard let begin = self.clock.sleep(until: arrival) else { return }
+    private func tellSleep(from begin: Timestamp, until arrival: Timestamp) {
         self.tell(.life(.sleep(true)), at: begin)
         self.tell(.life(.sleep(false)), at: arrival)
     }

@@ -18,20 +18,30 @@ struct InputClock {
         return self.lastArrival
     }
 
-    /// Notes that the core is told something.
-    mutating func noteInput(at arrival: Timestamp) { self.lastInput = arrival }
+    /// What the core has to hear of the time before an input, and the stamp of that: all at once, because each look at a variable of
+    /// the service costs a check.
+    struct Stamp {
+        let arrival: Timestamp
+        /// When a sleep that nobody announced began, if there was one; it ended now.
+        var sleep: Timestamp?
+        /// The local time, if somebody goes by it and it is news.
+        var minute: Int?
+    }
 
-    /// When a sleep that nobody announced began, if there was one; it ended now.
-    mutating func sleep(until arrival: Timestamp) -> Timestamp? {
-        self.sleepWatch.take(.now).map { max(self.lastInput, arrival - $0) }
+    /// Stamps an input that comes now.
+    ///
+    /// - Parameter isAwake: The core does not know of a sleep.
+    mutating func input(isAwake: Bool) -> Stamp {
+        var stamp = Stamp(arrival: self.arrival())
+        if isAwake { stamp.sleep = self.sleepWatch.take(.now).map { max(self.lastInput, stamp.arrival - $0) } }
+        // Rules are asked only when something happens, so that nothing need wake us for it.
+        if self.followsMinutes { stamp.minute = self.localMinute.news(at: Clock.wallClock()) }
+        self.lastInput = stamp.arrival
+        return stamp
     }
 
     /// Notes that a sleep is over that was announced.
     mutating func noteAwake() { self.sleepWatch.note(.now) }
-
-    /// The local time, if somebody goes by it and it is news: rules are asked only when something happens, so that nothing need
-    /// wake us for it.
-    mutating func newMinute() -> Int? { self.followsMinutes ? self.localMinute.news(at: Clock.wallClock()) : nil }
 
     /// Other rules are in force, which may go by the local time.
     mutating func follow(minutes: Bool) {

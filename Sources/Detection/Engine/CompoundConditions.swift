@@ -179,7 +179,10 @@ struct CompoundConditions {
     /// What the quantity is measured by when it has rivals.
     func scale(of index: Int) -> Double { self.compounds[index].scale }
 
-    /// Further quantities that may give a condition's hits their peak: mostly none.
+    /// Whether further quantities may give a condition's hits their peak: mostly none, which the list says at a higher price.
+    func hasRivals(_ index: Int) -> Bool { !self.compounds[index].rivals.isEmpty }
+
+    /// Further quantities that may give a condition's hits their peak.
     func rivals(of index: Int) -> [Rival] { self.compounds[index].rivals }
 
     /// A rival's extreme since the condition became true; `value` is that of its slot at this look.

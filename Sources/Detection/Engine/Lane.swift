@@ -211,9 +211,10 @@ struct Lane {
     /// Lets a compound condition turn, and what else may give its hits their peak.
     private mutating func turn(compound index: Int, at time: Int64) -> CompoundConditions.Turn {
         var turn = self.compounds.turn(index, at: time, self.graph.value(self.compounds.slot(of: index)))
-        let rivals = self.compounds.rivals(of: index)
-        guard !rivals.isEmpty else { return turn }
-        for rival in rivals { self.compounds.turn(rival, of: index, at: time, self.graph.value(rival.slot)) }
+        guard self.compounds.hasRivals(index) else { return turn }
+        for rival in self.compounds.rivals(of: index) {
+            self.compounds.turn(rival, of: index, at: time, self.graph.value(rival.slot))
+        }
         if self.compounds.isTrue(index) { turn.peak = self.peak(ofCompound: index) }
         return turn
     }
@@ -251,10 +252,9 @@ struct Lane {
     /// its threshold.
     private func peak(ofCompound index: Int) -> Double {
         var peak = self.compounds.peak(of: index, self.graph.value(self.compounds.slot(of: index)))
-        let rivals = self.compounds.rivals(of: index)
-        guard !rivals.isEmpty else { return peak }
+        guard self.compounds.hasRivals(index) else { return peak }
         var share = peak / self.compounds.scale(of: index)
-        for rival in rivals {
+        for rival in self.compounds.rivals(of: index) {
             let other = self.compounds.peak(of: rival, since: index, self.graph.value(rival.slot))
             guard other / rival.scale > share else { continue }
             (peak, share) = (other, other / rival.scale)
