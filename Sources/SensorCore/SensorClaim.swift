@@ -61,7 +61,7 @@ struct SensorClaim: Sendable {
     }
 
     /// The device stands still: only who rides along can still be there. Returns whether that is news.
-    mutating func rest() -> Bool {
+    mutating func standStill() -> Bool {
         defer { self.isRunning = false }
         self.gathering = .none
         return self.isRunning
@@ -101,6 +101,13 @@ struct SensorClaim: Sendable {
         let isDue = self.handOver() || isClosed
         self.block.leaveGap()
         return isDue
+    }
+
+    /// Gives up what waits, and leaves out a number if there is a sample before it.
+    mutating func giveUp() {
+        self.bucket.empty()
+        _ = self.handOver()
+        self.block.leaveGap()
     }
 
     /// Declares the waiting samples due. Returns false when none wait.

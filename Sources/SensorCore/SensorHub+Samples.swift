@@ -16,7 +16,7 @@ extension SensorHub {
         self.lastTime = time
         let held = self.running?.batchLatency ?? .zero
         let since = min(max(time, arrival - held), arrival)
-        for index in self.claims.indices where self.claims[index].offer(time, row, since: since) {
+        for index in 0..<self.awake where self.claims[index].offer(time, row, since: since) {
             actions.append(.send(self.claims[index].client))
         }
         return .accepted
@@ -26,7 +26,7 @@ extension SensorHub {
     ///
     /// What waits is due now, and one number is left out for every claimant that has had samples, so that each sees the gap.
     package mutating func gap(into actions: inout [SensorAction]) {
-        for index in self.claims.indices where self.claims[index].breakOff() {
+        for index in 0..<self.awake where self.claims[index].breakOff() {
             actions.append(.send(self.claims[index].client))
         }
     }
@@ -55,7 +55,7 @@ extension SensorHub {
     /// When `tick` must run next, `nil` when nothing waits. It may lie in the past: then at once.
     package var nextDeadline: Timestamp? {
         var earliest: Timestamp?
-        for index in self.claims.indices {
+        for index in 0..<self.awake {
             guard let deadline = self.claims[index].deadline else { continue }
             earliest = min(earliest ?? deadline, deadline)
         }
@@ -66,7 +66,7 @@ extension SensorHub {
     ///
     /// To be called when `nextDeadline` comes; best also after each run of `process` for what one read of the device gave.
     package mutating func tick(at now: Timestamp, into actions: inout [SensorAction]) {
-        for index in self.claims.indices {
+        for index in 0..<self.awake {
             let deadline = self.claims[index].isPrompt ? now : self.claims[index].deadline
             guard let deadline, deadline <= now else { continue }
             if self.claims[index].handOver() { actions.append(.send(self.claims[index].client)) }
@@ -75,12 +75,12 @@ extension SensorHub {
 
     /// Lends the block that is due to a client: the first sample's sequence number, the times, the values row by row.
     ///
-    /// Returns false, without calling `body`, when the client has no claim any more or nothing was ever due to it.
+    /// Returns false, without calling `body`, when the client has no claim any more, or one that rests, or nothing was ever due to it.
     @discardableResult
     package func withBlock(
         of client: ClientID, _ body: (_ first: UInt64, _ times: Span<Int64>, _ values: Span<Double>) -> Void
     ) -> Bool {
-        guard let position = self.position(of: client) else { return false }
+        guard let position = self.position(of: client), position < self.awake else { return false }
         return self.claims[position].lend(body)
     }
 

@@ -26,8 +26,11 @@ package struct SensorHub: Sendable {
     /// How many claimants strangers may be, and how many messages a second they may have.
     private var places = Self.strangers
     private var messages = Self.messages
-    /// In the order in which the clients came, which is that of their numbers.
+    /// Those that are awake, in the order in which the clients came, which is that of their numbers; behind them those that rest,
+    /// which no sample ever comes across.
     var claims: [SensorClaim] = []
+    /// How many are awake.
+    private(set) var awake = 0
     private var lastClaim: UInt64 = 0
     /// The time of the last sample accepted.
     var lastTime = Timestamp(microseconds: -1)
@@ -61,13 +64,14 @@ package struct SensorHub: Sendable {
             if self.claims[position].replace(request) { actions.append(.send(client)) }
         } else {
             try self.takePlace(for: user, request, insteadOf: nil)
-            position = self.claims.count
+            position = self.awake
             self.lastClaim += 1
-            self.claims.append(
+            self.claims.insert(
                 SensorClaim(
                     client: client, number: self.lastClaim, of: user, channels: self.sensor.channels.count, request,
-                    isPrompt: isPrompt))
-            self.setPosition(of: client, to: position)
+                    isPrompt: isPrompt), at: position)
+            self.awake += 1
+            self.setPositions(from: position)
         }
         self.steer(causedBy: client, into: &actions)
         return self.claims[position].inForce
@@ -82,10 +86,36 @@ package struct SensorHub: Sendable {
             self.places.giveBack(1, for: user)
             self.messages.giveBack(claim.request.messages, for: user)
         }
+        if position < self.awake { self.awake -= 1 }
         self.positions[Int(client.index)] = -1
-        for index in position..<self.claims.count { self.setPosition(of: self.claims[index].client, to: index) }
+        self.setPositions(from: position)
         self.steer(causedBy: nil, into: &actions)
         return true
+    }
+
+    /// Lets a client's claim rest: nothing is due to it any more. What waits for it is given up, and a number is left out, so that it
+    /// sees the gap. The device goes on as before until `settle`, so that what it holds can be read for the others first.
+    package mutating func rest(_ client: ClientID) {
+        guard let position = self.position(of: client), position < self.awake else { return }
+        var claim = self.claims.remove(at: position)
+        claim.giveUp()
+        self.claims.append(claim)
+        self.awake -= 1
+        self.setPositions(from: position)
+    }
+
+    /// Has the device run for those that are awake, and for nobody else.
+    package mutating func settle(into actions: inout [SensorAction]) { self.steer(causedBy: nil, into: &actions) }
+
+    /// Lets a client's claim go on that rested.
+    package mutating func wake(_ client: ClientID, into actions: inout [SensorAction]) {
+        guard let position = self.position(of: client), position >= self.awake else { return }
+        let claim = self.claims.remove(at: position)
+        let place = self.claims[..<self.awake].firstIndex { $0.number > claim.number } ?? self.awake
+        self.claims.insert(claim, at: place)
+        self.awake += 1
+        self.setPositions(from: place)
+        self.steer(causedBy: client, into: &actions)
     }
 
     /// Makes what waits for a client due at once. An open bucket of samples is not: it has not come to its end.
@@ -111,14 +141,15 @@ package struct SensorHub: Sendable {
 
     /// Asks the device for the fastest rate and the shortest latency claimed, if that is not what it was asked last.
     ///
-    /// Passive claims ask nothing of it.
+    /// Claims that are passive or rest ask nothing of it.
     private mutating func steer(causedBy client: ClientID?, into actions: inout [SensorAction]) {
-        guard let first = self.claims.first(where: { !$0.request.isPassive })?.requested else {
-            return self.rest(causedBy: client, into: &actions)
+        let awake = self.claims[..<self.awake]
+        guard let first = awake.first(where: { !$0.request.isPassive })?.requested else {
+            return self.standStill(causedBy: client, into: &actions)
         }
         var fastest = first.rate
         var latency = first.batchLatency
-        for claim in self.claims where !claim.request.isPassive {
+        for claim in awake where !claim.request.isPassive {
             fastest = max(fastest, claim.requested.rate)
             latency = min(latency, claim.requested.batchLatency)
         }
@@ -136,14 +167,14 @@ package struct SensorHub: Sendable {
     }
 
     /// Nobody wants the device to run. Who rides along sees a gap when it runs again.
-    private mutating func rest(causedBy client: ClientID?, into actions: inout [SensorAction]) {
+    private mutating func standStill(causedBy client: ClientID?, into actions: inout [SensorAction]) {
         if self.asked != nil {
             self.gap(into: &actions)
             actions.append(.stop)
         }
         self.asked = nil
         self.running = nil
-        for index in self.claims.indices where self.claims[index].rest() {
+        for index in 0..<self.awake where self.claims[index].standStill() {
             let claim = self.claims[index]
             if claim.client != client { actions.append(.tell(claim.client, claim.inForce)) }
         }
@@ -152,7 +183,7 @@ package struct SensorHub: Sendable {
     /// Lets every claim follow the device's pace, and tells those for whom that changes something.
     private mutating func follow(_ pace: SensorPace, causedBy client: ClientID?, into actions: inout [SensorAction]) {
         self.running = pace
-        for index in self.claims.indices where self.claims[index].follow(pace) {
+        for index in 0..<self.awake where self.claims[index].follow(pace) {
             let claim = self.claims[index]
             if claim.client != client { actions.append(.tell(claim.client, claim.inForce)) }
         }
@@ -197,7 +228,8 @@ package struct SensorHub: Sendable {
 
     /// Who claims the sensor, in the order in which they came: so many at most whose claims have higher numbers.
     package func claimants(after number: UInt64 = 0, atMost count: Int = .max) -> [Claimant] {
-        self.claims.lazy.filter { $0.number > number }.prefix(count).map { Self.claimant($0) }
+        let claims = self.awake == self.claims.count ? self.claims : self.claims.sorted { $0.number < $1.number }
+        return claims.lazy.filter { $0.number > number }.prefix(count).map { Self.claimant($0) }
     }
 
     package var claimCount: Int { self.claims.count }
@@ -219,6 +251,10 @@ package struct SensorHub: Sendable {
         guard client.index < self.positions.count else { return nil }
         let position = self.positions[Int(client.index)]
         return position < 0 ? nil : Int(position)
+    }
+
+    private mutating func setPositions(from first: Int) {
+        for index in first..<self.claims.count { self.setPosition(of: self.claims[index].client, to: index) }
     }
 
     private mutating func setPosition(of client: ClientID, to position: Int) {

@@ -48,6 +48,19 @@ final class Shell {
         return was
     }
 
+    func rest(_ client: ClientID) {
+        var actions: [SensorAction] = []
+        self.hub.rest(client)
+        self.hub.settle(into: &actions)
+        self.perform(actions)
+    }
+
+    func wake(_ client: ClientID) {
+        var actions: [SensorAction] = []
+        self.hub.wake(client, into: &actions)
+        self.perform(actions)
+    }
+
     func deviceRuns(_ rate: Double, _ latency: TimeSpan = .zero) {
         var actions: [SensorAction] = []
         self.hub.deviceRuns(at: SensorPace(rate: rate, batchLatency: latency), into: &actions)
