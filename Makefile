@@ -202,6 +202,10 @@ install:
 	        > $(DESTDIR)$(SHARE)/dbus-1/$$file && \
 	    chmod 644 $(DESTDIR)$(SHARE)/dbus-1/$$file || exit 1; \
 	done
+	install -d $(DESTDIR)$(SHARE)/polkit-1/actions
+	sed -e 's|@user@|$(SERVICE_USER)|' dbus/org.jostle.sensors.policy.in \
+	    > $(DESTDIR)$(SHARE)/polkit-1/actions/org.jostle.sensors.policy
+	chmod 644 $(DESTDIR)$(SHARE)/polkit-1/actions/org.jostle.sensors.policy
 	install -d $(DESTDIR)$(PREFIX)/lib/udev/rules.d
 	sed -e 's|@user@|$(SERVICE_USER)|' udev/60-jostle.rules.in > $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-jostle.rules
 	chmod 644 $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-jostle.rules

@@ -57,7 +57,9 @@ package struct Broker {
             self.clerk.listeners.hearing.take(news, of: sensor, at: now)
             self.clerk.tellNews(of: sensor, at: now, &actions)
         case .silence: self.clerk.checkSilence(at: now, &actions)
-        case .paceChanged(let sensor, let pace): self.clerk.listeners.hearing.paceChanged(sensor, pace)
+        case .paceChanged(let sensor, let pace, let resting):
+            self.clerk.listeners.hearing.paceChanged(sensor, pace, resting)
+            self.clerk.tellNews(of: sensor, at: now, &actions)
         case .samples(let sensor, let first, let block):
             self.samples(sensor, first: first, times: block.times.span, values: block.values.span, at: now, &actions)
         case .mute(let span): try self.clerk.listeners.mute(for: span, at: now)

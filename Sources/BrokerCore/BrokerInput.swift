@@ -26,8 +26,8 @@ package enum BrokerInput: Sendable {
     case claim(sensor: String, ClaimNews)
     /// Time to look whether a sensor that should speak has fallen silent.
     case silence
-    /// What is in force for our claim changed because of others.
-    case paceChanged(sensor: String, SensorPace)
+    /// What is in force for our claim changed because of others; or it gets nothing any more, for this reason, or goes on.
+    case paceChanged(sensor: String, SensorPace, Resting? = nil)
     case samples(sensor: String, first: UInt64, SampleBlock)
     /// The device itself vibrates, or will: motion says nothing for so long.
     case mute(TimeSpan)

@@ -205,7 +205,9 @@ struct Hearing {
     /// Lets `steer` claim once more what was refused.
     mutating func retryClaim(of sensor: String) { self.sensing.change(sensor) { $0.tryAgain() } }
 
-    mutating func paceChanged(_ sensor: String, _ pace: SensorPace) { self.sensing.paceChanged(sensor, pace) }
+    mutating func paceChanged(_ sensor: String, _ pace: SensorPace, _ resting: Resting?) {
+        self.sensing.paceChanged(sensor, pace, resting)
+    }
 
     /// The next sensor of which something else is to be claimed than is.
     mutating func steer(from sensor: inout Int) -> Sensing.ClaimChange? { self.sensing.steer(from: &sensor) }

@@ -19,8 +19,8 @@ package struct SensorStream {
     /// What we claimed last, or would claim if the sensor were there.
     package private(set) var wanted: SensorPace?
     private var claimed: SensorPace?
-    /// What the reader says is in force for us.
-    package private(set) var inForce: SensorPace?
+    /// What the reader says of our claim.
+    private var terms: Terms?
     /// The fastest rate that the reader allows us, where that is less than we claimed.
     package private(set) var allowed: Double?
     /// Why the last claim came to nothing, until one does not.
@@ -31,6 +31,12 @@ package struct SensorStream {
     var told = Outlook(standing: .absent)
 
     private var numbers = SampleNumbers()
+
+    private struct Terms {
+        let pace: SensorPace
+        /// Why it gets nothing at present, if so.
+        var resting: Resting?
+    }
 
     enum Change {
         case claim(SensorPace)
@@ -50,6 +56,9 @@ package struct SensorStream {
         var allowed: Double?
     }
 
+    /// What the reader says is in force for us.
+    package var inForce: SensorPace? { self.terms?.pace }
+
     var outlook: Outlook { Outlook(standing: self.standing, allowed: self.allowed) }
 
     /// True while detectors can fire: a device is behind the sensor and works, and we are not kept from its samples.
@@ -61,6 +70,7 @@ package struct SensorStream {
         if !description.isAvailable { return .absent }
         // A claim that was to replace another leaves that one in force.
         if let refusal, self.inForce == nil { return .refused(refusal) }
+        if let resting = self.terms?.resting { return .resting(resting) }
         return self.silence.isSilent ? .stalled : .ready
     }
 
@@ -76,7 +86,7 @@ package struct SensorStream {
         if self.description == nil { self.claimed = nil }
         self.description = sensor
         self.silence.rest()
-        if self.inForce != nil { self.silence.begin() }
+        if let terms, terms.resting == nil { self.silence.begin() }
         self.tryAgain()
         self.channels = sensor.channels
         self.engine.setRange(sensor.range)
@@ -92,7 +102,7 @@ package struct SensorStream {
     }
 
     private mutating func forgetTerms() {
-        self.inForce = nil
+        self.terms = nil
         self.allowed = nil
         self.refusal = nil
         self.patience = ClaimPatience()
@@ -129,7 +139,7 @@ package struct SensorStream {
 
     /// The reader answered a claim. Numbers begin again with each claim; nothing is lost in between.
     private mutating func claimAnswered(_ pace: SensorPace, allowed: Double?) {
-        self.inForce = pace
+        self.terms = Terms(pace: pace)
         self.allowed = allowed
         self.refusal = nil
         self.patience = ClaimPatience()
@@ -147,7 +157,7 @@ package struct SensorStream {
 
     /// What was in force is not any more, and nobody said why.
     private mutating func claimEnded() {
-        self.inForce = nil
+        self.terms = nil
         self.silence.rest()
     }
 
@@ -162,7 +172,13 @@ package struct SensorStream {
         self.claimed = nil
     }
 
-    mutating func paceChanged(_ pace: SensorPace) { self.inForce = pace }
+    /// Something else is in force for our claim, or it rests, or goes on.
+    mutating func paceChanged(_ pace: SensorPace, _ resting: Resting?) {
+        let before = self.terms?.resting
+        self.terms = Terms(pace: pace, resting: resting)
+        guard resting != before else { return }
+        if resting == nil { self.silence.begin() } else { self.silence.rest() }
+    }
 
     /// When it looks as if the sensor had stalled, should nothing come until then; `nil` while it may be silent.
     func silenceDeadline(at now: Timestamp) -> Timestamp? {

@@ -26,6 +26,14 @@ package struct SensorRequest: Hashable, Sendable {
     }
 }
 
+/// Why a claim rests, that is, is kept and gets no samples.
+package enum Resting: String, Sendable {
+    /// Its user may not claim at present, because another session is in front.
+    case inactive
+    /// Nobody says whether its user may.
+    case unknown
+}
+
 /// Where samples wait so that several travel together.
 package enum Gathering: String, Sendable {
     /// Each travels by itself.

@@ -244,7 +244,8 @@ enum Schema {
         },
         Key(
             "FastestRate", .rate, "200Hz",
-            "The fastest rate at which it may read samples itself, past the broker, on a bus other than the system's.",
+            "The fastest rate at which it may read samples itself, past the broker; of all apps (`*`) also a user's "
+                + "broker with a reader on the system bus.",
             isForUsers: true
         ) { (target, words) throws(ValueProblem) in
             target.fastestRate = try Values.rate(words, AppSettings.rateForAll...SensorLimits.rates.upperBound)

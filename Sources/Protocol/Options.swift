@@ -122,6 +122,8 @@ extension SensorPace {
         package static let claim = "claim"
         package static let user = "user"
         package static let running = "running"
+        /// In `ClaimChanged` and lists only: why the claim gets no samples; missing while it may.
+        package static let resting = "resting"
         /// In answers only: the stream's number.
         package static let stream = "stream"
     }
@@ -139,6 +141,17 @@ extension SensorPace {
             case .uint64(let latency) = options[Key.batchLatency], let latency = Timestamp(wire: latency)
         else { return nil }
         self.init(rate: rate, batchLatency: latency - .zero)
+    }
+}
+
+extension Resting {
+    /// What the reader says of a claim; a word that is not known is no reason that we know.
+    package init?(inForce options: [String: Value]) {
+        switch options[SensorPace.Key.resting] {
+        case nil: return nil
+        case .string(let word): self = Resting(rawValue: word) ?? .unknown
+        case .some: self = .unknown
+        }
     }
 }
 

@@ -325,6 +325,6 @@ final class SensorLink {
         // Of the claim that is in force, and not of one that was replaced.
         let stream = self.streams[sensor.name]?.number
         guard options[SensorPace.Key.stream] == stream.map({ .uint64($0) }) else { return }
-        self.service.happened(.paceChanged(sensor: sensor.name, pace))
+        self.service.happened(.paceChanged(sensor: sensor.name, pace, Resting(inForce: options)))
     }
 }

@@ -8,7 +8,8 @@ import Protocol
 
 /// Who may claim what: whose a claim is, how fast it may be, and how many streams there may be.
 ///
-/// Faster than anybody may read the broker, and the apps that policy names. Policy is looked at when somebody asks for such a
+/// On the system bus polkit says who may claim at all (`ClaimHolders`). Faster than anybody may read the broker, and the apps that
+/// policy names, on every bus. Policy is looked at when somebody asks for such a
 /// rate: its files are read again only if they do not look as they did, or a stranger who asks again and again would keep us
 /// from reading sensors. Who asks while they are being read is told what that reading finds; what was granted before stays.
 /// What one connection asks is answered in the order in which it asked.
@@ -21,18 +22,18 @@ final class ClaimRights {
         let user: UInt32?
         /// The fastest rate it may have, as far as that was asked; `nil`: the one it asked for.
         var fastest: Double?
+        /// What had changed for polkit when that was asked about it; `nil`: it was not.
+        var changes: UInt64?
     }
 
     private let bus: Connection
-    /// `nil`: the bus itself says who may claim anything.
-    private let policy: PolicySource?
+    private let policy: PolicySource
     private let log: Log
+    let holders: ClaimHolders
     /// The connection that owns the broker's name.
     private var broker: String?
     /// What waits behind the first question of a connection.
     private var waiting: [String: [Question]] = [:]
-    /// Connections that hold something: their user, and how much it is.
-    private var holders: [String: (user: UInt32, count: Int)] = [:]
     private(set) var streams: UserShares
 
     /// What policy says of rates.
@@ -52,9 +53,10 @@ final class ClaimRights {
         case turn(() -> Void)
     }
 
-    init(on bus: Connection, _ names: NameWatch, _ policy: PolicySource?, log: Log) {
+    init(on bus: Connection, _ names: NameWatch, _ policy: PolicySource, _ polkit: Polkit?, log: Log) {
         self.bus = bus
         self.policy = policy
+        self.holders = ClaimHolders(on: bus, names, polkit, log: log)
         self.log = log
         // Each is a descriptor, and others need some.
         let streams = min(SensorLimits.allStreams, descriptorLimit() / 2)
@@ -64,7 +66,7 @@ final class ClaimRights {
 
     // MARK: Questions
 
-    /// Asks who a connection is and whether it may read at a rate.
+    /// Asks who a connection is and whether it may claim, and read at a rate.
     ///
     /// - Parameter orSlower: It takes less, too: then it is told how much it may have.
     func ask(
@@ -72,7 +74,9 @@ final class ClaimRights {
     ) {
         if self.waiting[sender] != nil {
             self.waiting[sender]?.append(.claim(rate: rate, orSlower: orSlower, answer))
-        } else if let caller = self.known(sender), caller.user == nil || self.isForAll(rate) {
+        } else if let caller = self.known(sender),
+            caller.user == nil || self.isForAll(rate) && self.holders.isAwake(sender)
+        {
             answer(.success(caller))
         } else {
             self.waiting[sender] = []
@@ -81,7 +85,12 @@ final class ClaimRights {
                 guard let caller else {
                     return self.finish(sender) { answer(.failure(.accessDenied("the bus does not know your user"))) }
                 }
-                self.look(rate, orSlower: orSlower, caller) { result in self.finish(sender) { answer(result) } }
+                self.holders.admit(caller) { [weak self] admission in
+                    guard case .success(let caller) = admission else {
+                        return self?.finish(sender) { answer(admission) } ?? ()
+                    }
+                    self?.look(rate, orSlower: orSlower, caller) { result in self?.finish(sender) { answer(result) } }
+                }
             }
         }
     }
@@ -105,7 +114,7 @@ final class ClaimRights {
 
     private func known(_ sender: String) -> Caller? {
         if sender == self.broker { return Caller(name: sender, user: nil) }
-        return self.holders[sender].map { Caller(name: sender, user: $0.user) }
+        return self.holders.user(of: sender).map { Caller(name: sender, user: $0) }
     }
 
     private func identify(_ sender: String, _ then: @escaping (Caller?) -> Void) {
@@ -118,7 +127,7 @@ final class ClaimRights {
 
     // MARK: Rates
 
-    private func isForAll(_ rate: Double) -> Bool { self.policy == nil || rate <= AppSettings.rateForAll }
+    private func isForAll(_ rate: Double) -> Bool { rate <= AppSettings.rateForAll }
 
     /// Finds the fastest rate that a caller may have by its names, as far as that is needed.
     private func look(
@@ -164,11 +173,10 @@ final class ClaimRights {
 
     /// Hands over what policy says now; what must be read for that is read in turns, once for all who ask meanwhile.
     private func read(_ then: @escaping (Rates) -> Void) {
-        guard let source = self.policy else { return then(Rates()) }
         if let lastRead, lastRead.state.isUnchanged { return then(lastRead.rates) }
         self.readers.append(then)
         guard self.readers.count == 1 else { return }
-        let loading = source.load()
+        let loading = self.policy.load()
         self.bus.loop.turns.add({ loading.step().pause }) { [weak self] in self?.finish(loading) }
     }
 
@@ -195,19 +203,7 @@ final class ClaimRights {
             "claim: rate \(rate) Hz needs FastestRate in an [App] section of policy; you may have \(fastest) Hz")
     }
 
-    // MARK: What is held
-
-    /// A connection holds one thing more.
-    func hold(_ caller: Caller) {
-        guard let user = caller.user else { return }
-        self.holders[caller.name, default: (user, 0)].count += 1
-    }
-
-    /// It holds one thing less.
-    func letGo(_ caller: Caller) {
-        guard caller.user != nil, let holder = self.holders[caller.name] else { return }
-        self.holders[caller.name] = holder.count > 1 ? (holder.user, holder.count - 1) : nil
-    }
+    // MARK: Streams
 
     /// Takes a stream's place in the share of its user.
     func takeStream(for caller: Caller) throws(BusError) {

@@ -44,7 +44,11 @@ struct Main {
             let names = NameWatch(on: daemon.bus)
             let sender = PacedSender(on: daemon.bus)
             let isMotionGiven = wanted.fixed.contains { $0.sensor.name == SensorDescription.motion }
-            let rights = ClaimRights(on: daemon.bus, names, try self.policy(arguments, daemon), log: daemon.log)
+            // Where the bus is one user's, whoever is there may claim.
+            let polkit = daemon.bus.address == .system ? Polkit(on: daemon.bus, names, log: daemon.log) : nil
+            let policy = PolicySource(
+                try arguments.directories(of: self.policyOption), environment: environmentValue)
+            let rights = ClaimRights(on: daemon.bus, names, policy, polkit, log: daemon.log)
             let reader = ReaderService(on: daemon.bus, names, rights)
             var proxy: SensorProxy?
             if arguments.has(self.proxyOption) {
@@ -52,7 +56,7 @@ struct Main {
                     daemon.log.warning("\($0.message); serving the rest without it")
                 }
                 proxy = SensorProxy(
-                    on: daemon.bus, names, sender,
+                    on: daemon.bus, names, sender, polkit,
                     rate: try arguments.value(of: self.proxyRateOption) ?? SensorProxy.usualRate,
                     log: daemon.log)
             }
@@ -91,13 +95,6 @@ struct Main {
             Log(program: self.syntax.name).error("\(error)")
             ExitCode.no.exit()
         }
-    }
-
-    /// On the system bus the bus's own policy says who may claim anything; elsewhere there is no other word but ours.
-    private static func policy(_ arguments: Arguments, _ daemon: Daemon) throws(UsageProblem) -> PolicySource? {
-        let directories = try arguments.directories(of: self.policyOption)
-        if directories.isEmpty, daemon.bus.address == .system { return nil }
-        return PolicySource(directories, environment: environmentValue)
     }
 
     /// The sources of all URIs. Each sensor stands at a path of its name, so names must differ.

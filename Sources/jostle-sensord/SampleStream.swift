@@ -95,6 +95,12 @@ final class SampleStream {
         return true
     }
 
+    /// What waits here is not to be had any more. The numbers tell the reader that it is missing.
+    func forget() {
+        self.backlog.removeFirst(self.backlog.count)
+        self.setInterest()
+    }
+
     /// Tells the reader that all that waited has come.
     func caughtUp() {
         self.ledger.asked()

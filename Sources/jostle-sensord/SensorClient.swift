@@ -1,4 +1,5 @@
 import DBus
+import Motion
 import SensorCore
 
 /// Somebody who claims one sensor: a connection, a stream of one, or somebody in this process.
@@ -17,6 +18,8 @@ final class SensorClient {
     let receiver: Receiver
     /// The fastest rate it may have, if it asked for more.
     var allowed: Double?
+    /// Why its claim gets no samples, if that is so.
+    var resting: Resting?
     var watch: NameWatch.Token?
 
     init(_ id: ClientID, _ receiver: Receiver) {

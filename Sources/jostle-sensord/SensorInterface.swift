@@ -89,10 +89,15 @@ final class ReaderService {
         self.names = names
         self.rights = rights
         bus.export(ExportedObject(Path.sensors, [(Self.table, self)]))
+        rights.holders.onAllowed = { [unowned self] name in
+            for sensor in self.sensors { sensor.announce(to: name) }
+        }
     }
 
     /// Signals and replies that were not what they pretended to be.
-    private var forgeries: UInt64 { self.names.forgeries &+ self.bus.refusedReplies }
+    private var forgeries: UInt64 {
+        self.names.forgeries &+ self.bus.refusedReplies &+ self.rights.holders.forgeries
+    }
 
     /// Adds a sensor, and tells those who listen if the bus is there already.
     func add(_ sensor: SensorService) {
@@ -125,7 +130,7 @@ final class ReaderService {
 
     /// What this reader can do that another version might not.
     private static let features = [
-        "batching", "decimation", "flush", "fusion", "inject", "or-slower", "passive", "streams",
+        "batching", "decimation", "flush", "fusion", "inject", "or-slower", "passive", "resting", "streams",
     ]
 
     private static let table = Interface<ReaderService>(

@@ -22,6 +22,8 @@ final class SensorProxy {
     private let bus: Connection
     private let names: NameWatch
     private let sender: PacedSender
+    /// `nil`: nobody is asked.
+    private let polkit: Polkit?
     private let log: Log
     private var sensors: [ProxySensor: SensorService] = [:]
     private var clients: [String: Client] = [:]
@@ -47,15 +49,18 @@ final class SensorProxy {
     }
 
     /// - Parameter rate: how often sensors are read, in Hz.
-    init(on bus: Connection, _ names: NameWatch, _ sender: PacedSender, rate: Double, log: Log) {
+    init(
+        on bus: Connection, _ names: NameWatch, _ sender: PacedSender, _ polkit: Polkit?, rate: Double, log: Log
+    ) {
         // A device that gathers samples itself may do so a little longer than a period, so that it never wakes us more
         // often than that.
         self.pace = SensorPace(rate: rate, batchLatency: TimeSpan(seconds: 8 / (7 * rate)) ?? .zero)
         self.bus = bus
         self.names = names
         self.sender = sender
+        self.polkit = polkit
         self.log = log
-        let guardian: ExportedObject.Guardian? = bus.address == .system ? { [weak self] in self?.admit($0, $1) } : nil
+        let guardian: ExportedObject.Guardian? = polkit == nil ? nil : { [weak self] in self?.admit($0, $1) }
         bus.export(
             ExportedObject(Self.path, [(SensorProxyInterface.table, self)], guardian: guardian))
         bus.export(
@@ -182,20 +187,12 @@ final class SensorProxy {
     /// Asks polkit: those who sit at the machine may claim, as a rule.
     private func ask(_ call: MethodCall, _ answer: @escaping (BusError?) -> Void) {
         self.asked[call.sender] = []
-        let target = CallTarget(
-            "org.freedesktop.PolicyKit1", ObjectPath(literal: "/org/freedesktop/PolicyKit1/Authority"),
-            "org.freedesktop.PolicyKit1.Authority")
-        let subject = Structure("system-bus-name", ["name": Value.string(call.sender)])
-        self.bus.call(
-            target, "CheckAuthorization", subject, "net.hadess.SensorProxy.claim-sensor", [String: String](), UInt32(0),
-            ""
-        ) { [weak self] result in
-            do throws(BusError) {
-                let verdict = try result.take().read(reply: Structure<Bool, Bool, [String: String]>.self)
-                let (isAllowed, _, _) = verdict.fields
-                answer(isAllowed ? nil : .accessDenied("polkit does not let you claim sensors"))
-            } catch {
-                answer(.accessDenied("polkit cannot be asked whether you may claim sensors: \(error.message)"))
+        self.polkit?.ask("net.hadess.SensorProxy.claim-sensor", of: call.sender) { [weak self] verdict in
+            switch verdict {
+            case .yes: answer(nil)
+            case .no: answer(.accessDenied("polkit does not let you claim sensors"))
+            case .none(let reason):
+                answer(.accessDenied("polkit cannot be asked whether you may claim sensors: \(reason)"))
             }
             for next in self?.asked.removeValue(forKey: call.sender) ?? [] { next() }
         }

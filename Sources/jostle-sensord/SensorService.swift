@@ -160,7 +160,8 @@ final class SensorService: SampleSink {
         options[SensorPace.Key.gathering] = .string((claimant?.gathering ?? .none).rawValue)
         options[SensorPace.Key.deviceLatency] = .uint64(
             (Timestamp.zero + (self.hub.running?.batchLatency ?? .zero)).wire)
-        options[SensorPace.Key.running] = .boolean(self.hub.running != nil)
+        options[SensorPace.Key.running] = .boolean(self.hub.running != nil && client.resting == nil)
+        if let resting = client.resting { options[SensorPace.Key.resting] = .string(resting.rawValue) }
         if claimant?.isPassive == true { options[SensorPace.Key.passive] = .boolean(true) }
         if let decimation = claimant?.decimation, decimation != .last {
             options[SensorPace.Key.decimation] = .string(decimation.rawValue)
@@ -318,20 +319,40 @@ final class SensorService: SampleSink {
                 if let self, let client { self.hub.delivered(client.id, samples: $0) }
             }
         }
-        self.rights.hold(caller)
+        self.rights.holders.hold(client, of: self, caller)
         client.watch = self.names.follow(caller.name) { [weak self, weak client] owner in
             if let self, let client, owner == nil { self.forget(client) }
         }
         return client
     }
 
+    /// Lets a client's claim rest, or go on: from now on nothing leaves us for it that was read while it may not have it.
+    func rest(_ client: SensorClient, _ resting: Resting?) {
+        client.resting = resting
+        if resting != nil {
+            self.hub.rest(client.id)
+            switch client.receiver {
+            case .peer(_, let line): _ = line.forget()
+            case .stream(_, let stream, _): stream.forget()
+            case .taker: break
+            }
+            self.source.catchUp()
+            self.hub.settle(into: &self.actions)
+        } else {
+            self.source.catchUp()
+            self.hub.wake(client.id, into: &self.actions)
+        }
+        self.perform()
+        if let pace = self.hub.claimant(client.id)?.inForce { self.tell(client.id, pace) }
+    }
+
     private func forget(_ client: SensorClient) {
         guard self.clients[client.id] === client else { return }
         switch client.receiver {
-        case .peer(let caller, _): self.rights.letGo(caller)
+        case .peer(let caller, _): self.rights.holders.letGo(client, caller)
         case .stream(let caller, _, _):
             self.rights.giveBackStream(of: caller)
-            self.rights.letGo(caller)
+            self.rights.holders.letGo(client, caller)
         case .taker: return
         }
         self.clients.hide(client)

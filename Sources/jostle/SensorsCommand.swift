@@ -21,7 +21,7 @@ struct SensorsCommand {
 
     /// Those that nobody uses are started, too.
     let startsIdle: Bool
-    let bus: BusAddress
+    let bus: ReaderBus
     let isJSON: Bool
     let terminal: Terminal
     let loop: EventLoop
@@ -180,6 +180,8 @@ private struct ClaimRow {
         self.stream.map { "stream \($0)" } ?? (self.claimant.hasPrefix(":") ? "signals" : "")
     }
     private var isPassive: Bool { self.others.flag(SensorPace.Key.passive) }
+    /// Why it gets no samples at present; empty when it does.
+    private var resting: String { self.others.text(SensorPace.Key.resting) }
     private var decimation: String {
         let word = self.others.text(SensorPace.Key.decimation)
         return word.isEmpty ? Decimation.last.rawValue : word
@@ -194,7 +196,8 @@ private struct ClaimRow {
         [
             self.claimant, self.way, "\(rounded(self.rate, 0)) Hz",
             TimeSpan(microseconds: Int64(clamping: self.latency)).text,
-            self.others.text(SensorPace.Key.gathering), self.decimation, self.isPassive ? "passive" : "active",
+            self.others.text(SensorPace.Key.gathering), self.decimation,
+            !self.resting.isEmpty ? "resting" : self.isPassive ? "passive" : "active",
             "\(self.sent)", "\(self.dropped)",
         ]
     }
@@ -208,6 +211,7 @@ private struct ClaimRow {
         line.add("gathering", self.others.text(SensorPace.Key.gathering))
         line.add("decimation", self.decimation)
         line.add("passive", self.isPassive)
+        line.add("resting", self.resting)
         line.add("sent", self.sent)
         line.add("dropped", self.dropped)
         return line

@@ -75,6 +75,10 @@ extension Broker {
         _ sensor: String, _ reason: String, at now: Timestamp, _ actions: inout [BrokerAction]
     ) { self.take(.claim(sensor: sensor, .failed(reason)), at: now, &actions) }
 
+    mutating func paceChanged(
+        _ sensor: String, _ pace: SensorPace, _ resting: Resting?, at now: Timestamp, _ actions: inout [BrokerAction]
+    ) { self.take(.paceChanged(sensor: sensor, pace, resting), at: now, &actions) }
+
     mutating func checkSilence(at now: Timestamp, _ actions: inout [BrokerAction]) {
         self.take(.silence, at: now, &actions)
     }

@@ -167,6 +167,52 @@ import Testing
         #expect(bench.take() == [.availability(sensor: "accelerometer")] && self.isAvailable(bench, app) == true)
     }
 
+    // MARK: Resting
+
+    /// Another session is in front: no group waits for these detectors, nobody takes it for a fault of the sensor, and nothing is
+    /// detected across.
+    @Test(arguments: [(Resting.inactive, "another user's session is in front"), (.unknown, "polkit does not say")])
+    func aClaimThatRestsIsToldAndGoesOn(_ resting: Resting, _ words: String) throws {
+        var (bench, app) = try self.bench()
+        bench.answerClaim()
+        bench.feed([0, 0])
+        _ = bench.take()
+        let pace = SensorPace(rate: 10)
+        bench.core.paceChanged("accelerometer", pace, resting, at: bench.now, &bench.actions)
+        #expect(bench.take() == [.availability(sensor: "accelerometer")])
+        #expect(self.isAvailable(bench, app) == false)
+        #expect(self.obstacle(bench, app)?.contains(words) == true)
+        #expect(bench.core.sensing["accelerometer"]?.standing.name == "resting")
+        #expect(bench.core.sensing.nextSilence(at: bench.now) == nil)
+        // A claim that is refused meanwhile changes nothing about that, nor does the same again.
+        bench.core.claimFailed("accelerometer", "not in front", at: bench.now, &bench.actions)
+        bench.core.paceChanged("accelerometer", pace, resting, at: bench.now, &bench.actions)
+        bench.core.sensorAppeared(Self.steady, at: bench.now, &bench.actions)
+        #expect(bench.core.sensing["accelerometer"]?.standing == .resting(resting))
+        #expect(bench.core.sensing.nextSilence(at: bench.now + .seconds(60)) == nil)
+        _ = bench.take()
+
+        bench.core.paceChanged("accelerometer", pace, nil, at: bench.now, &bench.actions)
+        #expect(bench.take().contains(.availability(sensor: "accelerometer")))
+        #expect(self.isAvailable(bench, app) == true)
+        let gaps = bench.core.sensing["accelerometer"]?.gaps
+        bench.feed([0], skipping: 1)
+        #expect(bench.core.sensing["accelerometer"]?.gaps == gaps.map { $0 + 1 })
+        // Now it has to speak again.
+        #expect(bench.core.sensing.nextSilence(at: bench.now) != nil)
+    }
+
+    /// What rested was that reader's claim.
+    @Test func anotherReadersClaimDoesNotRest() throws {
+        var (bench, app) = try self.bench()
+        bench.answerClaim()
+        bench.core.paceChanged("accelerometer", SensorPace(rate: 10), .inactive, at: bench.now, &bench.actions)
+        bench.core.sensorsLost(at: bench.now, &bench.actions)
+        bench.core.sensorAppeared(Self.steady, at: bench.now, &bench.actions)
+        bench.answerClaim()
+        #expect(self.isAvailable(bench, app) == true)
+    }
+
     /// At a hundred samples a second a quarter of a second must pass.
     @Test func aShortBreakIsNoSilence() throws {
         var (bench, _) = try self.bench()

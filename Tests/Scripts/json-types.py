@@ -82,7 +82,7 @@ KINDS = {
         "running": bool, "rate": float, "claims": int, "sent": int, "dropped": int,
         "claimants": [{
             "claimant": str, "stream": Maybe(int), "rate": float, "batch_latency_us": int, "gathering": str, "decimation": str,
-            "passive": bool, "sent": int, "dropped": int,
+            "passive": bool, "resting": str, "sent": int, "dropped": int,
         }],
     }],
     "app": [{

@@ -42,6 +42,7 @@ extension EndToEnd {
                 "./share/bash-completion/completions/jostle", "./share/zsh/site-functions/_jostle",
                 "./share/bash-completion/completions/jostle-brokerd",
                 "./share/fish/vendor_completions.d/jostle.fish",
+                "./share/polkit-1/actions/org.jostle.sensors.policy",
             ] { #expect(files.contains(file), "\(file)") }
         }
 

@@ -52,7 +52,8 @@ final class Stage {
             .system(policies: ["org.jostle.conf"]),
             additions: """
                 <policy user="root"><allow own="*"/></policy>
-                <policy context="default"><allow send_destination="\(self.yardstick)"/></policy>
+                <policy context="default"><allow send_destination="\(self.yardstick)"/>
+                <allow send_destination="org.freedesktop.PolicyKit1"/></policy>
                 """,
             files: ["org.jostle.conf": policy.stdout])
     }

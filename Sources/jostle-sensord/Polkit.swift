@@ -1,0 +1,138 @@
+import DBus
+import DaemonSupport
+import Loop
+
+/// polkit, asked what a connection may do; one line of questions for all who want to know.
+///
+/// No question waits for a person. So many are under way at a time; when one has no answer, nobody waits any longer: all questions
+/// have none for a while, which is longer each time, or until polkit is there anew. Only the owner of polkit's name answers, and says that
+/// something changed.
+///
+/// Not `Sendable`: it belongs to the loop's thread.
+final class Polkit {
+    enum Answer: Equatable {
+        case yes
+        case no
+        /// Nobody says, for this reason.
+        case none(String)
+    }
+
+    /// What was answered before may not hold any more.
+    var onChange: () -> Void = {}
+    /// Signals that pretended to come from polkit.
+    private(set) var forgeries: UInt64 = 0
+
+    private struct Question {
+        let action: String
+        let sender: String
+        let then: (Answer) -> Void
+    }
+
+    private let bus: Connection
+    private let log: Log
+    private var owner: String?
+    private var line: [Question] = []
+    private var underWay = 0
+    /// Until when nobody is asked, and why.
+    private var silence: (until: Int64, reason: String)?
+    /// How long that lasts, in µs; 0 while polkit answers.
+    private var pause: Int64 = 0
+    /// Counts the times that it was tried again: questions of before say nothing of now.
+    private var tries: UInt64 = 0
+
+    private static let name = "org.freedesktop.PolicyKit1"
+    private static let path = ObjectPath(literal: "/org/freedesktop/PolicyKit1/Authority")
+    private static let interface: StaticString = "org.freedesktop.PolicyKit1.Authority"
+    /// Questions under way. A bus keeps only so many calls for a connection.
+    private static let most = 16
+    /// How long an answer may take, in ms: the bus may have to start polkit first.
+    private static let patience: Int32 = 5_000
+    /// How long nobody is asked after a question had no answer, in µs.
+    private static let pauses: ClosedRange<Int64> = 1_000_000...60_000_000
+
+    init(on bus: Connection, _ names: NameWatch, log: Log) {
+        self.bus = bus
+        self.log = log
+        bus.onSignal(Self.interface, "Changed") { [unowned self] message in
+            guard let owner = self.owner, message.isFrom(owner) else { return self.forgeries &+= 1 }
+            self.onChange()
+        }
+        bus.addMatch(
+            "type='signal',sender='\(Self.name)',path='\(Self.path.text)',interface='\(Self.interface)',member='Changed'"
+        )
+        _ = names.follow(Self.name, ownRule: true) { [unowned self] in self.ownerChanged($0) }
+    }
+
+    /// What the last one said has nobody any more who would take it back; a new one may say something else.
+    private func ownerChanged(_ owner: String?) {
+        self.owner = owner
+        if owner != nil { self.endSilence() }
+        self.onChange()
+    }
+
+    /// Asks whether a connection may do something, if that takes no password. Never answers before this returns.
+    func ask(_ action: String, of sender: String, _ then: @escaping (Answer) -> Void) {
+        if let silence {
+            guard Clock.monotonic.now() >= silence.until else {
+                return self.bus.afterRound { then(.none(silence.reason)) }
+            }
+            self.endSilence()
+        }
+        self.line.append(Question(action: action, sender: sender, then: then))
+        self.askNext()
+    }
+
+    private func askNext() {
+        while self.underWay < Self.most, !self.line.isEmpty { self.send(self.line.removeFirst()) }
+    }
+
+    private func send(_ question: Question) {
+        self.underWay += 1
+        let attempt = self.tries
+        let target = CallTarget(Self.name, Self.path, Self.interface.description)
+        let subject = Structure("system-bus-name", ["name": Value.string(question.sender)])
+        self.bus.call(
+            target, "CheckAuthorization", subject, question.action, [String: String](), UInt32(0), "",
+            timeout: Self.patience
+        ) { [weak self] result in
+            guard let self else { return }
+            self.underWay -= 1
+            question.then(self.answer(result, attempt))
+            self.askNext()
+        }
+    }
+
+    private func answer(_ result: consuming CallResult, _ attempt: UInt64) -> Answer {
+        do throws(BusError) {
+            let verdict = try result.take().read(reply: Structure<Bool, Bool, [String: String]>.self)
+            let (isAllowed, _, _) = verdict.fields
+            self.pause = 0
+            return isAllowed ? .yes : .no
+        } catch {
+            if Self.isSilence(error), attempt == self.tries { self.fallSilent(error.message) }
+            return .none(error.message)
+        }
+    }
+
+    /// Whether nobody answered at all, and would to another question.
+    private static func isSilence(_ error: BusError) -> Bool {
+        let silences = ["NoReply", "ServiceUnknown", "Disconnected", "TimedOut", "Timeout"]
+        let prefix = "org.freedesktop.DBus.Error."
+        return error.name.hasPrefix(prefix + "Spawn.") || silences.contains { error.name == prefix + $0 }
+    }
+
+    private func fallSilent(_ reason: String) {
+        guard self.silence == nil else { return }
+        if self.pause == 0 { self.log.warning("polkit does not answer: \(reason)") }
+        self.pause = min(Self.pauses.upperBound, max(Self.pauses.lowerBound, 2 * self.pause))
+        self.silence = (Clock.monotonic.now() + self.pause, reason)
+        let questions = self.line
+        self.line = []
+        self.bus.afterRound { for question in questions { question.then(.none(reason)) } }
+    }
+
+    private func endSilence() {
+        self.silence = nil
+        self.tries += 1
+    }
+}

@@ -1,0 +1,406 @@
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Several people, one reader on the system bus: who is in front gets samples, and nobody else. Only root can play several.
+    @Suite(.serialized, .enabled(if: geteuid() == 0)) struct InFront {
+        private static let sensor = "call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor"
+        private static let (alice, bob): (UInt32, UInt32) = (65_534, 1)
+        private static let refusal = "error org.freedesktop.DBus.Error.AccessDenied: claim: "
+
+        private static func claim(_ rate: Double = 50, _ more: String = "") -> String {
+            "\(self.sensor) Claim a{sv} [{'rate':V('d',\(rate))\(more)}]"
+        }
+
+        private static func stream(_ rate: Double, _ more: String = "") -> String {
+            "\(self.sensor) OpenStream a{sv} [{'rate':V('d',\(rate))\(more)}]"
+        }
+
+        /// A bus that is the reader's system bus, and polkit on it.
+        private final class Scene {
+            let stage: Stage
+            let reader: BackgroundProgram
+            private(set) var polkit: BackgroundProgram?
+
+            init(policed: Bool = false, polkit: Bool = true, policy: String? = nil) throws {
+                // The other bus lets nobody else in here.
+                self.stage = try Stage(
+                    source: nil, broker: false, policed: policed, on: policed ? nil : PrivateBus(on: .dbusDaemon))
+                if polkit { self.polkit = try Self.startPolkit(on: self.stage) }
+                var options = ["--bus", "system", "--source", Stage.rest]
+                options += ["--policy", try self.stage.directory("reader-policy", ["10-test": policy ?? ""])]
+                self.reader = try BackgroundProgram(
+                    "jostle-sensord", options, environment: ["DBUS_SYSTEM_BUS_ADDRESS": self.stage.address])
+                _ = try self.reader.waitForLine(on: .errors) { $0.hasSuffix("serving the system bus") }
+            }
+
+            deinit { for program in [self.polkit, self.reader] { _ = try? program?.terminate() } }
+
+            private static func startPolkit(on stage: Stage) throws -> BackgroundProgram {
+                let program = try BackgroundProgram(
+                    tool: ["/usr/bin/python3", Programs.source("Tests/Scripts/polkit.py"), "own", stage.address])
+                _ = try program.waitForLine { $0 == "ready" }
+                return program
+            }
+
+            func startPolkit() throws { self.polkit = try Self.startPolkit(on: self.stage) }
+
+            func endPolkit() throws {
+                try self.stage.kill(self.polkit)
+                self.polkit = nil
+            }
+
+            private func tell(_ arguments: String...) throws -> String {
+                let answer = try self.stage.busctl(
+                    ["call", "org.freedesktop.PolicyKit1", "/", "org.example.Double"] + arguments)
+                try #require(answer.status == 0, "\(answer.stderr)")
+                return answer.stdout
+            }
+
+            /// What polkit says of a user from now on.
+            func say(_ answer: String, of user: UInt32) throws { _ = try self.tell("Set", "us", "\(user)", answer) }
+
+            func change(times: Int = 1) throws { _ = try self.tell("Changed", "u", "\(times)") }
+
+            /// How often it was asked about a user.
+            func asked(of user: UInt32) throws -> Int {
+                let text = try self.tell("Asked", "u", "\(user)")
+                return try #require(Int(text.dropFirst(2).dropLast()), "\(text)")
+            }
+
+            /// Puts somebody in front, and everybody else behind.
+            func putInFront(_ user: UInt32) throws {
+                for other in [alice, bob] { try self.say(other == user ? "yes" : "no", of: other) }
+                try self.change()
+            }
+
+            func until(_ what: String, _ isSo: () throws -> Bool) throws { try self.stage.until(what, isSo) }
+
+            var claimants: String {
+                get throws { try self.stage.property("Claimants", at: Stage.Object.accelerometer) }
+            }
+        }
+
+        /// The number of the first sample of a `Samples` that a script heard.
+        private func number(_ line: String) -> Int? {
+            guard let start = line.firstIndex(of: "["), line[..<start].hasSuffix(" Samples ") else { return nil }
+            return Int(line[start...].drop { "[".contains($0) }.prefix { $0.isNumber })
+        }
+
+        private func nextNumber(_ script: BackgroundProgram) throws -> Int {
+            try #require(self.number(try script.waitForLine { self.number($0) != nil }))
+        }
+
+        // MARK: Claiming
+
+        /// Whatever program it is, for as long as its user is in front; and nobody else but root.
+        @Test func polkitIsAskedForEachUserAndNotForRoot() throws {
+            let scene = try Scene(policed: true)
+            let stage = scene.stage
+            try scene.say("yes", of: Self.alice)
+            let alice = try stage.script(
+                as: Stage.nobody, ["p \(Self.claim())", "q \(Self.stream(100))", "p \(Self.claim(20))"])
+            #expect(alice.count == 3 && alice.allSatisfy { $0.contains(" ok ") }, "\(alice)")
+            // Once for each connection: the second claim of one is known to be hers.
+            #expect(try scene.asked(of: Self.alice) == 2)
+            let bob = try stage.script(as: Stage.somebody, ["p \(Self.claim())", "p \(Self.stream(10))"])
+            #expect(
+                bob.count == 2 && bob.allSatisfy { $0.hasPrefix("p \(Self.refusal)polkit lets the user claim") },
+                "\(bob)")
+            #expect(
+                bob[0].contains("(org.jostle.sensors.claim)") && bob[0].contains("SensorChanged when you may"), "\(bob)"
+            )
+            try scene.say("error", of: Self.bob)
+            let failed = try stage.script(as: Stage.somebody, ["p \(Self.claim())"])
+            #expect(
+                failed[0].hasPrefix("p \(Self.refusal)nobody says") && failed[0].contains("no such subject"),
+                "\(failed)")
+            #expect(try stage.script("p \(Self.claim())")[0].hasPrefix("p ok "))
+            #expect(try scene.asked(of: 0) == 0)
+            // What is made motion is for root, whoever is in front.
+            let inject = "p \(Self.sensor) Inject sa{sv} ['shake',{}]"
+            #expect(try stage.script(as: Stage.nobody, [inject])[0].contains("AccessDenied"))
+        }
+
+        @Test func withoutPolkitNobodyMayButRoot() throws {
+            let scene = try Scene(policed: true, polkit: false)
+            let lines = try scene.stage.script(as: Stage.nobody, ["p \(Self.claim())", "p \(Self.claim())"])
+            #expect(lines.count == 2 && lines.allSatisfy { $0.hasPrefix("p \(Self.refusal)nobody says") }, "\(lines)")
+            #expect(try scene.stage.script("p \(Self.claim())")[0].hasPrefix("p ok "))
+            // Who was refused is told when there is somebody to ask, who says yes.
+            let waiting = try scene.stage.startScript(
+                as: Stage.nobody, ["p hear SensorChanged", "p \(Self.claim())", "p await 1", "p \(Self.claim())"])
+            _ = try waiting.waitForLine { $0.hasPrefix("p error") }
+            try scene.startPolkit()
+            try scene.putInFront(Self.alice)
+            _ = try waiting.waitForLine { $0.contains(" SensorChanged ") }
+            _ = try waiting.waitForLine { $0.hasPrefix("p ok ") }
+        }
+
+        /// A rate that lets speech be heard needs a word from policy, on this bus as on others.
+        @Test func fastRatesNeedPolicyForUsersHereToo() throws {
+            let scene = try Scene(policy: "[App *]\nFastestRate=300Hz\n")
+            try scene.say("yes", of: Self.alice)
+            let lines = try scene.stage.script(
+                as: Stage.nobody,
+                [
+                    "p \(Self.claim(400))", "p \(Self.claim(400, ",'or-slower':V('b',True)"))", "q \(Self.claim(300))",
+                ])
+            #expect(lines[0].contains("AccessDenied: claim: rate 400.0 Hz needs FastestRate"), "\(lines)")
+            #expect(lines[1].contains("\"allowed\": 300.0") && lines[2].hasPrefix("q ok "), "\(lines)")
+            // Whom polkit does not let claim at all is told that, and no rate.
+            try scene.say("no", of: Self.alice)
+            let refused = try scene.stage.script(as: Stage.nobody, ["p \(Self.claim(400))"])
+            #expect(refused[0].contains("polkit lets the user"), "\(refused)")
+        }
+
+        // MARK: Resting
+
+        /// While samples flow, another session comes to the front: not one leaves for the first user, in whichever way; and all go
+        /// on by themselves when it is in front again.
+        @Test func whoIsNotInFrontGetsNoSample() throws {
+            let scene = try Scene(policed: true)
+            let stage = scene.stage
+            try scene.putInFront(Self.alice)
+            let signals = try stage.startScript(
+                as: Stage.nobody, ["s hear Samples ClaimChanged", "s \(Self.claim(50))"])
+            let gathered = try stage.startScript(
+                as: Stage.nobody,
+                ["g hear Samples ClaimChanged", "g \(Self.claim(50, ",'batch-latency':V('t',400000)"))"])
+            let passive = try stage.startScript(
+                as: Stage.nobody, ["r hear Samples ClaimChanged", "r \(Self.claim(50, ",'passive':V('b',True)"))"])
+            let stream = try stage.startScript(
+                as: Stage.nobody, ["t hear ClaimChanged", "t \(Self.stream(50))", "t packets 5"])
+            let all = [signals, gathered, passive, stream]
+            for script in [signals, gathered, passive] { _ = try self.nextNumber(script) }
+            _ = try stream.waitForLine { $0 == "staying" }
+            // Root's goes on all the while, so that there is something to be had.
+            let root = try stage.startScript("o hear Samples", "o \(Self.claim(50))")
+            _ = try self.nextNumber(root)
+
+            try scene.putInFront(Self.bob)
+            var last: [Int] = []
+            for script in all {
+                var line = ""
+                var number = -1
+                repeat {
+                    line = try script.waitForLine { _ in true }
+                    number = self.number(line) ?? number
+                } while !line.contains("ClaimChanged") || !line.contains("\"resting\": \"inactive\"")
+                #expect(line.contains("\"running\": false"), "\(line)")
+                last.append(number)
+            }
+            // Each claim that rests, with how many samples were sent to it.
+            func resting() throws -> [Substring] {
+                try scene.claimants.split(separator: "\":").filter { $0.contains("\"resting\" s \"inactive\"") }
+            }
+            let before = try resting()
+            #expect(before.count == 4)
+            for _ in 0..<40 { _ = try self.nextNumber(root) }
+            #expect(try resting() == before)
+            // Without root nobody lets the device run.
+            _ = try stage.kill(root)
+            try scene.until("it stands still") {
+                try stage.property("Running", at: Stage.Object.accelerometer) == "b false"
+            }
+
+            try scene.putInFront(Self.alice)
+            for script in all {
+                // The next thing that it hears at all.
+                let told = try script.waitForLine { $0.contains(" heard ") }
+                #expect(told.contains(" ClaimChanged ") && !told.contains("resting"), "\(told)")
+            }
+            // One number is left out where all that was due had come; where samples gathered, they are lost, too.
+            #expect(try self.nextNumber(signals) == last[0] + 2)
+            #expect(try self.nextNumber(passive) == last[2] + 2)
+            #expect(try self.nextNumber(gathered) > last[1] + 1)
+            #expect(try stage.property("Running", at: Stage.Object.accelerometer) == "b true")
+        }
+
+        /// No way to ask gives a sample to whose claims rest, and what it asks for is refused.
+        @Test func askingGivesNothingToWhoseClaimsRest() throws {
+            let scene = try Scene()
+            let stage = scene.stage
+            try scene.putInFront(Self.alice)
+            let script = try stage.startScript(
+                as: Stage.nobody,
+                [
+                    "p hear ClaimChanged", "p \(Self.claim(20, ",'batch-latency':V('t',10000000)"))",
+                    "p \(Self.stream(20, ",'batch-latency':V('t',10000000)"))", "say claimed", "p await 2",
+                    "p hear Samples",
+                    "p \(Self.sensor) Flush a{sv} [{}]", "p ask", "p packets 1", "p \(Self.claim(30))",
+                    "p \(Self.sensor) Release a{sv} [{}]", "p \(Self.claim(30))",
+                ])
+            _ = try script.waitForLine { $0 == "claimed" }
+            try scene.putInFront(Self.bob)
+            _ = try script.waitForLine { $0 == "staying" }
+            let lines = script.output.split(separator: "\n").map(String.init)
+            let rest = lines.drop { $0 != "claimed" }.dropFirst()
+            #expect(!rest.contains { $0.contains(" Samples ") }, "\(rest)")
+            // The stream has a packet for it: that it has all that there is; or, before, that something is missing.
+            #expect(rest.filter { $0.contains(" packet ") }.allSatisfy { !$0.contains(" packet 1 ") }, "\(rest)")
+            #expect(rest.count { $0.contains("polkit lets the user claim") } == 2, "\(rest)")
+        }
+
+        /// Whoever is refused is told when it may, and by then it gets what it asks for.
+        @Test func whoIsRefusedIsToldWhenItMay() throws {
+            let scene = try Scene()
+            try scene.putInFront(Self.alice)
+            let bob = try scene.stage.startScript(
+                as: Stage.somebody, ["p hear SensorChanged", "p \(Self.claim())", "p await 1", "p \(Self.claim())"])
+            _ = try bob.waitForLine { $0.hasPrefix("p error") }
+            // Something changes that is not about him: he is not told, or he would claim again and again.
+            let asked = try scene.asked(of: Self.bob)
+            try scene.change()
+            try scene.until("he is asked about") { try scene.asked(of: Self.bob) > asked }
+            #expect(!bob.output.contains(" heard "))
+            try scene.putInFront(Self.bob)
+            _ = try bob.waitForLine { $0.hasPrefix("p ok ") }
+        }
+
+        /// Two people, a broker each on a bus of their own, and one reader for both.
+        @Test func theBrokerOfWhoIsInFrontHearsAndTheOtherRests() throws {
+            let scene = try Scene(policed: true)
+            try scene.putInFront(Self.alice)
+            let app = "org.example.App"
+            let homes = try [Stage.nobody, Stage.somebody].map { user in
+                let home = try Stage(source: nil, broker: false, on: PrivateBus(on: .dbusDaemon))
+                try #require(chmod(home.bus.directory, 0o755) == 0)
+                let broker = try BackgroundProgram(
+                    tool: user + [
+                        Programs.path(of: "jostle-brokerd"), "--bus", home.address, "--sensor-bus", "system",
+                        "--no-journal",
+                    ],
+                    environment: [
+                        "DBUS_SYSTEM_BUS_ADDRESS": scene.stage.address, "HOME": "/nonexistent", "XDG_CONFIG_HOME": "",
+                        "XDG_DATA_HOME": "",
+                    ])
+                try Stage.waitUntilServing(broker)
+                return (home: home, broker: broker, app: try home.watch(Stage.always, "--app", app))
+            }
+            func sensors(_ index: Int) throws -> String {
+                try homes[index].home.property("Sensors", at: Stage.Object.broker)
+            }
+            func whyNot(_ index: Int) throws -> String { try homes[index].home.jostle("why-not", app).stdout }
+
+            _ = try homes[0].app.nextEvent()
+            try scene.until("the other is refused") { try sensors(1).contains("\"state\" s \"refused\"") }
+            #expect(
+                try whyNot(1).contains("it cannot fire, the reader does not give us") && whyNot(1).contains("polkit"))
+            for front in [1, 0, 1] {
+                try scene.putInFront(front == 0 ? Self.alice : Self.bob)
+                let behind = 1 - front
+                try scene.until("the other rests") { try sensors(behind).contains("\"state\" s \"resting\"") }
+                #expect(try whyNot(behind).contains("it cannot fire, another user's session is in front"))
+                #expect(
+                    try homes[behind].home.property("Detectors", at: Stage.Object.app(app)).contains(
+                        "\"available\" b false"))
+                // What it has received stays what it was, while the other hears.
+                let before = try sensors(behind)
+                try scene.until("the other is to be had") { try sensors(front).contains("\"state\" s \"ready\"") }
+                let now = try #require(
+                    try Tool.run(["cat", "/proc/uptime"]).stdout.split(separator: " ").first.flatMap { Double($0) })
+                for _ in 0..<10 {
+                    _ = try homes[front].app.nextEvent { (SystemTests.number("t_us", of: $0) ?? 0) >= now * 1_000_000 }
+                }
+                #expect(try sensors(behind) == before)
+            }
+            for (_, broker, app) in homes {
+                _ = try app.terminate()
+                #expect(try broker.terminate() == .exited(0))
+            }
+        }
+
+        // MARK: polkit
+
+        /// Only polkit says that something changed, and only it answers.
+        @Test func othersWordsAreNotPolkits() throws {
+            let scene = try Scene()
+            let stage = scene.stage
+            try scene.putInFront(Self.alice)
+            let script = try stage.startScript(
+                as: Stage.nobody, ["p hear Samples ClaimChanged", "p \(Self.claim(20))"])
+            _ = try self.nextNumber(script)
+            let reader = try stage.uniqueName("org.jostle.Sensors1")
+            try scene.say("no", of: Self.alice)
+            let asked = try scene.asked(of: Self.alice)
+            let forged = try stage.count("RefusedMessages", at: Stage.Object.sensors)
+            _ = try stage.script(
+                as: Stage.somebody,
+                [
+                    "x send \(reader) /org/freedesktop/PolicyKit1/Authority org.freedesktop.PolicyKit1.Authority Changed"
+                ])
+            for _ in 0..<3 { _ = try self.nextNumber(script) }
+            #expect(try scene.asked(of: Self.alice) == asked)
+            #expect(try stage.count("RefusedMessages", at: Stage.Object.sensors) == forged + 1)
+
+            try scene.say("silence", of: Self.bob)
+            let bob = try stage.startScript(as: Stage.somebody, ["p \(Self.claim())"])
+            try scene.until("polkit is asked") { try scene.asked(of: Self.bob) == 1 }
+            let stranger = try Tool.run(
+                Stage.somebody + [
+                    "/usr/bin/python3", Programs.source("Tests/Scripts/polkit.py"), "forge", stage.address, reader,
+                    "2000",
+                ])
+            #expect(stranger.stdout == "forged\n", "\(stranger.stderr)")
+            let line = try bob.waitForLine { $0.hasPrefix("p ") }
+            #expect(line.hasPrefix("p \(Self.refusal)nobody says"), "\(line)")
+        }
+
+        /// Nobody waits for polkit longer than once, and it is tried again.
+        @Test func aPolkitThatNeverAnswersKeepsNobodyWaiting() throws {
+            let scene = try Scene()
+            let stage = scene.stage
+            try scene.say("silence", of: Self.alice)
+            try scene.say("silence", of: Self.bob)
+            let many = try stage.startScript(
+                as: Stage.nobody,
+                ["p0 hear SensorChanged"] + (0..<100).map { "p\($0) begin" + Self.claim().dropFirst("call".count) })
+            let start = ContinuousClock.now
+            for _ in 0..<100 { _ = try many.waitForLine { $0.contains(" error ") } }
+            let first = ContinuousClock.now - start
+            // So many at a time are asked about, and when they have no answer, nobody else is.
+            #expect(try scene.asked(of: Self.alice) <= 16)
+            #expect(first < .seconds(15), "\(first)")
+            try scene.say("yes", of: Self.alice)
+            _ = try many.waitForLine { $0.contains(" SensorChanged ") }
+            #expect(try stage.script(as: Stage.nobody, ["p \(Self.claim())"])[0].hasPrefix("p ok "))
+        }
+
+        @Test func claimsRestWhilePolkitIsGone() throws {
+            let scene = try Scene()
+            try scene.putInFront(Self.alice)
+            let script = try scene.stage.startScript(
+                as: Stage.nobody, ["p hear Samples ClaimChanged", "p \(Self.claim(20))"])
+            _ = try self.nextNumber(script)
+            try scene.endPolkit()
+            _ = try script.waitForLine { $0.contains("\"resting\": \"unknown\"") }
+            try scene.startPolkit()
+            _ = try script.waitForLine { $0.contains("\"resting\": \"inactive\"") }
+            try scene.putInFront(Self.alice)
+            _ = try script.waitForLine { $0.contains("ClaimChanged") && !$0.contains("resting") }
+            _ = try self.nextNumber(script)
+        }
+
+        /// However often something changes, polkit is asked a bounded number of questions.
+        @Test func aFloodOfChangesIsAFewRounds() throws {
+            let scene = try Scene()
+            let stage = scene.stage
+            for user in [Self.alice, Self.bob] { try scene.say("yes", of: user) }
+            let users = [(Stage.nobody, Self.alice), (Stage.somebody, Self.bob)]
+            let scripts = try users.map { user, _ in
+                try stage.startScript(as: user, (0..<250).map { "p\($0) \(Self.claim(0.1))" })
+            }
+            for script in scripts { _ = try script.waitForLine(timeout: .seconds(60)) { $0 == "staying" } }
+            for (_, user) in users { #expect(try scene.asked(of: user) == 250) }
+            for _ in 0..<10 { try scene.change(times: 100) }
+            for (_, user) in users { try scene.say("no", of: user) }
+            try scene.change()
+            try stage.until("all rest", timeout: .seconds(60)) {
+                try stage.property("Running", at: Stage.Object.accelerometer) == "b false"
+            }
+            for (_, user) in users { #expect(try scene.asked(of: user) <= 250 * 8) }
+        }
+    }
+}
