@@ -195,7 +195,9 @@ install:
 	@$(MAKE) --no-print-directory install-interfaces install-docs install-manual install-completions
 	install -d $(DESTDIR)$(SHARE)/dbus-1/system.d $(DESTDIR)$(PREFIX)/lib/sysusers.d $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
 	sed -e 's|user="jostle"|user="$(SERVICE_USER)"|' dbus/org.jostle.conf > $(DESTDIR)$(SHARE)/dbus-1/system.d/org.jostle.conf
-	for file in services/org.jostle.Sensors1.service services/org.jostle.Broker1.service \
+	# One reader for the machine: a session bus started one of its own once.
+	rm -f $(DESTDIR)$(SHARE)/dbus-1/services/org.jostle.Sensors1.service
+	for file in services/org.jostle.Broker1.service \
 	    system-services/org.jostle.Sensors1.service system-services/org.jostle.Broker1.service; do \
 	    install -d $(DESTDIR)$(SHARE)/dbus-1/$${file%/*} && \
 	    sed -e 's|@libexecdir@|$(LIBEXEC)|' -e 's|@user@|$(SERVICE_USER)|' dbus/$$file.in \

@@ -146,6 +146,17 @@ package final class Connection {
         unsafe dbus_connection_unref(raw)
     }
 
+    /// Connects, or tries again until it can, as after a loss. Returns false when the bus is not there yet.
+    package func openOrRetry() -> Bool {
+        do throws(BusError) {
+            try self.open()
+            return true
+        } catch {
+            self.scheduleRetry()
+            return false
+        }
+    }
+
     private func install(on raw: OpaquePointer) {
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         // SAFETY: all callbacks run on this thread while we are alive; `drop` takes them back.

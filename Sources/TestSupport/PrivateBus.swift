@@ -89,6 +89,7 @@ package final class PrivateBus {
             ["sh", "-c", "exec \"$@\" 2>\"$0\"", "\(directory)/errors"] + command,
             environment: [
                 "DBUS_STARTER_ADDRESS": "", "DBUS_STARTER_BUS_TYPE": "", "XDG_STATE_HOME": "\(directory)/activated",
+                "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(directory)/none",
             ], removing: directory)
         var read = 0
         var line: String?

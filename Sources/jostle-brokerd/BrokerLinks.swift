@@ -25,11 +25,11 @@ final class BrokerLinks {
 
     init(
         _ service: BrokerService, _ store: StoreLink?, _ policy: PolicyLink, _ appFiles: AppFileLink,
-        sensorBus: Connection, loginBus: Connection, streamsFrom: Double, record: BrokerRecord
+        sensorBuses: [Connection], loginBus: Connection, streamsFrom: Double, record: BrokerRecord
     ) {
         self.service = service
         self.dueWork = DueWork(service, record: record)
-        self.sensors = SensorLink(service, on: sensorBus, streamsFrom: streamsFrom)
+        self.sensors = SensorLink(service, on: sensorBuses, streamsFrom: streamsFrom)
         self.disk = DiskLink(service, store)
         self.clients = ClientLink(service)
         self.registrations = RegistrationLink(service, self.clients, waits: store != nil)

@@ -29,7 +29,8 @@ final class BrokerService {
     private var clock = InputClock()
 
     init(
-        on loop: EventLoop, bus: Connection, sensorBus: Connection, loginBus: Connection, policy source: PolicySource,
+        on loop: EventLoop, bus: Connection, sensorBuses: [Connection], loginBus: Connection,
+        policy source: PolicySource,
         apps: AppSource, batchLatency: TimeSpan, streamsFrom: Double, store: StoreLink?, record: BrokerRecord, log: Log
     ) throws(DirectoryInUse) {
         self.loop = loop
@@ -46,7 +47,7 @@ final class BrokerService {
         self.core = Broker(policy: policy, epoch: epoch, batchLatency: batchLatency, keeper: getuid())
         record.begin(&self.core, files, at: self.clock.arrival())
         self.madeLinks = BrokerLinks(
-            self, store, PolicyLink(self, from: source, files), AppFileLink(self, from: apps), sensorBus: sensorBus,
+            self, store, PolicyLink(self, from: source, files), AppFileLink(self, from: apps), sensorBuses: sensorBuses,
             loginBus: loginBus, streamsFrom: streamsFrom, record: record)
         self.followClock()
         self.links.disk.keep(self.links.policy.inForce)

@@ -8,8 +8,17 @@ import Protocol
 /// jostle-brokerd: evaluates all apps' detectors once, decides who reacts, and tells them.
 @main
 struct Main {
-    private static let sensorBusOption = TypedOption.bus(
-        "sensor-bus", "the bus of the sensor reader, if it is another one")
+    private enum SensorBus {
+        case auto
+        case told(BusAddress)
+    }
+
+    private static let sensorBusOption = TypedOption<SensorBus>(
+        "sensor-bus", "BUS",
+        "the bus of the sensor reader, if it is another one; auto: the system bus, if a reader is there or can be started there, else "
+            + "the broker's own", naming: .oneOf(["auto", "session", "system"]),
+        expected: "auto, session, system or a bus address"
+    ) { $0 == "auto" ? .auto : BusAddress($0).map { .told($0) } }
     private static let latencyOption = TypedOption<TimeSpan>(
         "batch-latency", "TIME",
         "how long the reader may hold samples back so that several travel together, such as 100ms (default: 0)",
@@ -57,7 +66,7 @@ struct Main {
             try Startup.prepareDaemon()
             let arguments = self.syntax.parseOrExit()
             let daemon = try Daemon(self.syntax.name, owning: BusName.broker, arguments)
-            let sensorBus = try self.sensorBus(arguments, daemon)
+            let sensorBuses = try self.sensorBuses(arguments, daemon)
             let latency = try arguments.value(of: self.latencyOption) ?? .zero
             let streamsFrom = try arguments.value(of: self.streamsOption) ?? SensorLink.streamsFrom
             let policy = PolicySource(
@@ -69,10 +78,11 @@ struct Main {
             // After all that could be wrong with the command line, and as long as can be before it is needed.
             let store = try StoreLink(arguments, on: daemon)
             let service = try BrokerService(
-                on: daemon.loop, bus: daemon.bus, sensorBus: sensorBus, loginBus: try self.loginBus(arguments, daemon),
+                on: daemon.loop, bus: daemon.bus, sensorBuses: sensorBuses,
+                loginBus: try self.loginBus(arguments, daemon),
                 policy: policy, apps: apps, batchLatency: latency, streamsFrom: streamsFrom, store: store,
                 record: record, log: daemon.log)
-            if sensorBus !== daemon.bus { try service.links.sensors.open() }
+            try service.links.sensors.open()
             let code = try daemon.run(
                 ready: { service.busReady() }, lost: { service.busLost() }, reload: { service.links.policy.reload() })
             record.flush()
@@ -99,11 +109,18 @@ struct Main {
         return address == own ? daemon.bus : Connection(to: address, on: daemon.loop)
     }
 
-    /// A connection of its own when the sensors are on another bus than the apps.
-    private static func sensorBus(_ arguments: Arguments, _ daemon: Daemon) throws(UsageProblem) -> Connection {
-        guard let address = try arguments.value(of: self.sensorBusOption),
-            address != daemon.bus.address
-        else { return daemon.bus }
-        return Connection(to: address, on: daemon.loop, retry: .upTo(microseconds: Daemon.longestRetry))
+    /// Where the reader may be: with a connection of its own when that is another bus than the apps'.
+    private static func sensorBuses(_ arguments: Arguments, _ daemon: Daemon) throws(UsageProblem) -> [Connection] {
+        let own = daemon.bus.address
+        let addresses: [BusAddress]
+        switch try arguments.value(of: self.sensorBusOption) {
+        case nil: addresses = [own]
+        case .told(let address): addresses = [address]
+        case .auto: addresses = own == .system ? [own] : [.system, own]
+        }
+        return addresses.map {
+            $0 == own
+                ? daemon.bus : Connection(to: $0, on: daemon.loop, retry: .upTo(microseconds: Daemon.longestRetry))
+        }
     }
 }

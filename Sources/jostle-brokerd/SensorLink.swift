@@ -8,10 +8,13 @@ import Protocol
 /// The broker's side of the reader: who it is, what it has, our claims, and the samples that come in.
 final class SensorLink {
     private unowned let service: BrokerService
-    private let bus: Connection
-    private let names: NameWatch
+    private let search: ReaderSearch
+    /// The bus that the reader is on.
+    private var bus: Connection
     /// The reader's unique name; only its samples count.
     private var reader: String?
+    /// Counts the readers that there were: a unique name may be another's on another bus.
+    private var readers: UInt64 = 0
     private var sensors: [(name: String, path: ObjectPath, channels: Int)] = []
     /// Sensors whose samples come over a descriptor, and not as signals.
     private var streams: [String: SampleStream] = [:]
@@ -35,25 +38,49 @@ final class SensorLink {
     /// the figures.
     static let streamsFrom = 50.0
 
-    /// - Parameter streamsFrom: messages a second from which on samples come over a descriptor.
-    init(_ service: BrokerService, on bus: Connection, streamsFrom: Double) {
+    /// - Parameters:
+    ///   - streamsFrom: messages a second from which on samples come over a descriptor.
+    ///   - buses: where the reader may be: one; or the first, if it is there or can be started there, and else the second.
+    init(_ service: BrokerService, on buses: [Connection], streamsFrom: Double) {
         self.streamsFrom = streamsFrom
         self.service = service
-        self.bus = bus
-        self.names = bus === service.bus ? service.names : NameWatch(on: bus)
-        bus.onSignal(InterfaceName.sensor, "Samples") { [unowned self] in self.samples($0) }
-        bus.onSignal(InterfaceName.sensor, "ClaimChanged") { [unowned self] in self.claimChanged($0) }
-        bus.onSignal(InterfaceName.sensors, "SensorChanged") { [unowned self] in self.sensorChanged($0) }
-        bus.addMatch(
-            "type='signal',sender='\(BusName.sensors)',interface='\(InterfaceName.sensors)',member='SensorChanged'")
-        _ = self.names.follow(BusName.sensors, ownRule: true) { [unowned self] in self.readerChanged($0) }
+        self.search = ReaderSearch(buses, besides: service.bus, service.names)
+        self.bus = buses.last ?? service.bus
+        for bus in buses { self.listen(to: bus) }
+        self.search.onChange = { [unowned self] in self.choose() }
     }
 
-    /// Connects to a bus of the sensors' own. It may come later.
-    func open() throws {
-        self.bus.onReady = { [unowned self] in self.names.refresh() }
-        self.bus.onLost = { [unowned self] in self.names.forgetAll() }
-        try self.bus.open()
+    /// What another bus says than the one that the reader is on means nothing.
+    private func listen(to bus: Connection) {
+        bus.onSignal(InterfaceName.sensor, "Samples") { [unowned self, unowned bus] in
+            if bus === self.bus { self.samples($0) }
+        }
+        bus.onSignal(InterfaceName.sensor, "ClaimChanged") { [unowned self, unowned bus] in
+            if bus === self.bus { self.claimChanged($0) }
+        }
+        bus.onSignal(InterfaceName.sensors, "SensorChanged") { [unowned self, unowned bus] in
+            if bus === self.bus { self.sensorChanged($0) }
+        }
+        bus.addMatch(
+            "type='signal',sender='\(BusName.sensors)',interface='\(InterfaceName.sensors)',member='SensorChanged'")
+    }
+
+    /// Connects to buses that are not the broker's own.
+    func open() throws { try self.search.open(besides: self.service.bus) }
+
+    /// Follows the reader to the bus that it is on by now.
+    private func choose() {
+        guard let place = self.search.chosen else { return }
+        guard place.bus !== self.bus || place.reader != self.reader else { return self.startIfNeeded() }
+        if place.bus !== self.bus, let reader {
+            // It goes on there, and not for us.
+            for sensor in self.sensors {
+                let target = CallTarget(reader, sensor.path, InterfaceName.sensor.description)
+                self.bus.tell(target, "Release", noOptions)
+            }
+        }
+        self.bus = place.bus
+        self.readerChanged(place.reader)
     }
 
     private func readerChanged(_ owner: String?) {
@@ -64,13 +91,15 @@ final class SensorLink {
             self.watchSilence()
         }
         self.reader = owner
+        self.readers += 1
         self.sensors = []
         self.isCrowded = false
         self.streams = [:]
         guard let owner else { return self.startIfNeeded() }
         let target = CallTarget(owner, Path.sensors, InterfaceName.sensors.description)
+        let readers = self.readers
         self.bus.call(target, "ListSensors", noOptions, autoStart: false) { [weak self] result in
-            guard let self, self.reader == owner else { return }
+            guard let self, self.readers == readers else { return }
             do throws(BusError) {
                 let list = try result.take().read(reply: [Structure<ObjectPath, [String: Value]>].self)
                 for entry in list { self.appeared(entry.fields.0, entry.fields.1) }
@@ -111,10 +140,16 @@ final class SensorLink {
 
     /// Asks the bus to start the reader while a detector waits for a sensor.
     func startIfNeeded() {
-        guard self.reader == nil, !self.isStarting, self.service.core.sensing.missesSensor, self.bus.isReady else {
-            return
-        }
+        guard self.reader == nil, !self.isStarting, self.service.core.sensing.missesSensor,
+            self.search.chosen != nil, self.bus.isReady
+        else { return }
         self.isStarting = true
+        // It may be another bus by now that can.
+        self.search.look { [weak self] in self?.start() }
+    }
+
+    private func start() {
+        guard self.reader == nil, self.bus.isReady else { return self.isStarting = false }
         self.bus.callBus("StartServiceByName", BusName.sensors, UInt32(0)) { [weak self] result in
             guard let self else { return }
             self.isStarting = false
@@ -154,9 +189,9 @@ final class SensorLink {
 
     /// Has samples come as signals.
     private func claim(_ sensor: String, _ pace: SensorPace, _ target: CallTarget, _ request: UInt64) {
-        let reader = self.reader
+        let readers = self.readers
         self.bus.call(target, "Claim", Self.options(pace), autoStart: false) { [weak self] result in
-            guard let self, self.reader == reader else { return }
+            guard let self, self.readers == readers else { return }
             do throws(BusError) {
                 let options = try result.take().read(reply: [String: Value].self)
                 let inForce = try self.answer(options)
@@ -178,9 +213,9 @@ final class SensorLink {
 
     /// Has samples come over a descriptor; as signals, should the reader have none for us.
     private func openStream(_ sensor: String, _ pace: SensorPace, _ target: CallTarget, _ request: UInt64) {
-        let reader = self.reader
+        let readers = self.readers
         self.bus.call(target, "OpenStream", Self.options(pace), autoStart: false) { [weak self] result in
-            guard let self, self.reader == reader, self.requests[sensor] == request else { return }
+            guard let self, self.readers == readers, self.requests[sensor] == request else { return }
             do throws(BusError) {
                 let (descriptor, options) = try result.take().read(reply: WireDescriptor.self, [String: Value].self)
                 let inForce = try self.answer(options)
@@ -293,8 +328,9 @@ final class SensorLink {
 
     /// What pretended to be samples; and on a bus of the reader's own, to be that bus's word or an answer.
     var forgeries: UInt64 {
-        let ofBus = self.bus === self.service.bus ? 0 : self.names.forgeries &+ self.bus.refusedReplies
-        return self.sampleForgeries &+ ofBus
+        self.search.places.reduce(self.sampleForgeries) { sum, place in
+            place.bus === self.service.bus ? sum : sum &+ place.names.forgeries &+ place.bus.refusedReplies
+        }
     }
 
     private func countForgery() { self.sampleForgeries &+= 1 }

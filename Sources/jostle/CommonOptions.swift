@@ -4,7 +4,10 @@ import Motion
 /// Options that several commands take, or all.
 enum CommonOption {
     static let bus = TypedOption.bus("bus", "the broker's bus: session (default), system or an address")
-    static let sensorBus = TypedOption.bus("sensor-bus", "the sensor reader's bus, if it is another one")
+    static let sensorBus = TypedOption.bus(
+        "sensor-bus",
+        "the sensor reader's bus (default: that of --bus; without it the session bus if a reader is there or can be started there, "
+            + "else the system bus)")
     static let json = CommandOption.flag("json", "one JSON object a line, for machines")
     static let app = CommandOption.value("app", "ID", "register under this app id, a bus name to own", naming: .app)
     static let sensor = CommandOption.value(

@@ -9,7 +9,7 @@ struct Invocation {
     let terminal: Terminal
     let loop: EventLoop
     let bus: BusAddress
-    let sensorBus: BusAddress
+    let sensorBus: ReaderBus
 
     var isJSON: Bool { self.arguments.has(CommonOption.json) }
 
@@ -18,7 +18,7 @@ struct Invocation {
         self.terminal = Terminal()
         self.loop = try EventLoop()
         self.bus = try arguments.value(of: CommonOption.bus) ?? .session
-        self.sensorBus = try arguments.value(of: CommonOption.sensorBus) ?? self.bus
+        self.sensorBus = try ReaderBus(arguments)
     }
 
     /// What a command does, for its table; it has failed, too, when its output could not be written.

@@ -1,4 +1,6 @@
+import DBus
 import DaemonSupport
+import Loop
 
 /// Whom a command speaks to: that decides which of the options for all commands mean something to it, and how it can end.
 enum Reach {
@@ -18,7 +20,7 @@ enum Reach {
         switch self {
         case .nobody, .ownBus: [CommonOption.bus, CommonOption.sensorBus]
         case .files, .broker: [CommonOption.sensorBus]
-        // The broker's bus is where the reader is, too, unless another one is told.
+        // The broker's bus that is told is where the reader is, too, unless another one is.
         case .sensors, .both, .whoeverIsThere: []
         }
     }
@@ -28,6 +30,47 @@ enum Reach {
         case .nobody, .files, .whoeverIsThere: [.done, .no, .usage]
         case .ownBus, .broker, .sensors, .both: ExitCode.allCases
         }
+    }
+}
+
+/// Where a command looks for the reader.
+///
+/// One rule for all commands: on the bus that they are told; else on the session bus, if it is there or can be started there, and else
+/// on the system bus, where it is installed.
+enum ReaderBus {
+    case told(BusAddress)
+    case found
+
+    init(_ arguments: Arguments) throws(UsageProblem) {
+        let (own, bus) = (
+            try arguments.value(of: CommonOption.sensorBus), try arguments.value(of: CommonOption.bus)
+        )
+        self = (own ?? bus).map { .told($0) } ?? .found
+    }
+}
+
+extension Service {
+    /// The reader, wherever it is. Where there is none, that is said of the session bus.
+    ///
+    /// - Parameter patience: how long an answer may take, in ms.
+    static func sensors(
+        on bus: ReaderBus, _ loop: EventLoop, within patience: Int32? = nil
+    ) throws(CommandFailure) -> Service {
+        if case .told(let address) = bus { return try self.sensors(on: address, loop, within: patience) }
+        let own: Service
+        do throws(CommandFailure) {
+            own = try self.sensors(on: .session, loop, within: patience)
+            if try own.isThereOrCanStart() { return own }
+        } catch {
+            guard let other = try? self.sensors(on: .system, loop, within: patience), try other.isThereOrCanStart()
+            else { throw error }
+            return other
+        }
+        guard let other = try? self.sensors(on: .system, loop, within: patience), try other.isThereOrCanStart() else {
+            return own
+        }
+        own.connection.close()
+        return other
     }
 }
 

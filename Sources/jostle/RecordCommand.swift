@@ -26,7 +26,7 @@ struct RecordCommand {
     var rate: Double
     var length: TimeSpan?
     var label: String?
-    var bus: BusAddress
+    var bus: ReaderBus
     let loop: EventLoop
 
     func run() throws(CommandFailure) {

@@ -79,11 +79,28 @@ struct Service {
 
     /// Whether the service is there; it is not started for the question.
     func isThere() throws(CommandFailure) -> Bool {
+        try self.askBus { (bus) throws(BusError) in
+            try self.connection.callAndWait(bus, "NameHasOwner", self.name, timeout: self.patience).read(
+                reply: Bool.self)
+        }
+    }
+
+    /// Whether the service is there, or its bus can start it.
+    func isThereOrCanStart() throws(CommandFailure) -> Bool {
+        if try self.isThere() { return true }
+        return try self.askBus { (bus) throws(BusError) in
+            try self.connection.callAndWait(bus, "ListActivatableNames", timeout: self.patience).read(
+                reply: [String].self
+            )
+            .contains(self.name)
+        }
+    }
+
+    private func askBus(_ question: (CallTarget) throws(BusError) -> Bool) throws(CommandFailure) -> Bool {
         do throws(BusError) {
-            let bus = CallTarget(
-                "org.freedesktop.DBus", ObjectPath(literal: "/org/freedesktop/DBus"), "org.freedesktop.DBus")
-            return try self.connection.callAndWait(bus, "NameHasOwner", self.name, timeout: self.patience)
-                .read(reply: Bool.self)
+            return try question(
+                CallTarget(
+                    "org.freedesktop.DBus", ObjectPath(literal: "/org/freedesktop/DBus"), "org.freedesktop.DBus"))
         } catch {
             throw CommandFailure(error, service: self.title)
         }

@@ -53,7 +53,8 @@ struct ShakeCommand {
         let words = self.motion.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
         _ = try service.call(object, InterfaceName.sensor, "Inject", "shake \(words)", noOptions)
         self.invocation.terminal.print("shaking \(sensor.name): \(words)")
-        if self.asksBroker, let hindrance = self.hindrance(service.connection) { complain(hindrance) }
+        guard self.asksBroker, service.connection.address == self.invocation.bus else { return }
+        if let hindrance = self.hindrance(service.connection) { complain(hindrance) }
     }
 
     /// Why no app can hear of it, if so. The shake is under way whatever comes of the question, which starts no broker.

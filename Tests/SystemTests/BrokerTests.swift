@@ -112,7 +112,7 @@ extension EndToEnd {
             let stage = try Stage(
                 source: nil, broker: false,
                 services: [
-                    try Stage.installedService("org.jostle.Sensors1", "--source", "synth:"),
+                    Stage.readerService("--source", "synth:"),
                     try Stage.installedService("org.jostle.Broker1"),
                 ])
             // Looking at the apps starts the broker; it starts no reader while nobody needs one.

@@ -157,8 +157,9 @@ extension EndToEnd {
         /// What a bus has started has no work on another.
         @Test func anActivatedDaemonEndsWithItsBus() throws {
             let stage = try Stage(source: nil, broker: false, replaceable: true)
-            let daemons = try ["org.jostle.Sensors1", "org.jostle.Broker1"].map { name in
-                let command = try Stage.installedService(name).command.split(separator: " ").map(String.init)
+            let services = try [Stage.readerService(), Stage.installedService("org.jostle.Broker1")]
+            let daemons = try services.map { service in
+                let command = service.command.split(separator: " ").map(String.init)
                 let daemon = try BackgroundProgram(tool: command, environment: stage.environment)
                 try Stage.waitUntilServing(daemon)
                 return daemon

@@ -156,10 +156,16 @@ final class Stage {
     }
 
     /// A service file as it is installed, with the programs of this build.
-    static func installedService(_ name: String, _ options: String...) throws -> PrivateBus.Service {
+    static func installedService(_ name: String) throws -> PrivateBus.Service {
         let file = Programs.source("dbus/services/\(name).service.in")
         let lines = try Tool.run(["sed", "-n", "s|^Exec=@libexecdir@|\(Programs.directory)|p", file]).stdout
-        return PrivateBus.Service(name: name, command: ([String(lines.dropLast())] + options).joined(separator: " "))
+        return PrivateBus.Service(name: name, command: String(lines.dropLast()))
+    }
+
+    /// A service file with which a bus starts a reader of its own, as none is installed for a session bus.
+    static func readerService(_ options: String...) -> PrivateBus.Service {
+        let command = [Programs.path(of: "jostle-sensord"), "--bus", "session", "--exit-with-bus"] + options
+        return PrivateBus.Service(name: "org.jostle.Sensors1", command: command.joined(separator: " "))
     }
 
     // MARK: Programs
@@ -168,6 +174,8 @@ final class Stage {
     var environment: [String: String] {
         [
             "DBUS_SESSION_BUS_ADDRESS": self.address, "XDG_STATE_HOME": self.state,
+            // What this machine has is no matter of a test's.
+            "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent",
             // The package of this source, and nothing written beside it.
             "PYTHONPATH": Programs.source("Sources/python"), "PYTHONDONTWRITEBYTECODE": "1",
         ]

@@ -56,7 +56,7 @@ extension EndToEnd {
             ("jostle-sensord", ["--log-level", "loud"], "a log level, not 'loud'"),
             ("jostle-sensord", ["now"], "unexpected argument 'now'"),
             ("jostle-brokerd", ["--sensor-buss=system"], "did you mean '--sensor-bus'?"),
-            ("jostle-brokerd", ["--sensor-bus", "here"], "session, system or a bus address, not 'here'"),
+            ("jostle-brokerd", ["--sensor-bus", "here"], "auto, session, system or a bus address, not 'here'"),
             ("jostle-brokerd", ["--bus", "session", "--bus", "system"], "option '--bus' was given twice"),
             ("jostle-brokerd", ["--exit-with-bus=yes"], "option '--exit-with-bus' takes no value"),
             (

@@ -31,7 +31,7 @@ struct DoctorCommand {
 
     /// Looks at everything, in the order in which one would mend it.
     private func examine() -> [Remark] {
-        let (ownAddress, sensorAddress) = (self.invocation.bus, self.invocation.sensorBus)
+        let (ownAddress, sensorAddress) = (self.invocation.bus, self.sensorAddress)
         let own = self.open(ownAddress)
         let sensors = sensorAddress == ownAddress ? own : self.open(sensorAddress)
         let broker = ServiceExam(.broker, on: own, at: ownAddress)
@@ -49,6 +49,12 @@ struct DoctorCommand {
         remarks += PolicyExam(broker: ofBroker, on: ownAddress).remarks
         if let ofBroker { remarks += BrokerExam(ofBroker).remarks(now: Clock.boottime.now()) }
         return remarks + ClockExam().remarks
+    }
+
+    /// Where the reader is; the session bus where there is none.
+    private var sensorAddress: BusAddress {
+        if case .told(let address) = self.invocation.sensorBus { return address }
+        return (try? Service.sensors(on: .found, self.invocation.loop))?.connection.address ?? .session
     }
 
     private func open(_ address: BusAddress) -> Result<AskedBus, BusError> {

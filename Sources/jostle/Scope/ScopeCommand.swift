@@ -50,7 +50,7 @@ struct ScopeCommand {
     /// A line for every second and every hit, and no picture.
     var inLines: Bool
     var bus: BusAddress
-    var sensorBus: BusAddress
+    var sensorBus: ReaderBus
     let terminal: Terminal
     let loop: EventLoop
 

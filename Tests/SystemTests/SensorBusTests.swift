@@ -1,0 +1,132 @@
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Which bus the reader is looked for on, by a broker that is installed and by the command line.
+    @Suite(.serialized) struct SensorBus {
+        private static let app = "org.example.App"
+
+        private func startBroker(_ stage: Stage, system: String) throws {
+            try stage.startBroker("--sensor-bus", "auto", environment: ["DBUS_SYSTEM_BUS_ADDRESS": system])
+        }
+
+        private func isRunning(_ stage: Stage, on address: String) throws -> Bool {
+            try stage.property("Running", at: Stage.Object.accelerometer, on: address) == "b true"
+        }
+
+        private func hasReader(_ address: String) throws -> Bool {
+            try Tool.run(["busctl", "--address=\(address)", "list", "--acquired"]).stdout.contains(
+                "org.jostle.Sensors1")
+        }
+
+        /// The session bus could start one, and need not.
+        @Test func aReaderOnTheSystemBusCounts() throws {
+            let stage = try Stage(source: nil, broker: false, services: [Stage.readerService("--source", "synth:")])
+            try PrivateBus.with { system in
+                try stage.startReader(Stage.rest, on: system.address)
+                try self.startBroker(stage, system: system.address)
+                let app = try stage.watch(Stage.always, "--app", Self.app)
+                _ = try app.nextEvent()
+                #expect(try self.isRunning(stage, on: system.address))
+                #expect(try !self.hasReader(stage.address))
+                try stage.kill(stage.reader)
+            }
+        }
+
+        @Test func aReaderThatTheSystemBusCanStartCounts() throws {
+            let stage = try Stage(source: nil, broker: false, services: [Stage.readerService("--source", "synth:")])
+            try PrivateBus.with(services: [Stage.readerService("--source", "synth:")]) { system in
+                try self.startBroker(stage, system: system.address)
+                let app = try stage.watch(Stage.always, "--app", Self.app)
+                _ = try app.nextEvent()
+                #expect(try self.hasReader(system.address))
+                #expect(try !self.hasReader(stage.address))
+            }
+        }
+
+        /// No system bus at all, or one without a reader.
+        @Test(arguments: [true, false]) func withoutOneItsOwnBusCounts(_ isThere: Bool) throws {
+            let stage = try Stage(
+                source: nil, broker: false,
+                services: [Stage.readerService("--source", "synth:")])
+            try PrivateBus.with { system in
+                try self.startBroker(stage, system: isThere ? system.address : "unix:path=/nonexistent")
+                let app = try stage.watch(Stage.always, "--app", Self.app)
+                _ = try app.nextEvent()
+                #expect(try self.hasReader(stage.address))
+            }
+        }
+
+        /// The one for the machine comes while another one is used, and goes again.
+        @Test func theBrokerFollowsTheReader() throws {
+            let stage = try Stage(broker: false)
+            try PrivateBus.with { system in
+                try self.startBroker(stage, system: system.address)
+                let app = try stage.watch(Stage.always, "--app", Self.app)
+                _ = try app.nextEvent()
+                #expect(try self.isRunning(stage, on: stage.address))
+                let own = stage.reader
+                try stage.startReader(Stage.rest, on: system.address)
+                try stage.until("the other reader runs") { try self.isRunning(stage, on: system.address) }
+                try stage.until("its own stands still") { try !self.isRunning(stage, on: stage.address) }
+                _ = try app.nextEvent()
+                try stage.kill(stage.reader)
+                try stage.until("its own runs again") { try self.isRunning(stage, on: stage.address) }
+                // What came before that is not of this reader.
+                let delivered = try stage.count("Delivered", at: Stage.Object.app(Self.app))
+                try stage.until("events come") {
+                    try stage.count("Delivered", at: Stage.Object.app(Self.app)) > delivered
+                }
+                #expect(try stage.property("RefusedMessages", at: Stage.Object.broker) == "t 0")
+                _ = try own?.terminate()
+            }
+        }
+
+        /// The system bus itself comes later than the broker.
+        @Test func aSystemBusThatComesIsFound() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let later = "\(stage.bus.directory)/later"
+            try self.startBroker(stage, system: "unix:path=\(later)")
+            let app = try stage.watch(Stage.always, "--app", Self.app)
+            try PrivateBus.with { system in
+                try stage.startReader(Stage.rest, on: system.address)
+                let path = system.address.split(separator: ",")[0].dropFirst("unix:path=".count)
+                let link = try Tool.run(["ln", "-s", String(path), later])
+                #expect(link.status == 0, "\(link.stderr)")
+                _ = try app.nextEvent()
+                try stage.kill(stage.reader)
+            }
+        }
+
+        /// The command line finds the reader of an installation without an option, and keeps to what it is told.
+        @Test func commandsFindTheReader() throws {
+            let stage = try Stage(source: nil, broker: false)
+            try PrivateBus.with { system in
+                let environment = ["DBUS_SYSTEM_BUS_ADDRESS": system.address]
+                func sensors(_ options: String...) throws -> Tool.Result {
+                    try stage.jostle(["sensors"] + options, environment: environment)
+                }
+                let none = try sensors()
+                #expect(
+                    none.status == 3 && none.stderr.contains("the sensor reader (org.jostle.Sensors1) is not running"))
+                try stage.startReader("synth:rate=50Hz", on: system.address)
+                let machine = stage.reader
+                for result in try [sensors(), sensors("--bus", "system"), sensors("--sensor-bus", "system")] {
+                    #expect(result.status == 0 && result.stdout.contains("accelerometer"), "\(result)")
+                }
+                let nowhere = try stage.jostle(
+                    ["sensors"],
+                    environment: environment.merging(["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"]) { $1 })
+                #expect(nowhere.status == 0, "\(nowhere)")
+                #expect(try sensors("--bus", "session").status == 3)
+                let record = try stage.jostle(
+                    ["record", "\(stage.bus.directory)/x.csv", "--for", "200ms"], environment: environment)
+                #expect(record.status == 0, "\(record)")
+                // One that was started by hand on the session bus is the nearer one.
+                try stage.startReader(Stage.rest)
+                try stage.kill(machine)
+                #expect(try sensors().status == 0)
+            }
+        }
+    }
+}
