@@ -402,5 +402,18 @@ extension EndToEnd {
             }
             for (_, user) in users { #expect(try scene.asked(of: user) <= 250 * 8) }
         }
+
+        /// One thing after the other that changes is no round each.
+        @Test func roundsFollowEachOtherSlowly() throws {
+            let scene = try Scene()
+            try scene.putInFront(Self.alice)
+            let script = try scene.stage.startScript(as: Stage.nobody, ["p \(Self.claim(1))"])
+            _ = try script.waitForLine { $0.hasPrefix("p ok ") }
+            let (start, asked) = (ContinuousClock.now, try scene.asked(of: Self.alice))
+            for _ in 0..<100 { try scene.change() }
+            let rounds = try scene.asked(of: Self.alice) - asked
+            let most = Int((ContinuousClock.now - start) / .milliseconds(200)) + 2
+            #expect((1...most).contains(rounds), "\(rounds) rounds, \(most) at most")
+        }
     }
 }
