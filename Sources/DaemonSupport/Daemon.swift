@@ -79,12 +79,17 @@ package final class Daemon {
             self.loop.stop()
         }
         self.bus.onRefused = { [unowned self] error in
-            self.log.error(error.message)
+            self.log.error(
+                error.message, as: .alreadyRunning, about: [.bus: self.bus.address.description, .reason: error.message])
             self.exitCode = .no
             self.loop.stop()
         }
         self.bus.onHeldUp = { [unowned self] error in
-            if !self.isHeldUp { self.log.warning("\(error.message); waiting for it") }
+            if !self.isHeldUp {
+                self.log.warning(
+                    "\(error.message); waiting for it", as: .alreadyRunning,
+                    about: [.bus: self.bus.address.description, .reason: error.message])
+            }
             self.isHeldUp = true
         }
         try self.loop.onSignals(Startup.signals) { [unowned self] signal in

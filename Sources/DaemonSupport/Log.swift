@@ -4,7 +4,8 @@ package import Loop
 /// What a program tells its keeper: one line per message, on standard error.
 ///
 /// Each line is one `write`, so that none is lost when the process dies, and none is torn. To a terminal it reads
-/// `jostle-brokerd: message`; to anything else it carries the level as systemd reads it: `<4>message`. Control characters
+/// `jostle-brokerd: message`; to anything else it carries the level as systemd reads it: `<4>message`. Where the journal
+/// reads standard error, the message goes to it with fields, and as a line only when it does not take that. Control characters
 /// are escaped, so that no peer's text can forge a line or reach the terminal. A message of a level that is off is not
 /// even made. A place that floods is held back and summed up.
 ///
@@ -26,10 +27,19 @@ package final class Log {
     private let program: String
     private let descriptor: Int32
     private let isLeveled: Bool
+    /// `nil`: the journal does not read what we write.
+    private let journal: JournalSocket?
     private let now: () -> Int64
     private var limiter: LogLimiter
     private var lost = 0
     private var summary: Summary?
+
+    /// What the journal is told of a message besides its text.
+    private struct Context {
+        var event: LogEvent?
+        var about: [LogField: String] = [:]
+        var site: LogLimiter.Site?
+    }
 
     private struct Summary {
         let loop: EventLoop
@@ -41,13 +51,24 @@ package final class Log {
     private static let longestLine = 4_096
 
     /// Makes a log on a descriptor that it borrows. `now` tells microseconds that never go back.
-    package init(
+    package convenience init(
         program: String, level: LogLevel = .info, style: Style = .automatic, to descriptor: Int32 = STDERR_FILENO,
         burst: Int = 20, interval: Int64 = 10_000_000, now: @escaping () -> Int64 = Clock.monotonic.now
+    ) {
+        let isAutomatic = if case .automatic = style { true } else { false }
+        self.init(
+            program: program, level: level, style: style, to: descriptor,
+            journal: isAutomatic ? JournalSocket(behind: descriptor) : nil, burst: burst, interval: interval, now: now)
+    }
+
+    init(
+        program: String, level: LogLevel, style: Style, to descriptor: Int32, journal: JournalSocket?, burst: Int = 20,
+        interval: Int64 = 10_000_000, now: @escaping () -> Int64 = Clock.monotonic.now
     ) {
         self.program = program
         self.level = level
         self.descriptor = descriptor
+        self.journal = journal
         self.isLeveled =
             switch style {
             case .automatic: isatty(descriptor) == 0
@@ -59,28 +80,49 @@ package final class Log {
     }
 
     /// Something does not work and somebody should see to it.
-    package func error(_ message: @autoclosure () -> String, file: String = #fileID, line: Int = #line) {
-        self.log(.error, message, file, line)
+    ///
+    /// - Parameters:
+    ///   - event: what an administrator finds it by.
+    ///   - about: what that is about.
+    package func error(
+        _ message: @autoclosure () -> String, as event: LogEvent? = nil,
+        about: @autoclosure () -> [LogField: String] = [:], file: String = #fileID, line: Int = #line
+    ) {
+        self.log(.error, message, event, about, LogLimiter.Site(file: file, line: line))
     }
 
     /// Something is odd, and we go on.
-    package func warning(_ message: @autoclosure () -> String, file: String = #fileID, line: Int = #line) {
-        self.log(.warning, message, file, line)
+    ///
+    /// - Parameters:
+    ///   - event: what an administrator finds it by.
+    ///   - about: what that is about.
+    package func warning(
+        _ message: @autoclosure () -> String, as event: LogEvent? = nil,
+        about: @autoclosure () -> [LogField: String] = [:], file: String = #fileID, line: Int = #line
+    ) {
+        self.log(.warning, message, event, about, LogLimiter.Site(file: file, line: line))
     }
 
     /// Something normal that a keeper wants to know.
-    package func notice(_ message: @autoclosure () -> String, file: String = #fileID, line: Int = #line) {
-        self.log(.notice, message, file, line)
+    ///
+    /// - Parameters:
+    ///   - event: what an administrator finds it by.
+    ///   - about: what that is about.
+    package func notice(
+        _ message: @autoclosure () -> String, as event: LogEvent? = nil,
+        about: @autoclosure () -> [LogField: String] = [:], file: String = #fileID, line: Int = #line
+    ) {
+        self.log(.notice, message, event, about, LogLimiter.Site(file: file, line: line))
     }
 
     /// Something normal.
     package func info(_ message: @autoclosure () -> String, file: String = #fileID, line: Int = #line) {
-        self.log(.info, message, file, line)
+        self.log(.info, message, nil, { [:] }, LogLimiter.Site(file: file, line: line))
     }
 
     /// Something for whoever looks for a fault. Never held back: it was asked for.
     package func debug(_ message: @autoclosure () -> String, file: String = #fileID, line: Int = #line) {
-        self.log(.debug, message, file, line)
+        self.log(.debug, message, nil, { [:] }, LogLimiter.Site(file: file, line: line))
     }
 
     /// Has the loop sum up what was held back once its interval is over. Without, the next message or `flush()` does.
@@ -99,15 +141,17 @@ package final class Log {
         if let summary { summary.loop.cancel(summary.timer) }
     }
 
-    private func log(_ level: LogLevel, _ message: () -> String, _ file: String, _ line: Int) {
+    private func log(
+        _ level: LogLevel, _ message: () -> String, _ event: LogEvent?, _ about: () -> [LogField: String],
+        _ site: LogLimiter.Site
+    ) {
         guard level <= self.level else { return }
-        guard level < .debug else { return self.write(.debug, message()) }
+        guard level < .debug else { return self.write(.debug, message(), Context(site: site)) }
         let now = self.now()
-        let site = LogLimiter.Site(file: file, line: line)
         guard self.limiter.admits(site, at: now) else { return self.scheduleSummary() }
         let text = message()
         if let excess = self.limiter.note(text, level, by: site, at: now) { self.write(excess) }
-        self.write(level, text)
+        self.write(level, text, Context(event: event, about: self.journal == nil ? [:] : about(), site: site))
     }
 
     private func scheduleSummary() {
@@ -126,7 +170,8 @@ package final class Log {
         self.write(excess.level, "suppressed \(excess.count) more like: \(excess.like)")
     }
 
-    private func write(_ level: LogLevel, _ message: String) {
+    private func write(_ level: LogLevel, _ message: String, _ context: Context = Context()) {
+        if let journal, journal.send(self.fields(level, message, context)) { return }
         if self.lost > 0 {
             guard self.put(.warning, "lost \(self.lost) lines that standard error did not take") else {
                 self.lost += 1
@@ -135,6 +180,21 @@ package final class Log {
             self.lost = 0
         }
         if !self.put(level, message) { self.lost += 1 }
+    }
+
+    /// A message as the journal keeps it; what it knows by itself, such as our unit, is not told.
+    private func fields(_ level: LogLevel, _ message: String, _ context: Context) -> [JournalSocket.Field] {
+        var fields: [JournalSocket.Field] = [
+            .init(name: "MESSAGE", value: message), .init(name: "PRIORITY", value: String(level.rawValue)),
+            .init(name: "SYSLOG_IDENTIFIER", value: self.program),
+        ]
+        if let event = context.event { fields.append(.init(name: "MESSAGE_ID", value: event.rawValue)) }
+        fields += context.about.sorted { $0.key < $1.key }.map { .init(name: $0.key.rawValue, value: $0.value) }
+        if let site = context.site {
+            fields.append(.init(name: "CODE_FILE", value: site.file))
+            fields.append(.init(name: "CODE_LINE", value: String(site.line)))
+        }
+        return fields
     }
 
     /// Writes one line; false when the descriptor did not take it whole.

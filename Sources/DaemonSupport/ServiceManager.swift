@@ -9,10 +9,15 @@ package final class ServiceManager {
     private let address: UnixAddress?
     private let watchdog: Int64?
     private let log: Log
+    private let now: () -> Int64
 
-    /// Reads the environment. One that makes no sense is logged and counts as none.
-    package init(log: Log, environment: (String) -> String? = environmentValue, pid: Int32 = getpid()) {
+    /// Reads the environment. One that makes no sense is logged and counts as none. `now` tells microseconds that never go back.
+    package init(
+        log: Log, environment: (String) -> String? = environmentValue, pid: Int32 = getpid(),
+        now: @escaping () -> Int64 = Clock.monotonic.now
+    ) {
         self.log = log
+        self.now = now
         let path = environment("NOTIFY_SOCKET")
         self.address = path.flatMap(UnixAddress.init)
         self.watchdog = Self.watchdogInterval(environment, pid)
@@ -45,13 +50,22 @@ package final class ServiceManager {
 
     /// Pings the manager from the loop, twice per the interval it asked for; so it learns when the loop stands still.
     ///
-    /// Does nothing, and makes no wake-ups, unless the manager asked this very process.
+    /// Does nothing, and makes no wake-ups, unless the manager asked this very process. A ping that is late by half of its pause
+    /// is logged: a little more, and the manager would have ended us.
     package func startWatchdog(on loop: EventLoop) {
         guard let watchdog, self.isPresent else { return }
         let pause = max(watchdog / 2, 1)
+        var due = self.now() + pause
         var timer: EventLoop.TimerID?
         timer = loop.schedule(after: pause) { [unowned loop] in
             self.tell("WATCHDOG=1")
+            let late = self.now() - due
+            if late > pause / 2 {
+                self.log.warning(
+                    "stood still for \(late / 1_000) ms; the service manager ends us after \(watchdog / 1_000) ms",
+                    as: .stoodStill, about: [.reason: "\(late / 1_000) ms"])
+            }
+            due = self.now() + pause
             if let timer { loop.reschedule(timer, after: pause) }
         }
     }
@@ -59,7 +73,7 @@ package final class ServiceManager {
     private func tell(_ message: String) {
         guard let address else { return }
         do {
-            try address.send(message)
+            try address.send(Array(message.utf8))
         } catch {
             self.log.warning("cannot tell the service manager '\(message)': \(error)")
         }
@@ -115,19 +129,21 @@ struct UnixAddress {
     }
 
     /// Sends one datagram. The corresponding C function is `sendto`.
-    func send(_ message: String) throws(SystemError) {
+    ///
+    /// - Parameter waiting: for room, when whoever listens is behind.
+    func send(_ bytes: [UInt8], waiting: Bool = true) throws(SystemError) {
         let socket = OwnedDescriptor(
             adopting: try systemCall("socket") {
                 Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
             })
         let descriptor = socket.raw
-        let bytes = Array(message.utf8)
+        let flags = Int32(MSG_NOSIGNAL) | (waiting ? 0 : Int32(MSG_DONTWAIT))
         var address = self.raw
         try systemCall("sendto") {
             // SAFETY: the address is a whole sockaddr_un, and everything outlives the call.
             unsafe withUnsafePointer(to: &address) { pointer in
                 unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    unsafe sendto(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL), $0, self.length)
+                    unsafe sendto(descriptor, bytes, bytes.count, flags, $0, self.length)
                 }
             }
         }

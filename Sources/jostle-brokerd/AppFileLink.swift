@@ -117,8 +117,13 @@ final class AppFileLink {
         do throws(Refusal) {
             try self.service.input(.install(id, file.id, entrance, installation, user: owner))
         } catch {
-            let line = "\(file.id) is not installed as its app file says: \(BusError(error).message)"
-            if self.refusals.isNews(error) { self.service.log.warning(line) } else { self.service.log.debug(line) }
+            let reason = BusError(error).message
+            let line = "\(file.id) is not installed as its app file says: \(reason)"
+            if self.refusals.isNews(error) {
+                self.service.log.warning(line, as: .appFileRefused, about: [.app: file.id.name, .reason: reason])
+            } else {
+                self.service.log.debug(line)
+            }
             if known == nil { self.service.links.clients.free(id) }
             return
         }

@@ -69,17 +69,19 @@ final class BrokerLinks {
         case .uncommitted(let why): self.durable.notCommitted(why)
         case .restoredTasks(let records, let terminated): self.tasks.restore(records, terminated: terminated)
         case .tasksKept(let number): self.tasks.committed(upTo: number)
-        case .setAside(let why): self.service.log.error("a broken file is set aside: \(why)")
+        case .setAside(let why):
+            self.service.log.error("a broken file is set aside: \(why)", as: .fileSetAside, about: [.reason: why])
         case .forgotten:
             // The file on the disk was not what it was: another one has to be what we know.
             self.durable.storeAgain()
             self.disk.storeAgain()
             self.tasks.storeAgain()
         case .failed(let why):
-            self.service.log.error("nothing can be kept on the disk: \(why)")
+            self.service.log.error(
+                "nothing can be kept on the disk: \(why)", as: .diskFailed, about: [.reason: why])
             self.tasks.notCommitted()
             self.registrations.admitParked()
-        case .recovered: self.service.log.notice("the disk is well again")
+        case .recovered: self.service.log.notice("the disk is well again", as: .diskRecovered)
         }
     }
 

@@ -1,6 +1,7 @@
 import Arbitration
 import BrokerCore
 import DBus
+import DaemonSupport
 import Motion
 import PolicyFiles
 import Protocol
@@ -141,6 +142,14 @@ final class ClientLink {
         client.object = nil
     }
 
+    /// Has somebody leave who has an app's name and is not taken for it. Who may be somebody else is for the keeper to know.
+    func turnAway(_ client: Client, _ mismatch: BusError) {
+        self.service.log.warning(
+            "\(client.uniqueName) of user \(client.uid ?? 0) is not let in: \(mismatch.message)", as: .appRefused,
+            about: [.app: client.app.name, .user: client.uid.map(String.init) ?? "", .reason: mismatch.message])
+        self.leave(client, mismatch)
+    }
+
     /// The bus went away, and every client with it.
     func leaveAll() {
         for client in self.table.connections { self.leave(client) }
@@ -149,7 +158,7 @@ final class ClientLink {
     /// Has those leave whose apps are somebody else's, as the disk has said since they came.
     func leaveMismatched() {
         for app in self.table.apps where app.isConnected {
-            if let mismatch = self.service.links.durable.mismatch(of: app) { self.leave(app, mismatch) }
+            if let mismatch = self.service.links.durable.mismatch(of: app) { self.turnAway(app, mismatch) }
         }
     }
 

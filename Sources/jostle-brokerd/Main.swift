@@ -1,5 +1,6 @@
 import DBus
 import DaemonSupport
+import Journal
 import Loop
 import Motion
 import PolicyFiles
@@ -90,6 +91,10 @@ struct Main {
             code.exit()
         } catch let problem as UsageProblem {
             self.syntax.exit(with: problem)
+        } catch let problem as DirectoryInUse {
+            Log(program: self.syntax.name).error(
+                "\(problem)", as: .alreadyRunning, about: [.reason: "\(problem)"])
+            ExitCode.no.exit()
         } catch {
             Log(program: self.syntax.name).error("\(error)")
             ExitCode.no.exit()

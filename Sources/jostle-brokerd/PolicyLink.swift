@@ -27,7 +27,9 @@ final class PolicyLink {
         let (reading, files) = source.read()
         log.report(reading.findings)
         guard let policy = reading.inForce else {
-            log.error("the policy files are refused; the built-in policy is in force")
+            log.error(
+                "the policy files are refused; the built-in policy is in force", as: .policyRefused,
+                about: [.reason: reading.errors.first.map { "\($0)" } ?? "they cannot be read"])
             return (.builtIn, [])
         }
         // Without files there is nothing to tell.
@@ -61,8 +63,10 @@ final class PolicyLink {
     /// Why what the policy files say now is not put in force; with an error in them, the old policy stays.
     func refusal(of reading: PolicyReading) -> BusError {
         let generation = self.service.core.arbiter.generation
-        self.service.log.error("the policy files are refused; policy \(generation) stays in force")
         let errors = reading.errors
+        self.service.log.error(
+            "the policy files are refused; policy \(generation) stays in force", as: .policyRefused,
+            about: [.reason: errors.first.map { "\($0)" } ?? "they cannot be read"])
         guard let first = errors.first else { return .invalidPolicy("the policy cannot be read") }
         let more = errors.count == 1 ? "" : " (and \(errors.count - 1) more)"
         return .invalidPolicy("\(first)\(more)")

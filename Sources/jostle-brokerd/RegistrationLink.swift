@@ -90,7 +90,7 @@ final class RegistrationLink {
         // Whoever had the name before us has lost it; the bus's word on that may still be under way.
         if let other = self.clients[client.app], other.isConnected { self.clients.leave(other) }
         if let mismatch = self.service.links.durable.mismatch(of: client) {
-            return self.clients.leave(client, mismatch)
+            return self.clients.turnAway(client, mismatch)
         }
         let entrance = self.service.links.appFiles.entrance(of: client)
         if client.isDurable, let obstacle = self.service.links.durable.obstacle(to: client) {

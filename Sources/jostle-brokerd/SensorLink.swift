@@ -158,7 +158,9 @@ final class SensorLink {
             } catch {
                 // No file says how to start it: then its name will appear, or not.
                 if error.name == "org.freedesktop.DBus.Error.ServiceUnknown" { return }
-                self.service.log.warning("the sensor reader could not be started: \(error)")
+                self.service.log.warning(
+                    "the sensor reader could not be started: \(error)", as: .readerMissing,
+                    about: [.bus: self.bus.address.description, .reason: error.message])
                 self.retryStart()
             }
         }

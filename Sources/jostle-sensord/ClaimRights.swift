@@ -183,7 +183,9 @@ final class ClaimRights {
     /// Takes the rates from what was read. The rest is of no use here, and there may be very much of it.
     private func finish(_ loading: PolicyLoading) {
         var (reading, _) = loading.finish()
-        if let error = reading.errors.first { self.log.warning("policy is refused: \(error)") }
+        if let error = reading.errors.first {
+            self.log.warning("policy is refused: \(error)", as: .policyRefused, about: [.reason: "\(error)"])
+        }
         var rates = Rates()
         if let policy = reading.inForce {
             rates.forAll = policy.everyApp.fastestRate

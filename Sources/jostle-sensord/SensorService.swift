@@ -429,7 +429,10 @@ final class SensorService: SampleSink {
         switch state {
         case .idle, .running: self.log.debug("\(self.description.name): \(state.name)")
         case .absent, .stuck, .saturated: self.log.notice("\(self.description.name): \(state.detail)")
-        case .broken(let reason): self.log.error("\(self.description.name): \(reason)")
+        case .broken(let reason):
+            self.log.error(
+                "\(self.description.name): \(reason)", as: .sensorBroken,
+                about: [.sensor: self.description.name, .reason: reason])
         }
     }
 

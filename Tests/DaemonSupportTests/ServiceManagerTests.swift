@@ -4,59 +4,6 @@ import Testing
 
 @testable import DaemonSupport
 
-/// A service manager's end of the notification socket.
-private struct Listener: ~Copyable {
-    let socket: OwnedDescriptor
-    let address: String
-    private let directory: String?
-
-    init(isAbstract: Bool) throws {
-        var address: String
-        var bytes: [UInt8]
-        var directory: String?
-        if isAbstract {
-            // Unlike any other in this or another run of the tests.
-            address = "@jostle-test-\(getpid())-\(UInt64.random(in: 0 ... .max))"
-            bytes = [0] + address.utf8.dropFirst()
-        } else {
-            var template = Array("/tmp/jostle-test-XXXXXX".utf8CString)
-            guard mkdtemp(&template) != nil else { throw SystemError.last("mkdtemp") }
-            directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            address = (directory ?? "") + "/notify"
-            bytes = Array(address.utf8) + [0]
-        }
-        let raw = try systemCall("socket") {
-            Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
-        }
-        var name = sockaddr_un()
-        name.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: bytes) }
-        let length = socklen_t(MemoryLayout<sa_family_t>.size + bytes.count)
-        try systemCall("bind") {
-            withUnsafePointer(to: &name) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(raw, $0, length) }
-            }
-        }
-        self.socket = OwnedDescriptor(adopting: raw)
-        self.address = address
-        self.directory = directory
-    }
-
-    /// The next message, or `nil` when there is none.
-    func receive() -> String? {
-        var bytes = [UInt8](repeating: 0, count: 4_096)
-        let count = recv(self.socket.raw, &bytes, bytes.count, 0)
-        return count < 0 ? nil : String(decoding: bytes[..<count], as: UTF8.self)
-    }
-
-    deinit {
-        if let directory {
-            unlink(self.address)
-            rmdir(directory)
-        }
-    }
-}
-
 @Suite(.timeLimit(.minutes(1))) struct ServiceManagerTests {
     private let log = Log(program: "p")
 
@@ -140,6 +87,26 @@ private struct Listener: ~Copyable {
             #expect(Clock.monotonic.now() - start >= ping * 10_000)
         }
         #expect(loop.rounds == 3)
+    }
+
+    @Test(arguments: [(5_000, ""), (5_001, "p: stood still for 5 ms; the service manager ends us after 20 ms\n")])
+    func pingThatIsNearlyTooLateIsReported(late: Int64, _ report: String) throws {
+        let listener = try Listener(isAbstract: true)
+        let pipe = try Pipe()
+        let loop = try EventLoop()
+        let environment = ["NOTIFY_SOCKET": listener.address, "WATCHDOG_USEC": "20000"]
+        var now: Int64 = 0
+        let manager = ServiceManager(
+            log: Log(program: "p", style: .plain, to: pipe.writer.raw), environment: { environment[$0] }, now: { now })
+        manager.startWatchdog(on: loop)
+        now = 10_000 + late
+        #expect(try loop.runOnce(timeout: nil))
+        #expect(listener.receive() == "WATCHDOG=1")
+        // The next is in time again, counted from this one.
+        now += 10_000
+        #expect(try loop.runOnce(timeout: nil))
+        #expect(listener.receive() == "WATCHDOG=1")
+        #expect(drain(pipe.reader.raw) == report)
     }
 
     @Test(arguments: [
