@@ -13,6 +13,10 @@ PROGRAMS_DIR ?= .build/release
 BIN = $(PREFIX)/bin
 LIBEXEC = $(PREFIX)/libexec
 SHARE = $(PREFIX)/share
+# Where systemd and udev look; Debian 12 has its own in /lib.
+SYSTEM_UNITS = $(PREFIX)/lib/systemd/system
+USER_UNITS = $(PREFIX)/lib/systemd/user
+UDEV = $(PREFIX)/lib/udev
 
 DAEMONS = jostle-sensord jostle-brokerd
 # Apps that the demos start.
@@ -28,8 +32,8 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm build test test-attacks test-kills test-walks test-vm lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-policy lint-manual demo \
-    bench install install-docs install-interfaces install-manual install-completions install-sensor-proxy clean fuzz
+.PHONY: help deps deps-build deps-bench deps-vm build test test-attacks test-kills test-walks test-vm lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+    bench install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy clean fuzz
 
 help:
 	@echo 'make deps     install the Debian packages that are missing'
@@ -39,7 +43,7 @@ help:
 	@echo 'make test-kills  kill the broker under load; KILLS=$(KILLS) times'
 	@echo 'make test-walks  play every seed of the random walks, of which the suite plays one in four'
 	@echo 'make test-vm  run the reader on a kernel with a sensor hub, in qemu; VM_SECONDS=600'
-	@echo 'make lint     check format, sizes, documents, imports, linkage, the D-Bus files, policies and the manual'
+	@echo 'make lint     check format, sizes, documents, imports, linkage, the D-Bus files, units, policies and the manual'
 	@echo 'make demo     show two apps, one shake, and who gets it'
 	@echo 'make bench    measure against the budget, which takes six to eight minutes'
 	@echo 'make fuzz     feed made-up bytes to every reader; FUZZ_SECONDS=60 for each'
@@ -114,7 +118,7 @@ test-attacks: deps build
 test-vm: deps-vm build
 	Tests/VM/run .build/vm python3 Tests/VM/guest.py .build/release $(VM_SECONDS)
 
-lint: lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-policy lint-manual
+lint: lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual
 
 lint-format:
 	$(SWIFT) format lint --strict -r Sources Tests docs/examples Package.swift
@@ -142,6 +146,9 @@ lint-dbus: deps
 	dbus/check-xml
 	dbus/make-reference --check
 
+lint-units: deps
+	systemd/check-units
+
 demo: build
 	.build/release/jostle demo
 
@@ -156,6 +163,16 @@ install-interfaces:
 	install -d $(DESTDIR)$(SHARE)/pkgconfig
 	sed -e 's|@prefix@|$(PREFIX)|' -e 's|@version@|$(VERSION)|' dbus/jostle.pc.in > $(DESTDIR)$(SHARE)/pkgconfig/jostle.pc
 	chmod 644 $(DESTDIR)$(SHARE)/pkgconfig/jostle.pc
+
+# Units, and what the journal says of our messages.
+install-units:
+	for unit in $(SYSTEM_UNITS)/jostle-sensord.service $(SYSTEM_UNITS)/jostle-brokerd.service \
+	    $(USER_UNITS)/jostle-brokerd.service $(USER_UNITS)/jostle-durable.service; do \
+	    folder=$${unit%/*} && $(INSTALL) /dev/null $(DESTDIR)$$unit && \
+	    sed -e 's|@libexecdir@|$(LIBEXEC)|' -e 's|@user@|$(SERVICE_USER)|' systemd/$${folder##*/}/$${unit##*/}.in \
+	        > $(DESTDIR)$$unit || exit 1; \
+	done
+	$(INSTALL) systemd/jostle.catalog $(DESTDIR)$(PREFIX)/lib/systemd/catalog/jostle.catalog
 
 # README.md, the pages and the examples, in the folders in which they stand here: so what one cites of another is there.
 install-docs:
@@ -192,7 +209,7 @@ install:
 	for file in $(wildcard policies/*.conf); do \
 	    $(INSTALL) $$file $(DESTDIR)$(SHARE)/jostle/policy.d/$${file##*/} || exit 1; \
 	done
-	@$(MAKE) --no-print-directory install-interfaces install-docs install-manual install-completions
+	@$(MAKE) --no-print-directory install-interfaces install-docs install-units install-manual install-completions
 	install -d $(DESTDIR)$(SHARE)/dbus-1/system.d $(DESTDIR)$(PREFIX)/lib/sysusers.d $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
 	sed -e 's|user="jostle"|user="$(SERVICE_USER)"|' dbus/org.jostle.conf > $(DESTDIR)$(SHARE)/dbus-1/system.d/org.jostle.conf
 	# One reader for the machine: a session bus started one of its own once.
@@ -208,17 +225,20 @@ install:
 	sed -e 's|@user@|$(SERVICE_USER)|' dbus/org.jostle.sensors.policy.in \
 	    > $(DESTDIR)$(SHARE)/polkit-1/actions/org.jostle.sensors.policy
 	chmod 644 $(DESTDIR)$(SHARE)/polkit-1/actions/org.jostle.sensors.policy
-	install -d $(DESTDIR)$(PREFIX)/lib/udev/rules.d
-	sed -e 's|@user@|$(SERVICE_USER)|' udev/60-jostle.rules.in > $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-jostle.rules
-	chmod 644 $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-jostle.rules
+	install -d $(DESTDIR)$(UDEV)/rules.d
+	sed -e 's|@user@|$(SERVICE_USER)|' udev/60-jostle.rules.in > $(DESTDIR)$(UDEV)/rules.d/60-jostle.rules
+	chmod 644 $(DESTDIR)$(UDEV)/rules.d/60-jostle.rules
 	sed -e 's|^u jostle |u $(SERVICE_USER) |' dbus/jostle.sysusers > $(DESTDIR)$(PREFIX)/lib/sysusers.d/jostle.conf
 	sed -e 's| jostle jostle | $(SERVICE_USER) $(SERVICE_USER) |' dbus/jostle.tmpfiles \
 	    > $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/jostle.conf
 	chmod 644 $(DESTDIR)$(SHARE)/dbus-1/system.d/org.jostle.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/jostle.conf \
 	    $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/jostle.conf
 
-# After install. Whichever of its two names is called first, the bus starts the same program.
+# After install. Whichever of its two names is called first, the bus starts the same program, by its unit where there is systemd.
 install-sensor-proxy:
+	$(INSTALL) /dev/null $(DESTDIR)$(SYSTEM_UNITS)/jostle-sensord.service.d/sensor-proxy.conf
+	sed -e 's|@libexecdir@|$(LIBEXEC)|' systemd/system/jostle-sensord.service.d/sensor-proxy.conf.in \
+	    > $(DESTDIR)$(SYSTEM_UNITS)/jostle-sensord.service.d/sensor-proxy.conf
 	install -d $(DESTDIR)$(SHARE)/dbus-1/system-services $(DESTDIR)$(SHARE)/polkit-1/actions
 	for name in org.jostle.Sensors1 net.hadess.SensorProxy; do \
 	    sed -e 's|@libexecdir@|$(LIBEXEC)|' -e 's|@user@|$(SERVICE_USER)|' -e "s|^Name=.*|Name=$$name|" \
