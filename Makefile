@@ -7,8 +7,11 @@ VERSION = $(shell sed -n 's/.*text = "\(.*\)"/\1/p' Sources/Motion/Version.swift
 # The user that the daemons run as on the system bus.
 SERVICE_USER ?= jostle
 
+# Where SwiftPM builds, and a packager's flags for it.
+SCRATCH ?= .build
+BUILD_FLAGS ?=
 # Where the programs are that are installed.
-PROGRAMS_DIR ?= .build/release
+PROGRAMS_DIR ?= $(SCRATCH)/release
 
 BIN = $(PREFIX)/bin
 LIBEXEC = $(PREFIX)/libexec
@@ -32,7 +35,7 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm build test test-attacks test-kills test-walks test-vm lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+.PHONY: help deps deps-build deps-bench deps-vm deps-deb deps-package build build-programs deb test-package test-reproducible test test-attacks test-kills test-walks test-vm lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
     bench install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy clean fuzz
 
 help:
@@ -51,6 +54,9 @@ help:
 	@echo 'make install-interfaces  install only what other programs are built with: the D-Bus interface files'
 	@echo 'make install-docs  install only README.md, the pages and the examples, under share/doc/jostle'
 	@echo 'make install-sensor-proxy  install besides what puts jostle-sensord in the place of iio-sensor-proxy'
+	@echo 'make deb      build the Debian packages into .build/deb'
+	@echo 'make test-reproducible  build them again and compare'
+	@echo 'make test-package  install, upgrade, remove and purge them in a Debian of their own'
 	@echo 'make clean    remove .build'
 
 # What the tests take for logind, and for a terminal.
@@ -67,6 +73,11 @@ PACKAGES += gcc g++ libc6-dev libglib2.0-dev libsystemd-dev qtbase5-dev valac gj
 # What reads manual pages, and the shells in which command lines are completed.
 PACKAGES += man-db mandoc bash zsh fish
 
+# What the Debian packages are built with, and what they are tested with.
+DEB_PACKAGES = $(BUILD_PACKAGES) debhelper dh-python lintian python3-all pybuild-plugin-pyproject python3-setuptools \
+    python3-dbus-fast
+PACKAGE_PACKAGES = mmdebstrap dpkg-dev
+
 # What the benchmark counts instructions with, and what it needs for devices and for what it compares with.
 PACKAGES += valgrind binutils
 BENCH_PACKAGES = $(BUILD_PACKAGES) valgrind binutils systemd umockdev gir1.2-umockdev-1.0 python3-gi python3-dbusmock \
@@ -76,7 +87,9 @@ BENCH_PACKAGES = $(BUILD_PACKAGES) valgrind binutils systemd umockdev gir1.2-umo
 deps-build: PACKAGES = $(BUILD_PACKAGES)
 deps-bench: PACKAGES = $(BENCH_PACKAGES)
 deps-vm: PACKAGES = $(VM_PACKAGES)
-deps deps-build deps-bench deps-vm:
+deps-deb: PACKAGES = $(DEB_PACKAGES)
+deps-package: PACKAGES = $(PACKAGE_PACKAGES)
+deps deps-build deps-bench deps-vm deps-deb deps-package:
 	@missing=; for package in $(PACKAGES); do \
 	    test "$$(dpkg-query -W -f '$${db:Status-Status}' $$package 2>/dev/null)" = installed || \
 	        missing="$$missing $$package"; \
@@ -89,6 +102,12 @@ deps deps-build deps-bench deps-vm:
 
 build: deps-build
 	$(SWIFT) build -c release --static-swift-stdlib
+
+# Only what is installed, and nothing is installed for it; for packagers.
+build-programs:
+	for program in $(PROGRAMS); do \
+	    $(SWIFT) build -c release --static-swift-stdlib --scratch-path $(SCRATCH) $(BUILD_FLAGS) --product $$program || exit 1; \
+	done
 
 # The counts of the run are left in .build/tests.xml.
 test: deps
@@ -249,6 +268,28 @@ install-sensor-proxy:
 	sed -e 's|@user@|$(SERVICE_USER)|' dbus/net.hadess.SensorProxy.policy.in \
 	    > $(DESTDIR)$(SHARE)/polkit-1/actions/net.hadess.SensorProxy.policy
 	chmod 644 $(DESTDIR)$(SHARE)/polkit-1/actions/net.hadess.SensorProxy.policy
+
+# Debian packages, in .build/deb: built in a copy, so that nothing of debhelper's stays here.
+DEB = $(CURDIR)/.build/deb
+
+deb: deps-deb
+	@test "$$(dpkg-parsechangelog -S Version)" = "$(VERSION)" || \
+	    { echo "debian/changelog has no entry for $(VERSION), which Sources/Motion/Version.swift says"; exit 1; }
+	rm -rf $(DEB)/jostle
+	mkdir -p $(DEB)/jostle
+	tar -c --exclude=./.build --exclude=./.git --exclude=__pycache__ . | tar -x -C $(DEB)/jostle
+	cd $(DEB)/jostle && SCRATCH=$(DEB)/scratch dpkg-buildpackage -us -uc -b
+	lintian --fail-on error,warning --show-overrides $(DEB)/jostle_$(VERSION)_*.changes
+
+# Builds the packages a second time, elsewhere and from nothing, and compares them with those of `make deb`.
+test-reproducible: deb
+	rm -rf $(DEB)/again
+	$(MAKE) --no-print-directory deb DEB=$(DEB)/again
+	@for package in $(DEB)/*.deb; do cmp $$package $(DEB)/again/$${package##*/} || exit 1; done; echo 'byte for byte the same'
+
+# Installs, upgrades, removes and purges the packages of `make deb` in a Debian of their own; needs root.
+test-package: deps-package
+	Tests/Scripts/packages.py $(DEB)
 
 clean:
 	rm -rf .build
