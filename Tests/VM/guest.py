@@ -8,7 +8,6 @@ do nothing by itself, so that what it needs comes from the udev rules that are i
 """
 
 import json
-import math
 import os
 import pathlib
 import shutil
@@ -18,17 +17,16 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from hand import Hand, boottime  # noqa: E402
 from uhid_accelerometer import Accelerometer  # noqa: E402
 
 USER = "daemon"
 MODULES = ["uhid", "hid-sensor-hub", "hid-sensor-trigger", "hid-sensor-accel-3d"]
 RATE = 200
+# What the y axis counts to.
+CYCLE = 1_000
 ADDRESS = "unix:path=/run/jostle/bus"
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "DBUS_SESSION_BUS_ADDRESS": ADDRESS}
-
-
-def boottime():
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def check(holds, what):
@@ -57,28 +55,6 @@ def load(name, loaded=set()):
         if path not in loaded:
             loaded.add(path)
             subprocess.run(["busybox", "insmod", f"{directory}/{path}"], check=True)
-
-
-class Hand:
-    """What moves the device. Lies flat; the y axis counts the reports, so that one that is missing shows.
-
-    As HID has it, which shows where gravity pulls: each axis is the opposite of ours.
-    """
-
-    def __init__(self):
-        self.count = 0
-        self.shaking = None
-
-    def __call__(self, now):
-        self.count += 1
-        x = 0
-        if self.shaking is not None:
-            passed = now - self.shaking
-            x = 2_800 * math.sin(2 * math.pi * 3 * passed) if 0 <= passed < 1.2 else 0
-        return round(x), -(self.count % 1_000), -1_000
-
-    def shake(self):
-        self.shaking = boottime()
 
 
 class Program:
@@ -152,7 +128,7 @@ def main(programs):
     broker.line("the broker serves", lambda line: "serving" in line)
     check(sensor() is None, "without a device there is no sensor")
 
-    hand = Hand()
+    hand = Hand(peak=2_800, length=1.2, cycle=CYCLE)
     device = Accelerometer(hand)
     until("the sensor is there", sensor)
     check(os.path.exists("/dev/iio:device0"), "the kernel made /dev/iio:device0")
@@ -203,7 +179,7 @@ def count(device, seconds):
     rows = [line.split(",") for line in text.splitlines() if line[:1].isdigit()]
     numbers = [round(float(row[2]) * 1_000) for row in rows]
     times = [int(row[0]) for row in rows]
-    steps = [(b - a) % 1_000 for a, b in zip(numbers, numbers[1:])]
+    steps = [(b - a) % CYCLE for a, b in zip(numbers, numbers[1:])]
     lost = sum(step - 1 for step in steps)
     check(times == sorted(set(times)), "times rise")
     check(lost == 0 and all(step == 1 for step in steps) and len(rows) > seconds * RATE / 2,
