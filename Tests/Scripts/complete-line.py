@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 
-COMPLETIONS = pathlib.Path(__file__).resolve().parents[2] / "completions"
+COMPLETIONS = pathlib.Path(__file__).resolve().parents[2] / "Sources" / "completions"
 # The last line says that it can be typed into.
 START = {
     "bash": (["bash", "--norc", "--noprofile", "-i"], """
