@@ -40,6 +40,16 @@ package enum BusAddress: Equatable, Sendable, CustomStringConvertible {
             throw .disconnected("no session bus: neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set")
         }
     }
+
+    /// Whether libdbus may start a program in order to connect, as for `unixexec:` and `autolaunch:`; what is not known to be a
+    /// socket counts, too.
+    package var mayStartProgram: Bool {
+        guard let address = try? self.resolve() else { return false }
+        return address.utf8.split(separator: UInt8(ascii: ";")).contains { entry in
+            let transport = entry.prefix { $0 != UInt8(ascii: ":") }
+            return !["unix", "tcp", "nonce-tcp"].contains { transport.elementsEqual($0.utf8) }
+        }
+    }
 }
 
 /// What may stand for a name on a bus.

@@ -72,10 +72,13 @@ extension Connection {
     /// Calls a method and runs the loop until the answer is there. For command-line tools, which have nothing else to do;
     /// never from a handler, which the loop itself runs.
     package func callAndWait<each T: WireValue>(
-        _ target: CallTarget, _ member: String, _ arguments: repeat each T, timeout: Int32 = Connection.callTimeout
+        _ target: CallTarget, _ member: String, _ arguments: repeat each T, timeout: Int32 = Connection.callTimeout,
+        autoStart: Bool = true
     ) throws(BusError) -> Message {
         let box = ResultBox()
-        self.call(target, member, repeat each arguments, timeout: timeout) { box.result = .some(consume $0) }
+        self.call(target, member, repeat each arguments, timeout: timeout, autoStart: autoStart) {
+            box.result = .some(consume $0)
+        }
         try self.run { box.result != nil }
         guard let result = box.result.take() else { throw .noReply("no answer from \(target.name)") }
         return try result.take()

@@ -58,26 +58,37 @@ enum CompletionNames {
     /// Those that have a file, and those that are there.
     private static func apps(_ invocation: Invocation) -> [Candidate] {
         let source = invocation.bus == .system ? AppSource([]) : AppSource([], user: environmentValue)
-        let present = ((try? self.broker(invocation)?.listApps()) ?? []).map { Candidate($0.app, $0.state) }
+        let present = ((try? self.broker(invocation).listApps()) ?? []).map { Candidate($0.app, $0.state) }
         let told = Set(present.map(\.word))
         return present + source.ids().filter { !told.contains($0.name) }.map { Candidate($0.name, "installed") }
     }
 
     private static func tasks(_ invocation: Invocation) throws(CommandFailure) -> [Candidate] {
-        guard let broker = try self.broker(invocation) else { return [] }
         let app = invocation.arguments.positionals.first
-        return try TasksCommand.rows(of: broker).filter { $0.app == app }.map { Candidate($0.identifier, $0.state) }
+        return try TasksCommand.rows(of: self.broker(invocation)).filter { $0.app == app }.map {
+            Candidate($0.identifier, $0.state)
+        }
     }
 
     private static func sensors(_ invocation: Invocation) throws(CommandFailure) -> [Candidate] {
-        let reader = try Service.sensors(on: invocation.sensorBus, invocation.loop, within: self.patience)
-        guard try reader.isThere() else { return [] }
+        if case .told(let bus) = invocation.sensorBus {
+            _ = try self.running(bus)
+        } else {
+            _ = try self.running(.session)
+        }
+        let reader = try Service.sensors(
+            on: invocation.sensorBus, invocation.loop, within: self.patience, starting: false)
         return try reader.listSensors().map { Candidate($0.sensor.name, $0.sensor.source) }
     }
 
-    /// The broker, if it runs.
-    private static func broker(_ invocation: Invocation) throws(CommandFailure) -> Service? {
-        let broker = try Service.broker(on: invocation.bus, invocation.loop, within: self.patience)
-        return try broker.isThere() ? broker : nil
+    private static func broker(_ invocation: Invocation) throws(CommandFailure) -> Service {
+        try Service.broker(
+            on: try self.running(invocation.bus), invocation.loop, within: self.patience, starting: false)
+    }
+
+    /// A bus for which libdbus starts nothing.
+    private static func running(_ bus: BusAddress) throws(CommandFailure) -> BusAddress {
+        guard !bus.mayStartProgram else { throw CommandFailure(.noService, "the \(bus) may have to be started") }
+        return bus
     }
 }

@@ -52,21 +52,28 @@ enum ReaderBus {
 extension Service {
     /// The reader, wherever it is. Where there is none, that is said of the session bus.
     ///
-    /// - Parameter patience: how long an answer may take, in ms.
+    /// - Parameters:
+    ///   - patience: how long an answer may take, in ms.
+    ///   - starting: whether the bus is to start it for a call.
     static func sensors(
-        on bus: ReaderBus, _ loop: EventLoop, within patience: Int32? = nil
+        on bus: ReaderBus, _ loop: EventLoop, within patience: Int32? = nil, starting: Bool = true
     ) throws(CommandFailure) -> Service {
-        if case .told(let address) = bus { return try self.sensors(on: address, loop, within: patience) }
+        if case .told(let address) = bus {
+            return try self.sensors(on: address, loop, within: patience, starting: starting)
+        }
         let own: Service
         do throws(CommandFailure) {
-            own = try self.sensors(on: .session, loop, within: patience)
+            own = try self.sensors(on: .session, loop, within: patience, starting: starting)
             if try own.isThereOrCanStart() { return own }
         } catch {
-            guard let other = try? self.sensors(on: .system, loop, within: patience), try other.isThereOrCanStart()
+            guard let other = try? self.sensors(on: .system, loop, within: patience, starting: starting),
+                try other.isThereOrCanStart()
             else { throw error }
             return other
         }
-        guard let other = try? self.sensors(on: .system, loop, within: patience), try other.isThereOrCanStart() else {
+        guard let other = try? self.sensors(on: .system, loop, within: patience, starting: starting),
+            try other.isThereOrCanStart()
+        else {
             return own
         }
         own.connection.close()

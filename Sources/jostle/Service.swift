@@ -11,33 +11,39 @@ struct Service {
     let title: String
     /// How long an answer may take, in ms.
     private var patience: Int32 = Connection.callTimeout
+    /// Whether the bus is to start it for a call.
+    private let isStarted: Bool
     /// The same of the reader, which has nothing to do that takes longer.
     private static let readerPatience: Int32 = 2_500
 
     /// - Parameters:
     ///   - name: a bus name of our own, under which we ask.
     ///   - patience: how long the bus may take to greet us, and each answer, in ms, if not as long as usual.
+    ///   - starting: whether the bus is to start the service for a call.
     static func broker(
-        on address: BusAddress, _ loop: EventLoop, as name: String? = nil, within patience: Int32? = nil
+        on address: BusAddress, _ loop: EventLoop, as name: String? = nil, within patience: Int32? = nil,
+        starting: Bool = true
     ) throws(CommandFailure) -> Service {
-        try Service(BusName.broker, "the broker (\(BusName.broker))", on: address, loop, as: name, within: patience)
+        try Service(
+            BusName.broker, "the broker (\(BusName.broker))", on: address, loop, as: name, within: patience, starting)
     }
 
     static func sensors(
-        on address: BusAddress, _ loop: EventLoop, within patience: Int32? = nil
+        on address: BusAddress, _ loop: EventLoop, within patience: Int32? = nil, starting: Bool = true
     ) throws(CommandFailure) -> Service {
         var service = try Service(
-            BusName.sensors, "the sensor reader (\(BusName.sensors))", on: address, loop, within: patience)
+            BusName.sensors, "the sensor reader (\(BusName.sensors))", on: address, loop, within: patience, starting)
         if patience == nil { service.patience = Self.readerPatience }
         return service
     }
 
     private init(
         _ name: String, _ title: String, on address: BusAddress, _ loop: EventLoop, as own: String? = nil,
-        within patience: Int32?
+        within patience: Int32?, _ starting: Bool
     ) throws(CommandFailure) {
         self.name = name
         self.title = title
+        self.isStarted = starting
         if let patience { self.patience = patience }
         self.connection = Connection(to: address, on: loop, names: own.map { [$0] } ?? [])
         do throws(BusError) {
@@ -54,7 +60,7 @@ struct Service {
         do throws(BusError) {
             let target = CallTarget(self.name, path, interface.description)
             return try self.connection.callAndWait(
-                target, member, repeat each arguments, timeout: timeout ?? self.patience)
+                target, member, repeat each arguments, timeout: timeout ?? self.patience, autoStart: self.isStarted)
         } catch {
             if error.name == BusError.noReply("").name { throw CommandFailure(silent: self.title) }
             throw CommandFailure(error, service: self.title)

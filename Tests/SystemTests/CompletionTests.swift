@@ -115,6 +115,22 @@ extension EndToEnd {
             #expect(try Tool.run(["cat", file]).stdout == "org.example.Last\n")
         }
 
+        /// libdbus may be told to start a program that is the bus.
+        @Test(arguments: ["--bus", "--sensor-bus"]) func noBusIsStartedForTheQuestion(_ option: String) throws {
+            try PrivateBus.with { bus in
+                let file = "\(bus.directory)/started"
+                for address in [
+                    "unixexec:path=touch,argv1=\(file)", "unix:path=/dev/null;unixexec:path=touch,argv1=\(file)",
+                ] {
+                    let word = option == "--bus" ? ["task", "run", "a", ""] : ["shake", "--sensor", ""]
+                    let result = try self.ask(
+                        [option, address] + word, environment: ["DBUS_SESSION_BUS_ADDRESS": bus.address])
+                    #expect(result == Tool.Result(status: 0, stdout: "word\n", stderr: ""))
+                    #expect(access(file, F_OK) != 0, "\(address)")
+                }
+            }
+        }
+
         /// Whoever has the broker's name may list what it likes.
         @Test(arguments: [("sync", "word\nsync\tsync\n"), ("$(reboot)", "word\n"), ("a b", "word\n")])
         func aStrangersNameIsAWordOrNone(_ name: String, _ answer: String) throws {

@@ -126,7 +126,7 @@ struct ScopeCommand {
 
     /// The detectors of all apps; none without a broker.
     private func registered() -> [(title: String, request: DetectorRequest)] {
-        guard let broker = try? Service.broker(on: self.bus, self.loop), (try? broker.isThere()) == true,
+        guard let broker = try? Service.broker(on: self.bus, self.loop, starting: false),
             let apps = try? broker.listApps()
         else { return [] }
         var found: [(title: String, request: DetectorRequest)] = []
