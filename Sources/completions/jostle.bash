@@ -7,14 +7,17 @@ _jostle() {
         blank=${rest%%[![:space:]]*}
         rest=${rest:${#blank}}
         [[ $rest == "$word"* ]] || word=$rest
-        if [[ -n $blank || ${#words[@]} -eq 0 ]]; then words+=("$word"); else words[-1]+=$word; fi
         rest=${rest:${#word}}
+        # Programs get words without the quotes around them; that of the last word may be open.
+        case $word in
+            \"*\" | \'*\') word=${word:1:${#word} - 2} ;;
+            [\"\']*) word=${word:1} ;;
+        esac
+        if [[ -n $blank || ${#words[@]} -eq 0 ]]; then words+=("$word"); else words[-1]+=$word; fi
     done
     COMPREPLY=()
     [[ ${#words[@]} -ge 2 ]] || return
-    # Behind an open quote, too, candidates are plain words.
-    word=${words[-1]#[\"\']}
-    words[-1]=$word
+    word=${words[-1]}
     {
         read -r kind
         mapfile -t COMPREPLY
@@ -34,8 +37,8 @@ _jostle() {
             [[ $word == *"$2" ]] || COMPREPLY=()
             COMPREPLY=("${COMPREPLY[@]%%$'\t'*}")
             COMPREPLY=("${COMPREPLY[@]#"${word%"$2"}"}")
-            # More of the word is to follow.
-            [[ ${COMPREPLY[0]-} != *[=:] ]] || compopt -o nospace
+            # More of the one word that is left is to follow.
+            [[ ${#COMPREPLY[@]} -ne 1 || ${COMPREPLY[0]} != *[=:] ]] || compopt -o nospace
             ;;
     esac
 }

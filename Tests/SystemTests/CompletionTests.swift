@@ -158,6 +158,8 @@ extension EndToEnd {
             ("jostle app org.ex", ["app", app]), ("jostle app 'org.ex", ["app", app]),
             ("jostle push --app=org.ex", ["push", "--app=\(app)"]),
             ("jostle state a \"fore", ["state", "a", "foreground"]),
+            ("jostle \"state\" a fore", ["state", "a", "foreground"]),
+            ("jostle 'policy' ch", ["policy", "check"]),
             ("jostle replay a", ["replay", "a b.csv"]), ("jostle replay 'a b", ["replay", "a b.csv"]),
             ("jostle replay it", ["replay", "it's $(touch ran) \"so\".csv"]),
             ("jostle policy check --app-files=some", ["policy", "check", "--app-files=some dir"]),
