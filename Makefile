@@ -12,6 +12,8 @@ SCRATCH ?= .build
 BUILD_FLAGS ?=
 # Where the programs are that are installed.
 PROGRAMS_DIR ?= $(SCRATCH)/release
+# Where the manual pages are that are installed.
+MANUAL_DIR ?= $(SCRATCH)/man
 
 BIN = $(PREFIX)/bin
 LIBEXEC = $(PREFIX)/libexec
@@ -35,12 +37,12 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm deps-deb deps-package build build-programs deb test-package test-reproducible test test-attacks test-kills test-walks test-vm lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+.PHONY: help deps deps-build deps-bench deps-vm deps-deb deps-package build build-programs manual deb test-package test-reproducible test test-attacks test-kills test-walks test-vm lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
     bench install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy clean fuzz
 
 help:
 	@echo 'make deps     install the Debian packages that are missing'
-	@echo 'make build    build the release programs into .build/release'
+	@echo 'make build    build the release programs into .build/release, and of them the manual pages into .build/man'
 	@echo 'make test     run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
 	@echo 'make test-attacks  attack the release programs on both buses, each way for ATTACK_SECONDS=$(ATTACK_SECONDS)'
 	@echo 'make test-kills  kill the broker under load; KILLS=$(KILLS) times'
@@ -102,12 +104,19 @@ deps deps-build deps-bench deps-vm deps-deb deps-package:
 
 build: deps-build
 	$(SWIFT) build -c release --static-swift-stdlib
+	@$(MAKE) --no-print-directory manual PROGRAMS_DIR=.build/release
+
+# The pages say what the programs say of themselves, and what docs says. Programs run for that, so it is nothing for root to do.
+manual:
+	rm -rf $(MANUAL_DIR)/man[0-9]
+	Sources/manual/make-manual $(PROGRAMS_DIR) $(MANUAL_DIR)
 
 # Only what is installed, and nothing is installed for it; for packagers.
 build-programs:
 	for program in $(PROGRAMS); do \
 	    $(SWIFT) build -c release --static-swift-stdlib --scratch-path $(SCRATCH) $(BUILD_FLAGS) --product $$program || exit 1; \
 	done
+	@$(MAKE) --no-print-directory manual
 
 # The counts of the run are left in .build/tests.xml.
 test: deps
@@ -199,9 +208,11 @@ install-docs:
 	    $(INSTALL) $$file $(DESTDIR)$(SHARE)/doc/jostle/$$file || exit 1; \
 	done
 
-# The pages say what the programs say of themselves, and what docs says.
 install-manual:
-	Sources/manual/make-manual $(PROGRAMS_DIR) $(DESTDIR)$(SHARE)/man
+	@test -e $(MANUAL_DIR)/man1/jostle.1 || { echo "no $(MANUAL_DIR)/man1/jostle.1: run make build first"; exit 1; }
+	for page in $$(cd $(MANUAL_DIR) && echo man[0-9]/*); do \
+	    $(INSTALL) $(MANUAL_DIR)/$$page $(DESTDIR)$(SHARE)/man/$$page || exit 1; \
+	done
 
 # Shells look for a file by the name of the command that is completed; zsh reads in it which those are.
 install-completions:

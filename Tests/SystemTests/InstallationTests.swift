@@ -13,7 +13,9 @@ extension EndToEnd {
                     """
                     directory=$(mktemp -d)
                     trap 'rm -rf "$directory"' EXIT
-                    make -s -C "$1" install DESTDIR="$directory" PREFIX=/opt/jostle PROGRAMS_DIR="$2"
+                    make -s -C "$1" manual PROGRAMS_DIR="$2" MANUAL_DIR="$directory/man"
+                    make -s -C "$1" install DESTDIR="$directory" PREFIX=/opt/jostle PROGRAMS_DIR="$2" \\
+                        MANUAL_DIR="$directory/man"
                     cd "$directory/opt/jostle"
                     bin/jostle --version >&2
                     for page in jostle jostle-watch jostle-policy-check jostle-sensord jostle.app org.jostle.Broker1.App; do
@@ -54,7 +56,9 @@ extension EndToEnd {
                     """
                     directory=$(mktemp -d)
                     trap 'rm -rf "$directory"' EXIT
-                    make -s -C "$1" install DESTDIR="$directory" PREFIX=/opt/jostle PROGRAMS_DIR="$2" SERVICE_USER=mover
+                    make -s -C "$1" manual PROGRAMS_DIR="$2" MANUAL_DIR="$directory/man"
+                    make -s -C "$1" install DESTDIR="$directory" PREFIX=/opt/jostle PROGRAMS_DIR="$2" \\
+                        MANUAL_DIR="$directory/man" SERVICE_USER=mover
                     cd "$directory/opt/jostle"
                     grep -rl mover share/dbus-1 lib | sort
                     grep -rhE 'user="jostle"|^u jostle|User=jostle|jostle jostle' share/dbus-1 lib || true
