@@ -32,12 +32,15 @@ BUILD_PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev libudev-dev
 PACKAGES = $(BUILD_PACKAGES) dbus-broker systemd libglib2.0-bin python3-dbus-fast libxml2-utils umockdev \
     gir1.2-umockdev-1.0 python3-gi locales iio-sensor-proxy
 # What a virtual machine with a kernel of its own needs besides.
-VM_PACKAGES = qemu-system-x86 busybox-static udev
+VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs
 # How long samples are counted there.
 VM_SECONDS ?= 10
+# Where the Debian packages of two versions are that are installed there, one after the other.
+OLD_DEBS ?=
+NEW_DEBS ?= .build/deb
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm deps-deb deps-package build build-programs manual deb test-package test-reproducible test test-attacks test-kills test-walks test-vm lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+.PHONY: help deps deps-build deps-bench deps-vm deps-deb deps-package build build-programs manual deb test-package test-reproducible test test-attacks test-kills test-walks test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
     bench install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy clean fuzz
 
 help:
@@ -48,6 +51,7 @@ help:
 	@echo 'make test-kills  kill the broker under load; KILLS=$(KILLS) times'
 	@echo 'make test-walks  play every seed of the random walks, of which the suite plays one in four'
 	@echo 'make test-vm  run the reader on a kernel with a sensor hub, in qemu; VM_SECONDS=600'
+	@echo 'make test-installed  install Debian packages in a Debian in qemu, and use them; OLD_DEBS=FOLDER NEW_DEBS=$(NEW_DEBS)'
 	@echo 'make lint     check format, sizes, documents, imports, linkage, the D-Bus files, units, policies and the manual'
 	@echo 'make demo     show two apps, one shake, and who gets it'
 	@echo 'make bench    measure against the budget, which takes six to eight minutes'
@@ -145,6 +149,14 @@ test-attacks: deps build
 # The reader with a true /dev/iio:device0, in a virtual machine. Downloads a kernel (70 MB) the first time.
 test-vm: deps-vm build
 	Tests/VM/run .build/vm python3 Tests/VM/guest.py .build/release $(VM_SECONDS)
+
+# Jostle as it is installed: a Debian with systemd, two people and a suspend. The first time it makes that Debian, as root.
+test-installed: deps-vm
+	@for folder in "$(OLD_DEBS)" "$(NEW_DEBS)"; do \
+	    ls "$$folder"/*.deb > /dev/null 2>&1 || \
+	        { echo "no packages in '$$folder': say where those of two versions are (OLD_DEBS, NEW_DEBS)"; exit 1; }; \
+	done
+	Tests/VM/installed .build/vm-installed "$(OLD_DEBS)" "$(NEW_DEBS)"
 
 lint: lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual
 
