@@ -45,7 +45,7 @@ package struct WhyNot {
         self.now = now
         self.mutedUntil = sensing.mutedUntil
         self.restsUntil = core.arbiter.launches.restsUntil(app.id, of: app.user).flatMap { $0 > now ? $0 : nil }
-        self.isBeingLaunched = core.arbiter.launches.launch(of: app.id) != nil
+        self.isBeingLaunched = core.arbiter.launches.launch(of: app.id, for: app.user) != nil
         self.detectors = shown.map { installed in
             let prospect = core.arbiter.rehearse(
                 installed.id, peak: peak ?? installed.effective.threshold?.nextUp ?? 0, at: now,

@@ -116,6 +116,12 @@ struct Launching {
         // Whose fails most is tried least.
         #expect(lab.finish("A", .failed(.silent), at: 1_000) == ["silent A again 3000"])
         #expect(lab.pass(1_500) == ["start A shake of 8"])
+        // Who is launched need not wait. That is no news of another user's app of that name.
+        #expect(lab.launches.restsUntil(app, of: 8) == nil && lab.launches.canLaunch(app, of: 8, before: ms(1_600)))
+        #expect(lab.launches.restsUntil(app, of: 7) == ms(3_000))
+        #expect(!lab.launches.canLaunch(app, of: 7, before: ms(2_900)))
+        #expect(lab.launches.launch(of: app, for: 8)?.user == 8 && lab.launches.launch(of: app, for: 7) == nil)
+        #expect(lab.launches.launch(of: app, for: nil) == nil)
         #expect(lab.finish("A", .done, at: 1_500) == ["done A shake"])
         #expect(lab.launches.restsUntil(app, of: 8) == nil && lab.deadline == 3_000)
         #expect(lab.want("A", of: 9, at: 1_600) == ["start A shake of 9"])

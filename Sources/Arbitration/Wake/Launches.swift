@@ -46,6 +46,9 @@ package struct Launches: Sendable {
         func isResting(_ user: UInt32?, at time: Timestamp) -> Bool {
             self.rests[user].map { $0.notBefore > time } ?? false
         }
+
+        /// The launch of a user's app of this name that is under way.
+        func launch(for user: UInt32?) -> Launch? { self.flight.flatMap { $0.launch.user == user ? $0.launch : nil } }
     }
 
     private var entries: [AppID: Entry] = [:]
@@ -64,6 +67,8 @@ package struct Launches: Sendable {
 
     /// The launch of an app that is under way.
     package func launch(of app: AppID) -> Launch? { self.entries[app]?.flight?.launch }
+    /// The same, if it is that of a user's app, and not of another's of this name.
+    package func launch(of app: AppID, for user: UInt32?) -> Launch? { self.entries[app]?.launch(for: user) }
     /// Until when the app that is being launched has to answer.
     func answerBy(_ app: AppID) -> Timestamp? { self.entries[app]?.flight?.answerBy }
     /// Whether somebody wishes that an app be launched that is not yet.
@@ -74,12 +79,12 @@ package struct Launches: Sendable {
     /// Whether an app can be launched for something that is of use until then, as far as is known: not while it rests after
     /// a failure.
     func canLaunch(_ app: AppID, of user: UInt32?, before ends: Timestamp) -> Bool {
-        guard let entry = self.entries[app], entry.flight == nil else { return true }
+        guard let entry = self.entries[app], entry.launch(for: user) == nil else { return true }
         return entry.rests[user].map { $0.notBefore < ends } ?? true
     }
     /// Before when an app is not launched again because that failed; `nil`: it may be at any time.
     package func restsUntil(_ app: AppID, of user: UInt32?) -> Timestamp? {
-        guard let entry = self.entries[app], entry.flight == nil else { return nil }
+        guard let entry = self.entries[app], entry.launch(for: user) == nil else { return nil }
         return entry.rests[user]?.notBefore
     }
     package var inFlight: Int { self.entries.values.count { $0.flight != nil } }
