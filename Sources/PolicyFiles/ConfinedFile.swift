@@ -5,17 +5,26 @@ enum ConfinedFile {
     /// - Parameter root: Where it has to be, and whose it has to be; `nil`: anywhere, and anybody's.
     /// - Returns: A descriptor, or what the kernel says; `EXDEV` of what is elsewhere or another's.
     static func open(_ path: String, within root: String?, _ flags: Int32) -> (descriptor: Int32, code: Int32) {
-        // SAFETY: the path is NUL-terminated for the call.
-        let descriptor = unsafe Glibc.open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
-        guard descriptor >= 0 else { return (-1, errno) }
-        guard let root else { return (descriptor, 0) }
-        let code = self.code(of: descriptor, within: root)
-        guard code != 0 else { return (descriptor, 0) }
-        close(descriptor)
-        return (-1, code)
+        guard let root else { return self.open(path, flags) }
+        // To open a device or a pipe does something, and a link may lead to any: it is named first, and opened when it is known
+        // to stand where it has to.
+        let (name, code) = self.open(path, self.nameOnly | flags & O_DIRECTORY)
+        guard code == 0 else { return (-1, code) }
+        defer { close(name) }
+        let refusal = self.code(of: name, within: root)
+        return refusal == 0 ? self.open("/proc/self/fd/\(name)", flags) : (-1, refusal)
     }
 
-    /// Looks at what was opened, and not at the path again: whatever links lead to by then.
+    private static func open(_ path: String, _ flags: Int32) -> (descriptor: Int32, code: Int32) {
+        // SAFETY: the path is NUL-terminated for the call.
+        let descriptor = unsafe Glibc.open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+        return descriptor >= 0 ? (descriptor, 0) : (-1, errno)
+    }
+
+    /// `O_PATH`, which module Glibc does not show.
+    private static let nameOnly: Int32 = 0o10000000
+
+    /// Looks at what was named, and not at the path again: whatever links lead to by then.
     private static func code(of descriptor: Int32, within root: String) -> Int32 {
         // SAFETY: the path is NUL-terminated for the call.
         let directory = unsafe Glibc.open(root, O_RDONLY | O_CLOEXEC | O_DIRECTORY | O_NONBLOCK)

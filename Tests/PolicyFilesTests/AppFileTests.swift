@@ -272,6 +272,30 @@ import Testing
         }
     }
 
+    /// To open what an app's link leads to may do something: what is elsewhere is looked at, and not opened.
+    @Test func whatIsElsewhereIsNotOpened() throws {
+        try self.withTree(["app/\(Self.name)", "other/\(Self.name)"]) { root in
+            let link = "\(root)/app/link.conf"
+            try #require(symlink("../other/\(Self.name)", link) == 0)
+            let events = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
+            defer {
+                unlink(link)
+                close(events)
+            }
+            for place in ["app", "other"] {
+                try #require(unsafe inotify_add_watch(events, "\(root)/\(place)/\(Self.name)", UInt32(IN_OPEN)) >= 0)
+            }
+            var told = [UInt8](repeating: 0, count: 4_096)
+            #expect(ConfinedFile.open(link, within: "\(root)/app", O_RDONLY).code == EXDEV)
+            #expect(unsafe Glibc.read(events, &told, told.count) == -1 && errno == EAGAIN)
+            let own = ConfinedFile.open("\(root)/app/\(Self.name)", within: "\(root)/app", O_RDONLY)
+            try #require(own.code == 0)
+            close(own.descriptor)
+            #expect(unsafe Glibc.read(events, &told, told.count) > 0)
+            #expect(ConfinedFile.open("\(root)/app/\(Self.name)", within: root, O_RDONLY | O_DIRECTORY).code == ENOTDIR)
+        }
+    }
+
     /// Flatpak's own links are followed, and an app's as far as they lead to what the app has.
     @Test func aFlatpakMayLinkToWhatItHas() throws {
         let app = "\(Self.flatpaks)/org.example.App"
