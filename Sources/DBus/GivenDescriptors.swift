@@ -56,8 +56,8 @@ struct GivenDescriptors {
 
     /// Whose a caller is: what he was given counts in that user's share from now on.
     mutating func setUser(_ user: UInt32, of caller: String) {
-        let own = self.answers.filter { $0.caller == caller && $0.payer != user }
-        guard !own.isEmpty else { return }
+        let own = self.answers.filter { $0.caller == caller }
+        guard own.contains(where: { $0.payer != user }) else { return }
         self.forget(caller)
         for answer in own { self.add(answer.serial, answering: answer.call, of: caller, user) }
     }

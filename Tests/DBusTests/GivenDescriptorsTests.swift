@@ -43,4 +43,13 @@ import Testing
         given.forget(":1.1")
         #expect(given.remove(2) == nil && !given.has(":1.1") && given.has(":1.2"))
     }
+
+    /// What counts in his share already is not forgotten with what does not yet.
+    @Test func whatIsHisAlreadyStaysHis() {
+        var given = GivenDescriptors()
+        given.add(1, answering: 10, of: ":1.1", Self.guest)
+        given.add(2, answering: 20, of: ":1.1", nil)
+        given.setUser(Self.guest, of: ":1.1")
+        #expect(given.remove(1)?.call == 10 && given.remove(2)?.call == 20)
+    }
 }
