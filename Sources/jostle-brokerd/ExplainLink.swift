@@ -121,7 +121,10 @@ final class ExplainLink {
             let query = VerdictQuery(.last, of: app, for: viewer)
             self.askJournal(JournalQuery(app: app.id, limit: Self.newest)) { records in
                 var answer = answer
-                let last = records.last { query.concerns($0) && $0.verdict.isLaunching }
+                // A launch of this run, which may merely wait, hides none that failed before.
+                let last = records.last {
+                    query.concerns($0) && $0.verdict.isLaunching && $0.origin?.isPast == true
+                }
                 answer.pastFailure = last.flatMap { WhyNot.PastFailure($0, at: Clock.wallClock()) }
                 call.reply(answer.options)
             }
