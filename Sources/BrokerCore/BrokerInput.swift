@@ -103,8 +103,10 @@ package enum BrokerAction: Equatable, Sendable {
 /// Why the broker did not do what a client asked. Nothing of the request was done.
 package enum Refusal: Swift.Error, Equatable, Sendable {
     case unknownClient
-    /// A limit of `BrokerLimits`, by its name there.
+    /// A limit of `BrokerLimits`, by its name there: whatever else there is, this is too much by itself.
     case limit(name: String, value: UInt64, message: String)
+    /// The same of what is divided among users: there is not enough of it left.
+    case noRoom(name: String, value: UInt64, message: String)
     case badDetector(String)
     case unknownDetector(String)
     case duplicateDetector(String)
@@ -124,9 +126,9 @@ extension Refusal {
     /// A limit for all: root crosses the limit itself, everybody else his share of it.
     init(_ name: String, _ shares: UserShares, _ user: UInt32, _ message: String) {
         if user == UserShares.root {
-            self = .limit(name: name, value: UInt64(shares.limit), message: message)
+            self = .noRoom(name: name, value: UInt64(shares.limit), message: message)
         } else {
-            self = .limit(
+            self = .noRoom(
                 name: "\(name)-per-user", value: UInt64(shares.share),
                 message: "\(message); your user's share of \(name) is used up")
         }

@@ -153,7 +153,8 @@ final class AppFileLink {
     }
 }
 
-/// Which limits keep app files from being installed: there may be very many files, and each limit is told of once.
+/// Which limits leave no room for app files: there may be very many files, and each such limit is told of once. What a file is
+/// refused for by itself is told of each.
 private struct AppFileRefusals {
     /// How many files each limit kept out since files were read, and those limits that were told of.
     private var files: [String: Int] = [:]
@@ -168,7 +169,7 @@ private struct AppFileRefusals {
 
     /// Whether people do not know yet that there is no room for what files install.
     mutating func isNews(_ refusal: Refusal) -> Bool {
-        guard case .limit(let name, _, _) = refusal else { return true }
+        guard case .noRoom(let name, _, _) = refusal else { return true }
         self.files[name, default: 0] += 1
         return self.told.insert(name).inserted
     }

@@ -10,7 +10,8 @@ extension BusError {
     init(_ refusal: Refusal) {
         switch refusal {
         case .unknownClient: self = .notFound("register first")
-        case .limit(let name, let value, let message): self = .limitsExceeded("\(message): \(name) is \(value)")
+        case .limit(let name, let value, let message), .noRoom(let name, let value, let message):
+            self = .limitsExceeded("\(message): \(name) is \(value)")
         case .muteTooLong(let limit):
             self = .limitsExceeded("motion can be silenced for at most \(limit.microseconds) us: mute")
         case .badDetector(let message): self = .invalidConfiguration(message)

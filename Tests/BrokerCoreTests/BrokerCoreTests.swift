@@ -19,7 +19,7 @@ import Testing
         var bench = Bench(limits: limits)
         _ = try bench.register(0, "org.example.A")
         _ = try bench.register(1, "org.example.B")
-        #expect(throws: Refusal.limit(name: "apps", value: 2, message: "too many apps")) {
+        #expect(throws: Refusal.noRoom(name: "apps", value: 2, message: "too many apps")) {
             try bench.register(2, "org.example.C")
         }
         bench.core.leave(AppHandle(0), at: bench.now, &bench.actions)
@@ -98,7 +98,7 @@ import Testing
             _ = try bench.add(app, pace(64))
             Issue.record("nothing was refused")
         } catch let refusal as Refusal {
-            guard case .limit("paces", 64, _) = refusal else {
+            guard case .noRoom("paces", 64, _) = refusal else {
                 Issue.record("refused by \(refusal)")
                 return
             }
@@ -137,9 +137,10 @@ import Testing
                 Bench.planar("fourth", 2))
             Issue.record("nothing was refused")
         } catch let refusal as Refusal {
-            guard case .limit(name, UInt64(value), _) = refusal else {
-                Issue.record("refused by \(refusal)")
-                return
+            switch refusal {
+            case .limit(name, UInt64(value), _): #expect(name != "detectors")
+            case .noRoom(name, UInt64(value), _): #expect(name == "detectors")
+            default: Issue.record("refused by \(refusal)")
             }
             #expect(limits.table[name] == UInt64(value))
         }

@@ -27,9 +27,10 @@ import Testing
             _ = try bench.add(app, Self.detector("a", "mean(x, 1s) > 1g"), Self.detector("b", "mean(x, 2s) > 1g"))
             Issue.record("nothing was refused")
         } catch let refusal as Refusal {
-            guard case .limit(name, 1, _) = refusal else {
-                Issue.record("refused by \(refusal)")
-                return
+            switch refusal {
+            case .limit(name, 1, _): #expect(name.hasSuffix("-per-app"))
+            case .noRoom(name, 1, _): #expect(name.hasSuffix("-per-sensor"))
+            default: Issue.record("refused by \(refusal)")
             }
             #expect(limits.table[name] == 1)
         }

@@ -268,7 +268,7 @@ import Testing
         var limits = BrokerLimits()
         limits.detectors = 1
         var bench = Bench(limits: limits)
-        let refusal = Refusal.limit(name: "detectors", value: 1, message: "too many detectors")
+        let refusal = Refusal.noRoom(name: "detectors", value: 1, message: "too many detectors")
         #expect(throws: refusal) { try self.install(&bench, [Self.one, Self.two]) }
         #expect(bench.core.registry[self.client] == nil)
         try self.install(&bench, [Self.one])

@@ -23,7 +23,7 @@ import Testing
             do {
                 try take(count)
             } catch let refusal as Refusal {
-                guard case .limit(let name, let value, let message) = refusal else { throw refusal }
+                guard case .noRoom(let name, let value, let message) = refusal else { throw refusal }
                 return (name, value, message, count)
             }
         }
