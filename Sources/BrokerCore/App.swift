@@ -24,7 +24,7 @@ package struct App {
     /// Who may read about it.
     package var reader: UInt32 { self.user ?? self.keeper }
     /// Of whose share it is.
-    let payer: UInt32
+    var payer: UInt32
     /// Which registration this is, counted from 1; no two are the same.
     package internal(set) var registration: UInt64
     package internal(set) var registered: Timestamp
@@ -91,6 +91,12 @@ package final class InstalledDetector: Sendable {
     func owned(_ isOwn: Bool) -> InstalledDetector {
         InstalledDetector(
             id: self.id, request: self.request, effective: self.effective, isOwn: isOwn, payer: self.payer)
+    }
+
+    /// The same detector, of another share.
+    func paid(by payer: UInt32, isOwn: Bool) -> InstalledDetector {
+        InstalledDetector(
+            id: self.id, request: self.request, effective: self.effective, isOwn: isOwn, payer: payer)
     }
 
     /// Whether a request asks for what is at work already. One that stays the same goes on as it is.

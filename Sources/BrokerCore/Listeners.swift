@@ -165,7 +165,10 @@ struct Listeners {
         if let old = self.registry[app]?.detectors[request.name] {
             if isOwn { self.registry.own(old, true, of: app) }
             // What is the same goes on: the event for which an app was started must not end with its registration.
-            if old.isUnchanged(by: detector, request) { return }
+            if old.isUnchanged(by: detector, request) {
+                if old.payer != payer { self.registry.put(old.paid(by: payer, isOwn: isOwn || old.isOwn), of: app) }
+                return
+            }
             self.hearing.replace(old, at: now)
             if old.isOwn { self.gone.append((request.name, app)) }
         }
@@ -195,6 +198,7 @@ struct Listeners {
     /// While the app is on the bus, what it registered itself under the same name counts.
     mutating func install(_ installation: Installation, of app: AppHandle, at now: Timestamp) throws(Refusal) {
         let requests = installation.requests
+        try self.registry.checkPlace(of: app, installation.payer)
         let old = self.registry[app]?.installed?.requests ?? []
         let own = Set((self.registry[app]?.detectors ?? [:]).filter(\.value.isOwn).keys)
         _ = try self.add(

@@ -99,16 +99,29 @@ package struct Registry {
     /// An app is another user's than it was.
     mutating func pass(_ app: AppHandle, to user: UInt32) { self.apps.update(app) { $0?.user = user } }
 
-    /// What exists of an app also while it is not on the bus.
+    /// What exists of an app also while it is not on the bus. The app is of the share of whoever installs it, else of its user's.
     mutating func setInstalled(_ installation: Installation?, of app: AppHandle) {
         self.apps.update(app) { $0?.installed = installation }
+        guard let old = self.apps[app]?.payer, let payer = installation?.payer ?? self.apps[app]?.user, payer != old
+        else { return }
+        self.apps.update(app) { $0?.payer = payer }
+        self.appShares.set(self.appShares.held(by: old) - 1, for: old)
+        self.appShares.set(self.appShares.held(by: payer) + 1, for: payer)
+    }
+
+    /// Checks that whoever installs an app has room for it, should it be of another's share until now.
+    func checkPlace(of app: AppHandle, _ payer: UInt32) throws(Refusal) {
+        guard let old = self.apps[app]?.payer, old != payer else { return }
+        var shares = self.appShares
+        shares.set(shares.held(by: old) - 1, for: old)
+        guard shares.room(for: payer) > 0 else { throw Refusal("apps", self.appShares, payer, "too many apps") }
     }
 
     /// Forgets an app, whose number may be used again. Its detectors are given back one by one.
     mutating func remove(_ app: AppHandle) {
         guard let payer = self.apps[app]?.payer else { return }
         self.apps.remove(app)
-        self.appShares.giveBack(1, for: payer)
+        self.appShares.set(self.appShares.held(by: payer) - 1, for: payer)
         self.gone += 1
     }
 
@@ -179,7 +192,8 @@ package struct Registry {
 
     // MARK: What an app's detectors cost
 
-    /// What detectors change that an app asks for: those that are new or different, and those whose places they take.
+    /// What detectors change that an app asks for: those that are new, different or of another share, and those whose places
+    /// they take.
     struct Change {
         private(set) var added: [Counted] = []
         private(set) var replaced: [Counted] = []
@@ -209,9 +223,12 @@ package struct Registry {
         var change = Change()
         for (detector, request) in zip(detectors, requests) {
             let old = known[request.name]
-            // The same request again changes nothing.
-            if let old, old.isUnchanged(by: detector, request) { continue }
-            change.add(detector, payer, insteadOf: old)
+            if let old, old.isUnchanged(by: detector, request) {
+                // The same request again changes nothing, unless it is of another share.
+                if old.payer != payer { change.add(old.effective, payer, insteadOf: old) }
+            } else {
+                change.add(detector, payer, insteadOf: old)
+            }
         }
         return change
     }
