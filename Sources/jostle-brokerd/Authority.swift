@@ -42,7 +42,7 @@ struct Authority {
     ///
     /// That is whoever policy names. On the system bus it is root besides; elsewhere, if policy names nobody, anybody of our
     /// own user, and root.
-    func isReporter(among reporters: Policy.Entitled, _ sender: String, _ answer: @escaping (Bool) -> Void) {
+    private func isReporter(among reporters: Policy.Entitled, _ sender: String, _ answer: @escaping (Bool) -> Void) {
         let isSystem = self.bus.address == .system
         switch reporters {
         case .everybody: return answer(true)

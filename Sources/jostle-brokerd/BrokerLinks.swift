@@ -50,6 +50,7 @@ final class BrokerLinks {
     func policyChanged() {
         self.service.followClock()
         self.clients.policyChanged()
+        self.reports.policyChanged()
         self.disk.keep(self.policy.inForce)
         self.changed("PolicyGeneration")
         self.changed("PolicyFiles")

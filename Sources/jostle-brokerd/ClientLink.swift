@@ -181,8 +181,6 @@ final class ClientLink {
             client.peer?.setLimit(client.busShare)
             client.changed("Grants")
         }
-        // It names those who may know what is in the foreground.
-        self.watchers.foregroundChanged()
     }
 
     // MARK: What there is to see

@@ -12,8 +12,53 @@ final class ReportLink {
     private unowned let service: BrokerService
     /// Whoever said last which app is in the foreground.
     private var reporter: (name: String, token: NameWatch.Token)?
+    /// Whose the names are that policy lets say it: followed, so that who may know is known whenever something changes.
+    private var entitled: [AppID: Entitled] = [:]
+    private var isEverybodyEntitled = false
 
-    init(_ service: BrokerService) { self.service = service }
+    private struct Entitled {
+        let token: NameWatch.Token
+        var owner: String?
+    }
+
+    init(_ service: BrokerService) {
+        self.service = service
+        self.followEntitled()
+    }
+
+    // MARK: Who may say it
+
+    /// Another policy is in force, and may name others.
+    func policyChanged() {
+        if self.followEntitled() { self.service.links.clients.watchers.foregroundChanged() }
+    }
+
+    /// Follows the names of those whom policy lets say what is in the foreground. Returns whether that may be news to somebody.
+    @discardableResult
+    private func followEntitled() -> Bool {
+        let reporters = self.service.core.arbiter.policy.reporters
+        let isEverybody = reporters == .everybody
+        var isNews = isEverybody != self.isEverybodyEntitled
+        self.isEverybodyEntitled = isEverybody
+        var apps: Set<AppID> = []
+        if case .named(let named) = reporters { apps = Set(named) }
+        for (app, entitled) in self.entitled where !apps.contains(app) {
+            self.service.names.unfollow(entitled.token)
+            self.entitled[app] = nil
+            if entitled.owner != nil { isNews = true }
+        }
+        for app in apps where self.entitled[app] == nil {
+            let token = self.service.names.follow(app.name, ownRule: true) { [weak self] in self?.isOwned(app, by: $0) }
+            self.entitled[app] = Entitled(token: token)
+        }
+        return isNews
+    }
+
+    private func isOwned(_ app: AppID, by owner: String?) {
+        guard self.entitled[app] != nil, self.entitled[app]?.owner != owner else { return }
+        self.entitled[app]?.owner = owner
+        self.service.links.clients.watchers.foregroundChanged()
+    }
 
     // MARK: The foreground
 
@@ -37,18 +82,18 @@ final class ReportLink {
     }
 
     /// Whether a connection may know which app is in the foreground: the user of that app, our own, root, and who may say it.
-    func mayKnowForeground(_ sender: String, of uid: UInt32, _ answer: @escaping (Bool) -> Void) {
-        if uid == 0 || uid == getuid() { return answer(true) }
+    func mayKnowForeground(_ sender: String, of uid: UInt32) -> Bool {
+        if uid == 0 || uid == getuid() || self.isEverybodyEntitled { return true }
         let front = self.service.core.arbiter.foreground.app
-        if front.flatMap({ self.service.links.clients[$0]?.uid }) == uid { return answer(true) }
-        self.service.authority.isReporter(among: self.service.core.arbiter.policy.reporters, sender, answer)
+        if front.flatMap({ self.service.links.clients[$0]?.uid }) == uid { return true }
+        return self.entitled.values.contains { $0.owner == sender }
     }
 
     /// The same for whoever calls.
     func mayKnowForeground(_ call: MethodCall, _ answer: @escaping (Bool) -> Void) {
         self.service.bus.user(of: call.sender) { [weak self] uid in
             guard let self, let uid else { return answer(false) }
-            self.mayKnowForeground(call.sender, of: uid, answer)
+            answer(self.mayKnowForeground(call.sender, of: uid))
         }
     }
 

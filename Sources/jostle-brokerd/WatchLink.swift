@@ -68,12 +68,10 @@ final class WatchLink {
     /// Has the caller told from now on, until it leaves the bus.
     func watch(_ call: MethodCall) throws(BusError) {
         guard self.watchers[call.sender] == nil else { return call.reply() }
-        self.service.authority.ifKnown(call) { [weak self] uid in
-            self?.foreground(for: call.sender, of: uid) { self?.add(call, uid, knowing: $0) }
-        }
+        self.service.authority.ifKnown(call) { [weak self] uid in self?.add(call, uid) }
     }
 
-    private func add(_ call: MethodCall, _ uid: UInt32, knowing foreground: Foreground) {
+    private func add(_ call: MethodCall, _ uid: UInt32) {
         guard self.watchers[call.sender] == nil else { return call.reply() }
         guard self.shares.take(1, for: uid) else {
             return call.fail(.limitsExceeded("too many watch: watchers-per-user is \(self.shares.share)"))
@@ -81,7 +79,7 @@ final class WatchLink {
         let name = call.sender
         let watcher = Watcher(name, self.sender.peer(name), uid)
         watcher.peer.onRoom = { [weak self] _ in self?.tellSoon() }
-        watcher.foreground = foreground
+        watcher.foreground = self.foreground(for: name, of: uid)
         self.watchers[name] = watcher
         watcher.token = self.service.names.follow(name) { [weak self] owner in
             if owner == nil { self?.unwatch(name) }
@@ -132,9 +130,7 @@ final class WatchLink {
         self.isDue = false
         // Who has no room is looked at when there is some.
         for watcher in self.watchers.values where self.sender.hasRoom(for: watcher.peer) {
-            if watcher.isForegroundChanged {
-                self.foreground(for: watcher.name, of: watcher.uid) { [weak self] in self?.tell(watcher, of: $0) }
-            }
+            if watcher.isForegroundChanged { self.tellForeground(watcher) }
             self.tellApps(watcher)
         }
     }
@@ -172,8 +168,8 @@ final class WatchLink {
         }
     }
 
-    private func tell(_ watcher: Watcher, of foreground: Foreground) {
-        guard watcher.isForegroundChanged, self.watchers[watcher.name] === watcher else { return }
+    private func tellForeground(_ watcher: Watcher) {
+        let foreground = self.foreground(for: watcher.name, of: watcher.uid)
         guard foreground != watcher.foreground else { return watcher.isForegroundChanged = false }
         let values: [String: Value] = [
             "Foreground": .string(foreground.app), "ForegroundReported": .boolean(foreground.isReported),
@@ -191,11 +187,10 @@ final class WatchLink {
         watcher.foreground = foreground
     }
 
-    /// Hands the foreground to `then` as a connection may know it: at once, unless the bus has to say whose a name is.
-    private func foreground(for name: String, of uid: UInt32, then: @escaping (Foreground) -> Void) {
-        self.service.links.reports.mayKnowForeground(name, of: uid) { [weak self] isKnown in
-            guard let report = self?.service.core.arbiter.foreground else { return }
-            then(Foreground(app: isKnown ? report.app?.name ?? "" : "", isReported: report != .none))
-        }
+    /// The foreground as a connection may know it.
+    private func foreground(for name: String, of uid: UInt32) -> Foreground {
+        let report = self.service.core.arbiter.foreground
+        let isKnown = self.service.links.reports.mayKnowForeground(name, of: uid)
+        return Foreground(app: isKnown ? report.app?.name ?? "" : "", isReported: report != .none)
     }
 }

@@ -111,6 +111,45 @@ extension EndToEnd {
             for program in [shell, panel, stranger] { _ = try program.terminate() }
         }
 
+        /// Who gets a name that policy lets say what is in the foreground is told of it then. Only root can play two users.
+        @Test(.enabled(if: geteuid() == 0)) func whoGetsTheNameLaterIsToldThen() throws {
+            let policy = ["Shell", "Panel"].reduce("[Policy]\nDefault=allow\n") {
+                "\($0)[App org.example.\($1)]\nMayReportForeground=yes\n"
+            }
+            let stage = try Stage(source: nil, broker: false, on: PrivateBus(on: .dbusDaemon))
+            try stage.startBroker(policy: policy)
+            let shell = try self.start(
+                stage, "shell own org.example.Shell", "shell call \(Self.root) SetForeground sa{sv} ['\(Self.app)',{}]")
+            let panel = try self.start(
+                stage, as: Stage.nobody, "panel hear PropertiesChanged", Self.watch, "panel own org.example.Panel")
+            _ = try panel.waitForLine {
+                $0.contains("{\"Foreground\": \"\(Self.app)\", \"ForegroundReported\": true}")
+            }
+            for program in [shell, panel] { _ = try program.terminate() }
+        }
+
+        /// One whose own app comes to the front at once after another's is told so, however close they are. Only root can play two
+        /// users.
+        @Test(.enabled(if: geteuid() == 0)) func whoseOwnAppComesNextIsToldOfIt() throws {
+            let stage = try Stage(source: nil, broker: false, on: PrivateBus(on: .dbusDaemon))
+            try stage.startBroker(
+                policy: "[Policy]\nDefault=allow\n[App org.example.Shell]\nMayReportForeground=yes\n")
+            let panel = try self.start(
+                stage, as: Stage.nobody, "app own \(Self.app)",
+                "app call \(Self.root) Register sa{sv} ['\(Self.app)',{}]",
+                "panel hear PropertiesChanged", Self.watch)
+            for _ in 0..<5 {
+                let shell = try self.start(
+                    stage, "shell own org.example.Shell",
+                    "shell begin \(Self.root) SetForeground sa{sv} ['org.example.Other',{}]",
+                    "shell call \(Self.root) SetForeground sa{sv} ['\(Self.app)',{}]")
+                _ = try panel.waitForLine { $0.contains("{\"Foreground\": \"\(Self.app)\", ") }
+                _ = try shell.terminate()
+                _ = try panel.waitForLine { $0.contains("{\"Foreground\": \"\", \"ForegroundReported\": false}") }
+            }
+            _ = try panel.terminate()
+        }
+
         /// What docs/clients.md shows.
         @Test func thePanelOfTheDocumentsKnowsAll() throws {
             let stage = try Stage()
