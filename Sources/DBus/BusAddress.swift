@@ -20,6 +20,15 @@ package enum BusAddress: Equatable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// What `init(_:)` reads as this address.
+    package var option: String {
+        switch self {
+        case .session: "session"
+        case .system: "system"
+        case .address(let text): text
+        }
+    }
+
     package var description: String {
         switch self {
         case .session: "session bus"

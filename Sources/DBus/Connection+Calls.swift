@@ -121,17 +121,24 @@ extension Connection {
         then: @escaping (consuming CallResult) -> Void
     ) {
         self.call(
-            CallTarget(DBUS_SERVICE_DBUS, Self.busPath, DBUS_INTERFACE_DBUS), member, repeat each arguments,
-            timeout: timeout, then: then)
+            Self.busItself, member, repeat each arguments, timeout: timeout, then: then)
+    }
+
+    /// Asks the bus itself, and runs the loop until the answer is there; as `callAndWait`, for command-line tools.
+    package func askBus<T: WireValue, each A: WireValue>(
+        _ member: String, _ arguments: repeat each A, timeout: Int32 = Connection.callTimeout, as type: T.Type
+    ) throws(BusError) -> T {
+        try self.callAndWait(Self.busItself, member, repeat each arguments, timeout: timeout).read(reply: T.self)
     }
 
     /// Tells the bus something whose answer does not matter.
     func callBus<each T: WireValue>(_ member: String, _ arguments: repeat each T) {
-        self.tell(
-            CallTarget(DBUS_SERVICE_DBUS, Self.busPath, DBUS_INTERFACE_DBUS), member, repeat each arguments)
+        self.tell(Self.busItself, member, repeat each arguments)
     }
 
-    private static var busPath: ObjectPath { ObjectPath(literal: "/org/freedesktop/DBus") }
+    private static var busItself: CallTarget {
+        CallTarget(DBUS_SERVICE_DBUS, ObjectPath(literal: "/org/freedesktop/DBus"), DBUS_INTERFACE_DBUS)
+    }
 }
 
 private final class ResultBox {

@@ -1,13 +1,13 @@
 /// How much policy and app files may hold. A file beyond a limit is refused with the limit's name.
 package enum PolicyLimits {
     /// Bytes of a policy file (`policy-file-bytes`).
-    static let fileBytes = 16 * 1_024 * 1_024
+    package static let fileBytes = 16 * 1_024 * 1_024
     /// Bytes of all policy files together (`policy-bytes`).
-    static let bytes = 32 * 1_024 * 1_024
+    package static let bytes = 32 * 1_024 * 1_024
     /// Bytes of an app file (`app-file-bytes`).
     static let appFileBytes = 256 * 1_024
     /// Files in the directories of policy, and in those of apps (`policy-files`, `app-files`).
-    static let files = 1_024
+    package static let files = 1_024
     static let appFiles = 16_384
     /// Sections that differ (`policy-sections`).
     static let sections = 131_072

@@ -28,6 +28,12 @@ package enum Path {
     package static func app(_ id: String) -> ObjectPath { self.apps.appending(escaped: id) }
 }
 
+/// What polkit is asked about.
+package enum PolkitAction {
+    /// To claim sensors of the system's reader.
+    package static let claim = "org.jostle.sensors.claim"
+}
+
 extension BusError {
     /// An error of our own.
     private static func jostle(_ name: String, _ message: String) -> BusError {

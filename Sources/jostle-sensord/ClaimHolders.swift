@@ -46,7 +46,6 @@ final class ClaimHolders {
     private var wait: Int64 = 0
     private var isWaiting = false
 
-    private static let action = "org.jostle.sensors.claim"
     /// From the end of a round to the next, in µs: at least, and for each who was asked about, however often something changes.
     private static let pause: Int64 = 200_000
     private static let pauseForEach: Int64 = 2_000
@@ -107,7 +106,7 @@ final class ClaimHolders {
             guard let resting = holder.resting else { return then(.success(caller)) }
             return then(.failure(self.refusal(of: caller, user, resting, nil)))
         }
-        polkit.ask(Self.action, of: caller.name) { [weak self] answer in
+        polkit.ask(PolkitAction.claim, of: caller.name) { [weak self] answer in
             guard let self else { return }
             switch answer {
             case .yes:
@@ -134,11 +133,11 @@ final class ClaimHolders {
         switch resting {
         case .inactive:
             return .accessDenied(
-                "claim: polkit lets the user claim sensors whose session is in front (\(Self.action)), and that is not yours: "
+                "claim: polkit lets the user claim sensors whose session is in front (\(PolkitAction.claim)), and that is not yours: "
                     + "you get no samples now, and SensorChanged when you may claim")
         case .unknown:
             return .accessDenied(
-                "claim: nobody says whether you may claim sensors (\(Self.action)), polkit does not answer"
+                "claim: nobody says whether you may claim sensors (\(PolkitAction.claim)), polkit does not answer"
                     + (reason.map { ": \($0)" } ?? "") + ". You get SensorChanged when you may")
         }
     }
@@ -166,7 +165,7 @@ final class ClaimHolders {
         let names = Set(holders).union(self.refused.keys)
         self.awaited = names.count
         for name in names {
-            polkit.ask(Self.action, of: name) { [weak self] answer in
+            polkit.ask(PolkitAction.claim, of: name) { [weak self] answer in
                 self?.take(answer, of: name)
                 self?.answered(of: names.count)
             }

@@ -2,6 +2,7 @@ import Arbitration
 import DBus
 import DaemonSupport
 import Detection
+import Glibc
 import Loop
 import Motion
 import PolicyFiles
@@ -32,6 +33,35 @@ extension PolicySource {
             }
         }
         self.init(directories, files: files, naming: naming, environment: environmentValue)
+    }
+
+    /// Reads the files that a broker says it goes by; of those that cannot be read here there is a sentence.
+    ///
+    /// Whoever has the broker's name says which: it is no more than a broker reads, and nothing that waits for a writer.
+    static func files(inForce paths: [String]) -> (files: [PolicyFile], unread: [String]) {
+        let own = PolicyDirectories.user(environmentValue)
+        var files: [PolicyFile] = []
+        var unread: [String] = []
+        var room = PolicyLimits.bytes
+        for path in paths.prefix(PolicyLimits.files) {
+            do throws(CommandFailure) {
+                if let status = fileStatus(path), status.st_mode & S_IFMT != S_IFREG {
+                    throw .usage("\(path): it is no file")
+                }
+                // What `contents` takes for standard input.
+                let readable = path == "-" ? "./-" : path
+                let bytes = try contents(of: readable, atMost: min(room, PolicyLimits.fileBytes))
+                room -= bytes.count
+                let isUsers = own.map { path.hasPrefix("\($0)/") } ?? false
+                files.append(PolicyFile(name: path, layer: isUsers ? .user : .system, bytes: bytes))
+            } catch {
+                unread.append("\(error.message): the broker goes by this file, and it is not checked")
+            }
+        }
+        if paths.count > PolicyLimits.files {
+            unread.append("the broker names \(paths.count) files: those after \(PolicyLimits.files) are not checked")
+        }
+        return (files, unread)
     }
 
     /// The policy that a broker would go by.
@@ -99,22 +129,13 @@ struct PolicyCheckCommand {
     /// The files that a broker goes by, and how many of them cannot be read here: each is told, and the others are checked.
     private func inForce(at broker: Service) throws(CommandFailure) -> (source: PolicySource, unread: Int) {
         let paths = try broker.properties(Path.broker, InterfaceName.broker).lines("PolicyFiles")
-        let own = PolicyDirectories.user(environmentValue)
-        var files: [PolicyFile] = []
-        for path in paths {
-            do throws(CommandFailure) {
-                let isUsers = own.map { path.hasPrefix("\($0)/") } ?? false
-                files.append(
-                    PolicyFile(name: path, layer: isUsers ? .user : .system, bytes: try contents(of: path)))
-            } catch {
-                complain("\(error.message): the broker goes by this file, and it is not checked")
-            }
-        }
+        let (files, unread) = PolicySource.files(inForce: paths)
+        unread.forEach { complain($0) }
         // Without any it would be the built-in policy that is checked.
         guard paths.isEmpty || !files.isEmpty else {
             throw CommandFailure(.no, "no policy file of the broker can be read here; give their paths")
         }
-        return (PolicySource(only: files), paths.count - files.count)
+        return (PolicySource(only: files), unread.count)
     }
 
     private static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }

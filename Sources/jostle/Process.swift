@@ -49,15 +49,17 @@ func isProgram(_ name: String) -> Bool {
     }
 }
 
-func isDirectory(_ path: String) -> Bool {
+/// Whom a file is of, and what it is; `nil`: there is none.
+func fileStatus(_ path: String) -> stat? {
     var status = stat()
     // SAFETY: the path is a NUL-terminated string for the time of the call, and the structure is ours.
-    return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    return unsafe stat(path, &status) == 0 ? status : nil
 }
 
+func isDirectory(_ path: String) -> Bool { fileStatus(path).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false }
+
 /// All bytes of a file that a person named; `-` is standard input. Longer than anybody's would be is refused.
-func contents(of path: String) throws(CommandFailure) -> [UInt8] {
-    let most = 64 << 20
+func contents(of path: String, atMost most: Int = 64 << 20) throws(CommandFailure) -> [UInt8] {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
     do throws(SystemError) {

@@ -83,30 +83,12 @@ struct Service {
             [String: Value].self)
     }
 
-    /// Whether the service is there; it is not started for the question.
-    func isThere() throws(CommandFailure) -> Bool {
-        try self.askBus { (bus) throws(BusError) in
-            try self.connection.callAndWait(bus, "NameHasOwner", self.name, timeout: self.patience).read(
-                reply: Bool.self)
-        }
-    }
-
-    /// Whether the service is there, or its bus can start it.
+    /// Whether the service is there, or its bus can start it; it is not started for the question.
     func isThereOrCanStart() throws(CommandFailure) -> Bool {
-        if try self.isThere() { return true }
-        return try self.askBus { (bus) throws(BusError) in
-            try self.connection.callAndWait(bus, "ListActivatableNames", timeout: self.patience).read(
-                reply: [String].self
-            )
-            .contains(self.name)
-        }
-    }
-
-    private func askBus(_ question: (CallTarget) throws(BusError) -> Bool) throws(CommandFailure) -> Bool {
         do throws(BusError) {
-            return try question(
-                CallTarget(
-                    "org.freedesktop.DBus", ObjectPath(literal: "/org/freedesktop/DBus"), "org.freedesktop.DBus"))
+            let bus = self.connection
+            if try bus.askBus("NameHasOwner", self.name, timeout: self.patience, as: Bool.self) { return true }
+            return try bus.askBus("ListActivatableNames", timeout: self.patience, as: [String].self).contains(self.name)
         } catch {
             throw CommandFailure(error, service: self.title)
         }
@@ -202,11 +184,9 @@ struct Service {
         let sensors = try self.listSensors()
         let wanted = name ?? (sensors.count == 1 ? sensors[0].sensor.name : SensorDescription.accelerometer)
         if let found = sensors.first(where: { $0.sensor.name == wanted }) { return found }
-        let names = sensors.map(\.sensor.name)
-        let near = Suggestion.nearest(to: wanted, among: names)
         throw CommandFailure.usage(
             "there is no sensor '\(printable(wanted))'"
-                + (near.map { ", did you mean '\($0)'?" } ?? "; there is \(names.joined(separator: ", "))"))
+                + Suggestion.advice(on: wanted, among: sensors.map(\.sensor.name), orElse: "; the reader has none"))
     }
 }
 

@@ -76,11 +76,7 @@ struct StatusCommand {
     private func json(_ broker: [String: Value]) -> String {
         var line = JSONLine()
         line.add("broker", broker.text("Version"))
-        switch self.bus {
-        case .session: line.add("bus", "session")
-        case .system: line.add("bus", "system")
-        case .address(let text): line.add("bus", text)
-        }
+        line.add("bus", self.bus.option)
         line.add("paused", broker.flag("Paused"))
         line.add("locked", broker.flag("Locked"))
         line.add("foreground_reported", broker.flag("ForegroundReported"))

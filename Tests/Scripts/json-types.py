@@ -74,7 +74,7 @@ KINDS = {
         },
         APP_ROW,
     ],
-    "doctor": [{"area": str, "state": str, "text": str, "mend": [str]}],
+    "doctor": [{"area": str, "state": str, "text": str, "mend": [str], "look": [str]}],
     "apps": [APP_ROW],
     "sensors": [{
         "sensor": str, "channels": [str], "values": [float], "unit": str, "range": Maybe(float), "rates": [float],

@@ -14,13 +14,13 @@ struct AskedBus {
     private let connection: Connection
 
     /// How long an answer may take, in ms; and where somebody is started first.
-    private static let patience: Int32 = 3_000
+    static let patience: Int32 = 3_000
     private static let patienceToStart: Int32 = 10_000
 
     init(_ address: BusAddress, _ loop: EventLoop) throws(BusError) {
         self.address = address
         self.connection = Connection(to: address, on: loop)
-        try self.connection.openAndWait()
+        try self.connection.openAndWait(timeout: Self.patience)
     }
 
     /// Our own name on it.
@@ -36,9 +36,7 @@ struct AskedBus {
     private func askBus<T: WireValue, each A: WireValue>(
         _ member: String, _ arguments: repeat each A, as type: T.Type
     ) throws(BusError) -> T {
-        let bus = CallTarget(
-            "org.freedesktop.DBus", ObjectPath(literal: "/org/freedesktop/DBus"), "org.freedesktop.DBus")
-        return try self.ask(bus, member, repeat each arguments).read(reply: T.self)
+        try self.connection.askBus(member, repeat each arguments, timeout: Self.patience, as: T.self)
     }
 
     func properties(

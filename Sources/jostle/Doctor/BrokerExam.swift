@@ -14,37 +14,29 @@ struct BrokerExam: Equatable {
     var foreground = ""
     var durability = ""
     var journalDropped: UInt64 = 0
+    /// What shows the broker's log.
+    var log: [TypedCommand] = []
 
     func remarks(now: Int64) -> [Remark] {
         var remarks: [Remark] = []
-        if self.isPaused { remarks.append(.note(.apps, "motion is switched off for all apps", mend: "jostle resume")) }
+        if self.isPaused {
+            remarks.append(
+                .note(.apps, "motion is switched off for all apps", mend: [.jostle("resume", to: .broker)]))
+        }
         if self.mutedUntil > now {
             let rest = TimeSpan(microseconds: self.mutedUntil - now).text
-            remarks.append(.note(.apps, "motion is silenced for another \(rest)", mend: "jostle resume"))
+            remarks.append(.note(.apps, "motion is silenced, and is heard again in \(rest)"))
         }
-        if self.isLocked {
-            remarks.append(
-                .note(.foreground, "the screen counts as locked, so no app is in the foreground", mend: "jostle unlock")
-            )
-        }
-        if !self.isForegroundTold {
-            remarks.append(
-                .note(
-                    .foreground, "nobody says which app is in front, so every app counts as in the foreground",
-                    mend: "jostle foreground APP"))
-        } else if self.foreground.isEmpty {
-            remarks.append(.good(.foreground, "somebody says what is in front: no app that you may know of"))
-        } else {
-            remarks.append(.good(.foreground, "\(printable(self.foreground)) is in front"))
-        }
+        remarks.append(self.place)
         switch self.durability {
         case "ok": remarks.append(.good(.storage, "what must outlive the broker is on the disk"))
         case "off": remarks.append(.note(.storage, "the broker was told to keep nothing (--no-state)"))
-        default:
+        case "degraded":
             remarks.append(
                 .wrong(
                     .storage, "the disk is full, fails or is too slow: what must outlive the broker is not kept",
-                    mend: "df -h", "journalctl --user -u jostle-brokerd -n 50"))
+                    look: [.run("df", "-h")] + self.log))
+        default: break
         }
         if self.journalDropped > 0 {
             remarks.append(
@@ -54,11 +46,33 @@ struct BrokerExam: Equatable {
         }
         return remarks
     }
+
+    /// Where apps are by what was said: the lock holds for whatever would be in the foreground without it.
+    private var place: Remark {
+        let front = self.foreground.isEmpty ? "no app that you may know of" : printable(self.foreground)
+        switch (self.isLocked, self.isForegroundTold) {
+        case (false, false):
+            return .note(
+                .foreground, "nobody says which app is in front, so every app counts as in the foreground",
+                mend: [.jostle("foreground", "APP", to: .broker)])
+        case (true, false):
+            return .note(
+                .foreground,
+                "the screen counts as locked, and nobody says which app is in front: every app is behind the lock",
+                mend: [.jostle("unlock", to: .broker)])
+        case (true, true):
+            return .note(
+                .foreground, "the screen counts as locked: in front, and behind the lock, is \(front)",
+                mend: [.jostle("unlock", to: .broker)])
+        case (false, true): return .good(.foreground, "in front is \(front)")
+        }
+    }
 }
 
 extension BrokerExam {
     /// - Parameter properties: what the broker says of itself.
-    init(_ properties: [String: Value]) {
+    init(_ properties: [String: Value], log: [TypedCommand]) {
+        self.log = log
         self.isPaused = properties.flag("Paused")
         self.mutedUntil = Int64(clamping: properties.count("MutedUntil"))
         self.isLocked = properties.flag("Locked")

@@ -17,14 +17,14 @@ struct ClockExam: Equatable {
             remarks.append(
                 .wrong(
                     .clocks, "the wall clock is years behind: tasks are due, and the journal is dated, by it",
-                    mend: "timedatectl set-ntp true"))
+                    mend: [.run("timedatectl", "set-ntp", "true")]))
         }
         if self.offset != 0 {
             remarks.append(
                 .wrong(
                     .clocks,
                     "the time since boot is shifted by \(self.offset) s in this container: samples from outside seem old or of the future",
-                    mend: "cat /proc/self/timens_offsets"))
+                    look: [.run("cat", "/proc/self/timens_offsets")]))
         }
         return remarks.isEmpty ? [.good(.clocks, "the clocks are set")] : remarks
     }

@@ -3,7 +3,7 @@ import Glibc
 import Loop
 import Motion
 
-/// What `jostle doctor` finds of the kernel's sensors, and of what lets the reader at them.
+/// What `jostle doctor` finds of the kernel's IIO devices, and of what lets the reader at them.
 struct DeviceExam: Equatable {
     struct Device: Equatable {
         /// `iio:device0`
@@ -19,69 +19,70 @@ struct DeviceExam: Equatable {
         var group: UInt32
         var mode: UInt32
 
-        func isReadable(by reader: UInt32, _ readersGroup: UInt32?) -> Bool {
-            if reader == 0 { return true }
-            if self.user == reader { return self.mode & 0o400 != 0 }
-            if self.group == readersGroup { return self.mode & 0o040 != 0 }
+        func isReadable(by reader: Reader) -> Bool {
+            if reader.user == 0 { return true }
+            if self.user == reader.user { return self.mode & 0o400 != 0 }
+            if reader.groups.contains(self.group) { return self.mode & 0o040 != 0 }
             return self.mode & 0o004 != 0
         }
     }
 
+    /// As whom the system's reader runs.
+    struct Reader: Equatable {
+        var user: UInt32
+        /// All that count, its own one and those besides.
+        var groups: Set<UInt32>
+    }
+
     var devices: [Device] = []
-    /// The user that the system's reader runs as, where there is one of that name.
-    var serviceUser: (id: UInt32, group: UInt32)?
+    /// `nil`: none runs, or it is not the system's, for which udev's rules are meant.
+    var reader: Reader?
     /// The file of rules that udev goes by.
     var rules: String?
     /// Whether iio-sensor-proxy runs, which keeps devices to itself.
     var hasRival = false
-    /// Whether the reader is the system's, for which all this is meant.
-    var isSystems = false
+    /// Whether the reader has any: not all are IIO devices.
+    var hasSensors = false
 
-    static let user = "jostle"
-    static let rulesFile = "60-jostle.rules"
-
-    static func == (a: Self, b: Self) -> Bool {
-        a.devices == b.devices && a.rules == b.rules && a.hasRival == b.hasRival && a.isSystems == b.isSystems
-            && a.serviceUser?.id == b.serviceUser?.id && a.serviceUser?.group == b.serviceUser?.group
-    }
+    private static let rulesFile = "60-jostle.rules"
 
     var remarks: [Remark] {
         var remarks: [Remark] = []
-        if self.devices.isEmpty {
+        if !self.devices.isEmpty {
+            let names = self.devices.map { "\(printable($0.name)) (\($0.node))" }
+            remarks.append(.good(.devices, "the kernel's IIO devices are \(names.joined(separator: ", "))"))
+        } else if !self.hasSensors {
             remarks.append(
                 .note(
-                    .devices, "the kernel shows no sensor: there is none, or no driver for it",
-                    mend: "ls /sys/bus/iio/devices"))
-        } else {
-            let names = self.devices.map { "\(printable($0.name)) (\($0.node))" }
-            remarks.append(.good(.devices, "the kernel shows \(names.joined(separator: ", "))"))
+                    .devices, "the kernel shows no IIO device: there is none, or no driver for it",
+                    look: [.run("ls", "/sys/bus/iio/devices")]))
         }
         if self.hasRival {
             remarks.append(
                 .note(
                     .devices, "iio-sensor-proxy runs, and keeps the buffers that it has open to itself",
-                    mend: "systemctl mask --now iio-sensor-proxy"))
+                    mend: [.run("systemctl", "mask", "--now", "iio-sensor-proxy")]))
         }
-        guard self.isSystems else { return remarks }
-        guard let serviceUser else {
-            return remarks + [
-                .wrong(.devices, "there is no user '\(Self.user)' for the reader to be", mend: "systemd-sysusers")
-            ]
-        }
+        // Root needs no rules.
+        guard let reader, reader.user != 0 else { return remarks }
         guard self.rules != nil else {
             return remarks + [
                 .wrong(
                     .devices, "udev has no \(Self.rulesFile), so the reader has no rights to buffers and rates",
-                    mend: "apt install --reinstall jostle")
+                    mend: [.run("apt", "install", "--reinstall", "jostle")])
             ]
         }
-        let closed = self.devices.filter { $0.access?.isReadable(by: serviceUser.id, serviceUser.group) == false }
+        let closed = self.devices.filter { $0.access?.isReadable(by: reader) == false }
         if !closed.isEmpty {
             let nodes = closed.map { "/dev/\($0.node)" }.joined(separator: ", ")
             remarks.append(
                 .wrong(
-                    .devices, "the reader may not read \(nodes): udev's rules came later than the device",
-                    mend: "udevadm control --reload", "udevadm trigger --subsystem-match=iio --subsystem-match=input"))
+                    .devices,
+                    "the reader (user \(reader.user)) may not read \(nodes): perhaps udev's rules came later than the device",
+                    mend: [
+                        .run("udevadm", "control", "--reload"),
+                        .run("udevadm", "trigger", "--subsystem-match=iio", "--subsystem-match=input"),
+                    ]))
         }
         return remarks
     }
@@ -89,33 +90,45 @@ struct DeviceExam: Equatable {
 
 extension DeviceExam {
     /// Looks at the files of the kernel and of udev.
-    init(isSystems: Bool, hasRival: Bool) {
-        (self.isSystems, self.hasRival) = (isSystems, hasRival)
+    init(reader: Reader?, hasRival: Bool, hasSensors: Bool) {
+        (self.reader, self.hasRival, self.hasSensors) = (reader, hasRival, hasSensors)
         let directory = "/sys/bus/iio/devices"
         for node in (try? directoryNames(directory)) ?? [] where node.hasPrefix("iio:device") {
             let name = (try? contents(of: "\(directory)/\(node)/name")).map { String(decoding: $0, as: UTF8.self) }
+            let status = fileStatus("/dev/\(node)")
             self.devices.append(
                 Device(
                     node: node, name: name?.split(separator: "\n").first.map(String.init) ?? "unnamed",
-                    access: Self.access(of: "/dev/\(node)")))
+                    access: status.map { Access(user: $0.st_uid, group: $0.st_gid, mode: $0.st_mode) }))
         }
         self.rules = ["/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"].map {
             "\($0)/udev/rules.d/\(Self.rulesFile)"
         }
-        .first { Self.access(of: $0) != nil }
-        self.serviceUser = Self.look(up: Self.user)
+        .first { fileStatus($0) != nil }
+    }
+}
+
+extension DeviceExam.Reader {
+    /// What the bus knows of a process, and the kernel of its groups; `nil`: too little.
+    init?(_ owner: AskedBus.Owner?) {
+        guard let user = owner?.user, let process = owner?.process,
+            let status = try? contents(of: "/proc/\(process)/status")
+        else { return nil }
+        self.init(user: user, groups: Self.groups(in: status))
     }
 
-    private static func access(of path: String) -> Access? {
-        var status = stat()
-        // SAFETY: the path is NUL-terminated for the call, and the structure is ours.
-        guard unsafe stat(path, &status) == 0 else { return nil }
-        return Access(user: status.st_uid, group: status.st_gid, mode: status.st_mode)
-    }
-
-    private static func look(up user: String) -> (id: UInt32, group: UInt32)? {
-        // SAFETY: nothing else in this process looks users up, so the entry holds until it is copied.
-        guard let entry = unsafe getpwnam(user) else { return nil }
-        return unsafe (entry.pointee.pw_uid, entry.pointee.pw_gid)
+    /// Reads the lines `Gid:` and `Groups:` of a process's status.
+    static func groups(in status: [UInt8]) -> Set<UInt32> {
+        var groups: Set<UInt32> = []
+        for line in String(decoding: status, as: UTF8.self).split(separator: "\n") {
+            let words = line.split { $0 == " " || $0 == "\t" }
+            switch words.first {
+            // The last of four is the one that files go by.
+            case "Gid:": if let own = words.last.flatMap({ UInt32($0) }) { groups.insert(own) }
+            case "Groups:": groups.formUnion(words.dropFirst().compactMap { UInt32($0) })
+            default: break
+            }
+        }
+        return groups
     }
 }

@@ -17,12 +17,13 @@ struct DoctorCommand {
     private let invocation: Invocation
 
     private func run() throws(CommandFailure) {
-        let remarks = self.examine()
+        let buses = TypedCommand.Buses(broker: self.invocation.bus, reader: self.findReader())
+        let remarks = self.examine(buses)
         let terminal = self.invocation.terminal
         let wrong = remarks.count { $0.state == .wrong }
         let isAll = self.invocation.isJSON || self.invocation.arguments.has(Self.all)
         for remark in remarks where isAll || remark.state != .good {
-            let lines = self.invocation.isJSON ? [remark.json] : remark.lines(terminal)
+            let lines = self.invocation.isJSON ? [remark.json(on: buses)] : remark.lines(terminal, on: buses)
             lines.forEach { terminal.print($0) }
         }
         guard wrong == 0 else { throw CommandFailure(.no, "\(wrong) thing\(wrong == 1 ? " is" : "s are") wrong") }
@@ -30,31 +31,39 @@ struct DoctorCommand {
     }
 
     /// Looks at everything, in the order in which one would mend it.
-    private func examine() -> [Remark] {
-        let (ownAddress, sensorAddress) = (self.invocation.bus, self.sensorAddress)
+    private func examine(_ buses: TypedCommand.Buses) -> [Remark] {
+        let (ownAddress, sensorAddress) = (buses.broker, buses.reader)
         let own = self.open(ownAddress)
         let sensors = sensorAddress == ownAddress ? own : self.open(sensorAddress)
         let broker = ServiceExam(.broker, on: own, at: ownAddress)
         let reader = ServiceExam(.reader, on: sensors, at: sensorAddress)
         var remarks: [Remark] = []
         for remark in broker.remarks + reader.remarks where !remarks.contains(remark) { remarks.append(remark) }
-        remarks += self.units(own, ownAddress, "jostle-brokerd.service")
-        remarks += self.units(sensors, sensorAddress, "jostle-sensord.service")
-        let isSystems = sensorAddress == .system
+        remarks += (broker.unit?.remarks ?? []) + (reader.unit?.remarks ?? [])
         let sensorBus = try? sensors.get()
-        remarks += DeviceExam(isSystems: isSystems, hasRival: Self.hasRival(sensorBus)).remarks
-        if isSystems, let sensorBus { remarks += RightsExam(on: sensorBus, isRoot: geteuid() == 0).remarks }
         let ofBroker = Self.properties(of: broker, on: try? own.get())
-        remarks += SensorExam(reader: reader.isHeard ? sensorBus : nil, broker: ofBroker).remarks
+        let ofSensors = SensorExam(
+            reader: reader.isHeard ? sensorBus : nil, broker: ofBroker, readersLog: reader.upkeep.log)
+        let isSystems = sensorAddress == .system
+        remarks +=
+            DeviceExam(
+                reader: isSystems ? DeviceExam.Reader(reader.owner) : nil, hasRival: Self.hasRival(sensorBus),
+                hasSensors: ofSensors.hasSensors
+            ).remarks
+        if isSystems, let sensorBus { remarks += RightsExam(on: sensorBus, isRoot: geteuid() == 0).remarks }
+        remarks += ofSensors.remarks
         remarks += PolicyExam(broker: ofBroker, on: ownAddress).remarks
-        if let ofBroker { remarks += BrokerExam(ofBroker).remarks(now: Clock.boottime.now()) }
+        if let ofBroker {
+            remarks += BrokerExam(ofBroker, log: broker.upkeep.log).remarks(now: Clock.boottime.now())
+        }
         return remarks + ClockExam().remarks
     }
 
     /// Where the reader is; the session bus where there is none.
-    private var sensorAddress: BusAddress {
+    private func findReader() -> BusAddress {
         if case .told(let address) = self.invocation.sensorBus { return address }
-        return (try? Service.sensors(on: .found, self.invocation.loop))?.connection.address ?? .session
+        return (try? Service.sensors(on: .found, self.invocation.loop, within: AskedBus.patience))?.connection.address
+            ?? .session
     }
 
     private func open(_ address: BusAddress) -> Result<AskedBus, BusError> {
@@ -63,12 +72,6 @@ struct DoctorCommand {
         } catch {
             return .failure(error)
         }
-    }
-
-    /// Whoever made a bus of their own has no units on it.
-    private func units(_ bus: Result<AskedBus, BusError>, _ address: BusAddress, _ unit: String) -> [Remark] {
-        guard let bus = try? bus.get(), address == .session || address == .system else { return [] }
-        return UnitExam(unit, isUsers: address == .session, on: bus)?.remarks ?? []
     }
 
     /// Whether somebody else than the reader has iio-sensor-proxy's name.

@@ -16,21 +16,25 @@ struct Remark: Equatable {
     let state: State
     /// One sentence, without the stop.
     let text: String
-    /// Commands that mend it, as one types them.
-    let mend: [String]
+    /// Commands after which it is no longer so.
+    let mend: [TypedCommand]
+    /// Commands that change nothing, and show more of it.
+    let look: [TypedCommand]
 
-    static func good(_ area: Area, _ text: String) -> Remark { Remark(area: area, state: .good, text: text, mend: []) }
-
-    static func note(_ area: Area, _ text: String, mend: String...) -> Remark {
-        Remark(area: area, state: .note, text: text, mend: mend)
+    static func good(_ area: Area, _ text: String) -> Remark {
+        Remark(area: area, state: .good, text: text, mend: [], look: [])
     }
 
-    static func wrong(_ area: Area, _ text: String, mend: String...) -> Remark {
-        Remark(area: area, state: .wrong, text: text, mend: mend)
-    }
+    static func note(
+        _ area: Area, _ text: String, mend: [TypedCommand] = [], look: [TypedCommand] = []
+    ) -> Remark { Remark(area: area, state: .note, text: text, mend: mend, look: look) }
+
+    static func wrong(
+        _ area: Area, _ text: String, mend: [TypedCommand] = [], look: [TypedCommand] = []
+    ) -> Remark { Remark(area: area, state: .wrong, text: text, mend: mend, look: look) }
 
     /// What stands for people: the sentence first, so that it can be read aloud, and the commands below it.
-    func lines(_ terminal: Terminal) -> [String] {
+    func lines(_ terminal: Terminal, on buses: TypedCommand.Buses) -> [String] {
         let style: Terminal.Style =
             switch self.state {
             case .good: .green
@@ -38,15 +42,17 @@ struct Remark: Equatable {
             case .wrong: .red
             }
         let first = "\(terminal.styled("\(self.state.rawValue):", style)) \(self.area.rawValue): \(self.text)"
-        return [first] + self.mend.map { "    \($0)" }
+        return [first] + self.mend.map { "    \($0.line(on: buses))" }
+            + self.look.map { "    look: \($0.line(on: buses))" }
     }
 
-    var json: String {
+    func json(on buses: TypedCommand.Buses) -> String {
         var line = JSONLine()
         line.add("area", self.area.rawValue)
         line.add("state", self.state.rawValue)
         line.add("text", self.text)
-        line.add("mend", self.mend)
+        line.add("mend", self.mend.map { $0.line(on: buses) })
+        line.add("look", self.look.map { $0.line(on: buses) })
         return line.text
     }
 }

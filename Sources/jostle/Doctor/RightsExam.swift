@@ -1,5 +1,6 @@
 import DBus
 import Motion
+import Protocol
 
 /// What `jostle doctor` finds of the right to claim sensors of the system's reader, which is polkit's to give.
 struct RightsExam: Equatable {
@@ -15,7 +16,7 @@ struct RightsExam: Equatable {
         case silent(String)
     }
 
-    static let action = "org.jostle.sensors.claim"
+    private static let action = PolkitAction.claim
 
     let standing: Standing
 
@@ -26,24 +27,27 @@ struct RightsExam: Equatable {
             [
                 .wrong(
                     .rights, "polkit is not there, so nobody but root may claim sensors of the system",
-                    mend: "apt install polkitd")
+                    mend: [.run("apt", "install", "polkitd")])
             ]
         case .unknownAction:
             [
                 .wrong(
-                    .rights, "polkit does not know \(Self.action): its file is not among those of polkit-1/actions",
-                    mend: "ls /usr/share/polkit-1/actions")
+                    .rights, "polkit does not know \(Self.action), so nobody but root may claim sensors of the system",
+                    look: [.run("ls", "/usr/share/polkit-1/actions")])
             ]
-        case .allowed: [.good(.rights, "polkit lets you claim sensors")]
-        case .refused:
+        case .allowed: [.good(.rights, "polkit lets this program claim sensors")]
+        case .refused(let challenge):
             [
-                .wrong(
+                .note(
                     .rights,
-                    "polkit does not let you claim sensors: your session is not the one in front, or is a remote one",
-                    mend: "loginctl list-sessions", "pkcheck --action-id \(Self.action) --process $$")
+                    "polkit does not let this program claim sensors\(challenge ? " without a password, for which nobody is asked" : ""); what it says of the broker's process may differ, and stands at the sensors",
+                    look: [
+                        .run("loginctl", "list-sessions"), .run("pkaction", "--verbose", "--action-id", Self.action),
+                    ]
+                )
             ]
         case .silent(let problem):
-            [.wrong(.rights, "polkit cannot be asked: \(problem)", mend: "systemctl status polkit")]
+            [.wrong(.rights, "polkit cannot be asked: \(problem)", look: [.run("systemctl", "status", "polkit")])]
         }
     }
 }
@@ -54,7 +58,8 @@ extension RightsExam {
         RightsExam.service, ObjectPath(literal: "/org/freedesktop/PolicyKit1/Authority"),
         "org.freedesktop.PolicyKit1.Authority")
 
-    /// Asks polkit about ourselves, on the bus of the reader.
+    /// Asks polkit about ourselves, on the bus of the reader: it is another connection, and may be of another session, than the
+    /// broker's, whose claims are what counts.
     init(on bus: AskedBus, isRoot: Bool) {
         if isRoot {
             self.standing = .isRoot

@@ -24,7 +24,7 @@ struct ServiceExam: Equatable {
 
         fileprivate var title: String { self == .broker ? "the broker" : "the sensor reader" }
         fileprivate var name: String { self == .broker ? BusName.broker : BusName.sensors }
-        fileprivate var unit: String { "\(self.program).service" }
+        var unit: String { "\(self.program).service" }
         fileprivate var program: String { self == .broker ? "jostle-brokerd" : "jostle-sensord" }
         fileprivate var area: Remark.Area { self == .broker ? .broker : .reader }
     }
@@ -34,6 +34,18 @@ struct ServiceExam: Equatable {
     let standing: Standing
     /// Where its program is, if it is beside us or where daemons are installed.
     var program: String?
+    /// systemd's unit of it, where there may be one.
+    var unit: UnitExam?
+
+    /// Who answers, or does not.
+    var owner: AskedBus.Owner? {
+        switch self.standing {
+        case .silent(let owner), .runs(_, let owner): owner
+        case .noBus, .absent, .notStarted, .refuses: nil
+        }
+    }
+
+    var upkeep: Upkeep { Upkeep(unit: self.unit, process: self.owner?.process) }
 
     var remarks: [Remark] {
         let area = self.service.area
@@ -43,27 +55,27 @@ struct ServiceExam: Equatable {
             return [.wrong(.bus, "the \(self.address) cannot be reached: \(problem)", mend: self.busMend)]
         case .absent:
             let text = "\(self.service.title) does not run \(place), and the bus does not know how to start it"
-            let option = self.address == .session ? "" : " --bus \(self.address.option)"
+            let option = self.address == .session ? [] : ["--bus", self.address.option]
             guard let program else {
                 return [.wrong(area, "\(text): \(self.service.program) is not installed")]
             }
-            return [.wrong(area, text, mend: "\(program)\(option) &")]
+            return [.wrong(area, text, mend: [.leave([program] + option)])]
         case .notStarted(let problem):
-            return [.wrong(area, "\(self.service.title) is not started \(place): \(problem)", mend: self.logMend)]
+            return [.wrong(area, "\(self.service.title) is not started \(place): \(problem)", look: self.upkeep.log)]
         case .silent(let owner):
             return [
                 .wrong(
-                    area, "\(self.service.title)\(Self.told(owner)) does not answer \(place)", mend: self.restart(owner)
-                )
+                    area, "\(self.service.title)\(Self.told(owner)) does not answer \(place)",
+                    mend: self.upkeep.restart, look: self.upkeep.log)
             ]
         case .refuses(let problem):
-            return [.wrong(area, "\(self.service.title) refuses to answer \(place): \(problem)", mend: self.logMend)]
+            return [.wrong(area, "\(self.service.title) refuses to answer \(place): \(problem)", look: self.upkeep.log)]
         case .runs(let version, let owner) where version != Version.text:
             return [
                 .wrong(
                     area,
                     "\(self.service.title)\(Self.told(owner)) is \(printable(version)), and this is \(Version.text)",
-                    mend: self.restart(owner))
+                    mend: self.upkeep.restart)
             ]
         case .runs(let version, let owner):
             return [.good(area, "\(self.service.title) \(version)\(Self.told(owner)) answers \(place)")]
@@ -76,31 +88,12 @@ struct ServiceExam: Equatable {
         return words.isEmpty ? "" : " (\(words.joined(separator: ", ")))"
     }
 
-    private var manager: String? {
+    private var busMend: [TypedCommand] {
         switch self.address {
-        case .session: "systemctl --user"
-        case .system: "systemctl"
-        case .address: nil
+        case .session: [.run("dbus-run-session", "--", "sh")]
+        case .system: [.run("systemctl", "start", "dbus")]
+        case .address: []
         }
-    }
-
-    private var busMend: String {
-        switch self.address {
-        case .session: "dbus-run-session -- sh"
-        case .system: "systemctl start dbus"
-        case .address: "jostle doctor"
-        }
-    }
-
-    private var logMend: String {
-        let who = self.address == .session ? " --user" : ""
-        return "journalctl\(who) -u \(self.service.unit) -n 50"
-    }
-
-    /// How a new one takes the place of one that runs: by its unit, or by its end.
-    private func restart(_ owner: AskedBus.Owner?) -> String {
-        if let manager { return "\(manager) restart \(self.service.unit)" }
-        return owner?.process.map { "kill \($0)" } ?? self.logMend
     }
 }
 
@@ -112,7 +105,14 @@ extension ServiceExam {
         self.program = siblingProgram(service.program)
         switch bus {
         case .failure(let error): self.standing = .noBus(error.message)
-        case .success(let bus): self.standing = Self.look(at: service, on: bus)
+        case .success(let bus):
+            self.standing = Self.look(at: service, on: bus)
+            // Whoever made a bus of their own has no units on it.
+            switch address {
+            case .session: self.unit = UnitExam(service.unit, isUsers: true, on: bus)
+            case .system: self.unit = UnitExam(service.unit, isUsers: false, on: bus)
+            case .address: break
+            }
         }
     }
 
@@ -127,17 +127,6 @@ extension ServiceExam {
         } catch {
             if owner == nil { return .notStarted(error.message) }
             return error.isBusMissing ? .silent(owner) : .refuses(error.message)
-        }
-    }
-}
-
-extension BusAddress {
-    /// How an option names it.
-    var option: String {
-        switch self {
-        case .session: "session"
-        case .system: "system"
-        case .address(let text): text
         }
     }
 }

@@ -15,8 +15,19 @@ struct UnitExam: Equatable {
     /// How often systemd started it anew.
     var restarts: UInt32 = 0
 
-    private var manager: String { self.isUsers ? "systemctl --user" : "systemctl" }
-    private var log: String { "journalctl\(self.isUsers ? " --user" : "") -u \(self.name) -n 50" }
+    /// Whether there is such a unit, which systemd can start and end.
+    var isLoaded: Bool { self.load == "loaded" }
+
+    /// Has its manager do something with it.
+    func command(_ verb: String) -> TypedCommand {
+        self.isUsers ? .run("systemctl", "--user", verb, self.name) : .run("systemctl", verb, self.name)
+    }
+
+    var log: TypedCommand {
+        self.isUsers
+            ? .run("journalctl", "--user", "-u", self.name, "-n", "50")
+            : .run("journalctl", "-u", self.name, "-n", "50")
+    }
     private var title: String { "\(self.isUsers ? "the user's" : "the system's") \(self.name)" }
 
     var remarks: [Remark] {
@@ -26,23 +37,21 @@ struct UnitExam: Equatable {
         case ("masked", _):
             [
                 .wrong(
-                    .units, "\(self.title) is masked, so that nothing can start it",
-                    mend: "\(self.manager) unmask \(self.name)")
+                    .units, "\(self.title) is masked, so that nothing can start it", mend: [self.command("unmask")])
             ]
         case ("loaded", "failed"):
             [
                 .wrong(
-                    .units, "\(self.title) has failed (\(self.result))", mend: self.log,
-                    "\(self.manager) reset-failed \(self.name)")
+                    .units, "\(self.title) has failed (\(self.result))", mend: [self.command("restart")],
+                    look: [self.log])
             ]
         case ("loaded", _) where self.restarts > 0:
-            [.note(.units, "\(self.title) was started anew \(self.restarts) times by systemd", mend: self.log)]
+            [.note(.units, "\(self.title) was started anew \(self.restarts) times by systemd", look: [self.log])]
         case ("loaded", _): [.good(.units, "\(self.title) is \(self.state)")]
         default:
             [
                 .wrong(
-                    .units, "\(self.title) cannot be loaded (\(self.load))", mend: "\(self.manager) status \(self.name)"
-                )
+                    .units, "\(self.title) cannot be loaded (\(self.load))", look: [self.command("status")])
             ]
         }
     }
