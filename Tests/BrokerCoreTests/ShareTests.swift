@@ -123,36 +123,37 @@ import Testing
 
     /// A file that moves from the system's directory to the user's, or back, says the same: only whose share it takes of is
     /// another's.
-    @Test(arguments: [(0, hog), (hog, 0)] as [(UInt32, UInt32)])
-    func whatMovesIsOfWhoeverHasItNow(_ from: UInt32, _ to: UInt32) throws {
+    @Test(
+        arguments: [("apps", 0, hog), ("apps", hog, 0), ("detectors", 0, hog), ("detectors", hog, 0)]
+            as [(String, UInt32, UInt32)])
+    func whatMovesIsOfWhoeverHasItNow(_ name: String, _ from: UInt32, _ to: UInt32) throws {
         var limits = BrokerLimits()
-        limits.detectors = 64
-        limits.apps = 16
+        limits.detectors = name == "detectors" ? 128 : 10_000
+        limits.apps = name == "apps" ? 16 : 10_000
         var bench = Bench(limits: limits)
         let requests = (0..<4).map { Bench.planar("d\($0)", Double($0 + 1)) }
         func install(_ index: Int, _ payer: UInt32) throws {
             try bench.install(
                 UInt32(index), "org.example.App\(index)", requests, user: payer == 0 ? nil : payer, payer: payer)
         }
-        /// How many more installations a share has room for.
-        func room(_ payer: UInt32) throws -> Int {
-            let room = try self.exhaust { try install(10 + $0, payer) }.count
+        /// How many more apps the user may install.
+        func room() throws -> Int {
+            let room = try self.exhaust { try install(10 + $0, Self.hog) }.count
             for index in 0..<room { bench.uninstall(AppHandle(UInt32(10 + index))) }
             return room
         }
-        let (rootAlone, hogAlone) = (try room(0), try room(Self.hog))
-        try install(0, from)
-        let before = bench.core.registry[AppHandle(0)]?.detectors.mapValues(\.id)
-        let ofFrom = [try room(0), try room(Self.hog)]
-        try install(0, to)
-        #expect(bench.core.registry[AppHandle(0)]?.detectors.mapValues(\.id) == before)
-        let ofTo = [try room(0), try room(Self.hog)]
-        #expect(from == 0 ? ofTo[1] == hogAlone - 1 : ofFrom[1] == hogAlone - 1)
-        #expect(from == 0 ? ofFrom[1] >= ofTo[1] : ofFrom[1] <= ofTo[1])
-        #expect(ofFrom[0] == rootAlone - 1 && ofTo[0] == rootAlone - 1)
-        // Nothing of it stays behind.
-        bench.uninstall(AppHandle(0))
-        #expect(try room(0) == rootAlone && room(Self.hog) == hogAlone)
+        let detectors = { bench.core.registry[AppHandle(1)]?.detectors.mapValues(\.id) }
+        // Two that are root's leave the user more than two of its own.
+        let expected: [UInt32: Int] = [0: 3, Self.hog: 2]
+        #expect(try room() == 4)
+        for index in 0..<2 { try install(index, from) }
+        #expect(try room() == expected[from])
+        let before = detectors()
+        for index in 0..<2 { try install(index, to) }
+        #expect(try room() == expected[to])
+        #expect(before?.count == 4 && detectors() == before)
+        for index in 0..<2 { bench.uninstall(AppHandle(UInt32(index))) }
+        #expect(try room() == 4)
     }
 
     /// Who has its share can still change what it has.
