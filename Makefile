@@ -35,9 +35,6 @@ PACKAGES = $(BUILD_PACKAGES) dbus-broker systemd libglib2.0-bin python3-dbus-fas
 VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs
 # How long samples are counted there.
 VM_SECONDS ?= 10
-# Where the Debian packages of two versions are that are installed there, one after the other.
-OLD_DEBS ?=
-NEW_DEBS ?= .build/deb
 INSTALL = install -D -m 644
 
 .PHONY: help deps deps-build deps-bench deps-vm deps-deb deps-package build build-programs manual deb test-package test-reproducible test test-attacks test-kills test-walks test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
@@ -51,7 +48,7 @@ help:
 	@echo 'make test-kills  kill the broker under load; KILLS=$(KILLS) times'
 	@echo 'make test-walks  play every seed of the random walks, of which the suite plays one in four'
 	@echo 'make test-vm  run the reader on a kernel with a sensor hub, in qemu; VM_SECONDS=600'
-	@echo 'make test-installed  install Debian packages in a Debian in qemu, and use them; OLD_DEBS=FOLDER NEW_DEBS=$(NEW_DEBS)'
+	@echo 'make test-installed  install the Debian packages in a Debian with systemd, in qemu, and use them'
 	@echo 'make lint     check format, sizes, documents, imports, linkage, the D-Bus files, units, policies and the manual'
 	@echo 'make demo     show two apps, one shake, and who gets it'
 	@echo 'make bench    measure against the budget, which takes six to eight minutes'
@@ -152,11 +149,8 @@ test-vm: deps-vm build
 
 # Jostle as it is installed: a Debian with systemd, two people and a suspend. The first time it makes that Debian, as root.
 test-installed: deps-vm
-	@for folder in "$(OLD_DEBS)" "$(NEW_DEBS)"; do \
-	    ls "$$folder"/*.deb > /dev/null 2>&1 || \
-	        { echo "no packages in '$$folder': say where those of two versions are (OLD_DEBS, NEW_DEBS)"; exit 1; }; \
-	done
-	Tests/VM/installed .build/vm-installed "$(OLD_DEBS)" "$(NEW_DEBS)"
+	@ls $(DEB)/*.deb > /dev/null 2>&1 || { echo "no packages in $(DEB): run make deb first"; exit 1; }
+	Tests/VM/installed .build/vm-installed $(DEB)
 
 lint: lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual
 
