@@ -38,7 +38,7 @@ VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
 .PHONY: help deps deps-build deps-bench deps-vm deps-deb deps-package build build-programs manual deb test-package test-reproducible test test-attacks test-kills test-walks test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
-    bench install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy clean fuzz
+    bench install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
 
 help:
 	@echo 'make deps     install the Debian packages that are missing'
@@ -56,6 +56,7 @@ help:
 	@echo 'make install  install the release programs; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make install-interfaces  install only what other programs are built with: the D-Bus interface files'
 	@echo 'make install-docs  install only README.md, the pages and the examples, under share/doc/jostle'
+	@echo 'make install-system-broker  install besides what lets the system bus start a broker, for devices without sessions'
 	@echo 'make install-sensor-proxy  install besides what puts jostle-sensord in the place of iio-sensor-proxy'
 	@echo 'make deb      build the Debian packages into .build/deb'
 	@echo 'make test-reproducible  build them again and compare'
@@ -251,7 +252,7 @@ install:
 	# One reader for the machine: a session bus started one of its own once.
 	rm -f $(DESTDIR)$(SHARE)/dbus-1/services/org.jostle.Sensors1.service
 	for file in services/org.jostle.Broker1.service \
-	    system-services/org.jostle.Sensors1.service system-services/org.jostle.Broker1.service; do \
+	    system-services/org.jostle.Sensors1.service; do \
 	    install -d $(DESTDIR)$(SHARE)/dbus-1/$${file%/*} && \
 	    sed -e 's|@libexecdir@|$(LIBEXEC)|' -e 's|@user@|$(SERVICE_USER)|' dbus/$$file.in \
 	        > $(DESTDIR)$(SHARE)/dbus-1/$$file && \
@@ -269,6 +270,12 @@ install:
 	    > $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/jostle.conf
 	chmod 644 $(DESTDIR)$(SHARE)/dbus-1/system.d/org.jostle.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/jostle.conf \
 	    $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/jostle.conf
+
+# After install. For devices without sessions: whoever calls the system bus then hears motion, whichever session is in front.
+install-system-broker:
+	$(INSTALL) /dev/null $(DESTDIR)$(SHARE)/dbus-1/system-services/org.jostle.Broker1.service
+	sed -e 's|@libexecdir@|$(LIBEXEC)|' -e 's|@user@|$(SERVICE_USER)|' dbus/system-services/org.jostle.Broker1.service.in \
+	    > $(DESTDIR)$(SHARE)/dbus-1/system-services/org.jostle.Broker1.service
 
 # After install. Whichever of its two names is called first, the bus starts the same program, by its unit where there is systemd.
 install-sensor-proxy:

@@ -67,7 +67,6 @@ extension EndToEnd {
             let files = [
                 "lib/systemd/system/jostle-brokerd.service", "lib/systemd/system/jostle-sensord.service",
                 "lib/sysusers.d/jostle.conf", "lib/tmpfiles.d/jostle.conf", "lib/udev/rules.d/60-jostle.rules",
-                "share/dbus-1/system-services/org.jostle.Broker1.service",
                 "share/dbus-1/system-services/org.jostle.Sensors1.service", "share/dbus-1/system.d/org.jostle.conf",
             ]
             #expect(result.stdout == files.map { "\($0)\n" }.joined(), "\(result)")
