@@ -120,6 +120,12 @@ final class ClaimHolders {
         }
     }
 
+    /// Looks whether somebody who was let in has come to rest meanwhile: then what he asked for would begin awake.
+    func confirm(_ caller: ClaimRights.Caller) throws(BusError) {
+        guard let user = caller.user, let resting = self.holders[caller.name]?.resting else { return }
+        throw self.refusal(of: caller, user, resting, nil)
+    }
+
     /// Remembers who is refused, to tell it when it may.
     private func refusal(
         of caller: ClaimRights.Caller, _ user: UInt32, _ resting: Resting, _ reason: String?

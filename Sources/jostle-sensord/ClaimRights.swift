@@ -89,9 +89,22 @@ final class ClaimRights {
                     guard case .success(let caller) = admission else {
                         return self?.finish(sender) { answer(admission) } ?? ()
                     }
-                    self?.look(rate, orSlower: orSlower, caller) { result in self?.finish(sender) { answer(result) } }
+                    self?.look(rate, orSlower: orSlower, caller) { result in
+                        self?.finish(sender) { answer(self?.confirmed(result) ?? result) }
+                    }
                 }
             }
+        }
+    }
+
+    /// What was found out of a caller, if that is so still: meanwhile files may have been read.
+    private func confirmed(_ result: Result<Caller, BusError>) -> Result<Caller, BusError> {
+        guard case .success(let caller) = result else { return result }
+        do throws(BusError) {
+            try self.holders.confirm(caller)
+            return result
+        } catch {
+            return .failure(error)
         }
     }
 

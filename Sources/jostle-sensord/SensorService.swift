@@ -230,6 +230,11 @@ final class SensorService: SampleSink {
 
     /// Sends all that there is for a client, and has its stream say so.
     private func flush(_ client: SensorClient) {
+        // Who rests has nothing that waits, and the device is not read for him.
+        if client.resting != nil {
+            client.stream?.caughtUp()
+            return
+        }
         self.source.catchUp()
         self.hub.flush(client.id, into: &self.actions)
         self.perform()
