@@ -180,7 +180,7 @@ def first(tablet):
     alice, bob = tablet.alice, tablet.bob
     began = boottime()
     packages = sorted(str(path) for path in (HERE / "old").glob("*.deb") if "sensor-proxy" not in path.name)
-    run("apt-get", "install", "-y", "--no-download", "--no-install-recommends", *packages, timeout=900)
+    run("apt-get", "install", "-y", "--no-install-recommends", *packages, timeout=900)
     installed = boottime()
     say(f"apt installed {len(packages)} packages in {installed - began:.0f} s")
 
@@ -244,14 +244,14 @@ def second(tablet):
     reader = run("systemctl", "show", "-P", "MainPID", "jostle-sensord.service")
     broker = alice("systemctl", "--user", "show", "-P", "MainPID", "jostle-brokerd.service")
     packages = sorted(str(path) for path in (HERE / "new").glob("*.deb") if "sensor-proxy" not in path.name)
-    run("apt-get", "install", "-y", "--no-download", "--no-install-recommends", *packages, timeout=900)
+    run("apt-get", "install", "-y", "--no-install-recommends", *packages, timeout=900)
     check(run("systemctl", "show", "-P", "MainPID", "jostle-sensord.service") != reader, "the upgrade started the reader anew")
     until("the upgrade starts the broker anew",
           lambda: alice("systemctl", "--user", "show", "-P", "MainPID", "jostle-brokerd.service") not in (broker, "0\n"))
     check(PLAYER in alice("jostle", "apps") and own.exists(), "policy and state are kept")
     tablet.felt(watch, "alice hears a shake after the upgrade")
 
-    run("apt-get", "install", "-y", "--no-download", "--no-install-recommends",
+    run("apt-get", "install", "-y", "--no-install-recommends",
         *map(str, (HERE / "new").glob("jostle-sensor-proxy*.deb")), timeout=900)
     monitor = subprocess.Popen([HERE / "monitor-sensor"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     seen = []
