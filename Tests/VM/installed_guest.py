@@ -226,6 +226,9 @@ def first(tablet):
     tablet.felt(watch, "the machine slept, and alice hears a shake")
     watch.end()
 
+    # Only an app that says what it wants motion for may outlive its process.
+    alice("sh", "-c", f"mkdir -p ~/.local/share/jostle/apps.d && "
+          f"printf '[App]\\nUsage=Skips songs\\n' > ~/.local/share/jostle/apps.d/{PLAYER}.conf")
     alice("/usr/bin/python3", "-c", REGISTER)
     check(PLAYER in alice("jostle", "apps"), "a durable app is registered")
     return "second"
