@@ -37,3 +37,8 @@ package enum ListOptions {
     /// The last row that is known: the list goes on behind it.
     package static let after = "after"
 }
+
+/// The options of `Register`.
+package enum RegisterOptions {
+    package static let durable = "durable"
+}

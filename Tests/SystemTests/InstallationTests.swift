@@ -5,18 +5,30 @@ import Testing
 extension EndToEnd {
     /// What `make install` puts where.
     @Suite(.serialized) struct Installation {
+        /// Installs everything below a folder of its own, and runs a script there.
+        ///
+        /// - Parameter settings: what `make` is told besides.
+        private func install(_ settings: String..., then script: String) throws -> Tool.Result {
+            let install = """
+                directory=$(mktemp -d)
+                trap 'rm -rf "$directory"' EXIT
+                source=$1 programs=$2
+                shift 2
+                make -s -C "$source" manual PROGRAMS_DIR="$programs" MANUAL_DIR="$directory/man"
+                make -s -C "$source" install DESTDIR="$directory" PREFIX=/opt/jostle PROGRAMS_DIR="$programs" \\
+                    MANUAL_DIR="$directory/man" "$@"
+                cd "$directory/opt/jostle"
+
+                """
+            return try Tool.run(
+                ["sh", "-ec", install + script, "sh", Programs.source(""), Programs.directory] + settings,
+                timeout: .seconds(120))
+        }
+
         /// Programs, and all pages and examples; whatever an installed file names of them is there.
         @Test func whatInstalledFilesNameIsInstalled() throws {
-            let result = try Tool.run(
-                [
-                    "sh", "-ec",
-                    """
-                    directory=$(mktemp -d)
-                    trap 'rm -rf "$directory"' EXIT
-                    make -s -C "$1" manual PROGRAMS_DIR="$2" MANUAL_DIR="$directory/man"
-                    make -s -C "$1" install DESTDIR="$directory" PREFIX=/opt/jostle PROGRAMS_DIR="$2" \\
-                        MANUAL_DIR="$directory/man"
-                    cd "$directory/opt/jostle"
+            let result = try self.install(
+                then: """
                     bin/jostle --version >&2
                     for page in jostle jostle-watch jostle-policy-check jostle-sensord jostle.app org.jostle.Broker1.App; do
                         MANPATH="$PWD/share/man" man -w $page >&2 || echo "missing: $page"
@@ -26,8 +38,7 @@ extension EndToEnd {
                     named=$(grep -rhoE 'docs/[A-Za-z0-9_/.-]*[A-Za-z0-9]' ../../dbus-1 ../../../lib ../../jostle README.md | sort -u)
                     test -n "$named"
                     for file in $named; do test -e "$file" || echo "missing: $file"; done
-                    """, "sh", Programs.source(""), Programs.directory,
-                ], timeout: .seconds(120))
+                    """)
             #expect(result.status == 0, "\(result.stderr)")
             let files = result.stdout.split(separator: "\n").map(String.init)
             #expect(!files.contains { $0.hasPrefix("missing: ") }, "\(files.filter { $0.hasPrefix("missing: ") })")
@@ -50,20 +61,12 @@ extension EndToEnd {
 
         /// Whoever lets the daemons run as another user says so once.
         @Test func theUserOfTheDaemonsIsOneEverywhere() throws {
-            let result = try Tool.run(
-                [
-                    "sh", "-ec",
-                    """
-                    directory=$(mktemp -d)
-                    trap 'rm -rf "$directory"' EXIT
-                    make -s -C "$1" manual PROGRAMS_DIR="$2" MANUAL_DIR="$directory/man"
-                    make -s -C "$1" install DESTDIR="$directory" PREFIX=/opt/jostle PROGRAMS_DIR="$2" \\
-                        MANUAL_DIR="$directory/man" SERVICE_USER=mover
-                    cd "$directory/opt/jostle"
+            let result = try self.install(
+                "SERVICE_USER=mover",
+                then: """
                     grep -rl mover share/dbus-1 lib | sort
                     grep -rhE 'user="jostle"|^u jostle|User=jostle|jostle jostle' share/dbus-1 lib || true
-                    """, "sh", Programs.source(""), Programs.directory,
-                ], timeout: .seconds(120))
+                    """)
             let files = [
                 "lib/systemd/system/jostle-brokerd.service", "lib/systemd/system/jostle-sensord.service",
                 "lib/sysusers.d/jostle.conf", "lib/tmpfiles.d/jostle.conf", "lib/udev/rules.d/60-jostle.rules",
