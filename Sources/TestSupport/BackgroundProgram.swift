@@ -54,11 +54,20 @@ package final class BackgroundProgram {
             }
             return found != nil
         }
-        guard let found else {
-            let why = self.end.map { "ended (\($0))" } ?? "went on for \(timeout)"
-            throw Failure("\(self.name) \(why) without the line; stdout: \(self.output) stderr: \(self.errors)")
-        }
+        guard let found else { throw self.failure("without the line", timeout) }
         return found
+    }
+
+    /// Waits until the program has said a line. What it says before that is still there for `waitForLine`: a script that ends its
+    /// steps may have heard by then what the test asks for next.
+    package func waitUntilSaid(_ line: String, timeout: Duration = .seconds(20)) throws(Failure) {
+        var read = self.outputRead
+        var isSaid = false
+        _ = try self.process.wait(timeout) {
+            while !isSaid, let next = self.process.output.nextLine(from: &read) { isSaid = next == line }
+            return isSaid
+        }
+        if !isSaid { throw self.failure("without '\(line)'", timeout) }
     }
 
     package func signal(_ number: Int32) throws(Failure) { try self.process.signal(number) }
@@ -74,6 +83,11 @@ package final class BackgroundProgram {
     package func terminate() throws(Failure) -> ProgramEnd {
         self.process.release()
         return try self.waitForEnd()
+    }
+
+    private func failure(_ what: String, _ timeout: Duration) -> Failure {
+        let why = self.end.map { "ended (\($0))" } ?? "went on for \(timeout)"
+        return Failure("\(self.name) \(why) \(what); stdout: \(self.output) stderr: \(self.errors)")
     }
 
     private func nextLine(on stream: Stream) -> String? {

@@ -87,7 +87,7 @@ extension EndToEnd {
             let app = try self.silent(
                 stage, Self.always, "a await 3", "\(Self.call) Ack ttsa{sv} [2,7,'consume',{}]",
                 "\(Self.call) Ack ttsa{sv} [4000000000,7,'consume',{}]")
-            _ = try app.waitForLine { $0 == "staying" }
+            try app.waitUntilSaid("staying")
             try stage.until("both are counted") { try stage.count("StaleAcks", at: Self.object) == 2 }
             try stage.until("the window is full") { try stage.count("Unacknowledged", at: Self.object) == 16 }
             // No more than the window is out, whatever else is due.

@@ -194,7 +194,7 @@ extension EndToEnd {
                 "dbus-send", "--session", "--type=signal", "--dest=org.example.Gate", "/", "org.example.Test.Go",
             ])
             #expect(go.status == 0)
-            _ = try script.waitForLine { $0.hasPrefix("staying") }
+            try script.waitUntilSaid("staying")
             let answers = script.output.split(separator: "\n").map(String.init).suffix(6)
             try #require(answers.count == 6)
             let lines = Array(answers)

@@ -72,7 +72,7 @@ extension EndToEnd {
             let claim = "call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor Claim a{sv}"
             let stopped = try stage.startScript("p name", "p hear", "p \(claim) [{'rate':V('d',2000.0)}]")
             let name = try stopped.waitForLine { $0.hasPrefix("p name ") }.dropFirst("p name ".count)
-            _ = try stopped.waitForLine { $0 == "staying" }
+            try stopped.waitUntilSaid("staying")
             try stopped.stop()
             let other = try stage.startScript("q hear", "q \(claim) [{'rate':V('d',100.0)}]")
             func row() throws -> (sent: UInt64, dropped: UInt64) {

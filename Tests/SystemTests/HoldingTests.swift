@@ -57,7 +57,7 @@ extension EndToEnd {
             let stage = try self.stage()
             let script = try self.start(
                 stage, ["app hear AssertionExpiring", Self.begin, Self.toBack, "app await 1", "app ended"])
-            _ = try script.waitForLine { $0 == "staying" }
+            try script.waitUntilSaid("staying")
             let lines = script.output.split(separator: "\n").map(String.init)
             try #require(lines.count == 6, "\(script.output)")
             // In the foreground nothing of it is used.
@@ -122,7 +122,7 @@ extension EndToEnd {
             let next = try stage.startScript([
                 "next own \(Self.app)", "next call \(Self.root) Register sa{sv} ['\(Self.app)',{}]",
             ])
-            _ = try next.waitForLine { $0 == "staying" }
+            try next.waitUntilSaid("staying")
             #expect(try self.property("Assertions", stage) == "aa{sv} 0")
         }
 
@@ -131,7 +131,7 @@ extension EndToEnd {
             let before = try self.descriptors(stage)
             let script = try self.start(
                 stage, [Self.begin, Self.begin, "app call \(Self.object) BeginActivity sa{sv} ['audio',{}]"])
-            _ = try script.waitForLine { $0 == "staying" }
+            try script.waitUntilSaid("staying")
             // The answers' own ends are closed once they are sent, which the script knows before the broker.
             try stage.until("only what is held is left") { try self.descriptors(stage) == before + 3 }
             try stage.kill(script)
@@ -144,7 +144,7 @@ extension EndToEnd {
         @Test func comingBackToTheForegroundEndsIt() throws {
             let stage = try self.stage("AssertionBudget=1h")
             let script = try self.start(stage, [Self.begin, Self.toBack, Self.toFront, "app ended"])
-            _ = try script.waitForLine { $0 == "staying" }
+            try script.waitUntilSaid("staying")
             #expect(try self.property("State", stage) == "s \"foreground\"")
             #expect(try self.property("Assertions", stage) == "aa{sv} 0")
             #expect(try self.property("Overruns", stage) == "t 0")
@@ -171,7 +171,7 @@ extension EndToEnd {
             #expect(try stage.count("BackgroundTimeRemaining", at: Stage.Object.app(Self.app)) == .max)
             #expect(try stage.jostle("app", Self.app).stdout.contains("\n  at work     audio\n"))
             try self.go(stage)
-            _ = try script.waitForLine { $0 == "staying" }
+            try script.waitUntilSaid("staying")
             #expect(try self.property("Overruns", stage) == "t 0")
             // Coming back changes nothing about what it plays.
             #expect(try self.property("Activities", stage) == "as 1 \"audio\"")
@@ -212,7 +212,7 @@ extension EndToEnd {
             let stage = try self.stage()
             func begin(_ mode: String) -> String { "app call \(Self.object) BeginActivity sa{sv} ['\(mode)',{}]" }
             let script = try self.start(stage, [begin("audio"), begin("push"), begin("bluetooth"), begin("voip")])
-            _ = try script.waitForLine { $0 == "staying" }
+            try script.waitUntilSaid("staying")
             let lines = script.output.split(separator: "\n").map(String.init)
             try #require(lines.count == 6, "\(script.output)")
             #expect(lines[1] == "app ok [0, {\"keeps-going\": true, \"number\": 1}]")
@@ -262,7 +262,7 @@ extension EndToEnd {
                     "app call \(Self.object) BeginAssertion sa{sv} ['more',{}]", Self.toFront,
                     "app call \(Self.object) BeginAssertion sa{sv} ['again',{}]",
                 ])
-            _ = try script.waitForLine { $0 == "staying" }
+            try script.waitUntilSaid("staying")
             let lines = script.output.split(separator: "\n").map(String.init)
             try #require(lines.count == 9, "\(script.output)")
             #expect(
@@ -281,7 +281,7 @@ extension EndToEnd {
             try Stage.waitUntilServing(broker)
             let begins = (0..<60).map { "app call \(Self.object) BeginAssertion sa{sv} ['a\($0)',{}]" }
             let script = try self.start(stage, begins + ["app drop 0", "app drop 0", begins[0]])
-            _ = try script.waitForLine { $0 == "staying" }
+            try script.waitUntilSaid("staying")
             let lines = script.output.split(separator: "\n").map(String.init)
             try #require(lines.count == 63, "\(script.output)")
             #expect(lines[1].hasPrefix("app ok "))
@@ -298,7 +298,7 @@ extension EndToEnd {
             try client.connect()
             #expect(try client.backgroundTimeRemaining() == nil)
             let shell = try stage.startScript(Self.toBack)
-            _ = try shell.waitForLine { $0 == "staying" }
+            try shell.waitUntilSaid("staying")
             // Suspended with nothing to keep it going: too late.
             let late = #expect(throws: JostleError.self) { try client.withAssertion("late") { _ in } }
             #expect(late?.kind == .refused && late?.message.contains("the app is suspended") == true)
@@ -310,7 +310,7 @@ extension EndToEnd {
                 #expect(name == "save" && deadline == nil && !isEnded)
                 #expect(try self.property("Assertions", stage) == "aa{sv} 1 2 \"name\" s \"save\" \"number\" t 2")
                 let again = try stage.startScript(Self.toBack)
-                _ = try again.waitForLine { $0 == "staying" }
+                try again.waitUntilSaid("staying")
                 #expect(try self.property("State", stage) == "s \"background\"")
                 #expect(try #require(try client.backgroundTimeRemaining()) > .seconds(3_500))
                 let inner = try client.beginAssertion("inner")
@@ -352,7 +352,7 @@ extension EndToEnd {
             _ = try example.waitForLine { $0 == "working" }
             #expect(try self.property("Assertions", stage) == "aa{sv} 1 2 \"name\" s \"example\" \"number\" t 1")
             let shell = try stage.startScript(Self.toBack)
-            _ = try shell.waitForLine { $0 == "staying" }
+            try shell.waitUntilSaid("staying")
             #expect(try self.property("State", stage) == "s \"background\"")
             _ = try example.waitForLine { $0 == "stopped in time" }
             #expect(try example.waitForEnd() == .exited(0))

@@ -174,7 +174,7 @@ extension EndToEnd {
                 as: Stage.nobody, ["t hear ClaimChanged", "t \(Self.stream(50))", "t packets 5"])
             let all = [signals, gathered, passive, stream]
             for script in [signals, gathered, passive] { _ = try self.nextNumber(script) }
-            _ = try stream.waitForLine { $0 == "staying" }
+            try stream.waitUntilSaid("staying")
             // Root's goes on all the while, so that there is something to be had.
             let root = try stage.startScript("o hear Samples", "o \(Self.claim(50))")
             _ = try self.nextNumber(root)
@@ -234,7 +234,7 @@ extension EndToEnd {
                 ])
             _ = try script.waitForLine { $0 == "claimed" }
             try scene.putInFront(Self.bob)
-            _ = try script.waitForLine { $0 == "staying" }
+            try script.waitUntilSaid("staying")
             let lines = script.output.split(separator: "\n").map(String.init)
             let rest = lines.drop { $0 != "claimed" }.dropFirst()
             #expect(!rest.contains { $0.contains(" Samples ") }, "\(rest)")

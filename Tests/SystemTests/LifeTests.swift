@@ -40,7 +40,7 @@ extension EndToEnd {
             let anonymous = try stage.watch(Stage.always)
             let reporter = try stage.startScript(
                 "shell call \(Self.broker) SetForeground sa{sv} ['\(Self.front)',{}]")
-            _ = try reporter.waitForLine { $0 == "staying" }
+            try reporter.waitUntilSaid("staying")
             #expect(reporter.output.hasPrefix("shell ok []\n"))
             #expect(try stage.property("Foreground", at: Stage.Object.broker) == "s \"\(Self.front)\"")
             #expect(try stage.property("ForegroundReported", at: Stage.Object.broker) == "b true")
@@ -74,9 +74,9 @@ extension EndToEnd {
             let app = try stage.watch(Stage.always, "--app", Self.front)
             let first = try stage.startScript(
                 "shell call \(Self.broker) SetForeground sa{sv} ['\(Self.front)',{}]", "shell own org.example.First")
-            _ = try first.waitForLine { $0 == "staying" }
+            try first.waitUntilSaid("staying")
             let second = try stage.startScript("shell call \(Self.broker) SetForeground sa{sv} ['',{}]")
-            _ = try second.waitForLine { $0 == "staying" }
+            try second.waitUntilSaid("staying")
             #expect(try self.state(Self.front, stage) == "s \"suspended\" s \"grace\"")
             #expect(try stage.jostle("status").stdout.contains("\nno app that you may know of is in the foreground\n"))
             // The first has no say any more, not even by leaving. What we ask after the bus saw it go comes after what the

@@ -100,7 +100,7 @@ extension EndToEnd {
                 "app own \(Self.app)", "app call \(broker) Register sa{sv} ['\(Self.app)',{}]",
                 "app call \(object) BeginAssertion sa{sv} ['a',{}]", "shell call \(broker) SetForeground sa{sv} ['',{}]"
             )
-            _ = try script.waitForLine { $0 == "staying" }
+            try script.waitUntilSaid("staying")
             func remaining() throws -> UInt64 {
                 try stage.count("BackgroundTimeRemaining", at: Stage.Object.app(Self.app))
             }

@@ -45,7 +45,7 @@ extension EndToEnd {
             let stage = try Stage(broker: false)
             let claim = "call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor Claim a{sv}"
             let claimant = try stage.startScript("p \(claim) [{'rate':V('d',50.0)}]")
-            _ = try claimant.waitForLine { $0 == "staying" }
+            try claimant.waitUntilSaid("staying")
             #expect(try stage.property("Running", at: Stage.Object.accelerometer) == "b true")
             try stage.kill(claimant)
             try stage.until("the sensor stops") {
@@ -125,7 +125,7 @@ extension EndToEnd {
             let steps = daemons.map { "s own \($0.0)" } + ["stay"]
             let squatter = try BackgroundProgram(
                 tool: ["python3", Programs.source("Tests/Scripts/bus-script.py"), spare] + steps)
-            _ = try squatter.waitForLine { $0 == "staying" }
+            try squatter.waitUntilSaid("staying")
             let requests = try BackgroundProgram(tool: [
                 "busctl", "--address=\(spare)", "monitor", "--match=member='RequestName'",
             ])

@@ -126,7 +126,7 @@ extension EndToEnd {
                 "app own \(Self.app)", "app call \(root) Register sa{sv} ['\(Self.app)',{}]",
                 "app call org.jostle.Broker1 \(Stage.Object.app(Self.app)) org.jostle.Broker1.App BeginAssertion sa{sv} "
                     + "[\(name),{}]")
-            _ = try app.waitForLine { $0 == "staying" }
+            try app.waitUntilSaid("staying")
             #expect(!app.output.contains("app error"), "\(app.output)")
             let shown = try stage.jostle("app", Self.app)
             #expect(shown.stdout.contains(#"a\x1b[31m\x07\n\x7f2Jz\x1b\x1b"#), "\(shown)")

@@ -96,7 +96,7 @@ extension EndToEnd {
             let shell = try stage.startScript(
                 "shell own org.example.Shell",
                 "shell call org.jostle.Broker1 \(root) org.jostle.Broker1 SetForeground sa{sv} ['\(Self.app)',{}]")
-            _ = try shell.waitForLine { $0 == "staying" }
+            try shell.waitUntilSaid("staying")
             let reads = [
                 "p \(get)", "p \(properties) GetAll s ['org.jostle.Broker1']", "p \(properties) GetAll s ['']",
             ]
@@ -117,7 +117,7 @@ extension EndToEnd {
                     "app own \(Self.app)",
                     "app call org.jostle.Broker1 \(root) org.jostle.Broker1 Register sa{sv} ['\(Self.app)',{}]",
                 ])
-            _ = try app.waitForLine { $0 == "staying" }
+            try app.waitUntilSaid("staying")
             #expect(try read(Stage.somebody) == all)
             #expect(try read(Stage.nobody) == none)
             // Who says what is in the foreground may know it, too.

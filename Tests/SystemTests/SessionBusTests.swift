@@ -88,7 +88,7 @@ extension EndToEnd {
                     self.begin("B", "'class':V('s','playback'),'mix-with-others':V('b',True)"),
                     self.begin("C", "'class':V('s','voice')"), "A await 2", "B await 2", "C await 1",
                 ])
-            _ = try script.waitForLine { $0 == "staying" }
+            try script.waitUntilSaid("staying")
             let path = Stage.Object.app("org.example.A")
             #expect(
                 try stage.property("Sessions", at: path)

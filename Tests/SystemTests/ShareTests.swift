@@ -126,7 +126,7 @@ extension EndToEnd {
                     + Array(repeating: "\(app) call \(object) BeginAssertion sa{sv} ['a',{}]", count: count)
             }
             let hog = try stage.startScript(as: Stage.nobody, begin("P", 12) + begin("Q", 9))
-            _ = try hog.waitForLine { $0 == "staying" }
+            try hog.waitUntilSaid("staying")
             let lines = hog.output.split(separator: "\n").map(String.init).dropLast()
             try #require(lines.count == 23)
             #expect(lines.dropLast().allSatisfy { $0.dropFirst(2).hasPrefix("ok ") }, "\(lines)")
@@ -155,7 +155,7 @@ extension EndToEnd {
                 return Array(repeating: "\(peer) \(call) OpenStream a{sv} [{'rate':V('d',1.0)}]", count: count)
             }
             let hog = try stage.startScript(as: Stage.nobody, open("p", 15) + open("q", 15) + open("r", 1))
-            _ = try hog.waitForLine { $0 == "staying" }
+            try hog.waitUntilSaid("staying")
             let lines = hog.output.split(separator: "\n").map(String.init).dropLast()
             try #require(lines.count == 31)
             #expect(lines.dropLast().allSatisfy { $0.dropFirst(2).hasPrefix("ok ") })

@@ -83,8 +83,7 @@ extension EndToEnd {
             let script = try stage.startScript(
                 "p hear", "p \(claim)", "p \(Self.open(25))", "p \(Self.open(50))", "p packets 3", "p drop",
                 "p packets 3", "p \(Self.sensor) Release a{sv} [{}]", "p packets 3", "p drop")
-            let ended = try script.waitForLine { $0 == "staying" }
-            #expect(ended == "staying")
+            try script.waitUntilSaid("staying")
             let lines = script.output.split(separator: "\n").map(String.init)
             #expect(lines.contains { $0.hasPrefix("p ok ") && $0.contains("\"stream\": 2") })
             let steps = self.packets(lines).compactMap { $0.times.first }
@@ -105,7 +104,7 @@ extension EndToEnd {
                 "\(Self.sensor) Claim a{sv} [{'rate':V('d',10.0),'passive':V('b',True),'decimation':V('s','mean')}]"
             let script = try stage.startScript(
                 "p name", "q name", "p \(Self.open(100, latency: 200_000))", "q \(claim)")
-            _ = try script.waitForLine { $0 == "staying" }
+            try script.waitUntilSaid("staying")
             let names = script.output.split(separator: "\n").filter { $0.dropFirst().hasPrefix(" name ") }
                 .map { String($0.dropFirst("p name ".count)) }
             try #require(names.count == 2)
@@ -154,7 +153,7 @@ extension EndToEnd {
             let stage = try Stage(broker: false)
             let steps = ["p \(Self.open(100))", "p packets 1"]
             let script = try stage.startScript(end == "die" ? steps : steps + [end, "q name"])
-            _ = try script.waitForLine { $0 == "staying" }
+            try script.waitUntilSaid("staying")
             if end == "die" { try stage.kill(script) }
             try stage.until("the sensor stops") {
                 try stage.property("Running", at: Stage.Object.accelerometer) == "b false"
@@ -165,7 +164,7 @@ extension EndToEnd {
         @Test func aCopyKeepsTheStream() throws {
             let stage = try Stage(broker: false)
             let script = try stage.startScript("p \(Self.open(50))", "p child", "p drop")
-            _ = try script.waitForLine { $0 == "staying" }
+            try script.waitUntilSaid("staying")
             #expect(try stage.property("Running", at: Stage.Object.accelerometer) == "b true")
             try stage.kill(script)
             try stage.until("the sensor stops") {

@@ -55,7 +55,7 @@ extension EndToEnd {
         /// Nobody is in the foreground, as long as the script is there.
         private func leaveAll(_ stage: Stage) throws -> BackgroundProgram {
             let shell = try stage.startScript("shell call \(Self.broker) SetForeground sa{sv} ['',{}]")
-            _ = try shell.waitForLine { $0 == "staying" }
+            try shell.waitUntilSaid("staying")
             return shell
         }
 

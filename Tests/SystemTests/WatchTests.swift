@@ -22,7 +22,7 @@ extension EndToEnd {
         /// Starts a script, and returns when it has said all.
         private func start(_ stage: Stage, as user: [String] = [], _ steps: String...) throws -> BackgroundProgram {
             let script = try user.isEmpty ? stage.startScript(steps) : stage.startScript(as: user, steps)
-            _ = try script.waitForLine { $0 == "staying" }
+            try script.waitUntilSaid("staying")
             return script
         }
 

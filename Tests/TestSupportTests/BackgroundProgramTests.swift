@@ -19,6 +19,14 @@ import Testing
         #expect(throws: Failure.self) { try program.waitForLine(where: { $0 == "same" }) }
     }
 
+    @Test func whatIsSaidBeforeIsStillThere() throws {
+        let program = try BackgroundProgram(tool: ["sh", "-c", "echo first; echo then; exec sleep 1000"])
+        try program.waitUntilSaid("then")
+        #expect(try program.waitForLine(where: { $0 == "first" }) == "first")
+        #expect(throws: Failure.self) { try program.waitUntilSaid("never", timeout: soon) }
+        #expect(try program.waitForLine(where: { _ in true }) == "then")
+    }
+
     @Test func waitingEndsWithTheProgram() throws {
         let program = try BackgroundProgram(tool: ["sh", "-c", "exit 5"])
         #expect(throws: Failure.self) { try program.waitForLine(timeout: soon, where: { _ in true }) }
