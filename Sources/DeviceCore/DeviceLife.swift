@@ -35,8 +35,19 @@ package struct DeviceLife: Sendable {
     package private(set) var isWanted = false
     /// When to call `retry`.
     package private(set) var nextRetry: Timestamp?
+    /// What was wrong with the readings of a device that lets itself be started: only one that works is the end of it.
+    private var problem: String?
     private var failures = 0
     private var attempts = 0
+
+    /// What is wrong with the device, as far as anybody knows.
+    package var trouble: String? {
+        switch self.phase {
+        case .absent, .idle: nil
+        case .probing, .running: self.problem
+        case .broken(let problem): problem
+        }
+    }
 
     package init() {}
 
@@ -55,6 +66,7 @@ package struct DeviceLife: Sendable {
         let before = self.phase
         self.phase = .absent
         self.nextRetry = nil
+        self.problem = nil
         return before == .running ? .stop : .none
     }
 
@@ -68,9 +80,14 @@ package struct DeviceLife: Sendable {
             self.breakDown(problem, at: now)
             return .none
         }
-        self.phase = self.isWanted ? .running : .idle
         self.failures = 0
-        return self.isWanted ? .start : .none
+        guard self.isWanted else {
+            self.phase = .idle
+            self.problem = nil
+            return .none
+        }
+        self.phase = .running
+        return .start
     }
 
     /// Somebody wants samples.
@@ -94,14 +111,17 @@ package struct DeviceLife: Sendable {
         self.isWanted = false
         self.nextRetry = nil
         guard self.phase == .running else { return .none }
-        self.phase = .idle
+        self.phase = self.problem.map { .broken($0) } ?? .idle
         return .stop
     }
 
-    /// A reading worked.
-    package mutating func succeeded() {
+    /// A reading worked. Returns whether that is news: the device was broken until now.
+    package mutating func succeeded() -> Bool {
         self.failures = 0
         self.attempts = 0
+        guard self.problem != nil else { return false }
+        self.problem = nil
+        return true
     }
 
     /// A reading did not work. `isFinal`: the device is gone or refuses, so that trying again at once is no use.
@@ -109,6 +129,7 @@ package struct DeviceLife: Sendable {
         guard self.phase == .running else { return .none }
         self.failures += 1
         guard isFinal || self.failures >= Self.patience else { return .none }
+        if !isFinal { self.problem = problem }
         self.breakDown(problem, at: now)
         return .stop
     }

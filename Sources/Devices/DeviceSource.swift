@@ -51,15 +51,15 @@ package final class DeviceSource: SampleSource {
     package var method: String { self.reader?.method ?? "" }
 
     package var trouble: SensorState? {
+        if let problem = self.life.trouble { return .broken(problem) }
         switch self.life.phase {
-        case .absent: .absent
-        case .broken(let reason): .broken(reason)
-        case .probing, .idle: nil
+        case .absent: return .absent
+        case .broken, .probing, .idle: return nil
         case .running:
             switch self.check.verdict {
-            case .good: nil
-            case .stuck: .stuck
-            case .saturated: .saturated
+            case .good: return nil
+            case .stuck: return .stuck
+            case .saturated: return .saturated
             }
         }
     }
@@ -189,7 +189,7 @@ package final class DeviceSource: SampleSource {
 
 extension DeviceSource: ReadingSink {
     func reading(at time: Timestamp, _ row: Span<Double>) {
-        self.life.succeeded()
+        if self.life.succeeded() { self.changed() }
         let isNews = self.check.note(time, row)
         self.sink?.sample(at: time, row)
         if isNews { self.changed() }

@@ -58,7 +58,7 @@ import Testing
         for _ in 0..<20 {
             #expect(life.failed("EIO", isFinal: false, at: .zero) == .none)
             #expect(life.failed("EIO", isFinal: false, at: .zero) == .none)
-            life.succeeded()
+            #expect(life.succeeded() == false)
         }
         #expect(life.phase == .running)
         #expect(life.failed("EIO", isFinal: false, at: .zero) == .none)
@@ -66,6 +66,39 @@ import Testing
         #expect(life.failed("EIO", isFinal: false, at: Self.at(100)) == .stop)
         #expect(life.phase == .broken("EIO"))
         #expect(life.nextRetry == Self.at(600))
+    }
+
+    /// A device that lets itself be started and whose readings fail is broken until one works, however often it is tried again.
+    @Test func whoIsTriedAgainDoesNotWorkYet() throws {
+        var life = Self.life(isWanted: true)
+        func fail() {
+            for _ in 0..<2 { #expect(life.failed("EIO", isFinal: false, at: .zero) == .none) }
+            #expect(life.failed("EIO", isFinal: false, at: .zero) == .stop)
+        }
+        fail()
+        let due = try #require(life.nextRetry)
+        #expect(life.retry(at: due) == .probe)
+        #expect(life.trouble == "EIO")
+        #expect(life.probed(nil, at: due) == .start)
+        #expect(life.trouble == "EIO")
+        #expect(life.unwanted() == .stop)
+        #expect(life.phase == .broken("EIO"))
+        #expect(life.wanted() == .probe)
+        #expect(life.probed(nil, at: due) == .start)
+        #expect(life.succeeded() == true)
+        #expect(life.trouble == nil)
+        #expect(life.succeeded() == false)
+        // What refused to be started was wrong until it starts.
+        #expect(life.failed("gone", isFinal: true, at: .zero) == .stop)
+        #expect(life.trouble == "gone")
+        let again = try #require(life.nextRetry)
+        #expect(life.retry(at: again) == .probe)
+        #expect(life.probed(nil, at: again) == .start)
+        #expect(life.trouble == nil)
+        // A device that is another by now is not known to be broken.
+        fail()
+        #expect(life.vanished() == .none)
+        #expect(life.trouble == nil)
     }
 
     /// Twice as long each time, at most half a minute; a reading that works makes it short again.
@@ -88,7 +121,7 @@ import Testing
         let due = try #require(life.nextRetry)
         #expect(life.retry(at: due) == .probe)
         #expect(life.probed(nil, at: due) == .start)
-        life.succeeded()
+        #expect(life.succeeded() == false)
         #expect(life.failed("gone", isFinal: true, at: due) == .stop)
         #expect(life.nextRetry == due + .milliseconds(500))
     }
