@@ -157,6 +157,20 @@ public final class JostleApp {
         return rows.map { EffectiveDetector($0.fields.0, $0.fields.1) }
     }
 
+    /// What is in force for the app's detectors by now, in order of their names.
+    public func detectors() throws(JostleError) -> [EffectiveDetector] {
+        var all: [EffectiveDetector] = []
+        while true {
+            let known: [String: Value] = all.last.map { [ListOptions.after: .string($0.name)] } ?? [:]
+            let rows = try self.ask { (link) throws(BusError) in
+                try link.ask("ListDetectors", known).read(reply: [Structure<String, [String: Value]>].self)
+            }
+            // Each page is behind the one before; a broker that sends others would keep us for ever.
+            guard let last = rows.last, last.fields.0 != all.last?.name else { return all }
+            all += rows.map { EffectiveDetector($0.fields.0, $0.fields.1) }
+        }
+    }
+
     /// Removes detectors by name.
     public func remove(_ names: [String]) throws(JostleError) {
         _ = try self.ask { (link) throws(BusError) in _ = try link.ask("RemoveDetectors", names, noOptions) }
@@ -202,18 +216,18 @@ public final class JostleApp {
     // MARK: Running
 
     /// Handles events until `stop`.
-    public func run() throws(JostleError) { try self.run(until: { false }) }
+    public func run() throws(JostleError) { _ = try self.run(until: { false }) }
 
     /// Handles events for some time, or until `stop`.
     public func run(for time: Duration) throws(JostleError) {
         var isOver = false
         let timer = self.loop.schedule(after: TimeSpan(time).microseconds) { isOver = true }
         defer { self.loop.cancel(timer) }
-        try self.run(until: { isOver })
+        _ = try self.run(until: { isOver })
     }
 
-    /// Handles events until something is so, or until `stop`.
-    func run(until isDone: () -> Bool) throws(JostleError) {
+    /// Handles events until something is so, or until `stop`. Returns whether it was stopped.
+    package func run(until isDone: () -> Bool) throws(JostleError) -> Bool {
         guard !self.arrivals.isTelling else {
             throw JostleError(kind: .failed, name: "", message: "a handler cannot run the client that calls it")
         }
@@ -223,6 +237,7 @@ public final class JostleApp {
         } catch {
             throw JostleError(error)
         }
+        return self.isStopped
     }
 
     /// Ends `run`; to be called from a handler. What came besides is for the next `run`.

@@ -95,11 +95,12 @@ struct OnCommand {
             stopOnSignals(self.loop) { client.stop() }
             guard try client.connectForGood() else { return }
             // Standard output is the command's.
-            for detector in try client.add(self.detectors) {
+            let effective = try client.add(self.detectors)
+            for detector in effective {
                 complain("listening for \(detector.line)")
                 detector.warn()
             }
-            try client.run()
+            try client.run(watching: effective, on: self.loop)
         } catch {
             throw CommandFailure(error)
         }

@@ -3,6 +3,7 @@ import Glibc
 import JostleClient
 import Loop
 import Motion
+import Protocol
 
 /// `jostle watch`: registers detectors and prints events until it is stopped.
 struct WatchCommand {
@@ -64,8 +65,9 @@ struct WatchCommand {
             stopOnSignals(self.loop) { client.stop() }
             guard try client.connectForGood() else { return }
             if self.subscribes { try client.subscribe() }
-            let isHeard = self.announce(try client.add(self.detectors))
-            if left != 0, isHeard { try client.run() }
+            let effective = try client.add(self.detectors)
+            let isHeard = self.announce(effective)
+            if left != 0, isHeard { try client.run(watching: effective, on: self.loop) }
         } catch {
             throw CommandFailure(error)
         }
@@ -94,6 +96,23 @@ extension JostleApp {
         self.onRefusal = { complain("\($0)") }
         return try self.connect { complain("the broker is not running; waiting for it") }
     }
+
+    /// Runs until it is stopped. After a second it says of which detectors the sensor is not there: until then it may be for them that
+    /// the reader is being started.
+    func run(watching effective: [EffectiveDetector], on loop: EventLoop) throws(JostleError) {
+        let missing = Set(effective.lazy.filter(\.isMissing).map(\.name))
+        if !missing.isEmpty {
+            var isDue = false
+            let timer = loop.schedule(after: 1_000_000) { isDue = true }
+            defer { loop.cancel(timer) }
+            if try self.run(until: { isDue }) { return }
+            // A broker that is gone by now is complained of already.
+            for detector in (try? self.detectors()) ?? [] where missing.contains(detector.name) && detector.isMissing {
+                complain("\(detector.name): the sensor is not there; waiting for it")
+            }
+        }
+        try self.run()
+    }
 }
 
 extension EffectiveDetector {
@@ -105,9 +124,10 @@ extension EffectiveDetector {
     /// Says what the broker thinks of it.
     func warn() {
         for warning in self.warnings { complain("\(self.name): \(warning)") }
-        if self.settings.contains(where: { $0.key == "available" && $0.value == "no" }) {
-            complain("\(self.name): the sensor is not there; waiting for it")
-        }
+    }
+
+    fileprivate var isMissing: Bool {
+        self.settings.contains { $0.key == DetectorKey.available && $0.content == .flag(false) }
     }
 
     /// `{"watching":NAME,…}`, so that a program knows when events can come.
