@@ -314,7 +314,7 @@ final class IncomingCalls {
         if let known = self.callers[sender] { return known }
         if self.callers.count >= Self.callerLimit { self.forgetIdle() }
         let caller = Caller(self.answers.peer(sender))
-        caller.peer.onRoom = { [weak self, weak caller] _ in
+        caller.peer.onRoom(for: caller) { [weak self, weak caller] _ in
             caller?.patience = Self.patience.lowerBound
             self?.release(sender)
         }

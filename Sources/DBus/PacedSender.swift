@@ -15,16 +15,36 @@ package final class PacedSender {
         package var window: FlowWindow { self.flow }
         /// Of this file alone: what other modules may look at directly is checked at each access.
         fileprivate var flow = FlowWindow()
-        /// Called with the bytes that may be sent, when something was left out and there may be room again.
-        package var onRoom: ((Int) -> Void)?
-        /// `onRoom` is due.
+        /// Who is told of room, for as long as they live: several may send to one connection.
+        private var listeners: [(owner: Weak, tell: (Int) -> Void)] = []
+        /// They are to be told.
         fileprivate var isRefused = false
         /// Since when a ping has been due that could not be sent.
         fileprivate var waitingSince: Int64?
         fileprivate var isQueued = false
         fileprivate var forms = SignalForms()
 
+        private struct Weak {
+            weak var object: AnyObject?
+        }
+
         fileprivate init(_ name: String) { self.name = name }
+
+        /// Has `tell` called with the bytes that may be sent, when something was left out and there may be room again.
+        ///
+        /// - Parameter owner: who wants to know, once, and until it is gone.
+        package func onRoom(for owner: AnyObject, _ tell: @escaping (Int) -> Void) {
+            self.listeners.removeAll { $0.owner.object == nil || $0.owner.object === owner }
+            self.listeners.append((Weak(object: owner), tell))
+        }
+
+        fileprivate var isHeard: Bool { !self.listeners.isEmpty }
+
+        /// Tells them, each of what those before it have left.
+        fileprivate func tellOfRoom() {
+            self.isRefused = false
+            for listener in self.listeners where listener.owner.object != nil { listener.tell(self.flow.room) }
+        }
 
         /// How much may be sent to it that it has not read.
         package func setLimit(_ bytes: Int) { self.flow.limit = bytes }
@@ -106,7 +126,7 @@ package final class PacedSender {
         self.follow(peer, peer.flow.add(bytes + Self.overhead, mayPing: mayPing))
     }
 
-    /// Whether more may go to a peer. If not, its `onRoom` will tell.
+    /// Whether more may go to a peer. If not, who asked by `onRoom` is told.
     package func hasRoom(for peer: Peer) -> Bool {
         guard peer.flow.room == 0 else { return true }
         self.refuse(peer)
@@ -131,7 +151,7 @@ package final class PacedSender {
 
     /// Remembers that a peer is to be told of room. The answer to an open ping will tell, or else time.
     private func refuse(_ peer: Peer) {
-        guard peer.onRoom != nil, !peer.isRefused else { return }
+        guard peer.isHeard, !peer.isRefused else { return }
         peer.isRefused = true
         if !peer.flow.isPingOpen { self.wait(for: peer) }
     }
@@ -158,8 +178,7 @@ package final class PacedSender {
         if peer.flow.needsPing, peer.waitingSince == nil { self.request(peer) }
         if peer.flow.isPingOpen { return }
         guard !peer.flow.needsPing else { return self.wait(for: peer) }
-        peer.isRefused = false
-        peer.onRoom?(peer.flow.room)
+        peer.tellOfRoom()
     }
 
     // MARK: Pings

@@ -104,7 +104,7 @@ final class RegistrationLink {
         }
         self.clients.export(client)
         client.peer?.setLimit(client.busShare)
-        client.peer?.onRoom = { [weak self, weak client] bytes in
+        client.peer?.onRoom(for: client) { [weak self, weak client] bytes in
             guard let self, let client, client.object != nil else { return }
             self.service.happened(.room(client.id, bytes))
         }

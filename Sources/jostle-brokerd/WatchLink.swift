@@ -78,7 +78,7 @@ final class WatchLink {
         }
         let name = call.sender
         let watcher = Watcher(name, self.sender.peer(name), uid)
-        watcher.peer.onRoom = { [weak self] _ in self?.tellSoon() }
+        watcher.peer.onRoom(for: watcher) { [weak self] _ in self?.tellSoon() }
         watcher.foreground = self.foreground(for: name, of: uid)
         self.watchers[name] = watcher
         watcher.token = self.service.names.follow(name) { [weak self] owner in

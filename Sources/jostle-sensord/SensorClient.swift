@@ -20,6 +20,8 @@ final class SensorClient {
     var allowed: Double?
     /// Why its claim gets no samples, if that is so.
     var resting: Resting?
+    /// There was no room to tell it how its claim stands by now.
+    var isOwedWord = false
     var watch: NameWatch.Token?
 
     init(_ id: ClientID, _ receiver: Receiver) {

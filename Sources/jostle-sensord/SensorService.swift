@@ -324,6 +324,9 @@ final class SensorService: SampleSink {
                 if let self, let client { self.hub.delivered(client.id, samples: $0) }
             }
         }
+        peer.onRoom(for: client) { [weak self, weak client] _ in
+            if let self, let client { self.hasRoom(client) }
+        }
         self.rights.holders.hold(client, of: self, caller)
         client.watch = self.names.follow(caller.name) { [weak self, weak client] owner in
             if let self, let client, owner == nil { self.forget(client) }
@@ -497,9 +500,16 @@ final class SensorService: SampleSink {
     }
 
     private func tell(_ client: SensorClient, _ pace: SensorPace, _ peer: PacedSender.Peer, from path: ObjectPath) {
-        _ = self.sender.signal(from: path, InterfaceName.sensor, "ClaimChanged", to: peer, size: 300) {
+        let isTold = self.sender.signal(from: path, InterfaceName.sensor, "ClaimChanged", to: peer, size: 300) {
             self.terms(of: client, pace).write(to: &$0)
         }
+        client.isOwedWord = !isTold
+    }
+
+    /// A client may be sent more: first how its claim stands by now, if it was not told.
+    private func hasRoom(_ client: SensorClient) {
+        if client.isOwedWord, let pace = self.hub.claimant(client.id)?.inForce { self.tell(client.id, pace) }
+        if case .peer(_, let line) = client.receiver { line.settle() }
     }
 
     private func send(_ id: ClientID) {

@@ -29,7 +29,6 @@ final class SignalLine {
         self.sender = sender
         self.backlog = SampleBacklog(channels: channels, bytes: Self.kept)
         peer.setLimit(Self.room)
-        peer.onRoom = { [weak self] _ in self?.settle() }
     }
 
     /// Sends a block, or lets it wait. Returns how many samples went out, and how many of the oldest that waited are lost.
@@ -45,8 +44,8 @@ final class SignalLine {
         return count
     }
 
-    /// Sends what waits, as far as it is taken.
-    private func settle() {
+    /// Sends what waits, as far as it is taken. To be called when there is room for the peer.
+    func settle() {
         var sent = 0
         while let went = self.backlog.withFirst(
             Self.rows, { first, times, values in self.signal(first, times, values) ? times.count : 0 }), went > 0

@@ -148,7 +148,7 @@ extension BusTests {
             let peer = sender.peer(listener.names[0])
             peer.setLimit(10 << 10)
             var rooms: [Int] = []
-            peer.onRoom = { rooms.append($0) }
+            peer.onRoom(for: listener) { rooms.append($0) }
             try listener.stop()
             for number in 0..<20 as Range<UInt64> { _ = self.send(number, sender, to: peer) }
             #expect(peer.window.unconfirmed == 10 << 10 && sender.openPings == 1)
@@ -163,6 +163,28 @@ extension BusTests {
             #expect(rooms.count == 1)
         }
 
+        /// Who does not answer is the same to all who send to it, and each of them is told of room.
+        @Test func allWhoSendToOneAreToldOfRoom() throws {
+            let station = try Station()
+            let listener = try Listener(on: station)
+            let sender = PacedSender(on: station.connection)
+            final class Owner {}
+            let (first, second) = (Owner(), Owner())
+            var told: [Int] = []
+            let peer = sender.peer(listener.names[0])
+            peer.setLimit(10 << 10)
+            peer.onRoom(for: first) { _ in told.append(1) }
+            try listener.stop()
+            for number in 0..<20 as Range<UInt64> { _ = self.send(number, sender, to: peer) }
+            let again = sender.peer(listener.names[0])
+            #expect(again === peer)
+            again.onRoom(for: second) { _ in told.append(2) }
+            again.onRoom(for: Owner()) { _ in told.append(3) }
+            try listener.program.signal(SIGCONT)
+            try station.until("room") { !told.isEmpty }
+            #expect(told == [1, 2])
+        }
+
         /// When there is no place for a ping, time tells of room.
         @Test func whoCannotBeAskedIsToldOfRoomAllTheSame() throws {
             let station = try Station()
@@ -173,7 +195,7 @@ extension BusTests {
             var sent: UInt64 = 0
             let all = 3 * UInt64(FlowWindow.limit) / 1_024
             func fill() { while sent < all, self.send(sent, sender, to: fast) { sent += 1 } }
-            fast.onRoom = { _ in fill() }
+            fast.onRoom(for: sender) { _ in fill() }
             fill()
             try station.until("flow", timeout: .seconds(20)) { sent == all }
             try station.until("arrival") { healthy.seen.count == all }
