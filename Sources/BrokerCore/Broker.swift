@@ -58,7 +58,7 @@ package struct Broker {
             self.clerk.tellNews(of: sensor, at: now, &actions)
         case .silence: self.clerk.checkSilence(at: now, &actions)
         case .paceChanged(let sensor, let pace, let resting):
-            self.clerk.listeners.hearing.paceChanged(sensor, pace, resting)
+            self.clerk.listeners.hearing.paceChanged(sensor, pace, resting, at: now)
             self.clerk.tellNews(of: sensor, at: now, &actions)
         case .samples(let sensor, let first, let block):
             self.samples(sensor, first: first, times: block.times.span, values: block.values.span, at: now, &actions)

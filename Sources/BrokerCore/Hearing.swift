@@ -205,8 +205,8 @@ struct Hearing {
     /// Lets `steer` claim once more what was refused.
     mutating func retryClaim(of sensor: String) { self.sensing.change(sensor) { $0.tryAgain() } }
 
-    mutating func paceChanged(_ sensor: String, _ pace: SensorPace, _ resting: Resting?) {
-        self.sensing.paceChanged(sensor, pace, resting)
+    mutating func paceChanged(_ sensor: String, _ pace: SensorPace, _ resting: Resting?, at arrival: Timestamp) {
+        self.sensing.paceChanged(sensor, pace, resting, at: arrival)
     }
 
     /// The next sensor of which something else is to be claimed than is.

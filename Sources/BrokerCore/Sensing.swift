@@ -284,8 +284,8 @@ package struct Sensing {
         self.streams[index].engine.add(detector, as: id, at: arrival)
     }
 
-    mutating func paceChanged(_ sensor: String, _ pace: SensorPace, _ resting: Resting?) {
-        if let index = self.index(of: sensor) { self.streams[index].paceChanged(pace, resting) }
+    mutating func paceChanged(_ sensor: String, _ pace: SensorPace, _ resting: Resting?, at now: Timestamp) {
+        if let index = self.index(of: sensor) { self.streams[index].paceChanged(pace, resting, at: now) }
     }
 
     // MARK: Claims

@@ -34,8 +34,8 @@ package struct SensorStream {
 
     private struct Terms {
         let pace: SensorPace
-        /// Why it gets nothing at present, if so.
-        var resting: Resting?
+        /// Why it gets nothing at present, and since when we know, if so.
+        var rest: (why: Resting, since: Timestamp)?
     }
 
     enum Change {
@@ -70,7 +70,7 @@ package struct SensorStream {
         if !description.isAvailable { return .absent }
         // A claim that was to replace another leaves that one in force.
         if let refusal, self.inForce == nil { return .refused(refusal) }
-        if let resting = self.terms?.resting { return .resting(resting) }
+        if let rest = self.terms?.rest { return .resting(rest.why) }
         return self.silence.isSilent ? .stalled : .ready
     }
 
@@ -86,7 +86,7 @@ package struct SensorStream {
         if self.description == nil { self.claimed = nil }
         self.description = sensor
         self.silence.rest()
-        if let terms, terms.resting == nil { self.silence.begin() }
+        if let terms, terms.rest == nil { self.silence.begin() }
         self.tryAgain()
         self.channels = sensor.channels
         self.engine.setRange(sensor.range)
@@ -139,6 +139,7 @@ package struct SensorStream {
 
     /// The reader answered a claim. Numbers begin again with each claim; nothing is lost in between.
     private mutating func claimAnswered(_ pace: SensorPace, allowed: Double?) {
+        guard self.claimed != nil else { return }
         self.terms = Terms(pace: pace)
         self.allowed = allowed
         self.refusal = nil
@@ -173,10 +174,12 @@ package struct SensorStream {
     }
 
     /// Something else is in force for our claim, or it rests, or goes on.
-    mutating func paceChanged(_ pace: SensorPace, _ resting: Resting?) {
-        let before = self.terms?.resting
-        self.terms = Terms(pace: pace, resting: resting)
-        guard resting != before else { return }
+    mutating func paceChanged(_ pace: SensorPace, _ resting: Resting?, at now: Timestamp) {
+        // Of what was released meanwhile nothing is in force.
+        guard self.claimed != nil else { return }
+        let before = self.terms?.rest
+        self.terms = Terms(pace: pace, rest: resting.map { ($0, before?.since ?? now) })
+        guard resting != before?.why else { return }
         if resting == nil { self.silence.begin() } else { self.silence.rest() }
     }
 
@@ -192,12 +195,19 @@ package struct SensorStream {
         return self.silence.fallSilent()
     }
 
-    /// Takes note that samples have come. Returns whether that ends a silence: only what is no older than it must be does.
+    /// Takes note that samples have come. Returns whether that ends a silence, or a rest: only what is no older than it must be does.
     mutating func hear(_ times: Span<Int64>, at arrival: Timestamp) -> Bool {
         guard !times.isEmpty else { return false }
         let time = Timestamp(microseconds: times[times.count - 1])
         guard arrival - time <= self.held + SilenceWatch.patience else { return false }
-        return self.silence.hear(at: arrival)
+        let isHeardAgain = self.silence.hear(at: arrival)
+        // What was measured since we believe that nothing comes says that we were not told. What is older was under way already.
+        guard let rest = self.terms?.rest, time > rest.since, self.description?.hasOwnClock == false else {
+            return isHeardAgain
+        }
+        self.terms?.rest = nil
+        self.silence.begin()
+        return true
     }
 
     /// When a hit of this time happened, by the clock of arrivals, and whether that was made up. What our claim lets a sample wait

@@ -247,6 +247,8 @@ final class SensorLink {
     /// Says how it stands with a sensor now.
     func report(_ sensor: String) {
         guard let stream = self.service.core.sensing[sensor] else { return }
+        // It stands in nobody's way any more; whether it is to be had, nobody has said.
+        guard stream.wanted != nil else { return self.service.log.info("the \(sensor) is wanted by nobody any more") }
         if let obstacle = stream.standing.obstacle(sensor) { return self.service.log.warning(obstacle) }
         let limit = stream.allowed.map { ", at \($0) Hz at most, as FastestRate of the reader's policy has it" } ?? ""
         self.service.log.notice("the \(sensor) is to be had\(limit)")

@@ -202,6 +202,33 @@ import Testing
         #expect(bench.core.sensing.nextSilence(at: bench.now) != nil)
     }
 
+    /// A reader that could not tell us that our claim goes on shows it by what it sends; what was under way already shows nothing.
+    @Test func samplesEndARest() throws {
+        var (bench, app) = try self.bench()
+        bench.answerClaim()
+        bench.feed([0, 0])
+        bench.core.paceChanged(
+            "accelerometer", SensorPace(rate: 10), .inactive, at: bench.now + .milliseconds(150), &bench.actions)
+        _ = bench.take()
+        bench.feed([0])
+        #expect(bench.take() == [] && bench.core.sensing["accelerometer"]?.standing == .resting(.inactive))
+        bench.feed([0])
+        #expect(bench.take() == [.availability(sensor: "accelerometer")] && self.isAvailable(bench, app) == true)
+        #expect(bench.core.sensing.nextSilence(at: bench.now) != nil)
+    }
+
+    /// What the reader says of a claim that is released comes too late.
+    @Test func whatIsReleasedDoesNotRest() throws {
+        var (bench, app) = try self.bench()
+        bench.answerClaim()
+        bench.core.pause(true, at: bench.now, &bench.actions)
+        _ = bench.take()
+        bench.core.paceChanged("accelerometer", SensorPace(rate: 10), .inactive, at: bench.now, &bench.actions)
+        bench.answerClaim()
+        #expect(bench.take() == [] && self.isAvailable(bench, app) == true)
+        #expect(bench.core.sensing["accelerometer"]?.inForce == nil)
+    }
+
     /// What rested was that reader's claim.
     @Test func anotherReadersClaimDoesNotRest() throws {
         var (bench, app) = try self.bench()
