@@ -5,6 +5,7 @@ import Loop
 import Motion
 import PolicyFiles
 import Protocol
+import SensorCore
 
 /// Who may claim what: whose a claim is, how fast it may be, and how many streams there may be.
 ///
@@ -22,8 +23,8 @@ final class ClaimRights {
         let user: UInt32?
         /// The fastest rate it may have, as far as that was asked; `nil`: the one it asked for.
         var fastest: Double?
-        /// What had changed for polkit when that was asked about it; `nil`: it was not.
-        var changes: UInt64?
+        /// When polkit was asked about it; `nil`: it was not.
+        var asked: ClaimRounds.Moment?
     }
 
     private let bus: Connection

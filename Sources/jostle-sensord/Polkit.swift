@@ -4,21 +4,25 @@ import Loop
 
 /// polkit, asked what a connection may do; one line of questions for all who want to know.
 ///
-/// No question waits for a person. So many are under way at a time; when one has no answer, nobody waits any longer: all questions
-/// have none for a while, which is longer each time, or until polkit is there anew. Only the owner of polkit's name answers, and says that
-/// something changed.
+/// No question waits for a person. So many are under way at a time. When one has no answer, and nobody has had one since it was asked,
+/// polkit is silent: no question has an answer for a while, which is longer each time, or until polkit is there anew or says anything.
+/// When it is tried again is decided here and nowhere else. Only the owner of polkit's name answers, and says that something changed.
 ///
 /// Not `Sendable`: it belongs to the loop's thread.
 final class Polkit {
     enum Answer: Equatable {
         case yes
         case no
-        /// Nobody says, for this reason.
-        case none(String)
+        /// It does not say it of this one, for this reason.
+        case unknown(String)
+        /// It answers nobody, for this reason.
+        case silent(String)
     }
 
     /// What was answered before may not hold any more.
     var onChange: () -> Void = {}
+    /// It answers nobody from now on; or may answer by now.
+    var onSilence: (_ isSilent: Bool) -> Void = { _ in }
     /// Signals that pretended to come from polkit.
     private(set) var forgeries: UInt64 = 0
 
@@ -27,18 +31,25 @@ final class Polkit {
         let sender: String
         let then: (Answer) -> Void
     }
+    /// What was known when a question was asked.
+    private struct Attempt: Equatable {
+        /// The times that polkit was tried again: questions of before say nothing of now.
+        var tries: UInt64 = 0
+        /// What it answered, whatever that was: then it is not silent.
+        var answers: UInt64 = 0
+    }
 
     private let bus: Connection
     private let log: Log
     private var owner: String?
     private var line: [Question] = []
     private var underWay = 0
-    /// Until when nobody is asked, and why.
-    private var silence: (until: Int64, reason: String)?
+    /// Why nobody is asked at present.
+    private var silence: String?
     /// How long that lasts, in µs; 0 while polkit answers.
     private var pause: Int64 = 0
-    /// Counts the times that it was tried again: questions of before say nothing of now.
-    private var tries: UInt64 = 0
+    private var timer: EventLoop.TimerID?
+    private var attempt = Attempt()
 
     private static let name = "org.freedesktop.PolicyKit1"
     private static let path = ObjectPath(literal: "/org/freedesktop/PolicyKit1/Authority")
@@ -48,13 +59,14 @@ final class Polkit {
     /// How long an answer may take, in ms: the bus may have to start polkit first.
     private static let patience: Int32 = 5_000
     /// How long nobody is asked after a question had no answer, in µs.
-    private static let pauses: ClosedRange<Int64> = 1_000_000...60_000_000
+    private static let pauses: ClosedRange<Int64> = 1_000_000...8_000_000
 
     init(on bus: Connection, _ names: NameWatch, log: Log) {
         self.bus = bus
         self.log = log
         bus.onSignal(Self.interface, "Changed") { [unowned self] message in
             guard let owner = self.owner, message.isFrom(owner) else { return self.forgeries &+= 1 }
+            self.heard()
             self.onChange()
         }
         bus.addMatch(
@@ -72,12 +84,7 @@ final class Polkit {
 
     /// Asks whether a connection may do something, if that takes no password. Never answers before this returns.
     func ask(_ action: String, of sender: String, _ then: @escaping (Answer) -> Void) {
-        if let silence {
-            guard Clock.monotonic.now() >= silence.until else {
-                return self.bus.afterRound { then(.none(silence.reason)) }
-            }
-            self.endSilence()
-        }
+        if let silence { return self.bus.afterRound { then(.silent(silence)) } }
         self.line.append(Question(action: action, sender: sender, then: then))
         self.askNext()
     }
@@ -88,7 +95,7 @@ final class Polkit {
 
     private func send(_ question: Question) {
         self.underWay += 1
-        let attempt = self.tries
+        let attempt = self.attempt
         let target = CallTarget(Self.name, Self.path, Self.interface.description)
         let subject = Structure("system-bus-name", ["name": Value.string(question.sender)])
         self.bus.call(
@@ -102,15 +109,21 @@ final class Polkit {
         }
     }
 
-    private func answer(_ result: consuming CallResult, _ attempt: UInt64) -> Answer {
+    private func answer(_ result: consuming CallResult, _ attempt: Attempt) -> Answer {
         do throws(BusError) {
             let verdict = try result.take().read(reply: Structure<Bool, Bool, [String: String]>.self)
             let (isAllowed, _, _) = verdict.fields
-            self.pause = 0
+            self.heard()
             return isAllowed ? .yes : .no
         } catch {
-            if Self.isSilence(error), attempt == self.tries { self.fallSilent(error.message) }
-            return .none(error.message)
+            guard Self.isSilence(error) else {
+                self.heard()
+                return .unknown(error.message)
+            }
+            // Others had answers meanwhile: it is this one.
+            if attempt.answers != self.attempt.answers { return .unknown(error.message) }
+            if attempt == self.attempt { self.fallSilent(error.message) }
+            return .silent(error.message)
         }
     }
 
@@ -121,18 +134,33 @@ final class Polkit {
         return error.name.hasPrefix(prefix + "Spawn.") || silences.contains { error.name == prefix + $0 }
     }
 
+    /// It said something.
+    private func heard() {
+        self.attempt.answers += 1
+        self.pause = 0
+        self.endSilence()
+    }
+
     private func fallSilent(_ reason: String) {
         guard self.silence == nil else { return }
         if self.pause == 0 { self.log.warning("polkit does not answer: \(reason)") }
         self.pause = min(Self.pauses.upperBound, max(Self.pauses.lowerBound, 2 * self.pause))
-        self.silence = (Clock.monotonic.now() + self.pause, reason)
+        self.silence = reason
+        if let timer {
+            self.bus.loop.reschedule(timer, after: self.pause)
+        } else {
+            self.timer = self.bus.loop.schedule(after: self.pause) { [unowned self] in self.endSilence() }
+        }
         let questions = self.line
         self.line = []
-        self.bus.afterRound { for question in questions { question.then(.none(reason)) } }
+        self.bus.afterRound { for question in questions { question.then(.silent(reason)) } }
+        self.onSilence(true)
     }
 
     private func endSilence() {
+        guard self.silence != nil else { return }
         self.silence = nil
-        self.tries += 1
+        self.attempt.tries += 1
+        self.onSilence(false)
     }
 }

@@ -191,7 +191,7 @@ final class SensorProxy {
             switch verdict {
             case .yes: answer(nil)
             case .no: answer(.accessDenied("polkit does not let you claim sensors"))
-            case .none(let reason):
+            case .unknown(let reason), .silent(let reason):
                 answer(.accessDenied("polkit cannot be asked whether you may claim sensors: \(reason)"))
             }
             for next in self?.asked.removeValue(forKey: call.sender) ?? [] { next() }

@@ -259,6 +259,22 @@ extension EndToEnd {
             _ = try bob.waitForLine { $0.hasPrefix("p ok ") }
         }
 
+        private static func startBroker(
+            of user: [String], at home: Stage, reader: Stage
+        ) throws -> BackgroundProgram {
+            let broker = try BackgroundProgram(
+                tool: user + [
+                    Programs.path(of: "jostle-brokerd"), "--bus", home.address, "--sensor-bus", "system",
+                    "--no-journal",
+                ],
+                environment: [
+                    "DBUS_SYSTEM_BUS_ADDRESS": reader.address, "HOME": "/nonexistent", "XDG_CONFIG_HOME": "",
+                    "XDG_DATA_HOME": "",
+                ])
+            try Stage.waitUntilServing(broker)
+            return broker
+        }
+
         /// Two people, a broker each on a bus of their own, and one reader for both.
         @Test func theBrokerOfWhoIsInFrontHearsAndTheOtherRests() throws {
             let scene = try Scene(policed: true)
@@ -267,16 +283,7 @@ extension EndToEnd {
             let homes = try [Stage.nobody, Stage.somebody].map { user in
                 let home = try Stage(source: nil, broker: false, on: PrivateBus(on: .dbusDaemon))
                 try #require(chmod(home.bus.directory, 0o755) == 0)
-                let broker = try BackgroundProgram(
-                    tool: user + [
-                        Programs.path(of: "jostle-brokerd"), "--bus", home.address, "--sensor-bus", "system",
-                        "--no-journal",
-                    ],
-                    environment: [
-                        "DBUS_SYSTEM_BUS_ADDRESS": scene.stage.address, "HOME": "/nonexistent", "XDG_CONFIG_HOME": "",
-                        "XDG_DATA_HOME": "",
-                    ])
-                try Stage.waitUntilServing(broker)
+                let broker = try Self.startBroker(of: user, at: home, reader: scene.stage)
                 return (home: home, broker: broker, app: try home.watch(Stage.always, "--app", app))
             }
             func sensors(_ index: Int) throws -> String {
@@ -312,7 +319,106 @@ extension EndToEnd {
             }
         }
 
+        /// Nobody asks for the sensor any more: that it does not rest any more does not say that it is to be had.
+        @Test func whatNobodyWantsIsNotSaidToBeHad() throws {
+            let scene = try Scene(policed: true)
+            try scene.putInFront(Self.alice)
+            let home = try Stage(source: nil, broker: false, on: PrivateBus(on: .dbusDaemon))
+            try #require(chmod(home.bus.directory, 0o755) == 0)
+            let broker = try Self.startBroker(of: Stage.nobody, at: home, reader: scene.stage)
+            let app = try home.watch(Stage.always)
+            _ = try app.nextEvent()
+            try scene.putInFront(Self.bob)
+            _ = try broker.waitForLine(on: .errors) { $0.contains("another user's session is in front") }
+            _ = try app.terminate()
+            let line = try broker.waitForLine(on: .errors) {
+                $0.contains(" is to be had") || $0.contains(" is wanted by nobody")
+            }
+            #expect(line.contains(" is wanted by nobody"), "\(line)")
+            #expect(try broker.terminate() == .exited(0))
+        }
+
+        /// Who does not read while his claim comes to rest is told when he does: of how it stands then.
+        @Test func whoDidNotReadIsToldWhenHeDoes() throws {
+            let scene = try Scene()
+            try scene.putInFront(Self.alice)
+            let script = try scene.stage.startScript(
+                as: Stage.nobody, ["p hear ClaimChanged", "p \(Self.claim(200))"])
+            _ = try script.waitForLine { $0 == "staying" }
+            try script.signal(SIGSTOP)
+            var last = try scene.claimants
+            try scene.until("nothing is sent to him") {
+                usleep(100_000)
+                let now = try scene.claimants
+                defer { last = now }
+                return now == last
+            }
+            try scene.putInFront(Self.bob)
+            try scene.until("his claim rests") { try scene.claimants.contains("\"resting\" s \"inactive\"") }
+            try script.signal(SIGCONT)
+            let line = try script.waitForLine { $0.contains(" ClaimChanged ") }
+            #expect(line.contains("\"resting\": \"inactive\""), "\(line)")
+        }
+
         // MARK: polkit
+
+        /// Of many who are asked about, those come first who get samples.
+        @Test func whoIsAwakeDoesNotWaitForTheOthers() throws {
+            let scene = try Scene()
+            let stage = scene.stage
+            try scene.putInFront(Self.alice)
+            let many = try stage.startScript(
+                as: Stage.somebody, (0..<100).map { "p\($0) begin" + Self.claim().dropFirst("call".count) })
+            for _ in 0..<100 { _ = try many.waitForLine { $0.contains(" error ") } }
+            let script = try stage.startScript(as: Stage.nobody, ["p hear ClaimChanged", "p \(Self.claim(20))"])
+            _ = try script.waitForLine { $0 == "staying" }
+            try scene.say("no", of: Self.alice)
+            try scene.say("silence", of: Self.bob)
+            try scene.change()
+            let line = try script.waitForLine { $0.contains(" ClaimChanged ") }
+            #expect(line.contains("\"resting\": \"inactive\""), "\(line)")
+        }
+
+        /// polkit knows nothing of one connection: nobody else is asked about for that.
+        @Test func whatIsNotSaidOfOneConcernsNobodyElse() throws {
+            let scene = try Scene()
+            let stage = scene.stage
+            try scene.putInFront(Self.alice)
+            let script = try stage.startScript(as: Stage.nobody, ["p hear Samples", "p \(Self.claim(20))"])
+            _ = try self.nextNumber(script)
+            let asked = try scene.asked(of: Self.alice)
+            try scene.say("error", of: Self.bob)
+            let bob = try stage.startScript(as: Stage.somebody, ["p hear SensorChanged", "p \(Self.claim())"])
+            _ = try bob.waitForLine { $0.hasPrefix("p error") }
+            // He is asked about again, though nothing changes.
+            try scene.until("he is asked about again") { try scene.asked(of: Self.bob) >= 3 }
+            #expect(try scene.asked(of: Self.alice) == asked)
+            try scene.say("yes", of: Self.bob)
+            _ = try bob.waitForLine { $0.contains(" SensorChanged ") }
+        }
+
+        /// Somebody's question has no answer: who was let in and of whom nothing changed goes on. What changes is heard at once.
+        @Test func aQuestionWithoutAnswerMakesNobodyElseRest() throws {
+            let scene = try Scene()
+            let stage = scene.stage
+            try scene.putInFront(Self.alice)
+            let script = try stage.startScript(
+                as: Stage.nobody, ["p hear Samples ClaimChanged", "p \(Self.claim(20))"])
+            _ = try self.nextNumber(script)
+            let asked = try scene.asked(of: Self.alice)
+            for user in [Self.alice, Self.bob] { try scene.say("silence", of: user) }
+            let bob = try stage.startScript(as: Stage.somebody, ["p hear SensorChanged", "p \(Self.claim())"])
+            _ = try bob.waitForLine { $0.hasPrefix("p \(Self.refusal)nobody says") }
+            try scene.until("polkit is tried again") { try scene.asked(of: Self.bob) >= 2 }
+            _ = try self.nextNumber(script)
+            #expect(try scene.asked(of: Self.alice) == asked)
+            #expect(!script.output.contains("resting"), "\(script.output)")
+            // Without a change nobody has to say that she may; with one somebody has, and in time.
+            try scene.say("yes", of: Self.bob)
+            try scene.change()
+            _ = try bob.waitForLine { $0.contains(" SensorChanged ") }
+            _ = try script.waitForLine(timeout: .seconds(7)) { $0.contains("\"resting\": \"unknown\"") }
+        }
 
         /// Only polkit says that something changed, and only it answers.
         @Test func othersWordsAreNotPolkits() throws {

@@ -1,0 +1,342 @@
+package import Motion
+
+/// About whom polkit is asked, and when; and whose claims rest by what it says.
+///
+/// With each change all that was said before is old. Those whose claims go on are asked about first, and rest unless somebody says
+/// yes of them in time. A round asks about each of one kind of whom an answer is missing, once, and the next round of that kind keeps
+/// a distance from it, however often something changes. An awake connection of whom nothing changed is never asked about.
+///
+/// Connections are asked about and not users: polkit answers by the session that a connection's process is in, and only polkit
+/// knows that. One user may sit in front and be logged in from afar besides.
+///
+/// A value; times are µs of one clock that only goes forward.
+package struct ClaimRounds: Sendable {
+    package enum Answer: Sendable {
+        case yes
+        case no
+        /// polkit does not say it of this one.
+        case unknown
+        /// polkit answers nobody.
+        case silent
+    }
+
+    package enum Effect: Equatable, Sendable {
+        /// All claims of a connection rest, for this reason.
+        case rest(String, Resting)
+        /// They go on.
+        case goOn(String)
+        /// A connection that was refused may claim by now, and is not remembered any more.
+        case allow(String)
+    }
+
+    /// When a question was asked, and what had changed by then.
+    package struct Moment: Equatable, Sendable {
+        fileprivate let changes: UInt64
+        fileprivate let time: Int64
+    }
+
+    /// So long claims go on after a change without a yes.
+    package static let patience: Int64 = 5_000_000
+    /// Questions under way: fewer than polkit is asked at a time, for whoever claims anew does not wait for a round.
+    package static let most = 12
+    /// How many of them are about those behind: when they have no answer for long, there is room for those who are awake.
+    package static let mostBehind = 8
+    /// From the end of a round to the next of its kind: at least, and for each who was asked about.
+    package static let pause: Int64 = 200_000
+    package static let pauseForEach: Int64 = 2_000
+    /// When one is asked about again of whom polkit did not say it: at first soon, then ever less often.
+    package static let waits: ClosedRange<Int64> = 1_000_000...60_000_000
+
+    private enum Kind: Int, CaseIterable {
+        /// Those whose claims go on.
+        case awake
+        /// Those whose claims rest, or who were refused.
+        case behind
+    }
+
+    private struct Subject {
+        /// `nil`: it is awake.
+        var resting: Resting?
+        var isHolder = false
+        var isRefused = false
+        /// Since when an answer is missing: the first change after the last question that had one.
+        var since: Int64?
+        /// When it is asked about again although nothing changes, and how long that was put off.
+        var again: Int64?
+        var wait: Int64 = 0
+
+        var kind: Kind { self.resting == nil ? .awake : .behind }
+    }
+
+    private struct Question {
+        let kind: Kind
+        /// The first change since it was asked: then the answer is old.
+        var missed: Int64?
+    }
+
+    private struct Line {
+        /// Whom this round has not asked about yet.
+        var names: ArraySlice<String> = []
+        /// How many it is about.
+        var count = 0
+        /// When the next may begin.
+        var notBefore = Int64.min
+        /// Of somebody of its kind an answer may be missing who is not in this round.
+        var isWanted = false
+
+        mutating func end(at now: Int64) {
+            self.names = []
+            self.notBefore = now + max(ClaimRounds.pause, Int64(self.count) * ClaimRounds.pauseForEach)
+        }
+    }
+
+    private var subjects: [String: Subject] = [:]
+    private var questions: [String: Question] = [:]
+    private var lines = [Line(), Line()]
+    private var changes: UInt64 = 0
+    private var isSilent = false
+    /// Nobody awake lapses before this, and nobody is asked about again before that.
+    private var nextLapse: Int64?
+    private var nextAgain: Int64?
+
+    package init() {}
+
+    /// Questions under way.
+    package var underWay: Int { self.questions.count }
+
+    /// Why a connection's claims rest; `nil` when they do not, or it is not known.
+    package func resting(_ name: String) -> Resting? { self.subjects[name]?.resting }
+
+    /// What a question that is asked now can know.
+    package func moment(at now: Int64) -> Moment { Moment(changes: self.changes, time: now) }
+
+    // MARK: Who is there
+
+    /// A connection holds a claim.
+    ///
+    /// - Parameter asked: when the question was asked to which polkit said yes, if it holds none yet.
+    package mutating func hold(_ name: String, asOf asked: Moment?, at now: Int64) {
+        if self.subjects[name] == nil {
+            var subject = Subject()
+            if asked?.changes != self.changes { subject.since = asked?.time ?? now }
+            self.put(subject, name)
+        }
+        self.subjects[name]?.isHolder = true
+    }
+
+    /// A connection holds no claim any more.
+    package mutating func letGo(_ name: String) {
+        self.subjects[name]?.isHolder = false
+        self.tidy(name)
+    }
+
+    /// A connection is refused, and remembered until it may claim.
+    ///
+    /// - Parameter answer: why; `nil`: because its claims rest.
+    package mutating func refuse(_ name: String, _ answer: Answer?, asOf asked: Moment, at now: Int64) {
+        if self.subjects[name] == nil {
+            var subject = Subject(resting: answer == .no ? .inactive : .unknown)
+            if answer == .unknown { self.putOff(&subject, at: now) }
+            if answer == .silent || asked.changes != self.changes { subject.since = asked.time }
+            self.put(subject, name)
+        }
+        self.subjects[name]?.isRefused = true
+    }
+
+    /// A connection that was refused is not to be remembered any more.
+    package mutating func forget(_ name: String) {
+        self.subjects[name]?.isRefused = false
+        self.tidy(name)
+    }
+
+    private mutating func tidy(_ name: String) {
+        guard let subject = self.subjects[name], !subject.isHolder, !subject.isRefused else { return }
+        self.subjects[name] = nil
+    }
+
+    /// Takes in what is known of a connection by now, and sees to it that what is missing is asked.
+    private mutating func put(_ subject: Subject, _ name: String) {
+        self.subjects[name] = subject
+        guard let since = subject.since else { return }
+        self.lines[subject.kind.rawValue].isWanted = true
+        if subject.resting == nil { self.nextLapse = min(self.nextLapse ?? .max, since + Self.patience) }
+    }
+
+    private mutating func putOff(_ subject: inout Subject, at now: Int64) {
+        subject.wait = min(Self.waits.upperBound, max(Self.waits.lowerBound, 2 * subject.wait))
+        subject.again = now + subject.wait
+        self.nextAgain = min(self.nextAgain ?? .max, now + subject.wait)
+    }
+
+    // MARK: Who is asked about
+
+    /// Whom to ask about now, if anybody. To be called until it says nobody, and again after every input.
+    package mutating func next(at now: Int64) -> String? {
+        guard !self.isSilent else { return nil }
+        for kind in Kind.allCases where self.hasRoom(for: kind) {
+            guard let name = self.next(kind, at: now) else { continue }
+            self.questions[name] = Question(kind: kind)
+            return name
+        }
+        return nil
+    }
+
+    private func hasRoom(for kind: Kind) -> Bool {
+        guard self.questions.count < Self.most else { return false }
+        return kind == .awake || self.questions.values.count { $0.kind == .behind } < Self.mostBehind
+    }
+
+    private mutating func next(_ kind: Kind, at now: Int64) -> String? {
+        if self.lines[kind.rawValue].names.isEmpty { self.begin(kind, at: now) }
+        while let name = self.lines[kind.rawValue].names.popFirst() {
+            if self.lines[kind.rawValue].names.isEmpty { self.lines[kind.rawValue].end(at: now) }
+            // It may have gone meanwhile, or had an answer.
+            if self.subjects[name].map({ self.isMissing($0, name) }) ?? false { return name }
+        }
+        return nil
+    }
+
+    private func isMissing(_ subject: Subject, _ name: String) -> Bool {
+        subject.since != nil && self.questions[name] == nil
+    }
+
+    /// Begins a round, if it is time for one and there is somebody to ask about.
+    private mutating func begin(_ kind: Kind, at now: Int64) {
+        guard self.lines[kind.rawValue].isWanted, now >= self.lines[kind.rawValue].notBefore else { return }
+        let names = self.subjects.compactMap { name, subject in
+            subject.kind == kind && self.isMissing(subject, name) ? name : nil
+        }
+        self.lines[kind.rawValue].names = names[...]
+        self.lines[kind.rawValue].count = names.count
+        self.lines[kind.rawValue].isWanted = false
+    }
+
+    /// When to call `tick`, should nothing else come before; `nil`: there is nothing to wait for.
+    package var nextDeadline: Int64? {
+        var next = [self.nextLapse, self.nextAgain].compactMap(\.self)
+        if !self.isSilent {
+            for kind in Kind.allCases where self.hasRoom(for: kind) {
+                let line = self.lines[kind.rawValue]
+                if line.isWanted, line.names.isEmpty { next.append(line.notBefore) }
+            }
+        }
+        return next.min()
+    }
+
+    // MARK: What happens
+
+    /// What polkit said before may not hold any more.
+    package mutating func changed(at now: Int64) -> [Effect] {
+        self.changes += 1
+        for index in self.questions.values.indices where self.questions.values[index].missed == nil {
+            self.questions.values[index].missed = now
+        }
+        for index in self.subjects.values.indices {
+            self.subjects.values[index].again = nil
+            guard self.subjects.values[index].since == nil else { continue }
+            self.subjects.values[index].since = now
+            if self.subjects.values[index].resting == nil {
+                self.nextLapse = min(self.nextLapse ?? .max, now + Self.patience)
+            }
+        }
+        self.nextAgain = nil
+        self.wantRounds()
+        // There is nobody who could say yes in time.
+        return self.isSilent ? self.lapse(before: .max) : []
+    }
+
+    private mutating func wantRounds() {
+        for kind in Kind.allCases { self.lines[kind.rawValue].isWanted = true }
+    }
+
+    /// polkit answers nobody any more: whoever waits for its word rests, and nobody is asked about.
+    package mutating func fellSilent(at now: Int64) -> [Effect] {
+        self.isSilent = true
+        for kind in Kind.allCases where !self.lines[kind.rawValue].names.isEmpty {
+            self.lines[kind.rawValue].end(at: now)
+        }
+        return self.lapse(before: .max)
+    }
+
+    /// polkit may answer by now.
+    package mutating func mayAnswer() {
+        self.isSilent = false
+        self.wantRounds()
+    }
+
+    /// polkit answered, or did not.
+    package mutating func answered(_ answer: Answer, about name: String, at now: Int64) -> [Effect] {
+        guard let question = self.questions.removeValue(forKey: name), var subject = self.subjects[name] else {
+            return []
+        }
+        var effects: [Effect] = []
+        if answer != .silent {
+            subject.since = question.missed
+            subject.again = nil
+        }
+        switch answer {
+        case .silent: break
+        case .yes:
+            subject.wait = 0
+            // An old yes ends nothing: what changed since may be that it is none any more.
+            if question.missed == nil { effects = self.allow(&subject, name) }
+        case .no:
+            subject.wait = 0
+            effects = self.rest(&subject, name, .inactive)
+        case .unknown:
+            if question.missed == nil { self.putOff(&subject, at: now) }
+            effects = self.rest(&subject, name, .unknown)
+        }
+        self.put(subject, name)
+        self.tidy(name)
+        return effects
+    }
+
+    private func allow(_ subject: inout Subject, _ name: String) -> [Effect] {
+        var effects: [Effect] = []
+        if subject.isHolder, subject.resting != nil { effects.append(.goOn(name)) }
+        if subject.isRefused { effects.append(.allow(name)) }
+        (subject.resting, subject.isRefused) = (nil, false)
+        return effects
+    }
+
+    private func rest(_ subject: inout Subject, _ name: String, _ resting: Resting) -> [Effect] {
+        guard subject.resting != resting else { return [] }
+        subject.resting = resting
+        return subject.isHolder ? [.rest(name, resting)] : []
+    }
+
+    /// Does what is due.
+    package mutating func tick(at now: Int64) -> [Effect] {
+        if let next = self.nextAgain, next <= now { self.askAgain(at: now) }
+        guard let next = self.nextLapse, next <= now else { return [] }
+        return self.lapse(before: now - Self.patience)
+    }
+
+    /// Lets those rest of whom an answer is missing since then or longer.
+    private mutating func lapse(before time: Int64) -> [Effect] {
+        var effects: [Effect] = []
+        self.nextLapse = nil
+        for (name, subject) in self.subjects {
+            guard subject.resting == nil, let since = subject.since else { continue }
+            var subject = subject
+            if since <= time { effects += self.rest(&subject, name, .unknown) }
+            self.put(subject, name)
+        }
+        return effects
+    }
+
+    private mutating func askAgain(at now: Int64) {
+        self.nextAgain = nil
+        for (name, subject) in self.subjects {
+            guard let again = subject.again else { continue }
+            guard again <= now else {
+                self.nextAgain = min(self.nextAgain ?? .max, again)
+                continue
+            }
+            var subject = subject
+            (subject.since, subject.again) = (subject.since ?? now, nil)
+            self.put(subject, name)
+        }
+    }
+}
