@@ -21,17 +21,25 @@ extension EndToEnd {
         private final class Scene {
             let stage: Stage
             let reader: BackgroundProgram
+            let bed: DeviceBed?
             private(set) var polkit: BackgroundProgram?
 
-            init(policed: Bool = false, polkit: Bool = true, policy: String? = nil) throws {
+            /// - Parameter devices: commands that add the devices that are read, by desktops too, in place of what is made up.
+            init(
+                policed: Bool = false, polkit: Bool = true, policy: String? = nil, source: String = Stage.rest,
+                devices: [String]? = nil
+            ) throws {
                 // The other bus lets nobody else in here.
                 self.stage = try Stage(
                     source: nil, broker: false, policed: policed, on: policed ? nil : PrivateBus(on: .dbusDaemon))
                 if polkit { self.polkit = try Self.startPolkit(on: self.stage) }
-                var options = ["--bus", "system", "--source", Stage.rest]
+                self.bed = devices == nil ? nil : try DeviceBed(self.stage)
+                for device in devices ?? [] { try self.bed?.perform(device) }
+                var options = ["--bus", "system"] + (self.bed == nil ? ["--source", source] : ["--sensor-proxy"])
                 options += ["--policy", try self.stage.directory("reader-policy", ["10-test": policy ?? ""])]
+                let environment = ["DBUS_SYSTEM_BUS_ADDRESS": self.stage.address]
                 self.reader = try BackgroundProgram(
-                    "jostle-sensord", options, environment: ["DBUS_SYSTEM_BUS_ADDRESS": self.stage.address])
+                    "jostle-sensord", options, environment: environment.merging(self.bed?.environment ?? [:]) { $1 })
                 _ = try self.reader.waitForLine(on: .errors) { $0.hasSuffix("serving the system bus") }
             }
 
@@ -77,8 +85,22 @@ extension EndToEnd {
 
             func until(_ what: String, _ isSo: () throws -> Bool) throws { try self.stage.until(what, isSo) }
 
+            /// Waits until the accelerometer stands still.
+            func untilIdle() throws {
+                try self.until("it stands still") {
+                    try self.stage.property("Running", at: Stage.Object.accelerometer) == "b false"
+                }
+            }
+
             var claimants: String {
                 get throws { try self.stage.property("Claimants", at: Stage.Object.accelerometer) }
+            }
+
+            /// Each claim that rests, with how many samples were sent to it.
+            var resting: [Substring] {
+                get throws {
+                    try self.claimants.split(separator: "\":").filter { $0.contains("\"resting\" s \"inactive\"") }
+                }
             }
         }
 
@@ -191,19 +213,13 @@ extension EndToEnd {
                 #expect(line.contains("\"running\": false"), "\(line)")
                 last.append(number)
             }
-            // Each claim that rests, with how many samples were sent to it.
-            func resting() throws -> [Substring] {
-                try scene.claimants.split(separator: "\":").filter { $0.contains("\"resting\" s \"inactive\"") }
-            }
-            let before = try resting()
+            let before = try scene.resting
             #expect(before.count == 4)
             for _ in 0..<40 { _ = try self.nextNumber(root) }
-            #expect(try resting() == before)
+            #expect(try scene.resting == before)
             // Without root nobody lets the device run.
             _ = try stage.kill(root)
-            try scene.until("it stands still") {
-                try stage.property("Running", at: Stage.Object.accelerometer) == "b false"
-            }
+            try scene.untilIdle()
 
             try scene.putInFront(Self.alice)
             for script in all {
@@ -241,6 +257,96 @@ extension EndToEnd {
             // The stream has a packet for it: that it has all that there is; or, before, that something is missing.
             #expect(rest.filter { $0.contains(" packet ") }.allSatisfy { !$0.contains(" packet 1 ") }, "\(rest)")
             #expect(rest.count { $0.contains("polkit lets the user claim") } == 2, "\(rest)")
+        }
+
+        /// What waited for room in a stream's socket is given up; what was in it had left.
+        @Test func whatWaitsForAStreamIsGivenUp() throws {
+            // Nothing is read for the first seconds, so that every sample is sent after the stop.
+            let scene = try Scene(policy: Stage.fast, source: "synth:rate=2000Hz; gap 2s; rest 24h")
+            let stage = scene.stage
+            try scene.putInFront(Self.alice)
+            let script = try stage.startScript(as: Stage.nobody, ["p \(Self.stream(2_000))", "p packets 3000"])
+            _ = try script.waitForLine { $0.hasPrefix("p ok ") }
+            try script.stop()
+            func row() throws -> (sent: Int, dropped: Int) {
+                let words = try scene.claimants.split(separator: " ")
+                return (try #require(Int(words[5])), try #require(Int(words[6])))
+            }
+            try scene.until("no more fits") { try row().dropped > 100 }
+            try scene.putInFront(Self.bob)
+            try scene.until("it rests") { try scene.resting.count == 1 }
+            let sent = try row().sent
+            try script.signal(SIGCONT)
+            var next = 0
+            while next < sent {
+                let words = try script.waitForLine { $0.hasPrefix("p packet ") }.split(separator: " ", maxSplits: 5)
+                #expect(words[2] == "1" && words[4] == "\(next)", "\(words[..<5])")
+                next += try #require(Int(words[3]))
+            }
+            // There is room, and the reader has seen it.
+            for _ in 0..<3 { #expect(try row().sent == sent) }
+            #expect(next == sent)
+        }
+
+        /// However often whose claims rest asks for what there is, no device is read for that.
+        @Test func requestsOfWhoRestsReadNoDevice() throws {
+            let scene = try Scene(devices: [DeviceBed.buffered(), "pipe /dev/iio:device3"])
+            let stage = scene.stage
+            try scene.putInFront(Self.alice)
+            let requests = 100
+            let script = try stage.startScript(
+                as: Stage.nobody,
+                ["g hear Go", "g name", "p \(Self.stream(25))", "say opened", "g await 1"]
+                    + Array(repeating: ["p ask", "p packets 1"], count: requests).flatMap(\.self) + ["say asked"])
+            let name = try script.waitForLine { $0.hasPrefix("g name ") }.dropFirst("g name ".count)
+            _ = try script.waitForLine { $0 == "opened" }
+            // Root's goes on, so that the device runs.
+            let root = try stage.startScript("o \(Self.claim(25))")
+            _ = try root.waitForLine { $0.hasPrefix("o ok ") }
+            try scene.putInFront(Self.bob)
+            try scene.until("it rests") { try scene.resting.count == 1 }
+            func reads() throws -> Int {
+                let line = try Tool.run(["grep", "^syscr", "/proc/\(scene.reader.pid)/io"]).stdout
+                return try #require(Int(line.dropFirst("syscr: ".count).dropLast()), "\(line)")
+            }
+            let before = try reads()
+            _ = try stage.script("x send \(name) / org.example.Test Go")
+            _ = try script.waitForLine { $0 == "asked" }
+            // Whatever else it reads meanwhile.
+            let count = try reads() - before
+            #expect(count < requests / 2, "\(count)")
+        }
+
+        /// What polkit lets begin looks at policy first, where a rate needs that; who comes to rest meanwhile begins nothing.
+        @Test func whoComesToRestBeforeItsClaimBeginsIsRefused() throws {
+            // Each is asked for by itself.
+            let names = (0..<500).map { "org.example.Fast\($0)" }
+            let scene = try Scene(policy: names.map { "[App \($0)]\nFastestRate=300Hz\n" }.joined())
+            let stage = scene.stage
+            let owner = try stage.startScript(names.map { "o own \($0)" } + ["say owned"])
+            _ = try owner.waitForLine { $0 == "owned" }
+            let double = "org.freedesktop.PolicyKit1 / org.example.Double"
+            // Which of the two is first, nobody can say beforehand: only where the claims come to rest first there is something to see.
+            for _ in 0..<20 {
+                try scene.putInFront(Self.alice)
+                let script = try stage.startScript(
+                    as: Stage.nobody,
+                    [
+                        "p hear ClaimChanged", "p \(Self.claim(20))", "say claimed",
+                        "q call \(double) Set us [\(Self.alice),'no']", "q begin \(double) Changed u [1]",
+                        "p \(Self.claim(300, ",'or-slower':V('b',True)"))",
+                    ])
+                _ = try script.waitForLine { $0 == "claimed" }
+                let isFirst = try script.waitForLine { $0.hasPrefix("p ") }.contains("\"resting\": \"inactive\"")
+                guard isFirst else {
+                    try stage.kill(script)
+                    continue
+                }
+                let answer = try script.waitForLine { !$0.hasPrefix("p heard ") && $0.hasPrefix("p ") }
+                #expect(answer.hasPrefix("p \(Self.refusal)polkit lets the user claim"), "\(answer)")
+                return
+            }
+            Issue.record("the claim was always first")
         }
 
         /// Whoever is refused is told when it may, and by then it gets what it asks for.

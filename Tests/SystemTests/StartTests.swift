@@ -124,18 +124,43 @@ extension EndToEnd {
                     )
                     .stdout == "a(oa{sv}) 0\n")
             }
-            func status(_ field: String) throws -> [String] {
-                try [stage.reader, stage.broker].map { program in
-                    try Tool.run(["grep", "^\(field)", "/proc/\(try #require(program).pid)/status"]).stdout
-                }
-            }
-            // What the last answer brings about is over when the daemon sleeps.
-            try stage.until("both are asleep") {
-                try status("State").allSatisfy { $0.contains("S (sleeping)") }
-            }
-            let before = try status("voluntary_ctxt_switches")
+            let daemons = try [stage.reader, stage.broker].map { try #require($0) }
+            let before = try daemons.map { try self.wakeUps(of: $0, stage) }
             _ = try Tool.run(["sleep", "3"])
-            #expect(try status("voluntary_ctxt_switches") == before)
+            #expect(try daemons.map { try self.wakeUps(of: $0, stage) } == before)
+        }
+
+        /// And where a service manager wants to hear that it lives, it wakes for that and nothing else.
+        @Test(arguments: ["jostle-sensord", "jostle-brokerd"])
+        func onlyTheWatchdogWakesAnIdleDaemon(_ name: String) throws {
+            let stage = try Stage(source: nil, broker: false)
+            let manager = try ServiceManager(in: stage.bus.directory, watchdog: 400_000)
+            if name == "jostle-sensord" {
+                try stage.startReader(Stage.rest, environment: manager.environment)
+            } else {
+                try stage.startReader(Stage.rest)
+                try stage.startBroker(environment: manager.environment)
+            }
+            let daemon = try #require(stage.broker ?? stage.reader)
+            for _ in 0..<2 { _ = try manager.nextPing() }
+            let before = try self.wakeUps(of: daemon, stage)
+            let pings = 10
+            for _ in 0..<pings { _ = try manager.nextPing() }
+            let woken = try self.wakeUps(of: daemon, stage) - before
+            // One may be under way at either end.
+            #expect((pings - 1...pings + 1).contains(woken), "\(woken)")
+        }
+
+        /// How often the threads of a process have slept: what it does now is over.
+        private func wakeUps(of program: BackgroundProgram, _ stage: Stage) throws -> Int {
+            func status(_ field: String) throws -> [Substring] {
+                let files = "/proc/\(program.pid)/task/*/status"
+                return try Tool.run(["sh", "-c", "grep -h ^\(field): \(files)"]).stdout.split(separator: "\n")
+            }
+            try stage.until("all of it sleeps") { try status("State").allSatisfy { $0.contains("S (sleeping)") } }
+            return try status("voluntary_ctxt_switches").reduce(0) { sum, line in
+                sum + (try #require(line.split(separator: "\t").last.flatMap { Int($0) }, "\(line)"))
+            }
         }
     }
 }
