@@ -14,6 +14,8 @@ final class ReportLink {
     private var reporter: (name: String, token: NameWatch.Token)?
     /// Whose the names are that policy lets say it: followed, so that who may know is known whenever something changes.
     private var entitled: [AppID: Entitled] = [:]
+    /// How many of those names each connection owns that owns any.
+    private var named: [String: Int] = [:]
     private var isEverybodyEntitled = false
 
     private struct Entitled {
@@ -45,7 +47,10 @@ final class ReportLink {
         for (app, entitled) in self.entitled where !apps.contains(app) {
             self.service.names.unfollow(entitled.token)
             self.entitled[app] = nil
-            if entitled.owner != nil { isNews = true }
+            if let owner = entitled.owner {
+                self.count(owner, by: -1)
+                isNews = true
+            }
         }
         for app in apps where self.entitled[app] == nil {
             let token = self.service.names.follow(app.name, ownRule: true) { [weak self] in self?.isOwned(app, by: $0) }
@@ -55,9 +60,16 @@ final class ReportLink {
     }
 
     private func isOwned(_ app: AppID, by owner: String?) {
-        guard self.entitled[app] != nil, self.entitled[app]?.owner != owner else { return }
+        guard let entitled = self.entitled[app], entitled.owner != owner else { return }
+        if let earlier = entitled.owner { self.count(earlier, by: -1) }
+        if let owner { self.count(owner, by: 1) }
         self.entitled[app]?.owner = owner
         self.service.links.clients.watchers.foregroundChanged()
+    }
+
+    private func count(_ owner: String, by change: Int) {
+        let count = self.named[owner, default: 0] + change
+        self.named[owner] = count > 0 ? count : nil
     }
 
     // MARK: The foreground
@@ -86,7 +98,7 @@ final class ReportLink {
         if uid == 0 || uid == getuid() || self.isEverybodyEntitled { return true }
         let front = self.service.core.arbiter.foreground.app
         if front.flatMap({ self.service.links.clients[$0]?.uid }) == uid { return true }
-        return self.entitled.values.contains { $0.owner == sender }
+        return self.named[sender] != nil
     }
 
     /// The same for whoever calls.
