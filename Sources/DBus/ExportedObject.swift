@@ -51,6 +51,8 @@ package final class ExportedObject {
             let description = interface.property(name)
         else { invariantFailure("\(interface.name) has no property \(name) on \(self.path)") }
         guard description.notice == .always || description.notice == .invalidates else { return }
+        // All who listen would be told.
+        invariant(!interface.discreet.contains(name), "\(name) of \(interface.name) is not for everybody")
         if self.changes.contains(where: { $0.interface == index && $0.property == name }) { return }
         if self.changes.isEmpty { connection.afterRound { [weak self] in self?.sendChanges() } }
         self.changes.append((index, name))

@@ -101,18 +101,19 @@ package struct Property<Context: AnyObject>: Sendable {
         self.set = nil
     }
 
-    /// A property whose value is not for everybody. No change of it is told.
+    /// A property whose value is not for everybody. Changes of it are told by whoever knows to whom.
     ///
     /// - Parameters:
+    ///   - notice: what introspection shows of that.
     ///   - others: what all others read.
     ///   - isFor: answers, perhaps later, whether a caller is to read the value.
     package init<T: WireValue & Sendable>(
-        _ name: StaticString, others: T, isFor: @escaping Discretion.Question,
+        _ name: StaticString, _ notice: ChangeNotice = .never, others: T, isFor: @escaping Discretion.Question,
         get: @escaping @Sendable (Context) -> T
     ) {
         self.name = name.description
         self.signature = T.signature
-        self.notice = .never
+        self.notice = notice
         self.write = { context, writer in writer.variant(get(context)) }
         self.discretion = Discretion(isFor: isFor) { writer in writer.variant(others) }
         self.set = nil

@@ -191,7 +191,7 @@ final class ClaimHolders {
 }
 
 extension Polkit.Answer {
-    fileprivate var forRounds: ClaimRounds.Answer {
+    var forRounds: ClaimRounds.Answer {
         switch self {
         case .yes: .yes
         case .no: .no

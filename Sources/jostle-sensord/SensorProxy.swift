@@ -1,12 +1,14 @@
 import DBus
 import DaemonSupport
 import DeviceCore
+import Glibc
 import Motion
 import SensorCore
 
 /// `net.hadess.SensorProxy` as iio-sensor-proxy offers it, on top of our sensors: the shell around `ProxyState`.
 ///
-/// It claims sensors as everybody does, so that there is one reader, and only while somebody claims them of it.
+/// It claims sensors as everybody does, so that there is one reader, and only while somebody claims them of it. On the system bus
+/// polkit says who may claim, by iio-sensor-proxy's own action, and claims of whoever may not any more rest.
 /// Not `Sendable`: it belongs to the loop's thread.
 final class SensorProxy {
     static let busName = "net.hadess.SensorProxy"
@@ -23,7 +25,7 @@ final class SensorProxy {
     private let names: NameWatch
     private let sender: PacedSender
     /// `nil`: nobody is asked.
-    private let polkit: Polkit?
+    private let rounds: PolkitRounds?
     private let log: Log
     private var sensors: [ProxySensor: SensorService] = [:]
     private var clients: [String: Client] = [:]
@@ -58,13 +60,17 @@ final class SensorProxy {
         self.bus = bus
         self.names = names
         self.sender = sender
-        self.polkit = polkit
+        self.rounds = polkit.map { PolkitRounds($0, "net.hadess.SensorProxy.claim-sensor", on: bus.loop) }
         self.log = log
         let guardian: ExportedObject.Guardian? = polkit == nil ? nil : { [weak self] in self?.admit($0, $1) }
         bus.export(
             ExportedObject(Self.path, [(SensorProxyInterface.table, self)], guardian: guardian))
         bus.export(
             ExportedObject(Self.compassPath, [(SensorProxyInterface.compassTable, self)], guardian: guardian))
+        self.rounds?.onRest = { [unowned self] name, isResting in
+            self.log.info("\(Self.busName): the claims of \(name) \(isResting ? "rest" : "go on")")
+            self.change { isResting ? $0.rest(name, &$1) : $0.wake(name, &$1) }
+        }
     }
 
     // MARK: Sensors
@@ -168,6 +174,7 @@ final class SensorProxy {
     private func tidy(_ client: Client) {
         guard client.sensors.isEmpty, self.clients[client.peer.name] === client else { return }
         self.clients[client.peer.name] = nil
+        self.rounds?.letGo(client.peer.name)
         if let watch = client.watch { self.names.unfollow(watch) }
     }
 
@@ -184,18 +191,32 @@ final class SensorProxy {
         self.asked[call.sender]?.append { [weak self] in self?.admit(call, answer) }
     }
 
-    /// Asks polkit: those who sit at the machine may claim, as a rule.
+    /// Asks polkit: those who sit at the machine may claim, as a rule. Who holds claims is known to be let in, or not to be.
     private func ask(_ call: MethodCall, _ answer: @escaping (BusError?) -> Void) {
+        let refusal = BusError.accessDenied("polkit does not let you claim sensors")
+        if self.clients[call.sender] != nil {
+            return answer(self.rounds?.isResting(call.sender) == true ? refusal : nil)
+        }
         self.asked[call.sender] = []
-        self.polkit?.ask("net.hadess.SensorProxy.claim-sensor", of: call.sender) { [weak self] verdict in
+        self.rounds?.ask(call.sender) { [weak self] verdict in
             switch verdict {
             case .yes: answer(nil)
-            case .no: answer(.accessDenied("polkit does not let you claim sensors"))
+            case .no: answer(refusal)
             case .unknown(let reason), .silent(let reason):
                 answer(.accessDenied("polkit cannot be asked whether you may claim sensors: \(reason)"))
             }
-            for next in self?.asked.removeValue(forKey: call.sender) ?? [] { next() }
+            let isHolder = self?.clients[call.sender] != nil
+            // With the next one it is known by what it holds.
+            self?.bus.afterRound { for next in self?.asked.removeValue(forKey: call.sender) ?? [] { next() } }
+            return isHolder
         }
+    }
+
+    /// Whether a caller is to read what sensors show: claimants whose claims do not rest, our own user and root; where polkit is not
+    /// asked, everybody.
+    func mayRead(_ sensor: ProxySensor, _ call: MethodCall, _ answer: @escaping (Bool) -> Void) {
+        guard self.rounds != nil, !self.state.isTold(call.sender, of: sensor) else { return answer(true) }
+        self.bus.user(of: call.sender) { answer($0 == UserShares.root || $0 == getuid()) }
     }
 
     // MARK: Actions

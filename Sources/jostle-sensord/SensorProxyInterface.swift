@@ -12,13 +12,13 @@ enum SensorProxyInterface {
             + claims("ClaimLight", "ReleaseLight", .light) + claims("ClaimProximity", "ReleaseProximity", .proximity),
         properties: [
             Property("HasAccelerometer", .always) { (proxy: SensorProxy) in proxy.state.isThere(.accelerometer) },
-            Property("AccelerometerOrientation", .always) { (proxy: SensorProxy) in proxy.state.orientation.rawValue },
-            Property("AccelerometerTilt", .always) { (proxy: SensorProxy) in proxy.state.tilt.rawValue },
+            reading("AccelerometerOrientation", .accelerometer) { $0.orientation.rawValue },
+            reading("AccelerometerTilt", .accelerometer) { $0.tilt.rawValue },
             Property("HasAmbientLight", .always) { (proxy: SensorProxy) in proxy.state.isThere(.light) },
             Property("LightLevelUnit", .always) { (proxy: SensorProxy) in proxy.state.lightUnit.rawValue },
-            Property("LightLevel", .always) { (proxy: SensorProxy) in proxy.state.lightLevel },
+            reading("LightLevel", .light) { $0.lightLevel },
             Property("HasProximity", .always) { (proxy: SensorProxy) in proxy.state.isThere(.proximity) },
-            Property("ProximityNear", .always) { (proxy: SensorProxy) in proxy.state.isNear },
+            reading("ProximityNear", .proximity) { $0.isNear },
         ])
 
     static let compassTable = Interface<SensorProxy>(
@@ -26,8 +26,19 @@ enum SensorProxyInterface {
         methods: claims("ClaimCompass", "ReleaseCompass", .compass),
         properties: [
             Property("HasCompass", .always) { (proxy: SensorProxy) in proxy.state.isThere(.compass) },
-            Property("CompassHeading", .always) { (proxy: SensorProxy) in proxy.state.heading },
+            reading("CompassHeading", .compass) { $0.heading },
         ])
+
+    /// What a sensor shows. Who is not to know it reads what there is to know of a sensor that was never read.
+    private static func reading<T: WireValue & Sendable>(
+        _ name: StaticString, _ sensor: ProxySensor, _ value: @escaping @Sendable (ProxyState) -> T
+    ) -> Property<SensorProxy> {
+        Property(name, .always, others: value(ProxyState())) { proxy, call, answer in
+            proxy.mayRead(sensor, call, answer)
+        } get: { proxy in
+            value(proxy.state)
+        }
+    }
 
     private static func claims(
         _ claim: StaticString, _ release: StaticString, _ sensor: ProxySensor

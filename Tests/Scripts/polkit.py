@@ -18,6 +18,7 @@ from dbus_fast.aio import MessageBus
 NAME = "org.freedesktop.PolicyKit1"
 PATH = "/org/freedesktop/PolicyKit1/Authority"
 VERDICT = "(bba{ss})"
+ACTIONS = "org.jostle.sensors.claim", "net.hadess.SensorProxy.claim-sensor"
 
 
 class Double:
@@ -48,7 +49,7 @@ class Double:
 
     async def check(self, message):
         (kind, details), action, _, flags, _ = message.body
-        assert kind == "system-bus-name" and action == "org.jostle.sensors.claim" and flags == 0, message.body
+        assert kind == "system-bus-name" and action in ACTIONS and flags == 0, message.body
         name = details["name"].value
         if name not in self.users:
             reply = await self.bus.call(

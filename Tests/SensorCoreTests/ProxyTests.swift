@@ -34,7 +34,11 @@ struct ProxyTests {
             table.take { $0.accelerated(SIMD3(0, 1, 0), &$1) } == [
                 .tell([":1", ":2"], [.orientation, .tilt]), .answer(.accelerometer, [":1", ":2"]),
             ])
-        #expect(table.claim(.accelerometer, ":3") == [.answer(.accelerometer, [":3"])])
+        // Who comes later is told what the others know.
+        #expect(
+            table.claim(.accelerometer, ":3") == [
+                .tell([":3"], [.orientation, .tilt]), .answer(.accelerometer, [":3"]),
+            ])
         #expect(table.claim(.accelerometer, ":3") == [.answer(.accelerometer, [":3"])])
         #expect(table.take { $0.accelerated(SIMD3(0, 1, 0), &$1) } == [])
         #expect(table.take { $0.accelerated(SIMD3(0, 0.8, 0.6), &$1) } == [.tell([":1", ":2", ":3"], [.tilt])])
@@ -125,6 +129,46 @@ struct ProxyTests {
                 .tell([":0"], [.hasAccelerometer, .orientation, .tilt])
             ])
         #expect(table.state.orientation == .undefined && table.state.tilt == .undefined)
+    }
+
+    /// What rests wants nothing and is told nothing; what goes on is told all that is known first.
+    @Test func claimsRestAndGoOn() {
+        var table = Table()
+        func rest(_ client: String) -> [ProxyState.Action] { table.take { $0.rest(client, &$1) } }
+        func wake(_ client: String) -> [ProxyState.Action] { table.take { $0.wake(client, &$1) } }
+        for sensor in [ProxySensor.light, .proximity] { _ = table.set(sensor, true) }
+        for client in [":1", ":2"] { _ = table.claim(.light, client) }
+        _ = table.take { $0.lit(7, in: .lux, &$1) }
+        // One waits for its first reading: it is kept waiting no longer.
+        #expect(table.claim(.proximity, ":1") == [.run(.proximity)])
+        #expect(rest(":1") == [.answer(.proximity, [":1"]), .stop(.proximity)])
+        #expect(rest(":1") == [])
+        #expect(rest(":3") == [])
+        #expect(!table.state.isTold(":1", of: .light) && table.state.isTold(":2", of: .light))
+        #expect(table.state.claimants(of: .light) == [":2"])
+        #expect(table.take { $0.lit(8, in: .lux, &$1) } == [.tell([":2"], [.lightLevel])])
+        #expect(table.set(.proximity, false) == [])
+        #expect(table.set(.proximity, true) == [])
+        // The light is known, the proximity is with the next reading.
+        #expect(wake(":1") == [.tell([":1"], [.lightUnit, .lightLevel]), .run(.proximity)])
+        #expect(wake(":1") == [])
+        #expect(table.take { $0.approached(false, &$1) } == [.tell([":1"], [.isNear])])
+        #expect(table.take { $0.lit(9, in: .lux, &$1) } == [.tell([":2", ":1"], [.lightLevel])])
+        // All rest, and nothing runs; nor does it when what rests is released.
+        #expect(rest(":2") == [])
+        #expect(rest(":1") == [.stop(.light), .stop(.proximity)])
+        #expect(table.take { $0.lit(10, in: .lux, &$1) } == [])
+        #expect(table.release(.light, ":2") == [])
+        #expect(wake(":2") == [])
+        #expect(wake(":1") == [.run(.light), .run(.proximity)])
+        #expect(
+            table.take { $0.lit(10, in: .lux, &$1) } == [.tell([":1"], [.lightUnit, .lightLevel])])
+        // One that rested while the device came and went.
+        #expect(rest(":1") == [.stop(.light), .stop(.proximity)])
+        #expect(table.set(.light, false) == [])
+        #expect(wake(":1") == [.run(.light), .run(.proximity)])
+        #expect(table.set(.light, true) == [.tell([":1"], [.hasLight, .lightUnit, .lightLevel])])
+        #expect(table.take { $0.lit(10, in: .lux, &$1) } == [])
     }
 
     @Test func thereAreNotTooManyClaimants() {

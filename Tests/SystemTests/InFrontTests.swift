@@ -349,6 +349,81 @@ extension EndToEnd {
             Issue.record("the claim was always first")
         }
 
+        // MARK: The desktop
+
+        /// What a desktop claims rests as well, of each sensor: nothing is read for it, told to it or shown to it. It goes on by itself.
+        @Test func whatADesktopClaimsRestsToo() throws {
+            let scene = try Scene(devices: [
+                DeviceBed.accelerometer(), DeviceBed.add("ambient"), DeviceBed.add("compass"),
+            ])
+            let (stage, bed) = (scene.stage, try #require(scene.bed))
+            let name = "net.hadess.SensorProxy"
+            let (path, compass) = ("/net/hadess/SensorProxy", "/net/hadess/SensorProxy/Compass")
+            func get(_ property: String) -> String {
+                let isCompass = property == "CompassHeading"
+                return "call \(name) \(isCompass ? compass : path) org.freedesktop.DBus.Properties Get ss "
+                    + "['\(name)\(isCompass ? ".Compass" : "")','\(property)']"
+            }
+            let claims =
+                ["ClaimAccelerometer", "ClaimLight", "ClaimProximity"].map { "a call \(name) \(path) \(name) \($0)" }
+                + ["a call \(name) \(compass) \(name).Compass ClaimCompass"]
+            let readings = ["AccelerometerTilt", "LightLevel", "ProximityNear", "CompassHeading"]
+            let unknown = [#"["undefined"]"#, "[0.0]", "[false]", "[-1.0]"]
+            try scene.say("yes", of: 0)
+            try scene.putInFront(Self.alice)
+            let script = try stage.startScript(
+                as: Stage.nobody,
+                ["a hear PropertiesChanged"] + claims + readings.map { "a \(get($0))" }
+                    + ["say claimed", "b hear Go", "b name", "b await 1"] + readings.map { "a \(get($0))" }
+                    + [claims[1], "say asked"])
+            _ = try script.waitForLine { $0 == "claimed" }
+            for reading in [#"["face-up"]"#, "[50.0]", "[false]", "[0.0]"] {
+                #expect(script.output.contains("\na ok \(reading)\n"), "\(reading) in \(script.output)")
+            }
+            let go = try script.waitForLine { $0.hasPrefix("b name ") }.dropFirst("b name ".count)
+            let root = try stage.startScript(
+                "o hear PropertiesChanged", "o call \(name) \(path) \(name) ClaimLight", "say ready")
+            _ = try root.waitForLine { $0 == "ready" }
+
+            try scene.putInFront(Self.bob)
+            try scene.untilIdle()
+            try bed.perform(
+                "set /devices/platform/ambient/iio:device7 in_illuminance_raw 600",
+                "set /devices/platform/ambient/iio:device7 in_proximity_raw 111",
+                "set /devices/platform/compass/iio:device8 in_magn_y_raw 0",
+                "set /devices/platform/compass/iio:device8 in_magn_x_raw 200")
+            _ = try root.waitForLine { $0.contains("{\"LightLevel\": 100.0}") }
+            _ = try stage.script("x send \(go) / org.example.Test Go")
+            _ = try script.waitForLine { $0 == "asked" }
+            let lines = script.output.split(separator: "\n").drop { $0 != "claimed" }.map(String.init)
+            #expect(!lines.contains { $0.hasPrefix("a heard ") }, "\(lines)")
+            #expect(lines.filter { $0.hasPrefix("a ok ") } == unknown.map { "a ok \($0)" }, "\(lines)")
+            #expect(lines.contains { $0.hasPrefix("a error") && $0.contains("AccessDenied: polkit") }, "\(lines)")
+            // Nor does another program of the same user see anything, while root looks as ever.
+            #expect(try stage.script(as: Stage.somebody, ["p \(get("LightLevel"))"]) == ["p ok [0.0]"])
+            #expect(try stage.script("p \(get("LightLevel"))") == ["p ok [100.0]"])
+
+            func expectAll(of peer: BackgroundProgram) throws {
+                var missing = [
+                    "\"face-up\"", "\"LightLevel\": 100.0", "\"ProximityNear\": true", "\"CompassHeading\": 90.0",
+                ]
+                while !missing.isEmpty {
+                    let line = try peer.waitForLine { $0.hasPrefix("a heard ") }
+                    missing.removeAll { line.contains($0) }
+                }
+            }
+            try scene.putInFront(Self.alice)
+            try expectAll(of: script)
+            // Without polkit nobody says that it may.
+            try scene.endPolkit()
+            try scene.untilIdle()
+            try scene.startPolkit()
+            try scene.putInFront(Self.alice)
+            try expectAll(of: script)
+        }
+
+        // MARK: Waiting
+
         /// Whoever is refused is told when it may, and by then it gets what it asks for.
         @Test func whoIsRefusedIsToldWhenItMay() throws {
             let scene = try Scene()

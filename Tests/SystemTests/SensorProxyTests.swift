@@ -69,6 +69,7 @@ extension EndToEnd {
                     == "[\"net.hadess.SensorProxy\", {\"AccelerometerOrientation\": \"normal\", \"AccelerometerTilt\": \"vertical\"}, []]"
             )
             _ = try script.waitForLine { $0 == "a ok [\"normal\"]" }
+            #expect(try self.told(script, "b") == first)
             _ = try script.waitForLine { $0.hasPrefix("b ok") }
             #expect(try self.claims("accelerometer", on: stage) == 2)
             #expect(try stage.property("Rate", at: Stage.Object.accelerometer).hasPrefix("d 1.4"))
@@ -107,7 +108,7 @@ extension EndToEnd {
             #expect(try self.property("LightLevelUnit", on: stage) == "s \"lux\"")
             let script = try stage.startScript(
                 "a hear", "a \(Self.call) ClaimLight", "b hear", "b \(Self.call) ClaimProximity", "say ready")
-            #expect(try self.told(script, "a").contains("{\"LightLevel\": 50.0}"))
+            #expect(try self.told(script, "a").contains("{\"LightLevel\": 50.0, \"LightLevelUnit\": \"lux\"}"))
             _ = try script.waitForLine { $0 == "ready" }
             try bed.perform("set \(path) in_illuminance_raw 600", "set \(path) in_proximity_raw 111")
             #expect(try self.told(script, "a").contains("{\"LightLevel\": 100.0}"))

@@ -26,8 +26,9 @@ package enum LightUnit: String, Hashable, Sendable {
 /// Who wants which sensor, and what those are told: everything that `net.hadess.SensorProxy` decides.
 ///
 /// A sensor is wanted while somebody claims it, whether it is there or not. A claim is answered when there is a reading, so that whoever asks then gets a true
-/// one; a claim on a sensor that is not there is answered at once, and kept until it comes. Only claimants are told of
-/// changes. Claims outlive the device behind a sensor.
+/// one; a claim on a sensor that is not there is answered at once, and kept until it comes. Only claimants are told: first of all
+/// that is known, then of changes. Claims outlive the device behind a sensor. A claim that rests keeps its place, wants nothing and
+/// is told nothing.
 package struct ProxyState: Sendable {
     /// What the shell has to do, in this order.
     package enum Action: Hashable, Sendable {
@@ -53,6 +54,10 @@ package struct ProxyState: Sendable {
         var isDoubtful = false
         /// In the order in which they came.
         var claimants: [String] = []
+        /// Those of them whose claims do not rest, in the order in which they came or came back.
+        var awake: [String] = []
+        /// Those of the awake that were told nothing yet.
+        var fresh: [String] = []
         /// Those of them that have not been answered.
         var waiting: [String] = []
         /// True from the first reading after the sensor began to run.
@@ -76,7 +81,11 @@ package struct ProxyState: Sendable {
     }
 
     package func isThere(_ sensor: ProxySensor) -> Bool { self[sensor].isThere }
-    package func claimants(of sensor: ProxySensor) -> [String] { self[sensor].claimants }
+    /// Whose claims on a sensor do not rest.
+    package func claimants(of sensor: ProxySensor) -> [String] { self[sensor].awake }
+
+    /// Whether a client holds a claim that does not rest.
+    package func isTold(_ client: String, of sensor: ProxySensor) -> Bool { self[sensor].awake.contains(client) }
 
     // MARK: Claims
 
@@ -89,26 +98,61 @@ package struct ProxyState: Sendable {
         }
         guard self[sensor].claimants.count < SensorLimits.claimants else { return false }
         self[sensor].claimants.append(client)
-        if self[sensor].isThere, !self[sensor].isRead {
-            self[sensor].waiting.append(client)
-        } else {
-            actions.append(.answer(sensor, [client]))
-        }
-        if self[sensor].claimants.count == 1 { actions.append(.run(sensor)) }
+        self.begin(sensor, for: client, isAnswered: false, &actions)
         return true
+    }
+
+    /// What is known is told at once, or with the first reading.
+    private mutating func begin(
+        _ sensor: ProxySensor, for client: String, isAnswered: Bool, _ actions: inout [Action]
+    ) {
+        self[sensor].awake.append(client)
+        if self[sensor].isRead {
+            actions.append(.tell([client], Self.readings(of: sensor)))
+        } else {
+            self[sensor].fresh.append(client)
+        }
+        if !isAnswered {
+            if self[sensor].isThere, !self[sensor].isRead {
+                self[sensor].waiting.append(client)
+            } else {
+                actions.append(.answer(sensor, [client]))
+            }
+        }
+        if self[sensor].awake.count == 1 { actions.append(.run(sensor)) }
     }
 
     /// A client wants a sensor no more, or is gone. Nothing when it had no claim.
     package mutating func release(_ sensor: ProxySensor, by client: String, _ actions: inout [Action]) {
         guard let index = self[sensor].claimants.firstIndex(of: client) else { return }
         self[sensor].claimants.remove(at: index)
+        self.end(sensor, for: client, &actions)
+    }
+
+    private mutating func end(_ sensor: ProxySensor, for client: String, _ actions: inout [Action]) {
+        guard let index = self[sensor].awake.firstIndex(of: client) else { return }
+        self[sensor].awake.remove(at: index)
+        self[sensor].fresh.removeAll { $0 == client }
         if let index = self[sensor].waiting.firstIndex(of: client) {
             self[sensor].waiting.remove(at: index)
             actions.append(.answer(sensor, [client]))
         }
-        guard self[sensor].claimants.isEmpty else { return }
+        guard self[sensor].awake.isEmpty else { return }
         self[sensor].isRead = false
         actions.append(.stop(sensor))
+    }
+
+    /// Lets all claims of a client rest: nothing runs for it, and it is told nothing.
+    package mutating func rest(_ client: String, _ actions: inout [Action]) {
+        for sensor in ProxySensor.allCases { self.end(sensor, for: client, &actions) }
+    }
+
+    /// Lets all claims of a client go on that rested.
+    package mutating func wake(_ client: String, _ actions: inout [Action]) {
+        for sensor in ProxySensor.allCases
+        where self[sensor].claimants.contains(client) && !self[sensor].awake.contains(client) {
+            self.begin(sensor, for: client, isAnswered: true, &actions)
+        }
     }
 
     /// A sensor came, went, broke or may work again.
@@ -116,7 +160,7 @@ package struct ProxyState: Sendable {
     /// One that broke is tried again and again: for those who claim it, it is there again with its next reading.
     package mutating func set(_ sensor: ProxySensor, to presence: Presence, _ actions: inout [Action]) {
         switch presence {
-        case .there where self[sensor].isDoubtful && !self[sensor].claimants.isEmpty: return
+        case .there where self[sensor].isDoubtful && !self[sensor].awake.isEmpty: return
         case .there, .absent: self[sensor].isDoubtful = false
         case .broken: self[sensor].isDoubtful = true
         }
@@ -135,8 +179,9 @@ package struct ProxyState: Sendable {
             case .light, .proximity: break
             }
         }
-        guard !self[sensor].claimants.isEmpty else { return }
-        actions.append(.tell(self[sensor].claimants, Self.properties(of: sensor)))
+        guard !self[sensor].awake.isEmpty else { return }
+        self[sensor].fresh = []
+        actions.append(.tell(self[sensor].awake, Self.properties(of: sensor)))
         // Nobody can be kept waiting for what is not there.
         if !isThere { self.answerWaiting(sensor, &actions) }
     }
@@ -149,11 +194,22 @@ package struct ProxyState: Sendable {
     }
 
     private static func properties(of sensor: ProxySensor) -> [ProxyProperty] {
+        let isThere: ProxyProperty =
+            switch sensor {
+            case .accelerometer: .hasAccelerometer
+            case .light: .hasLight
+            case .proximity: .hasProximity
+            case .compass: .hasCompass
+            }
+        return [isThere] + self.readings(of: sensor)
+    }
+
+    private static func readings(of sensor: ProxySensor) -> [ProxyProperty] {
         switch sensor {
-        case .accelerometer: [.hasAccelerometer, .orientation, .tilt]
-        case .light: [.hasLight, .lightUnit, .lightLevel]
-        case .proximity: [.hasProximity, .isNear]
-        case .compass: [.hasCompass, .heading]
+        case .accelerometer: [.orientation, .tilt]
+        case .light: [.lightUnit, .lightLevel]
+        case .proximity: [.isNear]
+        case .compass: [.heading]
         }
     }
 
@@ -206,11 +262,16 @@ package struct ProxyState: Sendable {
         self.set(sensor, isThere: true, &actions)
     }
 
-    /// Changes are told before claims are answered.
+    /// What is told comes before the answers to claims.
     private mutating func finish(_ sensor: ProxySensor, _ changed: [ProxyProperty], _ actions: inout [Action]) {
-        let claimants = self[sensor].claimants
-        if !changed.isEmpty, !claimants.isEmpty { actions.append(.tell(claimants, changed)) }
-        self[sensor].isRead = !claimants.isEmpty
+        let (awake, fresh) = (self[sensor].awake, self[sensor].fresh)
+        let known = fresh.isEmpty ? awake : awake.filter { !fresh.contains($0) }
+        if !changed.isEmpty, !known.isEmpty { actions.append(.tell(known, changed)) }
+        if !fresh.isEmpty {
+            actions.append(.tell(fresh, Self.readings(of: sensor)))
+            self[sensor].fresh = []
+        }
+        self[sensor].isRead = !awake.isEmpty
         self.answerWaiting(sensor, &actions)
     }
 }
