@@ -22,6 +22,10 @@ SHARE = $(PREFIX)/share
 SYSTEM_UNITS = $(PREFIX)/lib/systemd/system
 USER_UNITS = $(PREFIX)/lib/systemd/user
 UDEV = $(PREFIX)/lib/udev
+# The system's bus and polkit look in places of their own, whatever PREFIX is: neither reads /usr/local/share (polkit does since 126).
+BUS_POLICY = $(if $(filter /usr,$(PREFIX)),/usr/share,/etc)/dbus-1/system.d
+POLKIT_ACTIONS = /usr/share/polkit-1/actions
+SENSOR_PROXY_UNIT = $(SYSTEM_UNITS)/jostle-sensord.service.d/sensor-proxy.conf
 
 DAEMONS = jostle-sensord jostle-brokerd
 # Apps that the demos start.
@@ -247,8 +251,6 @@ install:
 	    $(INSTALL) $$file $(DESTDIR)$(SHARE)/jostle/policy.d/$${file##*/} || exit 1; \
 	done
 	@$(MAKE) --no-print-directory install-interfaces install-docs install-units install-manual install-completions
-	install -d $(DESTDIR)$(SHARE)/dbus-1/system.d $(DESTDIR)$(PREFIX)/lib/sysusers.d $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
-	sed -e 's|user="jostle"|user="$(SERVICE_USER)"|' dbus/org.jostle.conf > $(DESTDIR)$(SHARE)/dbus-1/system.d/org.jostle.conf
 	# One reader for the machine: a session bus started one of its own once.
 	rm -f $(DESTDIR)$(SHARE)/dbus-1/services/org.jostle.Sensors1.service
 	for file in services/org.jostle.Broker1.service \
@@ -258,18 +260,20 @@ install:
 	        > $(DESTDIR)$(SHARE)/dbus-1/$$file && \
 	    chmod 644 $(DESTDIR)$(SHARE)/dbus-1/$$file || exit 1; \
 	done
-	install -d $(DESTDIR)$(SHARE)/polkit-1/actions
-	sed -e 's|@user@|$(SERVICE_USER)|' dbus/org.jostle.sensors.policy.in \
-	    > $(DESTDIR)$(SHARE)/polkit-1/actions/org.jostle.sensors.policy
-	chmod 644 $(DESTDIR)$(SHARE)/polkit-1/actions/org.jostle.sensors.policy
-	install -d $(DESTDIR)$(UDEV)/rules.d
+	$(INSTALL) /dev/null $(DESTDIR)$(UDEV)/rules.d/60-jostle.rules
 	sed -e 's|@user@|$(SERVICE_USER)|' udev/60-jostle.rules.in > $(DESTDIR)$(UDEV)/rules.d/60-jostle.rules
-	chmod 644 $(DESTDIR)$(UDEV)/rules.d/60-jostle.rules
+	$(INSTALL) /dev/null $(DESTDIR)$(PREFIX)/lib/sysusers.d/jostle.conf
 	sed -e 's|^u jostle |u $(SERVICE_USER) |' dbus/jostle.sysusers > $(DESTDIR)$(PREFIX)/lib/sysusers.d/jostle.conf
-	sed -e 's| jostle jostle | $(SERVICE_USER) $(SERVICE_USER) |' dbus/jostle.tmpfiles \
-	    > $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/jostle.conf
-	chmod 644 $(DESTDIR)$(SHARE)/dbus-1/system.d/org.jostle.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/jostle.conf \
-	    $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/jostle.conf
+	$(INSTALL) /dev/null $(DESTDIR)$(BUS_POLICY)/org.jostle.conf
+	sed -e 's|user="jostle"|user="$(SERVICE_USER)"|' dbus/org.jostle.conf > $(DESTDIR)$(BUS_POLICY)/org.jostle.conf
+	$(INSTALL) /dev/null $(DESTDIR)$(POLKIT_ACTIONS)/org.jostle.sensors.policy
+	sed -e 's|@user@|$(SERVICE_USER)|' dbus/org.jostle.sensors.policy.in \
+	    > $(DESTDIR)$(POLKIT_ACTIONS)/org.jostle.sensors.policy
+	# Where the reader has the other name, too, this one started it without.
+	@test ! -e $(DESTDIR)$(SENSOR_PROXY_UNIT) || $(MAKE) --no-print-directory install-sensor-proxy
+	@test -n "$(DESTDIR)" || case $(PREFIX) in /usr | /usr/local) ;; *) \
+	    echo 'Nobody looks below $(PREFIX) unless told: systemd for units (SYSTEM_UNITS=, USER_UNITS=) and lib/sysusers.d, udev for' \
+	        'rules (UDEV=), the buses for share/dbus-1/services and share/dbus-1/system-services.'; esac
 
 # After install. For devices without sessions: whoever calls the system bus then hears motion, whichever session is in front.
 install-system-broker:
@@ -277,21 +281,22 @@ install-system-broker:
 	sed -e 's|@libexecdir@|$(LIBEXEC)|' -e 's|@user@|$(SERVICE_USER)|' dbus/system-services/org.jostle.Broker1.service.in \
 	    > $(DESTDIR)$(SHARE)/dbus-1/system-services/org.jostle.Broker1.service
 
-# After install. Whichever of its two names is called first, the bus starts the same program, by its unit where there is systemd.
+# Besides install, before or after it. Whichever of its two names is called first, the bus starts the same program, by its unit where there is
+# systemd.
 install-sensor-proxy:
-	$(INSTALL) /dev/null $(DESTDIR)$(SYSTEM_UNITS)/jostle-sensord.service.d/sensor-proxy.conf
+	$(INSTALL) /dev/null $(DESTDIR)$(SENSOR_PROXY_UNIT)
 	sed -e 's|@libexecdir@|$(LIBEXEC)|' systemd/system/jostle-sensord.service.d/sensor-proxy.conf.in \
-	    > $(DESTDIR)$(SYSTEM_UNITS)/jostle-sensord.service.d/sensor-proxy.conf
-	install -d $(DESTDIR)$(SHARE)/dbus-1/system-services $(DESTDIR)$(SHARE)/polkit-1/actions
+	    > $(DESTDIR)$(SENSOR_PROXY_UNIT)
+	install -d $(DESTDIR)$(SHARE)/dbus-1/system-services
 	for name in org.jostle.Sensors1 net.hadess.SensorProxy; do \
 	    sed -e 's|@libexecdir@|$(LIBEXEC)|' -e 's|@user@|$(SERVICE_USER)|' -e "s|^Name=.*|Name=$$name|" \
 	        dbus/system-services/net.hadess.SensorProxy.service.in \
 	        > $(DESTDIR)$(SHARE)/dbus-1/system-services/$$name.service && \
 	    chmod 644 $(DESTDIR)$(SHARE)/dbus-1/system-services/$$name.service || exit 1; \
 	done
+	$(INSTALL) /dev/null $(DESTDIR)$(POLKIT_ACTIONS)/net.hadess.SensorProxy.policy
 	sed -e 's|@user@|$(SERVICE_USER)|' dbus/net.hadess.SensorProxy.policy.in \
-	    > $(DESTDIR)$(SHARE)/polkit-1/actions/net.hadess.SensorProxy.policy
-	chmod 644 $(DESTDIR)$(SHARE)/polkit-1/actions/net.hadess.SensorProxy.policy
+	    > $(DESTDIR)$(POLKIT_ACTIONS)/net.hadess.SensorProxy.policy
 
 # Debian packages, in .build/deb: built in a copy, so that nothing of debhelper's stays here.
 DEB = $(CURDIR)/.build/deb
@@ -305,11 +310,13 @@ deb: deps-deb
 	cd $(DEB)/jostle && SCRATCH=$(DEB)/scratch dpkg-buildpackage -us -uc -b
 	lintian --fail-on error,warning $(DEB)/jostle_$(VERSION)_*.changes
 
-# Builds the packages a second time, elsewhere and from nothing, and compares them with those of `make deb`.
+# Builds the packages a second time, from nothing and at the same place, and compares them with those of `make deb`.
 test-reproducible: deb
-	rm -rf $(DEB)/again
-	$(MAKE) --no-print-directory deb DEB=$(DEB)/again
-	@for package in $(DEB)/*.deb; do cmp $$package $(DEB)/again/$${package##*/} || exit 1; done; echo 'byte for byte the same'
+	rm -rf $(DEB)/first $(DEB)/scratch
+	mkdir $(DEB)/first
+	mv $(DEB)/*_$(VERSION)_*.deb $(DEB)/first
+	@$(MAKE) --no-print-directory deb
+	@for package in $(DEB)/first/*.deb; do cmp $$package $(DEB)/$${package##*/} || exit 1; done; echo 'byte for byte the same'
 
 # Installs, upgrades, removes and purges the packages of `make deb` in a Debian of their own; needs root.
 test-package: deps-package

@@ -5,18 +5,26 @@ import Testing
 extension EndToEnd {
     /// What `make install` puts where.
     @Suite(.serialized) struct Installation {
-        /// Installs everything below a folder of its own, and runs a script there.
+        /// Installs below a folder of its own, and runs a script there.
         ///
-        /// - Parameter settings: what `make` is told besides.
-        private func install(_ settings: String..., then script: String) throws -> Tool.Result {
+        /// - Parameters:
+        ///   - targets: what of the makefile is made.
+        ///   - settings: what `make` is told besides.
+        ///   - script: in it `make_more` installs more at the same place.
+        private func install(
+            _ targets: [String] = ["install"], _ settings: String..., then script: String
+        ) throws -> Tool.Result {
             let install = """
                 directory=$(mktemp -d)
                 trap 'rm -rf "$directory"' EXIT
                 source=$1 programs=$2
                 shift 2
-                make -s -C "$source" manual PROGRAMS_DIR="$programs" MANUAL_DIR="$directory/man"
-                make -s -C "$source" install DESTDIR="$directory" PREFIX=/opt/jostle PROGRAMS_DIR="$programs" \\
-                    MANUAL_DIR="$directory/man" "$@"
+                make_more() {
+                    make -s -C "$source" DESTDIR="$directory" PREFIX=/opt/jostle PROGRAMS_DIR="$programs" \\
+                        MANUAL_DIR="$directory/man" "$@"
+                }
+                make_more manual
+                for target in \(targets.joined(separator: " ")); do make_more $target "$@"; done
                 cd "$directory/opt/jostle"
 
                 """
@@ -33,9 +41,10 @@ extension EndToEnd {
                     for page in jostle jostle-watch jostle-policy-check jostle-sensord jostle.app org.jostle.Broker1.App; do
                         MANPATH="$PWD/share/man" man -w $page >&2 || echo "missing: $page"
                     done
-                    find . -type f -o -type l | sort
+                    find . ../../etc ../../usr -type f -o -type l | sort
                     cd share/doc/jostle
-                    named=$(grep -rhoE 'docs/[A-Za-z0-9_/.-]*[A-Za-z0-9]' ../../dbus-1 ../../../lib ../../jostle README.md | sort -u)
+                    named=$(grep -rhoE 'docs/[A-Za-z0-9_/.-]*[A-Za-z0-9]' ../../dbus-1 ../../../lib ../../jostle \\
+                        ../../../../../etc ../../../../../usr README.md | sort -u)
                     test -n "$named"
                     for file in $named; do test -e "$file" || echo "missing: $file"; done
                     """)
@@ -55,24 +64,52 @@ extension EndToEnd {
                 "./share/bash-completion/completions/jostle", "./share/zsh/site-functions/_jostle",
                 "./share/bash-completion/completions/jostle-brokerd",
                 "./share/fish/vendor_completions.d/jostle.fish",
-                "./share/polkit-1/actions/org.jostle.sensors.policy",
+                "../../usr/share/polkit-1/actions/org.jostle.sensors.policy",
+                "../../etc/dbus-1/system.d/org.jostle.conf",
             ] { #expect(files.contains(file), "\(file)") }
         }
 
         /// Whoever lets the daemons run as another user says so once.
         @Test func theUserOfTheDaemonsIsOneEverywhere() throws {
             let result = try self.install(
-                "SERVICE_USER=mover",
+                ["install"], "SERVICE_USER=mover",
                 then: """
-                    grep -rl mover share/dbus-1 lib | sort
-                    grep -rhE 'user="jostle"|^u jostle|User=jostle|jostle jostle' share/dbus-1 lib || true
+                    cd ../..
+                    grep -rl mover etc usr opt/jostle/share/dbus-1 opt/jostle/lib | sort
+                    grep -rhE 'user="jostle"|^u jostle|User=jostle|unix-user:jostle|jostle jostle' \\
+                        etc usr opt/jostle/share/dbus-1 opt/jostle/lib || true
                     """)
             let files = [
-                "lib/systemd/system/jostle-brokerd.service", "lib/systemd/system/jostle-sensord.service",
-                "lib/sysusers.d/jostle.conf", "lib/tmpfiles.d/jostle.conf", "lib/udev/rules.d/60-jostle.rules",
-                "share/dbus-1/system-services/org.jostle.Sensors1.service", "share/dbus-1/system.d/org.jostle.conf",
+                "etc/dbus-1/system.d/org.jostle.conf",
+                "opt/jostle/lib/systemd/system/jostle-brokerd.service",
+                "opt/jostle/lib/systemd/system/jostle-sensord.service",
+                "opt/jostle/lib/sysusers.d/jostle.conf", "opt/jostle/lib/udev/rules.d/60-jostle.rules",
+                "opt/jostle/share/dbus-1/system-services/org.jostle.Sensors1.service",
+                "usr/share/polkit-1/actions/org.jostle.sensors.policy",
             ]
             #expect(result.stdout == files.map { "\($0)\n" }.joined(), "\(result)")
+        }
+
+        /// Whoever installs again does not take the other name from the reader.
+        @Test func theSensorProxyIsInstalledBeforeOrAfter() throws {
+            let list = "cd ../.. && find etc usr opt -type f -exec sha256sum {} + | sort -k 2\n"
+            let after = try self.install(["install", "install-sensor-proxy"], then: list)
+            #expect(after.stdout.contains("net.hadess.SensorProxy.service") && after.status == 0, "\(after)")
+            let before = try self.install(
+                ["install-sensor-proxy", "install"],
+                then: "grep -q -- ' --sensor-proxy' share/dbus-1/system-services/org.jostle.Sensors1.service\n" + list)
+            #expect(before.stdout == after.stdout && before.status == 0, "\(before.stderr)")
+        }
+
+        /// What a folder of one's own is not looked into for is said, unless it is for a packager.
+        @Test func aPrefixThatNobodyLooksIntoIsTold() throws {
+            let result = try self.install(
+                then: """
+                    make_more install DESTDIR= PREFIX="$directory/own" BUS_POLICY="$directory/bus" POLKIT_ACTIONS="$directory/polkit"
+                    ls "$directory/bus" "$directory/polkit" >&2
+                    """)
+            #expect(result.stdout.hasPrefix("Nobody looks below /") && result.status == 0, "\(result)")
+            #expect(result.stderr.contains("org.jostle.sensors.policy"), "\(result)")
         }
     }
 }
