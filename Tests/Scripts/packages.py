@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 
 # What apt, dpkg and the linker write for themselves.
 NOT_OURS = (
@@ -21,6 +22,19 @@ NOT_OURS = (
 ACCOUNTS = {f"etc/{name}{old}" for name in ("passwd", "shadow", "group", "gshadow") for old in ("", "-")}
 # What a package that was removed, and not purged, may leave: its policy, its state, and which of its units were on.
 KEPT = ("etc/jostle", "var/lib/jostle", "etc/systemd/user", "var/lib/systemd")
+
+# Runs what is called as a broker is in a root of its own: a file system with nothing but that and the libraries of the Debian that is tested.
+CONTAINER = """
+import ctypes, os, subprocess, sys
+os.chdir(sys.argv[1])
+subprocess.run(["sh", "-ec", "mount -t tmpfs box box; cd box; mkdir -p usr/lib usr/lib64 usr/libexec; mount --bind ../usr/lib usr/lib; "
+    "mount --bind ../usr/lib64 usr/lib64; ln -s usr/lib lib; ln -s usr/lib64 lib64; cp ../usr/bin/sleep usr/libexec/jostle-brokerd"], check=True)
+os.chdir("box")
+libc = ctypes.CDLL(None)
+assert libc.pivot_root(b".", b".") == 0 and libc.umount2(b".", 2) == 0
+os.chdir("/")
+os.execv("/usr/libexec/jostle-brokerd", ["jostle-brokerd", "infinity"])
+"""
 
 problems = []
 
@@ -127,10 +141,6 @@ def test(folder, directory):
     check(machine.run("jostle", "--version").strip() == f"jostle {version}", f"jostle {version} is installed")
     identity = machine.run("id", "jostle")
     check("groups=" in identity and "," not in identity, f"there is a user for the reader: {identity.strip()}")
-    state = machine.path("var/lib/jostle")
-    check(
-        state.exists() and stat.S_IMODE(state.stat().st_mode) == 0o700 and state.stat().st_uid != 0,
-        "the broker's directory is its own")
     needs = machine.run("sh", "-c", "ldd /usr/bin/jostle /usr/libexec/jostle-* /usr/libexec/jostle/*")
     check("not found" not in needs and "swift" not in needs, "the programs find their libraries, and none is Swift's")
     demo = machine.run("timeout", "120", "dbus-run-session", "--", "jostle", "demo")
@@ -140,6 +150,10 @@ def test(folder, directory):
 
     conffile = machine.path("etc/jostle/policy.d/50-local.conf")
     conffile.write_text("# changed by its administrator\n")
+    # Nobody has it before a broker of the system bus was started: its unit makes it.
+    state = machine.path("var/lib/jostle")
+    check(not state.exists(), "there is no directory for a broker that is not there")
+    machine.run("install", "-d", "-o", "jostle", "-g", "jostle", "-m", "700", "/var/lib/jostle")
     (state / "state.db").write_text("kept")
     machine.apt("install", *(f"/tmp/later/{name}" for name in main))
     check("+later" in machine.run("dpkg-query", "-W", "jostle"), "an upgrade is one")
@@ -152,6 +166,11 @@ def test(folder, directory):
     for line in daemon.stderr:
         if "serving" in line:
             break
+    machine.path("box").mkdir()
+    contained = subprocess.Popen(["unshare", "--mount", sys.executable, "-c", CONTAINER, machine.root])
+    deadline = time.monotonic() + 30
+    while os.readlink(f"/proc/{contained.pid}/exe") != "/usr/libexec/jostle-brokerd" and time.monotonic() < deadline:
+        time.sleep(0.1)
     machine.apt("remove", "jostle", "jostle-doc", "python3-jostle")
     try:
         daemon.wait(20)
@@ -159,6 +178,10 @@ def test(folder, directory):
     except subprocess.TimeoutExpired:
         daemon.kill()
         check(False, "removal stops a daemon that no systemd has started")
+    check(contained.poll() is None, "removal leaves the daemon of a container alone")
+    contained.kill()
+    contained.wait()
+    machine.path("box").rmdir()
     left = [path for path in difference(before, machine.files()) if path not in ACCOUNTS]
     check(
         bool(left) and all(path.startswith(KEPT) for path in left),
