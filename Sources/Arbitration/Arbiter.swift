@@ -96,7 +96,7 @@ package struct Arbiter: Sendable {
     /// When an app may be launched by a push again; `nil`: now, as far as its quota says.
     package func wakeQuotaReturns(to app: AppHandle, at arrival: Timestamp) -> Timestamp? {
         guard let entry = self.apps[app], !entry.facts.state.canReceive,
-            !self.apps.launches.isWaiting(entry.id, for: .push)
+            !self.apps.launches.isWaiting(entry.id, of: entry.user, for: .push)
         else { return nil }
         return self.contests.wakeQuotaReturns(to: app, entry, at: arrival)
     }
@@ -206,7 +206,7 @@ package struct Arbiter: Sendable {
         switch reach {
         case nil: break
         // What it was to be launched for it is sent.
-        case .regained(let id): self.contests.forgetEntrusted(id, self.apps)
+        case .regained: if let entry = self.apps[app] { self.contests.forgetEntrusted(entry, self.apps) }
         case .lost:
             self.contests.withdraw(app, isGone: false, self.apps, into: &actions)
             self.carry()
@@ -219,11 +219,11 @@ package struct Arbiter: Sendable {
             actions.append(.launch(effect))
             switch effect {
             case .begin(let launch):
-                self.setLaunched(launch.app, until: self.arrivalTime + launch.timeout, into: &actions)
+                self.setLaunched(launch, until: self.arrivalTime + launch.timeout, into: &actions)
             case .ended(let launch, let result, _):
-                self.setLaunched(launch.app, until: nil, into: &actions)
+                self.setLaunched(launch, until: nil, into: &actions)
                 guard case .failed = result else { break }
-                self.contests.handOn(from: launch.app, self.apps, into: &actions)
+                self.contests.handOn(from: launch, self.apps, into: &actions)
                 self.carry()
             case .gaveUp: break
             }
@@ -231,8 +231,10 @@ package struct Arbiter: Sendable {
         if !effects.isEmpty { self.review(into: &actions) }
     }
 
-    private mutating func setLaunched(_ id: AppID, until answerBy: Timestamp?, into actions: inout [ArbiterAction]) {
-        for app in self.apps.handles(of: id) {
+    private mutating func setLaunched(
+        _ launch: Launch, until answerBy: Timestamp?, into actions: inout [ArbiterAction]
+    ) {
+        for app in self.apps.handles(of: launch.app, launch.user) {
             self.live(app, into: &actions) { $0.launch(until: answerBy, at: $2, $1) }
         }
     }
@@ -373,8 +375,8 @@ package struct Arbiter: Sendable {
     /// Takes in a wish that an app be launched. What events cost of its quota they did when they were delivered; a push costs
     /// as much as an event, unless it joins one that waits.
     private mutating func wish(_ request: LaunchRequest) {
-        if request.reason == .push, !self.apps.launches.isWaiting(request.app, for: .push) {
-            for app in self.apps.handles(of: request.app) {
+        if request.reason == .push, !self.apps.launches.isWaiting(request.app, of: request.user, for: .push) {
+            for app in self.apps.handles(of: request.app, request.user) {
                 guard let entry = self.apps[app], !entry.facts.state.canReceive else { continue }
                 self.contests.spendWake(app, entry)
             }

@@ -57,13 +57,15 @@ struct Launching {
         return self.run(now) { $0.finish(AppID(app), number, result, at: ms(now), &$1) }
     }
 
-    mutating func running(_ app: String, _ isRunning: Bool = true, at now: Int64 = 0) -> [String] {
-        self.run(now) { launches, _ in launches.setRunning(AppID(app), isRunning) }
+    mutating func running(
+        _ app: String, _ isRunning: Bool = true, of user: UInt32? = nil, at now: Int64 = 0
+    ) -> [String] {
+        self.run(now) { launches, _ in launches.setRunning(AppID(app), of: user, isRunning) }
     }
 
-    mutating func withdraw(_ app: String, at now: Int64 = 0) -> [String] {
+    mutating func withdraw(_ app: String, of user: UInt32? = nil, at now: Int64 = 0) -> [String] {
         self.run(now) { launches, _ in
-            launches.withdraw(AppID(app)) { if case .motion = $0 { true } else { false } }
+            launches.withdraw(AppID(app), of: user) { if case .motion = $0 { true } else { false } }
         }
     }
 
@@ -97,6 +99,24 @@ struct Launching {
         #expect(lab.finish("A", .done) == ["done A shake", "start A location"])
         #expect(lab.finish("A", .done) == ["done A location", "start A push"])
         #expect(lab.finish("A", .done) == ["done A push"])
+    }
+
+    /// Whether another user's app of the name is there changes nothing for this one's.
+    @Test func anotherUsersAppOfTheNameIsAnotherApp() {
+        var lab = Launching()
+        #expect(lab.running("A", of: 8).isEmpty)
+        #expect(lab.want("A", of: 7) == ["start A shake of 7"])
+        #expect(lab.running("A", false, of: 8).isEmpty && lab.running("A", of: 8).isEmpty)
+        #expect(lab.launches.coldStarts == 1)
+        #expect(lab.want("A", of: 8).isEmpty && lab.want("A", .push, of: 7).isEmpty)
+        let app = AppID("A")
+        #expect(lab.launches.isWaiting(app, of: 8) && !lab.launches.isWaiting(app, of: 8, for: .push))
+        #expect(lab.launches.isWaiting(app, of: 7, for: .push) && !lab.launches.isWaiting(app, of: 9))
+        #expect(lab.launches.answerBy(app, of: 7) == ms(10_000) && lab.launches.answerBy(app, of: 8) == nil)
+        #expect(lab.withdraw("A", of: 9).isEmpty)
+        #expect(lab.running("A", of: 7).isEmpty && lab.launches.coldStarts == 0)
+        #expect(lab.finish("A", .done) == ["done A shake", "resume A shake of 8"])
+        #expect(lab.finish("A", .done) == ["done A shake", "resume A push of 7"])
     }
 
     /// One launch of a name at a time, and each user rests after his own failures only.
@@ -285,7 +305,7 @@ struct Launching {
         var lab = Launching()
         _ = lab.want("A")
         #expect(lab.finish("A", .failed(.unknown), at: 1) == ["unknown A again 1001", "gave up A shake unknown"])
-        #expect(lab.launches.isWaiting(AppID("A")) == false)
+        #expect(lab.launches.isWaiting(AppID("A"), of: nil) == false)
     }
 
     @Test func whatIsWithdrawnIsNotLaunchedFor() {

@@ -84,7 +84,7 @@ import Randomness
             body(&launches, &effects)
             launches.run(to: now, timeout: { _ in timeout }, &effects)
             for effect in effects {
-                watched.take(effect, at: now) { launches.isWaiting($0.app, for: $0.reason) }
+                watched.take(effect, at: now) { launches.isWaiting($0.app, of: nil, for: $0.reason) }
             }
         }
         for _ in 0..<5_000 {
@@ -107,10 +107,10 @@ import Randomness
             case 8..<10:
                 let isRunning = Bool.random(using: &generator)
                 if isRunning { watched.starting.remove(app) }
-                run { launches, _ in launches.setRunning(app, isRunning) }
+                run { launches, _ in launches.setRunning(app, of: nil, isRunning) }
             case 10:
                 watched.waiting[app]?.remove(.push)
-                run { launches, _ in launches.withdraw(app) { $0 == .push } }
+                run { launches, _ in launches.withdraw(app, of: nil) { $0 == .push } }
             default: run { _, _ in }
             }
             #expect(launches.inFlight == watched.flights.count)

@@ -312,6 +312,43 @@ import Testing
         #expect(lab.takeLaunches() == ["done A shake"])
     }
 
+    /// Who comes need not be launched; an app of his name that is another user's must be as before.
+    @Test func whoComesIsNoOtherUsersApp() {
+        var lab = Lab(Self.waking)
+        for (name, user) in [("A", 7), ("B", nil), ("C", nil)] as [(String, UInt32?)] {
+            lab.add(name, AppEntrance(isConnected: false, user: user))
+        }
+        lab.take(.launch(LaunchRequest(AppID("B"), .motion("shake"), ends: ms(60_000))))
+        lab.take(.launch(LaunchRequest(AppID("C"), .motion("shake"), ends: ms(60_000))))
+        lab.hit(["a"], at: 10)
+        #expect(lab.takeLaunches() == ["start B shake", "start C shake"])
+        lab.take(.app(AppHandle(3), AppID("A"), AppEntrance(user: 8)))
+        lab.take(.launched(AppID("B"), self.launch(lab, "B"), .done))
+        #expect(lab.takeLaunches() == ["done B shake", "start A shake of 7"])
+        // Nor is he taken for launched.
+        #expect(lab.arbiter.launches.coldStarts == 2)
+        lab.take(.leave(AppHandle(3)))
+        lab.take(.app(AppHandle(3), AppID("A"), AppEntrance(told: .suspended, user: 8)))
+        #expect(lab.arbiter.facts(of: AppHandle(3))?.state == .suspended)
+    }
+
+    /// What one cannot be launched for is not what an app of his name was to have, which is another user's.
+    @Test func anotherUsersFailureHandsNothingOn() {
+        let rules = [("A", 2), ("B", 1)].map { rule(for: $0, strength: $1, terms: terms(.wake)) }
+        var lab = Lab(Policy(groups: [group(.exclusive)], rules: rules))
+        lab.add("A", AppEntrance(isConnected: false, user: 8))
+        lab.add("B")
+        lab.take(.launch(LaunchRequest(AppID("A"), .push, ends: ms(60_000), of: 7)))
+        #expect(lab.takeLaunches() == ["start A push of 7"])
+        lab.hit(["a", "b"], at: 0)
+        #expect(lab.take() == ["1 deliver A a wake", "1 A S5.woken", "1 B S4.outranked"])
+        self.fail(&lab, "A", at: 200)
+        #expect(lab.take() == [])
+        #expect(lab.takeLaunches() == ["not-started A again 1200", "start A shake of 8"])
+        self.fail(&lab, "A", at: 300)
+        #expect(lab.take() == ["2 deliver B b", "2 B S5.sent"])
+    }
+
     /// An app that is there is told of its task without a launch; one that comes for an event needs none for its task.
     @Test func whoComesIsNotStartedForItsTasksAnyMore() {
         var lab = Lab(Self.waking)

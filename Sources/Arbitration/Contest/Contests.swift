@@ -527,15 +527,15 @@ struct Contests: Sendable {
 
     /// An app could not be launched: what it was to have goes to whoever is next, if somebody is. Otherwise it waits for the
     /// next try.
-    mutating func handOn(from id: AppID, _ apps: Apps, into actions: inout [ArbiterAction]) {
+    mutating func handOn(from launch: Launch, _ apps: Apps, into actions: inout [ArbiterAction]) {
         for epoch in self.chains.epochs {
-            guard let app = self.chains[epoch]?.current?.app, apps.isOutOfReach(app, id) else { continue }
+            guard let app = self.chains[epoch]?.current?.app, apps.isOutOfReach(app, of: launch) else { continue }
             self.pass(epoch, .launchFailed, apps, into: &actions)
         }
         for group in self.groups.indices {
             let isOver = self.groups[group].episode == nil
             guard let episode = self.groups[group].episode ?? self.groups[group].entrusted,
-                let owner = episode.awaited, apps.isOutOfReach(episode.candidates[owner].app, id),
+                let owner = episode.awaited, apps.isOutOfReach(episode.candidates[owner].app, of: launch),
                 !self.heirs(of: episode, owner, apps).isEmpty
             else { continue }
             if isOver { self.groups.takeUp(group) }
@@ -545,7 +545,7 @@ struct Contests: Sendable {
     }
 
     /// Nothing of what is over is an app's to lose any more.
-    mutating func forgetEntrusted(_ id: AppID, _ apps: Apps) { self.groups.forgetEntrusted(id, apps) }
+    mutating func forgetEntrusted(_ app: AppEntry, _ apps: Apps) { self.groups.forgetEntrusted(app, apps) }
 
     // MARK: All of it
 

@@ -68,10 +68,8 @@ struct Groups: Sendable {
 
     /// Whether the owner of an episode is launched for its event, and has not answered.
     private func isLaunching(_ group: Int, _ apps: Apps) -> Bool {
-        guard let episode = self.states[group].episode, let owner = episode.awaited,
-            let id = apps.id(of: episode.candidates[owner].app)
-        else { return false }
-        return apps.launches.launch(of: id) != nil || apps.launches.isWaiting(id)
+        guard let episode = self.states[group].episode, let owner = episode.awaited else { return false }
+        return apps.isLaunching(episode.candidates[owner].app)
     }
 
     /// Forgets which groups had an episode that has ended.
@@ -84,10 +82,10 @@ struct Groups: Sendable {
     }
 
     /// Nothing of what is over is an app's to lose any more.
-    mutating func forgetEntrusted(_ id: AppID, _ apps: Apps) {
+    mutating func forgetEntrusted(_ app: AppEntry, _ apps: Apps) {
         for group in self.states.indices {
             guard let episode = self.states[group].entrusted, let owner = episode.owner,
-                apps.id(of: episode.candidates[owner].app).map({ $0 == id }) ?? true
+                apps[episode.candidates[owner].app].map({ $0.isApp(app.id, of: app.user) }) ?? true
             else { continue }
             self.states[group].forgetEntrusted()
         }

@@ -8,7 +8,7 @@ struct Apps: Sendable {
     /// What a step in an app's life means for the events it competes for.
     enum Reach {
         /// It can receive again, and nothing launches it any more.
-        case regained(AppID)
+        case regained
         /// It cannot receive any more.
         case lost
     }
@@ -43,14 +43,22 @@ struct Apps: Sendable {
         return apps.sorted { $0.order < $1.order }.map(\.app)
     }
 
-    func handles(of id: AppID) -> [AppHandle] {
-        self.entries.indices.filter { self.entries[$0]?.id == id }.map { AppHandle(UInt32(truncatingIfNeeded: $0)) }
+    func handles(of id: AppID, _ user: UInt32?) -> [AppHandle] {
+        self.entries.indices.filter { self.entries[$0]?.isApp(id, of: user) ?? false }
+            .map { AppHandle(UInt32(truncatingIfNeeded: $0)) }
     }
 
-    /// Whether an app has this name and nothing can be sent to it.
-    func isOutOfReach(_ app: AppHandle, _ id: AppID) -> Bool {
-        guard let entry = self[app], entry.id == id else { return false }
+    /// Whether an app is the one that a launch is for, and nothing can be sent to it.
+    func isOutOfReach(_ app: AppHandle, of launch: Launch) -> Bool {
+        guard let entry = self[app], entry.isApp(launch.app, of: launch.user) else { return false }
         return !entry.facts.state.canReceive
+    }
+
+    /// Whether an app is launched, or waits for that.
+    func isLaunching(_ app: AppHandle) -> Bool {
+        guard let entry = self[app] else { return false }
+        return self.launches.launch(of: entry.id, for: entry.user) != nil
+            || self.launches.isWaiting(entry.id, of: entry.user)
     }
 
     /// So many numbers are in use, at most.
@@ -68,7 +76,7 @@ struct Apps: Sendable {
         self.lives[app] = AppLife(at: arrival)
         if let state = entrance.told { self.lives.tell(app, state) }
         // Who comes because it was launched has that to do. It is nowhere yet, so its state stays what it is.
-        if let answerBy = self.launches.answerBy(id) {
+        if let answerBy = self.launches.answerBy(id, of: entrance.user) {
             _ = self.live(app, at: arrival, into: &actions) { $0.launch(until: answerBy, at: $2, $1) }
         }
         return self.place(app, .came, at: arrival, into: &actions)
@@ -94,7 +102,7 @@ struct Apps: Sendable {
         for effect in effects where !effect.isOwnDoing { actions.append(.life(app, effect)) }
         self.lives.forget(app)
         self.endSessions(of: app, except: [], into: &actions)
-        _ = self.noteForLaunches(entry.id, from: entry.facts.state, to: .dead)
+        _ = self.noteForLaunches(entry, to: .dead)
         self.entries[Int(app.index)]?.die()
     }
 
@@ -165,11 +173,11 @@ struct Apps: Sendable {
         self.lives.schedule(app, entry, notBefore: arrival)
         self.entries[Int(app.index)]?.show(life, at: arrival)
         let (old, new) = (entry.facts.state, life.appState)
-        let isReached = self.noteForLaunches(entry.id, from: old, to: new)
+        let isReached = self.noteForLaunches(entry, to: new)
         for effect in effects where !effect.isOwnDoing { actions.append(.life(app, effect)) }
         self.endSessions(of: app, except: life.activities, into: &actions)
         if old != new, !new.canReceive { return .lost }
-        return isReached ? .regained(entry.id) : nil
+        return isReached ? .regained : nil
     }
 
     /// Brings an app to where it is said to be.
@@ -310,13 +318,14 @@ struct Apps: Sendable {
     /// Whoever is on the bus need not be started for its tasks, and whoever can receive need not be launched for motion.
     ///
     /// Returns whether it can receive again, and nothing launches it any more.
-    private mutating func noteForLaunches(_ id: AppID, from old: AppState, to new: AppState) -> Bool {
+    private mutating func noteForLaunches(_ app: AppEntry, to new: AppState) -> Bool {
+        let (id, user, old) = (app.id, app.user, app.facts.state)
         guard old != new, !id.isAnonymous else { return false }
-        self.launches.setRunning(id, new != .dead)
-        if old == .dead { self.launches.withdraw(id) { if case .task = $0 { true } else { false } } }
+        self.launches.setRunning(id, of: user, new != .dead)
+        if old == .dead { self.launches.withdraw(id, of: user) { if case .task = $0 { true } else { false } } }
         guard new.canReceive, !old.canReceive else { return false }
-        self.launches.withdraw(id) { if case .motion = $0 { true } else { false } }
-        return self.launches.launch(of: id) == nil
+        self.launches.withdraw(id, of: user) { if case .motion = $0 { true } else { false } }
+        return self.launches.launch(of: id, for: user) == nil
     }
 }
 

@@ -71,7 +71,13 @@ package struct LaunchRequest: Equatable, Sendable {
         self.strength = strength
         self.ends = ends
     }
+
+    /// Whether a user's app of this name is meant.
+    func isMeant(for user: UInt32?) -> Bool { self.user == nil || self.user == user }
 }
+
+/// Whether two users can be the same: nobody in particular can be anybody.
+func isOneUser(_ one: UInt32?, _ other: UInt32?) -> Bool { one == nil || other == nil || one == other }
 
 /// One call that starts or resumes an app.
 package struct Launch: Equatable, Sendable {
@@ -85,6 +91,9 @@ package struct Launch: Equatable, Sendable {
     package var timeout: TimeSpan
     /// Whose app it is to be; `nil`: nobody's in particular.
     package var user: UInt32?
+
+    /// Whether a user's app of this name is meant.
+    func isMeant(for user: UInt32?) -> Bool { self.user == nil || self.user == user }
 }
 
 /// What became of a launch.

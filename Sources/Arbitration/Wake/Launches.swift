@@ -47,13 +47,13 @@ package struct Launches: Sendable {
             self.rests[user].map { $0.notBefore > time } ?? false
         }
 
-        /// The launch of a user's app of this name that is under way.
-        func launch(for user: UInt32?) -> Launch? { self.flight.flatMap { $0.launch.user == user ? $0.launch : nil } }
+        /// The launch that is under way, if it is that of a user's app of this name.
+        func flight(of user: UInt32?) -> Flight? { self.flight.flatMap { $0.launch.isMeant(for: user) ? $0 : nil } }
     }
 
     private var entries: [AppID: Entry] = [:]
-    /// Apps that are on the bus.
-    private var running: Set<AppID> = []
+    /// Apps that are on the bus, and whose they are.
+    private var running: [AppID: Set<UInt32?>] = [:]
     private var lastNumber: UInt64 = 0
     private var lastOrder: UInt64 = 0
     /// Something may have to be done whatever the time is.
@@ -65,26 +65,31 @@ package struct Launches: Sendable {
 
     // MARK: What there is to see
 
-    /// The launch of an app that is under way.
+    // An app is one of a name and a user. Of a name one launch at a time is under way, whoever's app it is for.
+
+    /// The launch that is under way of any app of a name.
     package func launch(of app: AppID) -> Launch? { self.entries[app]?.flight?.launch }
-    /// The same, if it is that of a user's app, and not of another's of this name.
-    package func launch(of app: AppID, for user: UInt32?) -> Launch? { self.entries[app]?.launch(for: user) }
+    /// The launch of a user's app that is under way.
+    package func launch(of app: AppID, for user: UInt32?) -> Launch? { self.entries[app]?.flight(of: user)?.launch }
     /// Until when the app that is being launched has to answer.
-    func answerBy(_ app: AppID) -> Timestamp? { self.entries[app]?.flight?.answerBy }
+    func answerBy(_ app: AppID, of user: UInt32?) -> Timestamp? { self.entries[app]?.flight(of: user)?.answerBy }
     /// Whether somebody wishes that an app be launched that is not yet.
-    package func isWaiting(_ app: AppID) -> Bool { self.entries[app]?.wishes.isEmpty == false }
-    package func isWaiting(_ app: AppID, for reason: LaunchReason) -> Bool {
-        self.entries[app]?.wishes.contains { $0.request.reason.isServed(with: reason) } == true
+    package func isWaiting(_ app: AppID, of user: UInt32?) -> Bool {
+        self.entries[app]?.wishes.contains { $0.request.isMeant(for: user) } == true
+    }
+    package func isWaiting(_ app: AppID, of user: UInt32?, for reason: LaunchReason) -> Bool {
+        self.entries[app]?.wishes.contains { $0.request.isMeant(for: user) && $0.request.reason.isServed(with: reason) }
+            == true
     }
     /// Whether an app can be launched for something that is of use until then, as far as is known: not while it rests after
     /// a failure.
     func canLaunch(_ app: AppID, of user: UInt32?, before ends: Timestamp) -> Bool {
-        guard let entry = self.entries[app], entry.launch(for: user) == nil else { return true }
+        guard let entry = self.entries[app], entry.flight(of: user) == nil else { return true }
         return entry.rests[user].map { $0.notBefore < ends } ?? true
     }
     /// Before when an app is not launched again because that failed; `nil`: it may be at any time.
     package func restsUntil(_ app: AppID, of user: UInt32?) -> Timestamp? {
-        guard let entry = self.entries[app], entry.launch(for: user) == nil else { return nil }
+        guard let entry = self.entries[app], entry.flight(of: user) == nil else { return nil }
         return entry.rests[user]?.notBefore
     }
     package var inFlight: Int { self.entries.values.count { $0.flight != nil } }
@@ -125,20 +130,27 @@ package struct Launches: Sendable {
         self.entries[app] = entry
     }
 
-    /// Nobody needs to be launched for this any more. A launch that is under way goes on.
-    package mutating func withdraw(_ app: AppID, where isMeant: (LaunchReason) -> Bool) {
+    /// An app need not be launched for this any more. A launch that is under way goes on.
+    package mutating func withdraw(_ app: AppID, of user: UInt32?, where isMeant: (LaunchReason) -> Bool) {
         guard self.entries[app] != nil else { return }
-        self.entries[app]?.wishes.removeAll { isMeant($0.request.reason) }
+        self.entries[app]?.wishes.removeAll { $0.request.isMeant(for: user) && isMeant($0.request.reason) }
         self.isUnsettled = true
     }
 
     /// An app is on the bus from now on, or not any more. Who comes up while it is launched makes place for the next start.
-    package mutating func setRunning(_ app: AppID, _ isRunning: Bool) {
-        guard isRunning != self.running.contains(app) else { return }
-        if isRunning { self.running.insert(app) } else { self.running.remove(app) }
-        guard isRunning, self.entries[app] != nil else { return }
+    package mutating func setRunning(_ app: AppID, of user: UInt32?, _ isRunning: Bool) {
+        var users = self.running[app] ?? []
+        guard isRunning != users.contains(user) else { return }
+        if isRunning { users.insert(user) } else { users.remove(user) }
+        self.running[app] = users.isEmpty ? nil : users
+        guard isRunning, self.entries[app]?.flight(of: user) != nil else { return }
         self.entries[app]?.flight?.isStarting = false
         self.isUnsettled = true
+    }
+
+    /// Whether an app that is to be launched is on the bus.
+    private func isRunning(_ request: LaunchRequest) -> Bool {
+        self.running[request.app]?.contains { request.isMeant(for: $0) } ?? false
     }
 
     /// There is word on a launch. On one that is over already it changes nothing.
@@ -222,7 +234,7 @@ package struct Launches: Sendable {
         var starting = self.coldStarts
         for wish in ready.sorted(by: { Self.goesBefore($0, $1) }) {
             let app = wish.request.app
-            let isCold = !self.running.contains(app)
+            let isCold = !self.isRunning(wish.request)
             guard self.entries[app]?.flight == nil, !isCold || starting < Self.mostColdStarts else { continue }
             if isCold { starting += 1 }
             self.lastNumber &+= 1
