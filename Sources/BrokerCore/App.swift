@@ -50,14 +50,32 @@ package struct App {
 
 /// What exists of an app also while it is not on the bus.
 package struct Installation: Equatable, Sendable {
-    package let requests: [DetectorRequest]
-    /// Of whose share it is: root's, if whoever looks after the system put it there; else the user's who did.
-    package let payer: UInt32
+    /// Detectors of one share.
+    package struct Part: Equatable, Sendable {
+        package let requests: [DetectorRequest]
+        package let payer: UInt32
 
-    package init(_ requests: [DetectorRequest], payer: UInt32) {
-        self.requests = requests
-        self.payer = payer
+        package init(_ requests: [DetectorRequest], payer: UInt32) {
+            self.requests = requests
+            self.payer = payer
+        }
     }
+
+    /// What whoever put the app there asks for. The app is of the same share: root's, if that is who looks after the system; else
+    /// the user's who did.
+    let filed: Part
+    /// What the app registered for good itself: it is of its user's share, whoever put the app there.
+    let registered: Part
+
+    /// - Parameter registered: no detector of a name that is in the other part, too; `nil`: nothing.
+    package init(_ filed: Part, registered: Part? = nil) {
+        self.filed = filed
+        self.registered = registered ?? Part([], payer: filed.payer)
+    }
+
+    package var payer: UInt32 { self.filed.payer }
+    var parts: [Part] { self.registered.requests.isEmpty ? [self.filed] : [self.filed, self.registered] }
+    var names: Set<String> { Set((self.filed.requests + self.registered.requests).lazy.map(\.name)) }
 }
 
 /// A detector of an app, at work in the engine of its sensor.

@@ -109,8 +109,8 @@ struct Hearing {
     mutating func discardLeftovers() -> [InstalledDetector] { self.sensing.discardLeftovers() }
 
     /// Counts what detectors cost that are about to be added, and takes out those that they replace. All or none.
-    mutating func count(_ change: Registry.Change, of payer: UInt32) throws(Refusal) {
-        try self.sensing.count(change, of: payer)
+    mutating func count(_ change: Registry.Change) throws(Refusal) {
+        try self.sensing.count(change)
     }
 
     /// Puts a detector of an app to work, which was counted before.

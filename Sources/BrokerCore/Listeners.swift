@@ -85,15 +85,16 @@ struct Listeners {
     /// Of the detectors of an app that left the bus those stay that are installed, as they were installed.
     mutating func keepInstalled(of app: AppHandle, at now: Timestamp) {
         let installed = self.registry[app]?.installed
-        let requests = installed?.requests ?? []
-        let names = Set(requests.map(\.name))
+        let names = installed?.names ?? []
         for (name, detector) in (self.registry[app]?.detectors ?? [:]).sorted(by: { $0.key < $1.key }) {
             if detector.isOwn { self.registry.own(detector, false, of: app) }
             if !names.contains(name) { self.remove(name, of: app, at: now) }
         }
-        guard let payer = installed?.payer else { return }
         // They were at work before; what is too much now is not there until the app is.
-        _ = try? self.add(requests.sorted { $0.name < $1.name }, to: app, payer, isOwn: false, at: now)
+        for part in installed?.parts ?? [] {
+            let sorted = Installation.Part(part.requests.sorted { $0.name < $1.name }, payer: part.payer)
+            _ = try? self.add([sorted], to: app, isOwn: false, at: now)
+        }
     }
 
     /// An app is another user's than it was.
@@ -112,29 +113,35 @@ struct Listeners {
     ) throws(Refusal) -> [CompiledDetector] {
         try self.registry.checkCall(requests)
         guard let user = self.registry.owner(of: app)?.user else { throw .unknownClient }
-        return try self.add(requests, to: app, user, isOwn: true, at: now)
+        return try self.add([Installation.Part(requests, payer: user)], to: app, isOwn: true, at: now)
     }
 
     /// - Parameters:
-    ///   - payer: Of whose share they are.
+    ///   - parts: All or none; no name twice.
     ///   - isOwn: The app itself asks for them.
     private mutating func add(
-        _ requests: [DetectorRequest], to app: AppHandle, _ payer: UInt32, isOwn: Bool, at now: Timestamp
+        _ parts: [Installation.Part], to app: AppHandle, isOwn: Bool, at now: Timestamp
     ) throws(Refusal) -> [CompiledDetector] {
-        try self.registry.check(requests, of: app, payer)
+        try self.registry.check(parts, of: app)
         var compiled: [CompiledDetector] = []
-        compiled.reserveCapacity(requests.count)
-        for request in requests { compiled.append(try self.compile(request)) }
-        let change = self.registry.change(by: compiled, requests, of: app, payer)
+        compiled.reserveCapacity(parts.reduce(0) { $0 + $1.requests.count })
+        for part in parts {
+            for request in part.requests { compiled.append(try self.compile(request)) }
+        }
+        let change = self.registry.change(by: compiled, parts, of: app)
         try self.registry.count(change, of: app)
         do throws(Refusal) {
-            try self.hearing.count(change, of: payer)
+            try self.hearing.count(change)
         } catch {
             self.registry.uncount(change, of: app)
             throw error
         }
-        for (request, detector) in zip(requests, compiled) {
-            self.install(detector, request, for: app, payer, isOwn: isOwn, at: now)
+        var rest = compiled[...]
+        for part in parts {
+            for (request, detector) in zip(part.requests, rest) {
+                self.install(detector, request, for: app, part.payer, isOwn: isOwn, at: now)
+            }
+            rest = rest.dropFirst(part.requests.count)
         }
         return compiled
     }
@@ -197,17 +204,18 @@ struct Listeners {
     ///
     /// While the app is on the bus, what it registered itself under the same name counts.
     mutating func install(_ installation: Installation, of app: AppHandle, at now: Timestamp) throws(Refusal) {
-        let requests = installation.requests
         try self.registry.checkPlace(of: app, installation.payer)
-        let old = self.registry[app]?.installed?.requests ?? []
+        let old = self.registry[app]?.installed?.names ?? []
         let own = Set((self.registry[app]?.detectors ?? [:]).filter(\.value.isOwn).keys)
-        _ = try self.add(
-            own.isEmpty ? requests : requests.filter { !own.contains($0.name) }, to: app, installation.payer,
-            isOwn: false,
-            at: now)
+        let parts = installation.parts.map { part in
+            own.isEmpty
+                ? part
+                : Installation.Part(part.requests.filter { !own.contains($0.name) }, payer: part.payer)
+        }
+        _ = try self.add(parts, to: app, isOwn: false, at: now)
         if !old.isEmpty {
-            let new = Set(requests.map(\.name))
-            for name in old.map(\.name).sorted() where !new.contains(name) && !own.contains(name) {
+            let new = installation.names
+            for name in old.sorted() where !new.contains(name) && !own.contains(name) {
                 self.remove(name, of: app, at: now)
             }
         }

@@ -143,29 +143,37 @@ package struct Registry {
         .limit(name: name, value: UInt64(value), message: message)
     }
 
-    /// Checks what requests are by themselves, and that the app and its payer have room for them.
-    func check(_ requests: [DetectorRequest], of app: AppHandle, _ payer: UInt32) throws(Refusal) {
+    /// Checks what requests are by themselves, and that the app and its payers have room for them.
+    func check(_ parts: [Installation.Part], of app: AppHandle) throws(Refusal) {
         guard let app = self.apps[app] else { throw .unknownClient }
         var names: Set<String> = []
         var added = 0
-        // What the payer needs besides what detectors of his have that are replaced.
-        var (places, moreBytes) = (0, 0)
-        for request in requests {
-            try self.check(request, among: &names)
-            let old = app.detectors[request.name]
-            if old == nil { added += 1 }
-            let oldBytes = old.flatMap { $0.payer == payer ? $0.request.conditionBytes : nil }
-            if oldBytes == nil { places += 1 }
-            moreBytes += max(0, request.conditionBytes - (oldBytes ?? 0))
+        // What each payer needs besides what detectors of his have that are replaced.
+        var needs: [(payer: UInt32, places: Int, bytes: Int)] = []
+        for part in parts {
+            var (places, bytes) = (0, 0)
+            for request in part.requests {
+                try self.check(request, among: &names)
+                let old = app.detectors[request.name]
+                if old == nil { added += 1 }
+                let oldBytes = old.flatMap { $0.payer == part.payer ? $0.request.conditionBytes : nil }
+                if oldBytes == nil { places += 1 }
+                bytes += max(0, request.conditionBytes - (oldBytes ?? 0))
+            }
+            needs.append((part.payer, places, bytes))
         }
         guard app.detectors.count + added <= self.limits.detectorsPerApp else {
             throw self.limit("detectors-per-app", self.limits.detectorsPerApp, "too many detectors of one app")
         }
-        guard places == 0 || places <= self.detectorShares.room(for: payer) else {
-            throw Refusal("detectors", self.detectorShares, payer, "too many detectors")
-        }
-        guard moreBytes == 0 || moreBytes <= self.textShares.room(for: payer) else {
-            throw Refusal("condition-bytes", self.textShares, payer, "too long conditions")
+        // What one of them takes leaves the next less.
+        var (detectors, text) = (self.detectorShares, self.textShares)
+        for need in needs {
+            guard detectors.take(need.places, for: need.payer) else {
+                throw Refusal("detectors", detectors, need.payer, "too many detectors")
+            }
+            guard text.take(need.bytes, for: need.payer) else {
+                throw Refusal("condition-bytes", text, need.payer, "too long conditions")
+            }
         }
     }
 
@@ -215,20 +223,22 @@ package struct Registry {
         }
     }
 
-    /// - Parameter payer: Of whose share the new ones are.
-    func change(
-        by detectors: [CompiledDetector], _ requests: [DetectorRequest], of app: AppHandle, _ payer: UInt32
-    ) -> Change {
+    /// - Parameter detectors: What the requests are, compiled, in their order.
+    func change(by detectors: [CompiledDetector], _ parts: [Installation.Part], of app: AppHandle) -> Change {
         let known = self.apps[app]?.detectors ?? [:]
         var change = Change()
-        for (detector, request) in zip(detectors, requests) {
-            let old = known[request.name]
-            if let old, old.isUnchanged(by: detector, request) {
-                // The same request again changes nothing, unless it is of another share.
-                if old.payer != payer { change.add(old.effective, payer, insteadOf: old) }
-            } else {
-                change.add(detector, payer, insteadOf: old)
+        var rest = detectors[...]
+        for part in parts {
+            for (detector, request) in zip(rest, part.requests) {
+                let old = known[request.name]
+                if let old, old.isUnchanged(by: detector, request) {
+                    // The same request again changes nothing, unless it is of another share.
+                    if old.payer != part.payer { change.add(old.effective, part.payer, insteadOf: old) }
+                } else {
+                    change.add(detector, part.payer, insteadOf: old)
+                }
             }
+            rest = rest.dropFirst(part.requests.count)
         }
         return change
     }

@@ -188,17 +188,21 @@ package struct Sensing {
     // MARK: What they cost
 
     /// Counts what detectors cost that are about to be put to work, and takes out those that they replace. All or none.
-    mutating func count(_ change: Registry.Change, of payer: UInt32) throws(Refusal) {
+    mutating func count(_ change: Registry.Change) throws(Refusal) {
         self.apply(change)
-        let sensors = Set(change.added.map(\.detector.sensor)).sorted()
-        guard let refusal = self.crossedLimit(on: sensors, of: payer) else {
-            for old in change.replaced { self.book(old.detector.sensor, old.payer) }
-            for sensor in sensors { self.book(sensor, payer) }
-            return
+        var sensors: [UInt32: Set<String>] = [:]
+        for new in change.added { sensors[new.payer, default: []].insert(new.detector.sensor) }
+        let asked = sensors.sorted { $0.key < $1.key }.map { (payer: $0.key, sensors: $0.value.sorted()) }
+        for (payer, sensors) in asked {
+            guard let refusal = self.crossedLimit(on: sensors, of: payer) else { continue }
+            self.apply(change.reversed)
+            self.forgetUnknown()
+            throw refusal
         }
-        self.apply(change.reversed)
-        self.forgetUnknown()
-        throw refusal
+        for old in change.replaced { self.book(old.detector.sensor, old.payer) }
+        for (payer, sensors) in asked {
+            for sensor in sensors { self.book(sensor, payer) }
+        }
     }
 
     private mutating func apply(_ change: Registry.Change) {

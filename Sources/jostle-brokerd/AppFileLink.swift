@@ -111,9 +111,12 @@ final class AppFileLink {
         let entrance = AppEntrance(proof: durable?.binding.proof ?? .name, declared: file.modes)
         // What a user installs, or has a Flatpak install, is his, and takes nothing of what the system has.
         let owner = durable?.binding.user ?? (file.layer == .user ? getuid() : nil)
+        let registered = durable.map { Installation.Part($0.detectors, payer: $0.binding.user) }
         let installation = Installation(
-            file.detectors(besides: durable?.detectors ?? []),
-            payer: file.layer == .user ? owner ?? UserShares.root : UserShares.root)
+            Installation.Part(
+                file.detectors(besides: registered?.requests ?? []),
+                payer: file.layer == .user ? owner ?? UserShares.root : UserShares.root),
+            registered: registered)
         do throws(Refusal) {
             try self.service.input(.install(id, file.id, entrance, installation, user: owner))
         } catch {
@@ -201,11 +204,10 @@ extension AppFile {
         return file
     }
 
-    /// Its detectors and others, which count where the names are the same.
+    /// Those of its detectors that have no name of others, which count where the names are the same.
     func detectors(besides others: [DetectorRequest]) -> [DetectorRequest] {
-        // Nothing is copied as long as there are only the others.
-        if self.detectors.isEmpty { return others }
+        if self.detectors.isEmpty || others.isEmpty { return self.detectors }
         let names = Set(others.map(\.name))
-        return self.detectors.filter { !names.contains($0.name) } + others
+        return self.detectors.filter { !names.contains($0.name) }
     }
 }

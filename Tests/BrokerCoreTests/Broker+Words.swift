@@ -25,10 +25,11 @@ extension Broker {
     }
 
     mutating func install(
-        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ requests: [DetectorRequest], user: UInt32?,
-        payer: UInt32 = UserShares.root, at now: Timestamp, _ actions: inout [BrokerAction]
+        _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, _ requests: [DetectorRequest],
+        registered: Installation.Part? = nil, user: UInt32?, payer: UInt32 = UserShares.root, at now: Timestamp,
+        _ actions: inout [BrokerAction]
     ) throws(Refusal) {
-        let installation = Installation(requests, payer: payer)
+        let installation = Installation(Installation.Part(requests, payer: payer), registered: registered)
         try self.apply(.install(app, id, entrance, installation, user: user), at: now, &actions)
     }
 

@@ -121,6 +121,44 @@ import Testing
         #expect(throws: Refusal.self) { try install(refused.count) }
     }
 
+    /// What an app registered for good is of its user's share, though the system has a file for the app: of that are only the app
+    /// and what the file asks for.
+    @Test func whatIsRegisteredForGoodIsOfWhoeverRegisteredIt() throws {
+        var limits = BrokerLimits()
+        limits.detectors = 128
+        var bench = Bench(limits: limits)
+        let filed = [Bench.planar("filed", 1)]
+        let requests = (0..<4).map { Bench.planar("d\($0)", Double($0 + 1)) }
+        func install(_ index: Int) throws {
+            try bench.install(
+                UInt32(index), "org.example.App\(index)", filed,
+                registered: Installation.Part(requests, payer: Self.hog), user: Self.hog, payer: UserShares.root)
+        }
+        let refused = try self.exhaust(install)
+        #expect(refused.limit == "detectors-per-user" && refused.count == 3)
+        // All or none: nothing of the file of the last one either.
+        #expect(bench.core.registry[AppHandle(3)] == nil)
+        /// How many more detectors the user may have.
+        func room() throws -> Int {
+            let app = try bench.register(90, "org.example.Other", user: Self.hog)
+            defer { bench.leave(app) }
+            return try self.exhaust { _ = try bench.add(app, Bench.planar("d\($0)", 1)) }.count
+        }
+        // The user's 12 of what root's 3 leave of it.
+        #expect(try room() == 2)
+        // They are of its share while it is there, too, and when it left.
+        let app = try bench.register(0, "org.example.App0", user: Self.hog)
+        _ = try bench.add(app, requests[0], Bench.planar("d1", 9))
+        #expect(try room() == 2)
+        bench.leave(app)
+        #expect(try room() == 2)
+        #expect(bench.core.registry[app]?.detectors.count == 5)
+        bench.uninstall(AppHandle(1))
+        #expect(try room() == 7)
+        try install(1)
+        #expect(throws: Refusal.self) { try install(3) }
+    }
+
     /// A file that moves from the system's directory to the user's, or back, says the same: only whose share it takes of is
     /// another's.
     @Test(

@@ -47,11 +47,12 @@ struct Bench {
     }
 
     mutating func install(
-        _ index: UInt32, _ app: String, _ requests: [DetectorRequest], user: UInt32?, payer: UInt32
+        _ index: UInt32, _ app: String, _ requests: [DetectorRequest], registered: Installation.Part? = nil,
+        user: UInt32?, payer: UInt32
     ) throws {
         try self.core.install(
-            AppHandle(index), AppID(app), AppEntrance(), requests, user: user, payer: payer, at: self.now, &self.actions
-        )
+            AppHandle(index), AppID(app), AppEntrance(), requests, registered: registered, user: user, payer: payer,
+            at: self.now, &self.actions)
     }
 
     mutating func uninstall(_ client: AppHandle) { self.core.uninstall(client, at: self.now, &self.actions) }
