@@ -15,6 +15,8 @@ package final class MethodCall {
     private var isAnswered = false
     /// Counted among the calls that its sender has outstanding, until it ends.
     var isCounted = false
+    /// It was not read yet, for somebody has to give leave first.
+    var awaitsLeave = false
 
     init(_ message: consuming Message, on connection: Connection) {
         self.sender = message.sender ?? ""
@@ -70,17 +72,26 @@ package final class MethodCall {
         self.connection.incoming.answered(self.sender, bytes: bytes)
     }
 
-    /// Puts a copy in the place of the message that libdbus lent, for a call that is kept.
+    /// Puts what is still needed of it in the place of the message that libdbus lent, for a call that is kept: of one that was read
+    /// what an answer takes.
     ///
     /// libdbus stops reading while too many bytes that it has read are held; the answer that the call waits for might
-    /// then never be read.
+    /// then never be read. Nor is whoever has very many calls wait to fill our memory with what he sent.
     func detach() {
-        // SAFETY: the message is live; the copy is ours. There is none when its descriptors cannot be duplicated: then
-        // the call keeps what it has.
-        guard let copy = unsafe dbus_message_copy(self.message.raw) else { return }
-        // The copy has no serial of its own, and a reply needs it.
-        unsafe dbus_message_set_serial(copy, dbus_message_get_serial(self.message.raw))
-        unsafe self.message = Message(adopting: copy)
+        // SAFETY: the message is live; what is made is ours. There is no copy when its descriptors cannot be duplicated: then the
+        // call keeps what it has.
+        let made =
+            unsafe self.awaitsLeave
+            ? dbus_message_copy(self.message.raw) : dbus_message_new(DBUS_MESSAGE_TYPE_METHOD_CALL)
+        guard let made = unsafe made else { return }
+        // Neither has the serial, and a reply needs it.
+        unsafe dbus_message_set_serial(made, dbus_message_get_serial(self.message.raw))
+        if !self.awaitsLeave {
+            let sender = unsafe dbus_message_get_sender(self.message.raw)
+            invariant(unsafe dbus_message_set_sender(made, sender) != 0, "out of memory")
+            unsafe dbus_message_set_no_reply(made, dbus_message_get_no_reply(self.message.raw))
+        }
+        unsafe self.message = Message(adopting: made)
     }
 
     /// Marks the call as answered. True when an answer is wanted and can arrive.

@@ -14,8 +14,10 @@ final class ObjectTree {
     /// Calls whose object's guardian has not answered yet.
     private var waiting = 0
 
-    /// How many calls may wait for guardians. They are held in memory, and anybody can make them.
+    /// How many calls may wait for guardians, and how many bytes each may have that is still to be read. They are held in memory, and
+    /// anybody can make them.
     static let waitingLimit = 256
+    static let waitingBytes = 128 << 10
     /// How many nodes introspection names below one: an answer is to stay small, however many apps there are.
     static let childLimit = 1_024
 
@@ -57,8 +59,11 @@ final class ObjectTree {
             return self.perform(interface, member, on: object, call)
         }
         let leave = Leave(self)
+        call.awaitsLeave = true
         guardian(call) { [weak self] refusal in
             guard leave.end() else { return }
+            call.awaitsLeave = false
+            defer { if leave.isLate { call.detach() } }
             if let refusal { return call.fail(refusal) }
             // The answer may have come later: the object may be gone, or another may stand in its place.
             guard let self, self.objects[object.path] === object else {
@@ -66,9 +71,14 @@ final class ObjectTree {
             }
             self.perform(interface, member, on: object, call)
         }
-        if self.waiting > Self.waitingLimit, leave.end() {
-            call.fail(.limitsExceeded("\(Self.waitingLimit) calls wait for leave already"))
+        if call.awaitsLeave {
+            leave.isLate = true
+            if call.message.size > Self.waitingBytes, leave.end() {
+                call.awaitsLeave = false
+                return call.fail(.limitsExceeded("a call that waits for leave has at most \(Self.waitingBytes) bytes"))
+            }
         }
+        self.refuse(call, ifTooManyWaitWith: leave)
     }
 
     /// Whether a method takes the descriptors that a call brings. One that has to ask for leave first takes none: the call would
@@ -85,9 +95,18 @@ final class ObjectTree {
         }
     }
 
+    /// Refuses a call that is to wait for leave, if that is too much.
+    private func refuse(_ call: MethodCall, ifTooManyWaitWith leave: Leave) {
+        guard self.waiting > Self.waitingLimit, leave.end() else { return }
+        call.awaitsLeave = false
+        call.fail(.limitsExceeded("\(Self.waitingLimit) calls wait for leave already"))
+    }
+
     /// A guardian's leave for one call: given or refused once, or never.
     private final class Leave {
         private weak var tree: ObjectTree?
+        /// The call waits, or did.
+        var isLate = false
 
         init(_ tree: ObjectTree) {
             self.tree = tree
@@ -214,9 +233,7 @@ final class ObjectTree {
             guard self?.objects[object.path] === object else { return call.fail(.noObject(at: object.path.text)) }
             goOn(isFor)
         }
-        if self.waiting > Self.waitingLimit, leave.end() {
-            call.fail(.limitsExceeded("\(Self.waitingLimit) calls wait for leave already"))
-        }
+        self.refuse(call, ifTooManyWaitWith: leave)
     }
 
     private func set(_ object: ExportedObject, _ call: MethodCall) throws(BusError) {
@@ -291,9 +308,7 @@ final class ObjectTree {
             guard leave.end(), let self else { return }
             self.introspect(path, call) { object in object.visibility?(call.sender, uid) ?? true }
         }
-        if self.waiting > Self.waitingLimit, leave.end() {
-            call.fail(.limitsExceeded("\(Self.waitingLimit) calls wait for leave already"))
-        }
+        self.refuse(call, ifTooManyWaitWith: leave)
     }
 
     private func introspect(_ path: String, _ call: MethodCall, seeing isSeen: (ExportedObject) -> Bool) {
@@ -312,9 +327,7 @@ final class ObjectTree {
         call.connection.user(of: call.sender) { _ in
             if leave.end() { call.fail(.noObject(at: path)) }
         }
-        if self.waiting > Self.waitingLimit, leave.end() {
-            call.fail(.limitsExceeded("\(Self.waitingLimit) calls wait for leave already"))
-        }
+        self.refuse(call, ifTooManyWaitWith: leave)
     }
 
     private func node(at path: String) -> Node? {

@@ -194,10 +194,9 @@ extension BusTests {
                 }
             }
             try station.until("calls") { object.kept.count == 5 }
-            for call in object.kept.reversed() {
-                let number = try call.message.read([UInt8].self)
+            for (number, call) in object.kept.enumerated().reversed() {
                 #expect(call.sender == client.uniqueName)
-                call.reply("answer \(number[0])")
+                call.reply("answer \(number)")
             }
             try station.until("answers") { answers.count == 5 }
             #expect(answers == Dictionary(uniqueKeysWithValues: (0..<5).map { ($0, "answer \($0)") }))
@@ -286,8 +285,30 @@ extension BusTests {
             for _ in 0..<5 { client.call(Gallery.target, "Keep", block) { _ in } }
             try station.until("calls") { object.kept.count == 5 }
             #expect(try client.callAndWait(Gallery.target, "Where", timeout: 5_000).read(String.self) == "gallery")
-            #expect(try object.kept[4].message.read([UInt8].self) == block)
+            // Nor does what was read stay with us until it is answered.
+            #expect(object.kept.allSatisfy { $0.message.size < 1_024 })
             object.kept = []
+        }
+
+        @Test func aCallThatWaitsForLeaveIsLittle() throws {
+            let station = try Station()
+            let object = Gallery.export(on: station.connection)
+            let client = try station.client()
+            let target = CallTarget(Station.name, Gallery.guarded, "org.example.Gallery")
+            object.isSlow = true
+            var ends: [String] = []
+            for size in [ObjectTree.waitingBytes / 2, ObjectTree.waitingBytes] {
+                client.call(target, "Keep", [UInt8](repeating: 1, count: size)) { ends.append($0.errorName()) }
+            }
+            try station.until("guardian") { object.asked.count == 2 }
+            try station.until("refusal") { ends.count == 1 }
+            #expect(ends == [standard("LimitsExceeded")])
+            // One that waits is whole until it is read, and no longer.
+            for answer in object.asked { answer(nil) }
+            #expect(object.kept.count == 1 && object.kept.allSatisfy { $0.message.size < 1_024 })
+            for call in object.kept { call.reply("read") }
+            try station.until("answer") { ends.count == 2 }
+            #expect(ends[1].isEmpty)
         }
     }
 }
