@@ -35,6 +35,8 @@ final class ClaimRights {
     private var broker: String?
     /// What waits behind the first question of a connection.
     private var waiting: [String: [Question]] = [:]
+    /// How much of a connection's may wait so: polkit takes its time, anybody can ask, and there are not so many sensors.
+    private static let questions = 32
     private(set) var streams: UserShares
 
     /// What policy says of rates.
@@ -73,7 +75,8 @@ final class ClaimRights {
     func ask(
         _ rate: Double, orSlower: Bool, of sender: String, _ answer: @escaping (Result<Caller, BusError>) -> Void
     ) {
-        if self.waiting[sender] != nil {
+        if let waiting = self.waiting[sender] {
+            guard waiting.count < Self.questions else { return answer(.failure(Self.tooMany)) }
             self.waiting[sender]?.append(.claim(rate: rate, orSlower: orSlower, answer))
         } else if let caller = self.known(sender),
             caller.user == nil || self.isForAll(rate) && self.holders.isAwake(sender)
@@ -109,9 +112,14 @@ final class ClaimRights {
         }
     }
 
-    /// Does something once all that a connection asked is answered.
-    func afterAnswers(to sender: String, _ body: @escaping () -> Void) {
-        if self.waiting[sender] == nil { body() } else { self.waiting[sender]?.append(.turn(body)) }
+    private static let tooMany = BusError.limitsExceeded(
+        "\(questions) of your calls wait already for what may be claimed")
+
+    /// Answers a call once all that its connection asked before is answered.
+    func afterAnswers(_ call: MethodCall, _ body: @escaping () -> Void) {
+        guard let waiting = self.waiting[call.sender] else { return body() }
+        guard waiting.count < Self.questions else { return call.fail(Self.tooMany) }
+        self.waiting[call.sender]?.append(.turn(body))
     }
 
     /// Answers the first question of a connection, and takes up what waited behind it.
@@ -121,7 +129,9 @@ final class ClaimRights {
         for question in questions {
             switch question {
             case .claim(let rate, let orSlower, let answer): self.ask(rate, orSlower: orSlower, of: sender, answer)
-            case .turn(let body): self.afterAnswers(to: sender, body)
+            // A claim before it may have to ask anew.
+            case .turn(let body):
+                if self.waiting[sender] == nil { body() } else { self.waiting[sender]?.append(question) }
             }
         }
     }

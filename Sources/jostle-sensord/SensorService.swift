@@ -173,7 +173,7 @@ final class SensorService: SampleSink {
 
     /// Sends all that there is for the caller's claim and streams. The answer follows it.
     func flush(_ call: MethodCall) {
-        self.rights.afterAnswers(to: call.sender) { [weak self] in
+        self.rights.afterAnswers(call) { [weak self] in
             if let self {
                 for client in self.clients.all where client.names == [call.sender] { self.flush(client) }
             }
@@ -243,7 +243,7 @@ final class SensorService: SampleSink {
 
     /// Releasing what is not held is fine: the caller has what it wanted.
     func release(_ call: MethodCall) {
-        self.rights.afterAnswers(to: call.sender) { [weak self] in
+        self.rights.afterAnswers(call) { [weak self] in
             if let self, let client = self.clients.peer(call.sender) { self.forget(client) }
             call.reply()
         }

@@ -160,6 +160,21 @@ extension EndToEnd {
             _ = try waiting.waitForLine { $0.hasPrefix("p ok ") }
         }
 
+        /// While polkit says nothing, little of what one connection asks waits; it is told so at once of the rest.
+        @Test func oneConnectionAsksLittleAtATime() throws {
+            let scene = try Scene(policed: true)
+            try scene.say("silence", of: Self.alice)
+            let flood = try BackgroundProgram(
+                "test-attacker",
+                [
+                    "flood", "claim", "--to", "org.jostle.Sensors1", "--bus", scene.stage.address, "--count", "100",
+                    "--user", "\(Self.alice)", "--seconds", "2",
+                ])
+            let line = try flood.waitForLine { $0.hasPrefix("{") }
+            let figures = try #require(Figures(line))
+            #expect(figures["limits"] == 67 && figures["errors"] == 67, "\(line)")
+        }
+
         /// A rate that lets speech be heard needs a word from policy, on this bus as on others.
         @Test func fastRatesNeedPolicyForUsersHereToo() throws {
             let scene = try Scene(policy: "[App *]\nFastestRate=300Hz\n")
