@@ -130,9 +130,7 @@ package struct Registry {
     /// Others wait while a call is served. What comes from files is bounded by them.
     func checkCall(_ requests: [DetectorRequest]) throws(Refusal) {
         let most = (count: self.limits.detectorsPerCall, bytes: self.limits.conditionBytesPerCall)
-        guard requests.count <= most.count else {
-            throw self.limit("detectors-per-call", most.count, "too many detectors in one call")
-        }
+        guard requests.count <= most.count else { throw self.limits.tooManyInOneCall }
         let bytes = requests.reduce(0) { $0 + $1.conditionBytes }
         guard bytes <= most.bytes else {
             throw self.limit("condition-bytes-per-call", most.bytes, "\(bytes) bytes of conditions in one call")

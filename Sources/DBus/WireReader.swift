@@ -136,11 +136,15 @@ package struct WireReader {
         return result
     }
 
-    /// The first elements of the array we stand at; steps past all of it. The others cost next to nothing.
-    package mutating func elements<T: WireValue>(of _: T.Type, atMost limit: Int) throws(WireError) -> [T] {
+    /// The elements of the array we stand at, or `nil` if they are too many: then none is built. Steps past all of it.
+    package mutating func elements<T: WireValue>(of _: T.Type, atMost limit: Int) throws(WireError) -> [T]? {
         try self.container { (inner: inout WireReader) throws(WireError) in
+            // An iterator may be copied. To step past an element costs next to nothing, to build it much.
+            var scout = inner
+            for _ in 0..<limit where scout.type != CDBUS_TYPE_INVALID { try scout.skip() }
+            guard scout.type == CDBUS_TYPE_INVALID else { return nil }
             var elements: [T] = []
-            while elements.count < limit, inner.type != CDBUS_TYPE_INVALID { elements.append(try T.read(from: &inner)) }
+            while inner.type != CDBUS_TYPE_INVALID { elements.append(try T.read(from: &inner)) }
             return elements
         }
     }

@@ -1,16 +1,17 @@
 package import DBus
 package import Motion
 
-/// The detectors that one call brings: no more of them are built than tell that they are too many.
+/// The detectors that one call brings. Too many are refused, and to build them would cost as much as to refuse them.
 package struct DetectorList: WireValue {
     package typealias Row = Structure<String, [String: Value]>
 
-    package let rows: [Row]
+    /// `nil`: more than one call may bring.
+    package let rows: [Row]?
 
     package static var signature: String { [Row].signature }
-    package func write(to writer: inout WireWriter) { self.rows.write(to: &writer) }
+    package func write(to writer: inout WireWriter) { (self.rows ?? []).write(to: &writer) }
     package static func read(from reader: inout WireReader) throws(WireError) -> DetectorList {
-        DetectorList(rows: try reader.elements(of: Row.self, atMost: DetectorBatch.detectors + 1))
+        DetectorList(rows: try reader.elements(of: Row.self, atMost: DetectorBatch.detectors))
     }
 }
 

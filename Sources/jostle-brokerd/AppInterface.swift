@@ -17,7 +17,8 @@ enum AppInterface {
             Method(later: "AddDetectors", in: ["detectors"], out: ["effective"], as: [Request].self) {
                 (client: Client, call: MethodCall, requests: DetectorList) throws(BusError) in
                 try client.checkOwner(call)
-                try client.addDetectors(requests.rows, call) { effective in call.reply(effective) }
+                guard let rows = requests.rows else { throw client.tooManyDetectors }
+                try client.addDetectors(rows, call) { effective in call.reply(effective) }
             },
             Method(later: "AddDetector", in: ["name", "options"], out: ["effective"], as: [String: Value].self) {
                 (client: Client, call: MethodCall, name: String, options: [String: Value]) throws(BusError) in
@@ -179,6 +180,9 @@ extension Client {
         }
         try self.service.request(.answer(self.id, event, answer))
     }
+
+    /// What a call is answered that brings more detectors than one may.
+    var tooManyDetectors: BusError { BusError(self.service.core.limits.tooManyInOneCall) }
 
     /// - Parameter reply: Says what is in force, in the order of the requests.
     func addDetectors(
