@@ -50,6 +50,6 @@ package enum ArbiterInput: Sendable {
     /// There is word on a launch, by its number.
     case launched(AppID, UInt64, LaunchResult)
     /// Another policy is in force.
-    /// What was prepared for it need not be looked up.
-    case policy(Policy, prepared: PolicySuccession? = nil)
+    /// What was prepared for it need not be looked up. It is large and rare: in place it would make each input as large.
+    indirect case policy(Policy, prepared: PolicySuccession? = nil)
 }

@@ -140,8 +140,10 @@ struct Post {
     /// - Parameter epoch: Of what is handed over now: its verdict is still to come, and an end of it waits for that.
     private mutating func carry(_ actions: inout [BrokerAction], delivering epoch: UInt64? = nil) {
         if self.mail.isEmpty { return }
-        for effect in self.mail {
-            switch effect {
+        // Taken from the end, where that copies nothing. Its memory serves the next.
+        self.mail.turnRound()
+        while let effect = self.mail.popLast() {
+            switch consume effect {
             case .send(let app, let event): actions.append(.deliver(app, event))
             case .mark(let app, let mark): actions.append(.mark(app, mark))
             case .persist(let stored): actions.append(.persist(stored))
@@ -163,7 +165,6 @@ struct Post {
                 actions.append(.failed(stored.app, user: reader, stored.event, failure))
             }
         }
-        self.mail.removeAll(keepingCapacity: true)
     }
 
     private mutating func tell(_ end: EventEnd, of stored: StoredEvent, _ actions: inout [BrokerAction]) {

@@ -206,46 +206,46 @@ struct Contests: Sendable {
     mutating func take(_ hit: Hit, _ apps: Apps, into actions: inout [ArbiterAction]) -> Int? {
         guard let detector = self.detectors[hit.detector], let app = apps[detector.app] else { return nil }
         self.detectors.fired(hit.detector, at: hit.time)
-        switch self.judge(hit, detector, app) {
-        case .refused(let passage, let reason):
-            if let epoch = self.detectors.refusesAgain(hit, reason, passage.rule) {
-                actions.append(.repeated(detector.app, hit, epoch: epoch, reason))
-            } else {
-                let epoch = self.nextEpoch()
-                self.detectors.refused(hit, reason, passage.rule, epoch)
-                actions.append(.verdict(self.refusal(of: hit, detector, app, passage, reason, epoch: epoch)))
-            }
-            return nil
-        case .passed(let passage):
+        let judgement = self.judge(hit, detector, app)
+        let passage = judgement.passage
+        guard let reason = judgement.reason else {
             self.detectors.passed(hit.detector)
             return self.admit(hit, detector, app, passage, apps, into: &actions)
         }
+        if let epoch = self.detectors.refusesAgain(hit, reason, passage.rule) {
+            actions.append(.repeated(detector.app, hit, epoch: epoch, reason))
+        } else {
+            let epoch = self.nextEpoch()
+            self.detectors.refused(hit, reason, passage.rule, epoch)
+            actions.append(.verdict(self.refusal(of: hit, detector, app, passage, reason, epoch: epoch)))
+        }
+        return nil
     }
 
     /// Takes one hit through the stages, but does not keep that it came. Returns the verdict if it is refused.
     mutating func rehearse(_ hit: Hit, _ apps: Apps, into actions: inout [ArbiterAction]) -> Verdict? {
         guard let detector = self.detectors[hit.detector], let app = apps[detector.app] else { return nil }
-        switch self.judge(hit, detector, app) {
-        case .refused(let passage, let reason):
+        let judgement = self.judge(hit, detector, app)
+        let passage = judgement.passage
+        if let reason = judgement.reason {
             return self.refusal(of: hit, detector, app, passage, reason, epoch: self.nextEpoch())
-        case .passed(let passage):
-            if let group = self.admit(hit, detector, app, passage, apps, into: &actions) {
-                self.settle(group, at: hit.time, apps, into: &actions)
-            }
-            return nil
         }
+        if let group = self.admit(hit, detector, app, passage, apps, into: &actions) {
+            self.settle(group, at: hit.time, apps, into: &actions)
+        }
+        return nil
     }
 
     /// S0 to S3: what they say to a hit, without doing anything about it.
     private func judge(_ hit: Hit, _ detector: DetectorEntry, _ app: AppEntry) -> Rulebook.Judgement {
-        let judgement = self.rules.judge(hit, detector, app.facts)
-        guard case .passed(var passage) = judgement else { return judgement }
+        var judgement = self.rules.judge(hit, detector, app.facts)
+        guard judgement.reason == nil else { return judgement }
         var seen = LimitsSeen()
-        let reason =
-            self.deliveries.limit(detector.app, app, passage.terms, at: hit.time, &seen)
-            ?? passage.group.flatMap { self.groups[$0].limit(at: hit.time, &seen) }
-        passage.limits = seen
-        return reason.map { .refused(passage, $0) } ?? .passed(passage)
+        judgement.reason =
+            self.deliveries.limit(detector.app, app, judgement.passage.terms, at: hit.time, &seen)
+            ?? judgement.passage.group.flatMap { self.groups[$0].limit(at: hit.time, &seen) }
+        judgement.passage.limits = seen
+        return judgement
     }
 
     /// The verdict of a hit that does not come to a group.

@@ -32,13 +32,18 @@ struct Rulebook: Sendable {
         let index = self.decidingRule(detector, facts, intensity: hit.peak)
         let rule = index.map { self.policy.rules[Int($0)] }
         let passage = Passage(rule: rule, group: index.flatMap { self.group(of: $0) })
-        if !facts.isProvenEnough { return .refused(passage, .mismatch) }
-        let isAllowed = (rule?.effect ?? self.policy.otherwise) == .allow
+        return Judgement(passage: passage, reason: self.objection(to: passage, facts))
+    }
+
+    /// Why a hit gets no further, as its app is; `nil`: it does.
+    private func objection(to passage: Passage, _ facts: AppFacts) -> Reason? {
+        if !facts.isProvenEnough { return .mismatch }
+        let isAllowed = (passage.rule?.effect ?? self.policy.otherwise) == .allow
         if !facts.state.canReceive, !isAllowed || !passage.terms.reach(facts.state) {
-            return .refused(passage, facts.state == .dead ? .dead : .suspended)
+            return facts.state == .dead ? .dead : .suspended
         }
-        if !isAllowed { return .refused(passage, rule == nil ? .noRule : .denied) }
-        return .passed(passage)
+        if !isAllowed { return passage.rule == nil ? .noRule : .denied }
+        return nil
     }
 
     /// The first rule that matches; `nil` when none does.
@@ -113,9 +118,10 @@ struct Rulebook: Sendable {
     }
 
     /// What the stages before the group say to a hit.
-    enum Judgement {
-        case refused(Passage, Reason)
-        case passed(Passage)
+    struct Judgement {
+        var passage: Passage
+        /// Why it gets no further; `nil`: it does.
+        var reason: Reason?
     }
 
     /// What a hit brings along from the rules.

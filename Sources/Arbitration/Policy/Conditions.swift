@@ -11,11 +11,16 @@ package struct Conditions: Equatable, Sendable {
     package var assertion: Bool?
     package var proofs = WordSet<IdentityProof>.all
     package var intensity: IntensityCondition?
-    /// Minutes of the week.
-    package var times: RangeSet<Int>?
+    private var minutes: Ranges<Int>?
     package var power: PowerCondition?
 
     package init() {}
+
+    /// Minutes of the week.
+    package var times: RangeSet<Int>? {
+        get { self.minutes?.set }
+        set { self.minutes = newValue.map { Ranges($0) } }
+    }
 
     /// What a rule can ask about, each named as the key that asks.
     package struct Keys: OptionSet, Hashable, Sendable {
@@ -58,7 +63,7 @@ package struct Conditions: Equatable, Sendable {
         if !self.activities.holds(for: app.countingActivities) { unmet.insert(.activity) }
         if let assertion = self.assertion, assertion != app.hasAssertion { unmet.insert(.assertion) }
         if !self.proofs.contains(app.proof) { unmet.insert(.identity) }
-        if let times = self.times, !times.contains(device.minuteOfWeek) { unmet.insert(.time) }
+        if let minutes = self.minutes, !minutes.contains(device.minuteOfWeek) { unmet.insert(.time) }
         if let power = self.power, !power.holds(for: device.power) { unmet.insert(.power) }
         return unmet
     }
@@ -84,34 +89,38 @@ package struct ModeCondition: Hashable, Sendable {
 
 /// A condition on how strong a motion was. Detectors that measure something else never meet it.
 package struct IntensityCondition: Equatable, Sendable {
-    package var dimension: Dimension
-    package var ranges: RangeSet<Double>
+    package let dimension: Dimension
+    private let values: Ranges<Double>
 
     package init(dimension: Dimension, ranges: RangeSet<Double>) {
         self.dimension = dimension
-        self.ranges = ranges
+        self.values = Ranges(ranges)
     }
 
+    package var ranges: RangeSet<Double> { self.values.set }
+
     package func holds(for intensity: Double, _ dimension: Dimension) -> Bool {
-        dimension == self.dimension && self.ranges.contains(intensity)
+        dimension == self.dimension && self.values.contains(intensity)
     }
 
     /// Whether there is an intensity for which it holds.
-    package func canHold(_ dimension: Dimension) -> Bool { dimension == self.dimension && !self.ranges.isEmpty }
+    package func canHold(_ dimension: Dimension) -> Bool { dimension == self.dimension && !self.values.isEmpty }
 }
 
 /// A condition on what the device runs on: on AC, or on battery with a charge in `charges`.
 package struct PowerCondition: Equatable, Sendable {
-    package var ac: Bool
-    /// An unknown charge is in no range but the full one.
-    package var charges: RangeSet<Double>
-    package var unknownCharge: Bool
+    package let ac: Bool
+    private let known: Ranges<Double>
+    package let unknownCharge: Bool
 
     package init(ac: Bool, charges: RangeSet<Double>, unknownCharge: Bool) {
         self.ac = ac
-        self.charges = charges
+        self.known = Ranges(charges)
         self.unknownCharge = unknownCharge
     }
+
+    /// An unknown charge is in no range but the full one.
+    package var charges: RangeSet<Double> { self.known.set }
 
     /// Every charge a battery can report.
     package static let anyCharge = RangeSet(0.0..<Double(1).nextUp)
@@ -120,7 +129,7 @@ package struct PowerCondition: Equatable, Sendable {
         switch power {
         case .ac: self.ac
         case .battery(.none): self.unknownCharge
-        case .battery(.some(let charge)): self.charges.contains(charge)
+        case .battery(.some(let charge)): self.known.contains(charge)
         }
     }
 }
