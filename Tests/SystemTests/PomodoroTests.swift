@@ -31,10 +31,18 @@ import Testing
         #expect(ends.map(\.reminders) == [0, 0])
     }
 
-    /// The same with processes, which have to keep pace: a tick is a second here, and the newer budget a fifth longer.
+    /// The same with processes, which have to keep pace: a tick is a second here, and the newer budget a fifth longer. A machine that
+    /// stands still for that fifth has to show it with periods three times as long.
     @Test func comesToTheSameWithRealProcesses() throws {
         let jostle = Programs.path(of: "jostle")
-        let shown = try Tool.run([jostle, "demo", "pomodoro", "--live", "60", "--json"], timeout: .seconds(180))
+        func show(_ length: Int) throws -> Tool.Result {
+            try Tool.run([jostle, "demo", "pomodoro", "--live", "\(length)", "--json"], timeout: .seconds(3 * length))
+        }
+        var shown = try show(60)
+        if shown.status == 1, shown.stderr.contains("not as it should be") {
+            print("once more, slower: \(shown.stderr)")
+            shown = try show(180)
+        }
         #expect(shown.status == 0, "\(shown.stderr)")
         let live = shown.stdout.split(separator: "\n").map(String.init)
         let virtual = try Tool.run([jostle, "demo", "pomodoro", "--json"]).stdout.split(separator: "\n").map(
