@@ -105,7 +105,7 @@ def later(package, folder):
         lines = control.read_text().splitlines()
         lines = [line + "+later" if line.startswith("Version: ") else line for line in lines]
         control.write_text("\n".join(lines) + "\n")
-        run("dpkg-deb", "--root-owner-group", "-b", content, folder / package.name)
+        run("dpkg-deb", "-Zgzip", "-z1", "--root-owner-group", "-b", content, folder / package.name)
 
 
 def test(folder, directory):
