@@ -41,7 +41,7 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm deps-deb deps-package build build-programs manual deb test-package test-reproducible test test-attacks test-kills test-walks test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+.PHONY: help deps deps-build deps-bench deps-vm deps-deb deps-package build build-programs manual deb test-package test-reproducible test test-attacks test-kills test-walks test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
     bench install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
 
 help:
@@ -51,6 +51,7 @@ help:
 	@echo 'make test-attacks  attack the release programs on both buses, each way for ATTACK_SECONDS=$(ATTACK_SECONDS)'
 	@echo 'make test-kills  kill the broker under load; KILLS=$(KILLS) times'
 	@echo 'make test-walks  play every seed of the random walks, of which the suite plays one in four'
+	@echo 'make test-confined  run the tests of the daemons with what their units allow of the kernel'
 	@echo 'make test-vm  run the reader on a kernel with a sensor hub, in qemu; VM_SECONDS=600'
 	@echo 'make test-installed  install the Debian packages in a Debian with systemd, in qemu, and use them'
 	@echo 'make lint     check format, sizes, documents, imports, linkage, the D-Bus files, units, policies and the manual'
@@ -138,6 +139,14 @@ test-kills: deps
 # Plays every seed of the walks.
 test-walks: deps
 	JOSTLE_WALKS=all $(SWIFT) test --disable-xctest --skip '^(SystemTests|BenchTests)\.'
+
+# The tests of both daemons, which may ask of the kernel only what their units allow. FILTER=EndToEnd.Broker runs some of them.
+FILTER ?= EndToEnd
+
+test-confined: deps
+	$(SWIFT) build --build-tests
+	python3 Tests/Scripts/confined.py .build/debug .build/confined
+	JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/confined $(SWIFT) test --skip-build --disable-xctest --filter '$(FILTER)'
 
 # Attacks the programs that ship on both buses, each way for so long; the suite does it for two seconds.
 ATTACK_SECONDS ?= 10
