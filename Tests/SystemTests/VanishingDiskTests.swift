@@ -91,14 +91,12 @@ extension EndToEnd {
                 "busctl", "--address=\(stage.address)", "monitor", "--match=member='PropertiesChanged'",
             ])
             _ = try changes.waitForLine(on: .errors) { $0.hasPrefix("Monitoring bus message stream") }
-            let command =
-                switch fate {
-                case "rm -r .": "rm -r '\(stage.state)'"
-                case "mv . away": "mv '\(stage.state)' '\(stage.state).away'"
-                default: "cd '\(stage.state)' && \(fate)"
-                }
-            try self.shell(command)
             let start = ContinuousClock.now
+            switch fate {
+            case "rm -r .": try self.takeAway(stage.state)
+            case "mv . away": try self.shell("mv '\(stage.state)' '\(stage.state).away'")
+            default: try self.shell("cd '\(stage.state)' && \(fate)")
+            }
             _ = try changes.waitForLine { $0.contains("STRING \"degraded\"") }
             let took = ContinuousClock.now - start
             print("\(fate): noticed after \(took)")
