@@ -226,7 +226,10 @@ package struct ClaimRounds: Sendable {
     // MARK: What happens
 
     /// What polkit said before may not hold any more.
-    package mutating func changed(at now: Int64) -> [Effect] {
+    ///
+    /// - Parameter isSilent: it answers nobody, as far as is known.
+    package mutating func changed(isSilent: Bool, at now: Int64) -> [Effect] {
+        self.isSilent = isSilent
         self.changes += 1
         for index in self.questions.values.indices where self.questions.values[index].missed == nil {
             self.questions.values[index].missed = now

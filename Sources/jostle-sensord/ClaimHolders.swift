@@ -6,7 +6,7 @@ import Motion
 import Protocol
 import SensorCore
 
-/// Connections that hold claims, or were refused any, and whether polkit lets each of them claim: the shell around `ClaimRounds`.
+/// Connections that hold claims, or were refused any, and whether polkit lets each of them claim.
 ///
 /// It authorises a user at a place, and not a program: as a rule whoever's session is in front. When something changed there, all of
 /// them are asked about again: claims of those who may not any more rest, and go on when they may again, and
@@ -19,40 +19,31 @@ final class ClaimHolders {
         var claims: [(service: SensorService, client: SensorClient)] = []
     }
 
-    private let bus: Connection
     private let names: NameWatch
-    /// `nil`: nobody is asked.
-    private let polkit: Polkit?
+    /// What polkit says; `nil`: nobody is asked about.
+    private let rounds: PolkitRounds?
     private let log: Log
     private var holders: [String: Holder] = [:]
     /// Who was refused, of each user some.
     private var refused: [String: (user: UInt32, watch: NameWatch.Token)] = [:]
     private var refusedShares = UserShares(limit: 256, reserve: 16)
-    private var rounds = ClaimRounds()
-    private var timer: EventLoop.TimerID?
     /// Whoever was refused may claim by now.
     var onAllowed: (String) -> Void = { _ in }
 
     init(on bus: Connection, _ names: NameWatch, _ polkit: Polkit?, log: Log) {
-        self.bus = bus
         self.names = names
-        self.polkit = polkit
+        self.rounds = polkit.map { PolkitRounds($0, PolkitAction.claim, on: bus.loop) }
         self.log = log
-        polkit?.onChange = { [unowned self] in self.goOn { $0.changed(at: $1) } }
-        polkit?.onSilence = { [unowned self] isSilent in
-            self.goOn { rounds, now in
-                if isSilent { return rounds.fellSilent(at: now) }
-                rounds.mayAnswer()
-                return []
-            }
+        self.rounds?.onRest = { [unowned self] in self.rest($0, $1) }
+        self.rounds?.onAllow = { [unowned self] name in
+            self.forget(name)
+            self.onAllowed(name)
         }
     }
 
-    var forgeries: UInt64 { self.polkit?.forgeries ?? 0 }
+    var forgeries: UInt64 { self.rounds?.forgeries ?? 0 }
 
-    private func isAsked(_ user: UInt32) -> Bool { self.polkit != nil && user != UserShares.root && user != getuid() }
-
-    private var now: Int64 { Clock.monotonic.now() }
+    private func isAsked(_ user: UInt32) -> Bool { self.rounds != nil && user != UserShares.root && user != getuid() }
 
     // MARK: What is held
 
@@ -60,24 +51,20 @@ final class ClaimHolders {
     func user(of name: String) -> UInt32? { self.holders[name]?.user }
 
     /// Whether a connection holds something that does not rest: then it may claim more.
-    func isAwake(_ name: String) -> Bool { self.holders[name] != nil && self.rounds.resting(name) == nil }
+    func isAwake(_ name: String) -> Bool { self.holders[name] != nil && self.rounds?.resting(name) == nil }
 
     /// A connection holds one thing more.
     func hold(_ client: SensorClient, of service: SensorService, _ caller: ClaimRights.Caller) {
         guard let user = caller.user else { return }
         self.holders[caller.name, default: Holder(user: user)].claims.append((service, client))
-        guard self.isAsked(user) else { return }
-        self.goOn { rounds, now in
-            rounds.hold(caller.name, asOf: caller.asked, at: now)
-            return []
-        }
+        if self.isAsked(user) { self.rounds?.hold(caller.name, asOf: caller.asked) }
     }
 
     /// It holds one thing less.
     func letGo(_ client: SensorClient, _ caller: ClaimRights.Caller) {
         guard caller.user != nil, var holder = self.holders.removeValue(forKey: caller.name) else { return }
         holder.claims.removeAll { $0.client === client }
-        if holder.claims.isEmpty { self.rounds.letGo(caller.name) } else { self.holders[caller.name] = holder }
+        if holder.claims.isEmpty { self.rounds?.letGo(caller.name) } else { self.holders[caller.name] = holder }
     }
 
     // MARK: Questions
@@ -86,14 +73,14 @@ final class ClaimHolders {
     func admit(
         _ caller: ClaimRights.Caller, _ then: @escaping (Result<ClaimRights.Caller, BusError>) -> Void
     ) {
-        guard let user = caller.user, self.isAsked(user), let polkit else { return then(.success(caller)) }
+        guard let user = caller.user, self.isAsked(user), let rounds else { return then(.success(caller)) }
         if self.holders[caller.name] != nil {
-            guard let resting = self.rounds.resting(caller.name) else { return then(.success(caller)) }
+            guard let resting = self.rounds?.resting(caller.name) else { return then(.success(caller)) }
             return then(.failure(self.refusal(of: caller, user, resting)))
         }
         var caller = caller
-        caller.asked = self.rounds.moment(at: self.now)
-        polkit.ask(PolkitAction.claim, of: caller.name) { [weak self] answer in
+        caller.asked = rounds.moment
+        rounds.ask(caller.name) { [weak self] answer in
             guard let self else { return }
             switch answer {
             case .yes:
@@ -101,14 +88,14 @@ final class ClaimHolders {
                 then(.success(caller))
             case .no: then(.failure(self.refusal(of: caller, user, .inactive, .no)))
             case .unknown(let reason), .silent(let reason):
-                then(.failure(self.refusal(of: caller, user, .unknown, answer.forRounds, reason)))
+                then(.failure(self.refusal(of: caller, user, .unknown, answer, reason)))
             }
         }
     }
 
     /// Looks whether somebody who was let in has come to rest meanwhile: then what he asked for would begin awake.
     func confirm(_ caller: ClaimRights.Caller) throws(BusError) {
-        guard let user = caller.user, self.holders[caller.name] != nil, let resting = self.rounds.resting(caller.name)
+        guard let user = caller.user, self.holders[caller.name] != nil, let resting = self.rounds?.resting(caller.name)
         else { return }
         throw self.refusal(of: caller, user, resting)
     }
@@ -117,7 +104,7 @@ final class ClaimHolders {
     ///
     /// - Parameter answer: What polkit said; `nil`: its claims rest.
     private func refusal(
-        of caller: ClaimRights.Caller, _ user: UInt32, _ resting: Resting, _ answer: ClaimRounds.Answer? = nil,
+        of caller: ClaimRights.Caller, _ user: UInt32, _ resting: Resting, _ answer: Polkit.Answer? = nil,
         _ reason: String? = nil
     ) -> BusError {
         let name = caller.name
@@ -125,12 +112,7 @@ final class ClaimHolders {
             let watch = self.names.follow(name) { [weak self] in if $0 == nil { self?.forget(name) } }
             self.refused[name] = (user, watch)
         }
-        if self.refused[name] != nil {
-            self.goOn { rounds, now in
-                rounds.refuse(name, answer, asOf: caller.asked ?? rounds.moment(at: now), at: now)
-                return []
-            }
-        }
+        if self.refused[name] != nil { self.rounds?.refuse(name, answer, asOf: caller.asked) }
         switch resting {
         case .inactive:
             return .accessDenied(
@@ -147,38 +129,7 @@ final class ClaimHolders {
         guard let (user, watch) = self.refused.removeValue(forKey: name) else { return }
         self.refusedShares.giveBack(1, for: user)
         self.names.unfollow(watch)
-        self.rounds.forget(name)
-    }
-
-    // MARK: Rounds
-
-    /// Takes in what happened, does what follows from it, and asks whom there is to ask about by now.
-    private func goOn(_ input: (inout ClaimRounds, _ now: Int64) -> [ClaimRounds.Effect]) {
-        for effect in input(&self.rounds, self.now) {
-            switch effect {
-            case .rest(let name, let resting): self.rest(name, resting)
-            case .goOn(let name): self.rest(name, nil)
-            case .allow(let name):
-                self.forget(name)
-                self.onAllowed(name)
-            }
-        }
-        guard let polkit else { return }
-        while let name = self.rounds.next(at: self.now) {
-            polkit.ask(PolkitAction.claim, of: name) { [weak self] answer in
-                self?.goOn { $0.answered(answer.forRounds, about: name, at: $1) }
-            }
-        }
-        self.setTimer()
-    }
-
-    private func setTimer() {
-        guard let deadline = self.rounds.nextDeadline else {
-            if let timer { self.bus.loop.cancel(timer) }
-            return self.timer = nil
-        }
-        if let timer { return self.bus.loop.reschedule(timer, at: deadline) }
-        self.timer = self.bus.loop.schedule(at: deadline) { [unowned self] in self.goOn { $0.tick(at: $1) } }
+        self.rounds?.forget(name)
     }
 
     /// Lets all claims of a connection rest, or go on.
@@ -187,16 +138,5 @@ final class ClaimHolders {
         let what = resting.map { "rest (\($0.rawValue))" } ?? "go on"
         self.log.info("the claims of \(name), user \(holder.user), \(what)")
         for (service, client) in holder.claims where client.resting != resting { service.rest(client, resting) }
-    }
-}
-
-extension Polkit.Answer {
-    var forRounds: ClaimRounds.Answer {
-        switch self {
-        case .yes: .yes
-        case .no: .no
-        case .unknown: .unknown
-        case .silent: .silent
-        }
     }
 }

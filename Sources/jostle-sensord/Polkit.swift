@@ -1,6 +1,7 @@
 import DBus
 import DaemonSupport
 import Loop
+import SensorCore
 
 /// polkit, asked what a connection may do; one line of questions for all who want to know.
 ///
@@ -19,10 +20,15 @@ final class Polkit {
         case silent(String)
     }
 
-    /// What was answered before may not hold any more.
-    var onChange: () -> Void = {}
-    /// It answers nobody from now on; or may answer by now.
-    var onSilence: (_ isSilent: Bool) -> Void = { _ in }
+    enum News {
+        /// What was answered before may not hold any more.
+        case changed(isSilent: Bool)
+        /// It answers nobody from now on.
+        case silent
+        /// It may answer by now.
+        case mayAnswer
+    }
+
     /// Signals that pretended to come from polkit.
     private(set) var forgeries: UInt64 = 0
 
@@ -41,6 +47,7 @@ final class Polkit {
 
     private let bus: Connection
     private let log: Log
+    private var listeners: [(News) -> Void] = []
     private var owner: String?
     private var line: [Question] = []
     private var underWay = 0
@@ -55,7 +62,7 @@ final class Polkit {
     private static let path = ObjectPath(literal: "/org/freedesktop/PolicyKit1/Authority")
     private static let interface: StaticString = "org.freedesktop.PolicyKit1.Authority"
     /// Questions under way. A bus keeps only so many calls for a connection.
-    private static let most = 16
+    private static let most = 2 * ClaimRounds.most + 4
     /// How long an answer may take, in ms: the bus may have to start polkit first.
     private static let patience: Int32 = 5_000
     /// How long nobody is asked after a question had no answer, in µs.
@@ -67,7 +74,7 @@ final class Polkit {
         bus.onSignal(Self.interface, "Changed") { [unowned self] message in
             guard let owner = self.owner, message.isFrom(owner) else { return self.forgeries &+= 1 }
             self.heard()
-            self.onChange()
+            self.tell(.changed(isSilent: false))
         }
         bus.addMatch(
             "type='signal',sender='\(Self.name)',path='\(Self.path.text)',interface='\(Self.interface)',member='Changed'"
@@ -78,8 +85,15 @@ final class Polkit {
     /// What the last one said has nobody any more who would take it back; a new one may say something else.
     private func ownerChanged(_ owner: String?) {
         self.owner = owner
-        if owner != nil { self.endSilence() }
-        self.onChange()
+        if owner != nil { _ = self.endSilence() }
+        self.tell(.changed(isSilent: self.silence != nil))
+    }
+
+    /// Has `body` told what is new, for good.
+    func listen(_ body: @escaping (News) -> Void) { self.listeners.append(body) }
+
+    private func tell(_ news: News) {
+        for listener in self.listeners { listener(news) }
     }
 
     /// Asks whether a connection may do something, if that takes no password. Never answers before this returns.
@@ -113,11 +127,11 @@ final class Polkit {
         do throws(BusError) {
             let verdict = try result.take().read(reply: Structure<Bool, Bool, [String: String]>.self)
             let (isAllowed, _, _) = verdict.fields
-            self.heard()
+            self.answered()
             return isAllowed ? .yes : .no
         } catch {
             guard Self.isSilence(error) else {
-                self.heard()
+                self.answered()
                 return .unknown(error.message)
             }
             // Others had answers meanwhile: it is this one.
@@ -134,11 +148,16 @@ final class Polkit {
         return error.name.hasPrefix(prefix + "Spawn.") || silences.contains { error.name == prefix + $0 }
     }
 
-    /// It said something.
-    private func heard() {
+    /// It said something. Returns whether that ends a silence.
+    @discardableResult
+    private func heard() -> Bool {
         self.attempt.answers += 1
         self.pause = 0
-        self.endSilence()
+        return self.endSilence()
+    }
+
+    private func answered() {
+        if self.heard() { self.tell(.mayAnswer) }
     }
 
     private func fallSilent(_ reason: String) {
@@ -149,18 +168,34 @@ final class Polkit {
         if let timer {
             self.bus.loop.reschedule(timer, after: self.pause)
         } else {
-            self.timer = self.bus.loop.schedule(after: self.pause) { [unowned self] in self.endSilence() }
+            self.timer = self.bus.loop.schedule(after: self.pause) { [unowned self] in self.tryAgain() }
         }
         let questions = self.line
         self.line = []
         self.bus.afterRound { for question in questions { question.then(.silent(reason)) } }
-        self.onSilence(true)
+        self.tell(.silent)
     }
 
-    private func endSilence() {
-        guard self.silence != nil else { return }
+    /// Asks again. What changed while it was silent it may not have said, so that it has to say yes anew of everybody.
+    private func tryAgain() {
+        if self.endSilence() { self.tell(.changed(isSilent: false)) }
+    }
+
+    private func endSilence() -> Bool {
+        guard self.silence != nil else { return false }
         self.silence = nil
         self.attempt.tries += 1
-        self.onSilence(false)
+        return true
+    }
+}
+
+extension Polkit.Answer {
+    var forRounds: ClaimRounds.Answer {
+        switch self {
+        case .yes: .yes
+        case .no: .no
+        case .unknown: .unknown
+        case .silent: .silent
+        }
     }
 }

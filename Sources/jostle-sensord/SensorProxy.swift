@@ -67,9 +67,9 @@ final class SensorProxy {
             ExportedObject(Self.path, [(SensorProxyInterface.table, self)], guardian: guardian))
         bus.export(
             ExportedObject(Self.compassPath, [(SensorProxyInterface.compassTable, self)], guardian: guardian))
-        self.rounds?.onRest = { [unowned self] name, isResting in
-            self.log.info("\(Self.busName): the claims of \(name) \(isResting ? "rest" : "go on")")
-            self.change { isResting ? $0.rest(name, &$1) : $0.wake(name, &$1) }
+        self.rounds?.onRest = { [unowned self] name, resting in
+            self.log.info("\(Self.busName): the claims of \(name) \(resting == nil ? "go on" : "rest")")
+            self.change { resting == nil ? $0.wake(name, &$1) : $0.rest(name, &$1) }
         }
     }
 
@@ -195,9 +195,10 @@ final class SensorProxy {
     private func ask(_ call: MethodCall, _ answer: @escaping (BusError?) -> Void) {
         let refusal = BusError.accessDenied("polkit does not let you claim sensors")
         if self.clients[call.sender] != nil {
-            return answer(self.rounds?.isResting(call.sender) == true ? refusal : nil)
+            return answer(self.rounds?.resting(call.sender) == nil ? nil : refusal)
         }
         self.asked[call.sender] = []
+        let asked = self.rounds?.moment
         self.rounds?.ask(call.sender) { [weak self] verdict in
             switch verdict {
             case .yes: answer(nil)
@@ -205,10 +206,10 @@ final class SensorProxy {
             case .unknown(let reason), .silent(let reason):
                 answer(.accessDenied("polkit cannot be asked whether you may claim sensors: \(reason)"))
             }
-            let isHolder = self?.clients[call.sender] != nil
+            guard let self else { return }
+            if self.clients[call.sender] != nil { self.rounds?.hold(call.sender, asOf: asked) }
             // With the next one it is known by what it holds.
-            self?.bus.afterRound { for next in self?.asked.removeValue(forKey: call.sender) ?? [] { next() } }
-            return isHolder
+            self.bus.afterRound { for next in self.asked.removeValue(forKey: call.sender) ?? [] { next() } }
         }
     }
 

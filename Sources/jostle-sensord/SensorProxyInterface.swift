@@ -15,7 +15,7 @@ enum SensorProxyInterface {
             reading("AccelerometerOrientation", .accelerometer) { $0.orientation.rawValue },
             reading("AccelerometerTilt", .accelerometer) { $0.tilt.rawValue },
             Property("HasAmbientLight", .always) { (proxy: SensorProxy) in proxy.state.isThere(.light) },
-            Property("LightLevelUnit", .always) { (proxy: SensorProxy) in proxy.state.lightUnit.rawValue },
+            reading("LightLevelUnit", .light) { $0.lightUnit.rawValue },
             reading("LightLevel", .light) { $0.lightLevel },
             Property("HasProximity", .always) { (proxy: SensorProxy) in proxy.state.isThere(.proximity) },
             reading("ProximityNear", .proximity) { $0.isNear },

@@ -28,21 +28,21 @@ private let second: Int64 = 1_000_000
         for number in 0..<50 { self.refuse("refused \(number)", .no) }
         self.hold("a", "b", "c")
         #expect(self.ask(at: 0) == [])
-        #expect(self.rounds.changed(at: second) == [])
+        #expect(self.rounds.changed(isSilent: false, at: second) == [])
         let asked = self.ask(at: second)
         #expect(Set(asked.prefix(3)) == ["a", "b", "c"])
         #expect(asked.count == 3 + ClaimRounds.mostBehind)
         // Those behind have no answer: who is awake has room all the same, after the next change.
         for name in ["a", "b", "c"] { #expect(self.rounds.answered(.yes, about: name, at: second) == []) }
         #expect(self.ask(at: second) == [])
-        _ = self.rounds.changed(at: 2 * second)
+        _ = self.rounds.changed(isSilent: false, at: 2 * second)
         #expect(Set(self.ask(at: 2 * second)) == ["a", "b", "c"])
         #expect(self.rounds.answered(.no, about: "b", at: 2 * second) == [.rest("b", .inactive)])
     }
 
     @Test mutating func whoIsNotConfirmedInTimeRests() {
         self.hold("a", "b")
-        _ = self.rounds.changed(at: second)
+        _ = self.rounds.changed(isSilent: false, at: second)
         #expect(Set(self.ask(at: second)) == ["a", "b"])
         #expect(self.rounds.answered(.yes, about: "b", at: second) == [])
         #expect(self.rounds.nextDeadline == second + ClaimRounds.patience)
@@ -55,12 +55,12 @@ private let second: Int64 = 1_000_000
     /// What is said to a question of before a change says nothing of after it.
     @Test mutating func anOldYesIsNoConfirmation() {
         self.hold("a", "b")
-        _ = self.rounds.changed(at: second)
+        _ = self.rounds.changed(isSilent: false, at: second)
         _ = self.ask(at: second)
         _ = self.rounds.answered(.no, about: "b", at: second)
-        _ = self.rounds.changed(at: second + 1)
+        _ = self.rounds.changed(isSilent: false, at: second + 1)
         #expect(self.ask(at: second + 1) == ["b"])
-        _ = self.rounds.changed(at: 2 * second)
+        _ = self.rounds.changed(isSilent: false, at: 2 * second)
         // It lets who is awake go on for as long as the change is young, and nobody go on who rests.
         #expect(self.rounds.answered(.yes, about: "a", at: 3 * second) == [])
         #expect(self.rounds.answered(.yes, about: "b", at: 3 * second) == [])
@@ -73,7 +73,7 @@ private let second: Int64 = 1_000_000
     /// Who was let in before a change and holds a claim after it is asked about.
     @Test mutating func whoCameWhileSomethingChangedIsAskedAbout() {
         let before = self.rounds.moment(at: second)
-        _ = self.rounds.changed(at: 2 * second)
+        _ = self.rounds.changed(isSilent: false, at: 2 * second)
         self.rounds.hold("a", asOf: before, at: 3 * second)
         self.hold("b", at: 3 * second)
         #expect(self.ask(at: 3 * second) == ["a"])
@@ -95,7 +95,7 @@ private let second: Int64 = 1_000_000
             #expect(self.rounds.answered(.unknown, about: "c", at: now) == [])
         }
         #expect(waits == [1, 2, 4, 8, 16, 32, 60, 60])
-        _ = self.rounds.changed(at: now)
+        _ = self.rounds.changed(isSilent: false, at: now)
         for name in self.ask(at: now + second) {
             #expect(
                 self.rounds.answered(name == "a" ? .unknown : .yes, about: name, at: now + second)
@@ -120,11 +120,11 @@ private let second: Int64 = 1_000_000
         #expect(self.rounds.answered(.no, about: "c", at: 16 * second) == [])
         #expect(self.rounds.nextDeadline == nil)
 
-        _ = self.rounds.changed(at: 20 * second)
+        _ = self.rounds.changed(isSilent: false, at: 20 * second)
         #expect(Set(self.ask(at: 20 * second)) == ["a", "b", "c"])
         #expect(self.rounds.answered(.yes, about: "b", at: 20 * second) == [])
         #expect(self.rounds.fellSilent(at: 21 * second) == [.rest("a", .unknown)])
-        #expect(self.rounds.changed(at: 22 * second) == [.rest("b", .unknown)])
+        #expect(self.rounds.changed(isSilent: true, at: 22 * second) == [.rest("b", .unknown)])
     }
 
     /// However often something changes.
@@ -133,7 +133,7 @@ private let second: Int64 = 1_000_000
         for number in 0..<100 { self.refuse("refused \(number)", .no) }
         var asked: [String: Int] = [:]
         for step in 0..<2_000 as Range<Int64> {
-            _ = self.rounds.changed(at: step * 1_000)
+            _ = self.rounds.changed(isSilent: false, at: step * 1_000)
             for name in self.ask(at: step * 1_000) {
                 asked[name, default: 0] += 1
                 _ = self.rounds.answered(name == "a" ? .yes : .no, about: name, at: step * 1_000)
@@ -218,7 +218,7 @@ private struct World {
             if self.allowed.remove(name) == nil { self.allowed.insert(name) }
         }
         self.changes.append(self.now)
-        self.take(self.rounds.changed(at: self.now))
+        self.take(self.rounds.changed(isSilent: self.isSilent, at: self.now))
     }
 
     private mutating func setSilent(_ isSilent: Bool) {

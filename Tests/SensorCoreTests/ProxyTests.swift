@@ -150,7 +150,11 @@ struct ProxyTests {
         #expect(table.set(.proximity, false) == [])
         #expect(table.set(.proximity, true) == [])
         // The light is known, the proximity is with the next reading.
-        #expect(wake(":1") == [.tell([":1"], [.lightUnit, .lightLevel]), .run(.proximity)])
+        #expect(
+            wake(":1") == [
+                .tell([":1"], [.hasLight]), .tell([":1"], [.lightUnit, .lightLevel]), .tell([":1"], [.hasProximity]),
+                .run(.proximity),
+            ])
         #expect(wake(":1") == [])
         #expect(table.take { $0.approached(false, &$1) } == [.tell([":1"], [.isNear])])
         #expect(table.take { $0.lit(9, in: .lux, &$1) } == [.tell([":2", ":1"], [.lightLevel])])
@@ -160,13 +164,20 @@ struct ProxyTests {
         #expect(table.take { $0.lit(10, in: .lux, &$1) } == [])
         #expect(table.release(.light, ":2") == [])
         #expect(wake(":2") == [])
-        #expect(wake(":1") == [.run(.light), .run(.proximity)])
+        #expect(
+            wake(":1") == [
+                .tell([":1"], [.hasLight]), .run(.light), .tell([":1"], [.hasProximity]), .run(.proximity),
+            ])
         #expect(
             table.take { $0.lit(10, in: .lux, &$1) } == [.tell([":1"], [.lightUnit, .lightLevel])])
         // One that rested while the device came and went.
         #expect(rest(":1") == [.stop(.light), .stop(.proximity)])
         #expect(table.set(.light, false) == [])
-        #expect(wake(":1") == [.run(.light), .run(.proximity)])
+        #expect(
+            wake(":1") == [
+                .tell([":1"], [.hasLight, .lightUnit, .lightLevel]), .run(.light), .tell([":1"], [.hasProximity]),
+                .run(.proximity),
+            ])
         #expect(table.set(.light, true) == [.tell([":1"], [.hasLight, .lightUnit, .lightLevel])])
         #expect(table.take { $0.lit(10, in: .lux, &$1) } == [])
     }

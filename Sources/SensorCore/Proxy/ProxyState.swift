@@ -151,6 +151,9 @@ package struct ProxyState: Sendable {
     package mutating func wake(_ client: String, _ actions: inout [Action]) {
         for sensor in ProxySensor.allCases
         where self[sensor].claimants.contains(client) && !self[sensor].awake.contains(client) {
+            // It may have come or gone meanwhile.
+            let news = self[sensor].isThere ? [Self.presence(of: sensor)] : Self.properties(of: sensor)
+            actions.append(.tell([client], news))
             self.begin(sensor, for: client, isAnswered: true, &actions)
         }
     }
@@ -194,14 +197,16 @@ package struct ProxyState: Sendable {
     }
 
     private static func properties(of sensor: ProxySensor) -> [ProxyProperty] {
-        let isThere: ProxyProperty =
-            switch sensor {
-            case .accelerometer: .hasAccelerometer
-            case .light: .hasLight
-            case .proximity: .hasProximity
-            case .compass: .hasCompass
-            }
-        return [isThere] + self.readings(of: sensor)
+        [self.presence(of: sensor)] + self.readings(of: sensor)
+    }
+
+    private static func presence(of sensor: ProxySensor) -> ProxyProperty {
+        switch sensor {
+        case .accelerometer: .hasAccelerometer
+        case .light: .hasLight
+        case .proximity: .hasProximity
+        case .compass: .hasCompass
+        }
     }
 
     private static func readings(of sensor: ProxySensor) -> [ProxyProperty] {
