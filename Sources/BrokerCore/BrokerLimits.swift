@@ -56,13 +56,13 @@ package struct BrokerLimits: Equatable, Sendable {
     /// Divides a limit for all among users: one half is root's, and of the rest each has a share.
     package func shares(of limit: Int) -> UserShares { UserShares(limit: limit, reserve: limit / 2) }
 
-    /// The same for detectors, of which most are installed as a rule.
     /// Why a call is refused that brings too many detectors.
     package var tooManyInOneCall: Refusal {
         .limit(
             name: "detectors-per-call", value: UInt64(self.detectorsPerCall), message: "too many detectors in one call")
     }
 
+    /// Shares of detectors, of which most are installed as a rule.
     package var detectorShares: UserShares {
         UserShares(limit: self.detectors, reserve: self.detectors - self.detectors / 4)
     }

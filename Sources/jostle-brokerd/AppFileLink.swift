@@ -112,21 +112,21 @@ final class AppFileLink {
         // What a user installs, or has a Flatpak install, is his, and takes nothing of what the system has.
         let owner = durable?.binding.user ?? (file.layer == .user ? getuid() : nil)
         let registered = durable.map { Installation.Part($0.detectors, payer: $0.binding.user) }
-        let installation = Installation(
-            Installation.Part(
+        func install(_ registered: Installation.Part?) -> Bool {
+            let filed = Installation.Part(
                 file.detectors(besides: registered?.requests ?? []),
-                payer: file.layer == .user ? owner ?? UserShares.root : UserShares.root),
-            registered: registered)
-        do throws(Refusal) {
-            try self.service.input(.install(id, file.id, entrance, installation, user: owner))
-        } catch {
-            let reason = BusError(error).message
-            let line = "\(file.id) is not installed as its app file says: \(reason)"
-            if self.refusals.isNews(error) {
-                self.service.log.warning(line, as: .appFileRefused, about: [.app: file.id.name, .reason: reason])
-            } else {
-                self.service.log.debug(line)
+                payer: file.layer == .user ? owner ?? UserShares.root : UserShares.root)
+            let installation = Installation(filed, registered: registered)
+            do throws(Refusal) {
+                try self.service.input(.install(id, file.id, entrance, installation, user: owner))
+                return true
+            } catch {
+                self.refused(file, error)
+                return false
             }
+        }
+        // What the file asks for is there, whatever became of what the app registered besides.
+        guard install(registered) || registered != nil && install(nil) else {
             if known == nil { self.service.links.clients.free(id) }
             return
         }
@@ -136,6 +136,13 @@ final class AppFileLink {
         if !known.isConnected { known.uid = known.appState?.reader }
         known.changed("Grants")
         known.detectorsChanged()
+    }
+
+    private func refused(_ file: AppFile, _ refusal: Refusal) {
+        let reason = BusError(refusal).message
+        let line = "\(file.id) is not installed as its app file says: \(reason)"
+        guard self.refusals.isNews(refusal) else { return self.service.log.debug(line) }
+        self.service.log.warning(line, as: .appFileRefused, about: [.app: file.id.name, .reason: reason])
     }
 
     /// Has an app exist only while it is on the bus.
