@@ -62,7 +62,7 @@ public final class JostleApp {
     private let loop: EventLoop
     private let link: BrokerLink
     /// Nobody is told anything until the next `run` or `dispatch`.
-    private var isStopped = false
+    package private(set) var isStopped = false
     /// Handlers are told when this round is over.
     private var isDue = false
     var registration: Registration
@@ -166,7 +166,7 @@ public final class JostleApp {
                 try link.ask("ListDetectors", known).read(reply: [Structure<String, [String: Value]>].self)
             }
             // Each page is behind the one before; a broker that sends others would keep us for ever.
-            guard let last = rows.last, last.fields.0 != all.last?.name else { return all }
+            guard let last = rows.last, all.last.map({ $0.name < last.fields.0 }) ?? true else { return all }
             all += rows.map { EffectiveDetector($0.fields.0, $0.fields.1) }
         }
     }

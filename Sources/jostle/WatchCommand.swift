@@ -107,7 +107,9 @@ extension JostleApp {
             defer { loop.cancel(timer) }
             if try self.run(until: { isDue }) { return }
             // A broker that is gone by now is complained of already.
-            for detector in (try? self.detectors()) ?? [] where missing.contains(detector.name) && detector.isMissing {
+            let detectors = (try? self.detectors()) ?? []
+            if self.isStopped { return }
+            for detector in detectors where missing.contains(detector.name) && detector.isMissing {
                 complain("\(detector.name): the sensor is not there; waiting for it")
             }
         }
