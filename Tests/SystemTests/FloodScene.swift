@@ -319,12 +319,17 @@ final class Relay {
     private let app: BackgroundProgram
     private let relay: BackgroundProgram
 
-    init(on stage: Stage) throws {
+    /// - Parameters:
+    ///   - rate: How often it sends, in Hz.
+    ///   - tool: A command that becomes the relay, with its arguments.
+    init(on stage: Stage, rate: Int = 50, under tool: [String] = []) throws {
         self.app = try BackgroundProgram(
             "jostle-baseline", ["subscribe", "--bus", stage.address, "--count", "1000000"])
         let name = try self.app.waitForLine { $0.hasPrefix(":") }
         self.relay = try BackgroundProgram(
-            "jostle-baseline", ["relay", "--bus", stage.address, "--to", name, "--rate", "50", "--threshold", "0"])
+            "jostle-baseline",
+            ["relay", "--bus", stage.address, "--to", name, "--rate", "\(rate)", "--threshold", "0"],
+            under: tool)
     }
 
     /// Ends it, and returns how old its events were.

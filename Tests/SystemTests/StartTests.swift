@@ -134,7 +134,7 @@ extension EndToEnd {
         @Test(arguments: ["jostle-sensord", "jostle-brokerd"])
         func onlyTheWatchdogWakesAnIdleDaemon(_ name: String) throws {
             let stage = try Stage(source: nil, broker: false)
-            let manager = try ServiceManager(in: stage.bus.directory, watchdog: 400_000)
+            let manager = try ServiceManager(in: stage.bus.directory, watchdog: 1_000_000)
             if name == "jostle-sensord" {
                 try stage.startReader(Stage.rest, environment: manager.environment)
             } else {
@@ -144,11 +144,11 @@ extension EndToEnd {
             let daemon = try #require(stage.broker ?? stage.reader)
             for _ in 0..<2 { _ = try manager.nextPing() }
             let before = try self.wakeUps(of: daemon, stage)
-            let pings = 10
+            let pings = 8
             for _ in 0..<pings { _ = try manager.nextPing() }
             let woken = try self.wakeUps(of: daemon, stage) - before
-            // One may be under way at either end.
-            #expect((pings - 1...pings + 1).contains(woken), "\(woken)")
+            // Some may come while we look, at either end.
+            #expect((pings - 3...pings + 3).contains(woken), "\(woken)")
         }
 
         /// How often the threads of a process have slept: what it does now is over.

@@ -19,7 +19,8 @@ extension EndToEnd {
         }
 
         /// Eight programs want all of the processors, and the broker is the one that gives way: events are late, and all come.
-        /// How late they may be before they are given up is policy, and how busy the machine is besides, nobody's here.
+        /// How late they may be before they are given up is policy, and how late the scheduler lets somebody be who gives way, a
+        /// plain relay in C says that does, too.
         @Test func aBrokerWithoutTimeLosesNothing() throws {
             let stage = try Stage(broker: false)
             let manager = try ServiceManager(in: stage.bus.directory, watchdog: 4_000_000)
@@ -27,6 +28,7 @@ extension EndToEnd {
             try stage.startBroker(
                 "--policy", patient, environment: manager.environment, under: ["nice", "-n", "19"])
             let good = try stage.reader(of: "norm(x, y, z) > 0.5g", every: 100_000, "org.example.Good")
+            let relayed = try Relay(on: stage, rate: 10, under: ["nice", "-n", "19"])
             let hogs = try (0..<8).map { _ in
                 try BackgroundProgram(tool: ["timeout", "3", "sh", "-c", "while :; do :; done"])
             }
@@ -39,7 +41,11 @@ extension EndToEnd {
             let figures = try #require(Figures(try stage.figures(of: good)))
             #expect(figures["lost"] == 0 && figures["refused"] == 0)
             #expect(delivered > 0 && UInt64(figures["events"] ?? 0) >= delivered)
-            if FloodBars.asked != nil { #expect((figures["p99_us"] ?? .max) <= 100_000, "\(figures)") }
+            let usual = try relayed.figures()
+            if FloodBars.asked != nil {
+                let bar = max(100_000, 2 * (try #require(usual["p99_us"])))
+                #expect((figures["p99_us"] ?? .max) <= bar, "\(figures), a plain relay: \(usual)")
+            }
             #expect(try stage.count("Dropped", at: Stage.Object.accelerometer) == 0)
             try manager.check()
         }
