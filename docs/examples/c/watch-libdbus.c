@@ -6,7 +6,9 @@
 #include <string.h>
 
 #define BROKER "org.jostle.Broker1"
-#define APP BROKER ".App"
+#define OBJECT BROKER ".App"
+/* The app's id, a name that it owns on the bus; "": an app without a name. */
+#define APP ""
 #define MATCH "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='" BROKER "'"
 
 /* There is a broker that does not know us. */
@@ -22,12 +24,18 @@ static void fail(const char *message) {
 /* No options. */
 static const char *const nothing[] = {NULL};
 
-/* Sends a call and takes its reference; the answer is NULL, and the reason printed, when it fails. */
+/* Sends a call and takes its reference; the answer is NULL, and the reason printed, when there is no broker. */
 static DBusMessage *call(DBusConnection *bus, DBusMessage *message) {
     DBusError error = DBUS_ERROR_INIT;
     DBusMessage *reply = dbus_connection_send_with_reply_and_block(bus, message, DBUS_TIMEOUT_USE_DEFAULT, &error);
     dbus_message_unref(message);
-    if (!reply) fprintf(stderr, "watch: %s\n", error.message);
+    if (!reply) {
+        fprintf(stderr, "watch: %s\n", error.message);
+        /* Where there is no broker yet, join is called again when there is. */
+        if (!dbus_error_has_name(&error, DBUS_ERROR_SERVICE_UNKNOWN) &&
+            !dbus_error_has_name(&error, DBUS_ERROR_NO_REPLY))
+            exit(1);
+    }
     dbus_error_free(&error);
     return reply;
 }
@@ -61,13 +69,13 @@ static DBusMessage *call_with_options(
 
 static void join(DBusConnection *bus) {
     static const char *const options[] = {"preset", "shake.planar", "threshold", "2.5g", NULL};
-    DBusMessage *reply = call_with_options(bus, BROKER, "/org/jostle/Broker1", BROKER, "Register", "", nothing);
+    DBusMessage *reply = call_with_options(bus, BROKER, "/org/jostle/Broker1", BROKER, "Register", APP, nothing);
     const char *path;
     if (!reply || !dbus_message_get_args(reply, NULL, DBUS_TYPE_OBJECT_PATH, &path, DBUS_TYPE_INVALID)) return;
     snprintf(broker, sizeof broker, "%s", dbus_message_get_sender(reply));
     snprintf(app, sizeof app, "%s", path);
     dbus_message_unref(reply);
-    reply = call_with_options(bus, broker, app, APP, "AddDetector", "watch", options);
+    reply = call_with_options(bus, broker, app, OBJECT, "AddDetector", "watch", options);
     if (reply) dbus_message_unref(reply);
 }
 
@@ -85,7 +93,7 @@ static void on_event(DBusConnection *bus, DBusMessage *message) {
     dbus_message_iter_get_basic(&event, &peak);
     printf("event %" PRIu64 ": %s, peak %.2f\n", numbers[0], detector, peak);
     /* Only some events want an answer; the others do not mind one. */
-    DBusMessage *ack = dbus_message_new_method_call(broker, app, APP, "Ack");
+    DBusMessage *ack = dbus_message_new_method_call(broker, app, OBJECT, "Ack");
     dbus_message_append_args(ack, DBUS_TYPE_UINT64, &numbers[0], DBUS_TYPE_UINT64, &numbers[1], DBUS_TYPE_STRING, &answer,
         DBUS_TYPE_INVALID);
     dbus_message_iter_init_append(ack, &arguments);
@@ -105,7 +113,7 @@ static DBusHandlerResult received(DBusConnection *bus, DBusMessage *message, voi
         !strcmp(name, BROKER)) {
         is_new = *new != 0;
     } else if (
-        dbus_message_is_signal(message, APP, "Event") && dbus_message_has_signature(message, "(tttsda{sv})") &&
+        dbus_message_is_signal(message, OBJECT, "Event") && dbus_message_has_signature(message, "(tttsda{sv})") &&
         dbus_message_has_sender(message, broker) && dbus_message_has_path(message, app)) {
         on_event(bus, message);
     }
@@ -117,7 +125,10 @@ int main(void) {
     setlinebuf(stdout);
     DBusConnection *bus = dbus_bus_get(DBUS_BUS_SESSION, &error);
     if (bus) dbus_bus_add_match(bus, MATCH, &error);
+    int owned = DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER;
+    if (bus && *APP) owned = dbus_bus_request_name(bus, APP, DBUS_NAME_FLAG_DO_NOT_QUEUE, &error);
     if (dbus_error_is_set(&error)) fail(error.message);
+    if (owned != DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER) fail("another program has the name " APP);
     dbus_connection_add_filter(bus, received, NULL, NULL);
     do {
         /* Not in the filter: whoever waits for an answer there waits in the middle of another message. */

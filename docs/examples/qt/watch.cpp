@@ -7,12 +7,16 @@
 #include "Broker1.App.h"
 #include "Broker1.h"
 
+// The app's id, a name that it owns on the bus; "": an app without a name.
+static const QString APP = "";
+
 int main(int count, char **arguments) {
     QCoreApplication program(count, arguments);
     registerJostleTypes();
     setlinebuf(stdout);
     const QString name = "org.jostle.Broker1";
     auto bus = QDBusConnection::sessionBus();
+    if (!APP.isEmpty() && !bus.registerService(APP)) qFatal("watch: another program has the name %s", qPrintable(APP));
     std::unique_ptr<OrgJostleBroker1AppInterface> app;
 
     auto heard = [&](const JostleEvent &event) {
@@ -22,7 +26,7 @@ int main(int count, char **arguments) {
     };
     auto join = [&] {
         OrgJostleBroker1Interface broker(name, "/org/jostle/Broker1", bus);
-        auto registered = broker.Register({}, {});
+        auto registered = broker.Register(APP, {});
         registered.waitForFinished();
         if (registered.isError()) return qWarning("watch: %s", qPrintable(registered.error().message()));
         // By the unique name: anybody can send a signal, only the broker's counts.

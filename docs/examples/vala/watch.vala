@@ -1,5 +1,8 @@
 // Prints shakes, and goes on when the broker is started anew.
 
+// The app's id, a name that it owns on the bus; "": an app without a name.
+const string APP_ID = "";
+
 [DBus (name = "org.jostle.Broker1")]
 interface Broker : Object {
     // Vala makes C of this, where "register" is a keyword: the method needs another name here.
@@ -36,7 +39,7 @@ void join (DBusConnection bus, string name, string owner) {
         ObjectPath path;
         HashTable<string, Variant> results;
         Broker broker = bus.get_proxy_sync (owner, "/org/jostle/Broker1");
-        broker.enroll ("", nothing, out path, out results);
+        broker.enroll (APP_ID, nothing, out path, out results);
         // By the unique name: anybody can send a signal, only the broker's counts.
         app = bus.get_proxy_sync (owner, path);
         app.event.connect (heard);
@@ -57,6 +60,8 @@ void heard (Motion motion) {
 }
 
 void main () {
+    // First, so that the name is ours when the broker is asked.
+    if (APP_ID != "") Bus.own_name (BusType.SESSION, APP_ID, BusNameOwnerFlags.DO_NOT_QUEUE);
     Bus.watch_name (BusType.SESSION, "org.jostle.Broker1", BusNameWatcherFlags.AUTO_START, join);
     new MainLoop ().run ();
 }
