@@ -9,7 +9,7 @@ struct ForegroundCommand {
     private static let none = CommandOption.flag("none", "no app is in the foreground")
 
     static let syntax = CommandSyntax(
-        "foreground", "say which app is in the foreground, until Ctrl-C; the others are in the background meanwhile",
+        "foreground", "say which app is in front, until Ctrl-C; others are suspended unless something keeps them going",
         reaching: .broker, options: [none],
         arguments: [CommandArgument("APP", "an app id, whose app need not be there yet", .optional, naming: .app)],
         exits: [.done: "it was told to end (Ctrl-C, SIGTERM)"],
