@@ -47,6 +47,12 @@ package struct Sensing {
     /// By index: handing each stream to a closure would copy it.
     private func index(of sensor: String) -> Int? { self.streams.indices.first { self.streams[$0].name == sensor } }
 
+    /// Why no detector of a sensor can fire; `nil` when they can.
+    func obstacle(to sensor: String) -> String? {
+        if self.isPaused { return "motion is switched off; 'jostle resume' switches it on" }
+        return (self[sensor]?.standing ?? .absent).obstacle(sensor)
+    }
+
     /// Whether a sensor is there, and something comes of it.
     func isAvailable(_ sensor: String) -> Bool {
         self.index(of: sensor).map { self.streams[$0].isAvailable } ?? false

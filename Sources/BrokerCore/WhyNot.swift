@@ -51,7 +51,7 @@ package struct WhyNot {
                 installed.id, peak: peak ?? installed.effective.threshold?.nextUp ?? 0, at: now,
                 lastTrue: { sensing.memory.lastTrue($0) })
             return DetectorOutlook(
-                installed, standing: sensing[installed.sensor]?.standing ?? .absent,
+                installed, obstacle: sensing.obstacle(to: installed.sensor),
                 .init(prospect, of: app, for: viewer, core))
         }
         self.detectorCount = chosen?.count ?? app.detectors.count
@@ -128,12 +128,12 @@ package struct DetectorOutlook {
     package let sensor: String
     package let prospect: Prospect
 
-    init(_ installed: InstalledDetector, standing: SensorStanding, _ prospect: Prospect) {
+    init(_ installed: InstalledDetector, obstacle: String?, _ prospect: Prospect) {
         self.name = installed.request.name
         self.preset = installed.effective.preset ?? ""
         self.threshold = installed.effective.threshold
         self.dimension = installed.effective.dimension
-        self.obstacle = standing.obstacle(installed.sensor)
+        self.obstacle = obstacle
         self.sensor = installed.sensor
         self.prospect = prospect
     }

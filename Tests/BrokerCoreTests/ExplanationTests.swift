@@ -243,10 +243,30 @@ import Testing
         var said = try self.lines(bench.core, client, at: bench.now)
         #expect(said.contains("  motion is muted for another 2.0 s"))
         #expect(said.contains { $0.hasSuffix("it would get no event, S2.no-rule") })
+        bench.core.pause(true, at: bench.now, &bench.actions)
+        said = try self.lines(bench.core, client, at: bench.now)
+        let off = "it cannot fire, motion is switched off; 'jostle resume' switches it on"
+        #expect(said.last == "  d (shake.planar) above 2.0 g: \(off)")
+        bench.core.pause(false, at: bench.now, &bench.actions)
         bench.core.sensorsLost(at: bench.now, &bench.actions)
         said = try self.lines(bench.core, client, at: bench.now)
         #expect(said.last == "  d (shake.planar) above 2.0 g: it cannot fire, there is no accelerometer")
         #expect(WhyNot(AppHandle(9), of: bench.core, for: .user(0), at: bench.now) == nil)
+    }
+
+    /// Where what was refused is refused before a rule that might allow it is tried, the rule that refused is named.
+    @Test func whatARuleThatDeniesHolds() throws {
+        var conditions = Conditions()
+        conditions.states = WordSet([.foreground])
+        let not = Rule(
+            name: "not-in-front", place: Place(file: "t.conf", line: 4), conditions: conditions, effect: .deny)
+        let otherwise = Rule(
+            name: "else", place: Place(file: "t.conf", line: 7), conditions: Conditions(), effect: .allow)
+        var bench = Bench(policy: Policy(rules: [not, otherwise]))
+        let client = try bench.register(0, "org.example.App")
+        _ = try bench.add(client, Bench.planar("d", 2))
+        let said = try self.lines(bench.core, client, at: bench.now).joined(separator: "\n")
+        #expect(said.contains("[Rule not-in-front] Priority=0 did not match; WhenState=foreground holds"), "\(said)")
     }
 
     @Test func howStrongTheMotionWouldBe() throws {

@@ -272,7 +272,7 @@ package struct Explanation: Equatable, Sendable {
     }
 
     private static func nearest(_ verdict: Verdict) -> [String] {
-        guard let nearest = verdict.nearest else { return ["a rule allowed it; none for this app and preset does"] }
+        guard let nearest = verdict.nearest else { return [Self.without(verdict)] }
         let rule = nearest.rule
         var missing = nearest.unmet.elements.map { key in
             let found = key.found(verdict.facts, verdict.device).map { ": \($0)" } ?? ""
@@ -283,6 +283,18 @@ package struct Explanation: Equatable, Sendable {
             missing.append("Deliver=live does not reach it, as wake or store would: \(verdict.facts.state.sentence)")
         }
         return ["\(Self.named(rule)) matched; \(missing.joined(separator: "; "))"]
+    }
+
+    /// What would let it through where no rule does that is tried before the one that refused.
+    private static func without(_ verdict: Verdict) -> String {
+        guard let rule = verdict.rule, rule.effect == .deny else {
+            return "a rule allowed it; none for this app and preset does"
+        }
+        let held = rule.conditions.asked.subtracting([.app, .preset]).elements.map { key in
+            let found = key.found(verdict.facts, verdict.device).map { ": \($0)" } ?? ""
+            return "\(rule.conditions.setting(key)) holds\(found)"
+        }
+        return "\(Self.named(rule)) did not match" + (held.isEmpty ? "" : "; \(held.joined(separator: "; "))")
     }
 
     private static func outranking(_ verdict: Verdict) -> [String] {
