@@ -53,7 +53,9 @@ struct BrokerExam: Equatable {
         switch (self.isLocked, self.isForegroundTold) {
         case (false, false):
             return .note(
-                .foreground, "nobody says which app is in front, so every app counts as in the foreground",
+                .foreground,
+                "nobody says which app is in front, so every app counts as in the foreground; once somebody does, the others "
+                    + "are suspended but for those that are at work",
                 mend: [.jostle("foreground", "APP", to: .broker)])
         case (true, false):
             return .note(
