@@ -297,8 +297,13 @@ final class FloodScene {
         let pid = try self.daemon.pid
         let usual = before + verdicts * Self.verdictBytes + (self.flood?.isLarge == true ? Self.leftByLarge : 0)
         #expect(try ProcessValue.status("VmHWM", of: pid) <= memory.peak)
-        try self.stage.until("the memory returns", timeout: .seconds(5)) {
-            try Double(ProcessValue.status("VmRSS", of: pid)) <= Double(usual) * memory.after
+        do {
+            try self.stage.until("the memory returns", timeout: .seconds(5)) {
+                try Double(ProcessValue.status("VmRSS", of: pid)) <= Double(usual) * memory.after
+            }
+        } catch {
+            let parts = try ["VmRSS", "RssAnon", "RssFile"].map { "\($0) \(try ProcessValue.status($0, of: pid))" }
+            Issue.record("\(error), \(parts.joined(separator: ", ")), before \(before), usual \(usual)")
         }
     }
 
