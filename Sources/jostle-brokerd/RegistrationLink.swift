@@ -64,7 +64,8 @@ final class RegistrationLink {
             self.service.names.follow(name) { [weak self, weak client] owner in
                 guard let self, let client else { return }
                 if owner == client.uniqueName { return self.identify(client) }
-                self.clients.leave(client, .identityMismatch("you do not own the name '\(name)': request it before you register"))
+                let problem = "you do not own the name '\(name)': request it before you register"
+                self.clients.leave(client, .identityMismatch(problem))
             })
     }
 
