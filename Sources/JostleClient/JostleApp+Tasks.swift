@@ -53,7 +53,7 @@ extension JostleApp {
     ///         try client.finishTask(success: work())
     ///     }
     public func nextTask() throws(JostleError) -> RunningTask? {
-        _ = try self.run(until: { !self.tasks.isEmpty })
+        try self.run(until: { !self.tasks.isEmpty })
         return self.tasks.next()
     }
 

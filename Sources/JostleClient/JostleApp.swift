@@ -216,18 +216,18 @@ public final class JostleApp {
     // MARK: Running
 
     /// Handles events until `stop`.
-    public func run() throws(JostleError) { _ = try self.run(until: { false }) }
+    public func run() throws(JostleError) { try self.run(until: { false }) }
 
     /// Handles events for some time, or until `stop`.
     public func run(for time: Duration) throws(JostleError) {
         var isOver = false
         let timer = self.loop.schedule(after: TimeSpan(time).microseconds) { isOver = true }
         defer { self.loop.cancel(timer) }
-        _ = try self.run(until: { isOver })
+        try self.run(until: { isOver })
     }
 
-    /// Handles events until something is so, or until `stop`. Returns whether it was stopped.
-    package func run(until isDone: () -> Bool) throws(JostleError) -> Bool {
+    /// Handles events until something is so, or until `stop`.
+    package func run(until isDone: () -> Bool) throws(JostleError) {
         guard !self.arrivals.isTelling else {
             throw JostleError(kind: .failed, name: "", message: "a handler cannot run the client that calls it")
         }
@@ -237,7 +237,6 @@ public final class JostleApp {
         } catch {
             throw JostleError(error)
         }
-        return self.isStopped
     }
 
     /// Ends `run`; to be called from a handler. What came besides is for the next `run`.

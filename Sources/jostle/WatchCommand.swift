@@ -105,7 +105,8 @@ extension JostleApp {
             var isDue = false
             let timer = loop.schedule(after: 1_000_000) { isDue = true }
             defer { loop.cancel(timer) }
-            if try self.run(until: { isDue }) { return }
+            try self.run(until: { isDue })
+            if self.isStopped { return }
             // A broker that is gone by now is complained of already.
             let detectors = (try? self.detectors()) ?? []
             if self.isStopped { return }
