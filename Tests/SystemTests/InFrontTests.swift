@@ -540,7 +540,7 @@ extension EndToEnd {
             try scene.putInFront(Self.alice)
             let script = try scene.stage.startScript(
                 as: Stage.nobody, ["p hear ClaimChanged", "p \(Self.claim(200))"])
-            _ = try script.waitForLine { $0 == "staying" }
+            try script.waitUntilSaid("staying")
             try script.signal(SIGSTOP)
             var last = try scene.claimants
             try scene.until("nothing is sent to him") {
@@ -558,6 +558,16 @@ extension EndToEnd {
 
         // MARK: polkit
 
+        /// Alice is in front, and what she claims comes.
+        private func whereAliceListens() throws -> (Scene, BackgroundProgram) {
+            let scene = try Scene()
+            try scene.putInFront(Self.alice)
+            let script = try scene.stage.startScript(
+                as: Stage.nobody, ["p hear Samples ClaimChanged", "p \(Self.claim(20))"])
+            _ = try self.nextNumber(script)
+            return (scene, script)
+        }
+
         /// Of many who are asked about, those come first who get samples.
         @Test func whoIsAwakeDoesNotWaitForTheOthers() throws {
             let scene = try Scene()
@@ -567,7 +577,7 @@ extension EndToEnd {
                 as: Stage.somebody, (0..<100).map { "p\($0) begin" + Self.claim().dropFirst("call".count) })
             for _ in 0..<100 { _ = try many.waitForLine { $0.contains(" error ") } }
             let script = try stage.startScript(as: Stage.nobody, ["p hear ClaimChanged", "p \(Self.claim(20))"])
-            _ = try script.waitForLine { $0 == "staying" }
+            try script.waitUntilSaid("staying")
             try scene.say("no", of: Self.alice)
             try scene.say("silence", of: Self.bob)
             try scene.change()
@@ -577,11 +587,8 @@ extension EndToEnd {
 
         /// polkit knows nothing of one connection: nobody else is asked about for that.
         @Test func whatIsNotSaidOfOneConcernsNobodyElse() throws {
-            let scene = try Scene()
+            let (scene, script) = try self.whereAliceListens()
             let stage = scene.stage
-            try scene.putInFront(Self.alice)
-            let script = try stage.startScript(as: Stage.nobody, ["p hear Samples", "p \(Self.claim(20))"])
-            _ = try self.nextNumber(script)
             let asked = try scene.asked(of: Self.alice)
             try scene.say("error", of: Self.bob)
             let bob = try stage.startScript(as: Stage.somebody, ["p hear SensorChanged", "p \(Self.claim())"])
@@ -589,6 +596,7 @@ extension EndToEnd {
             // He is asked about again, though nothing changes.
             try scene.until("he is asked about again") { try scene.asked(of: Self.bob) >= 3 }
             #expect(try scene.asked(of: Self.alice) == asked)
+            _ = try self.nextNumber(script)
             try scene.say("yes", of: Self.bob)
             _ = try bob.waitForLine { $0.contains(" SensorChanged ") }
         }
@@ -596,12 +604,8 @@ extension EndToEnd {
         /// Somebody's question has no answer: who was let in goes on as long as polkit says yes of her. One that hangs has not said, either,
         /// that something changed: then nobody goes on.
         @Test func aQuestionWithoutAnswerMakesNobodyElseRest() throws {
-            let scene = try Scene()
+            let (scene, script) = try self.whereAliceListens()
             let stage = scene.stage
-            try scene.putInFront(Self.alice)
-            let script = try stage.startScript(
-                as: Stage.nobody, ["p hear Samples ClaimChanged", "p \(Self.claim(20))"])
-            _ = try self.nextNumber(script)
             let asked = try scene.asked(of: Self.alice)
             try scene.say("silence", of: Self.bob)
             let bob = try stage.startScript(as: Stage.somebody, ["p hear SensorChanged", "p \(Self.claim())"])
@@ -621,12 +625,8 @@ extension EndToEnd {
 
         /// Only polkit says that something changed, and only it answers.
         @Test func othersWordsAreNotPolkits() throws {
-            let scene = try Scene()
+            let (scene, script) = try self.whereAliceListens()
             let stage = scene.stage
-            try scene.putInFront(Self.alice)
-            let script = try stage.startScript(
-                as: Stage.nobody, ["p hear Samples ClaimChanged", "p \(Self.claim(20))"])
-            _ = try self.nextNumber(script)
             let reader = try stage.uniqueName("org.jostle.Sensors1")
             try scene.say("no", of: Self.alice)
             let asked = try scene.asked(of: Self.alice)
@@ -674,11 +674,7 @@ extension EndToEnd {
         }
 
         @Test func claimsRestWhilePolkitIsGone() throws {
-            let scene = try Scene()
-            try scene.putInFront(Self.alice)
-            let script = try scene.stage.startScript(
-                as: Stage.nobody, ["p hear Samples ClaimChanged", "p \(Self.claim(20))"])
-            _ = try self.nextNumber(script)
+            let (scene, script) = try self.whereAliceListens()
             try scene.endPolkit()
             _ = try script.waitForLine { $0.contains("\"resting\": \"unknown\"") }
             try scene.startPolkit()
@@ -697,7 +693,7 @@ extension EndToEnd {
             let scripts = try users.map { user, _ in
                 try stage.startScript(as: user, (0..<250).map { "p\($0) \(Self.claim(0.1))" })
             }
-            for script in scripts { _ = try script.waitForLine(timeout: .seconds(60)) { $0 == "staying" } }
+            for script in scripts { try script.waitUntilSaid("staying", timeout: .seconds(60)) }
             for (_, user) in users { #expect(try scene.asked(of: user) == 250) }
             for _ in 0..<10 { try scene.change(times: 100) }
             for (_, user) in users { try scene.say("no", of: user) }

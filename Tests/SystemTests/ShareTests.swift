@@ -26,7 +26,7 @@ extension EndToEnd {
             }
             let hog = try stage.startScript(
                 as: Stage.nobody, add("p", 2_048) + add("q", 2_048) + add("r", 1))
-            _ = try hog.waitForLine(timeout: .seconds(60)) { $0 == "staying" }
+            try hog.waitUntilSaid("staying", timeout: .seconds(60))
             let lines = hog.output.split(separator: "\n").map(String.init).dropLast()
             try #require(lines.count == 68)
             #expect(lines.dropLast().allSatisfy { $0.dropFirst(2).hasPrefix("ok ") })
@@ -68,7 +68,7 @@ extension EndToEnd {
             let quiet = try stage.startScript(as: Stage.somebody, app("p", "org.example.Quiet"))
             let hog = try stage.startScript(
                 as: Stage.nobody, (0..<70).flatMap { app("p\($0)", "org.example.Hog\($0)") })
-            for program in [quiet, hog] { _ = try program.waitForLine(timeout: .seconds(60)) { $0 == "staying" } }
+            for program in [quiet, hog] { try program.waitUntilSaid("staying", timeout: .seconds(60)) }
             #expect(try stage.jostle("shake", "--peak", "4g", "--for", "300ms").status == 0)
             try stage.until("all is on the disk") { try due(1).count == 1 && due(65_534).count == 70 }
             let kept = try due(1)
