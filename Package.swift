@@ -89,6 +89,7 @@ let package = Package(
         pure("SensorCore", ["Motion"]),
         pure("DeviceCore", ["Motion"]),
         pure("BrokerCore", ["Motion", "Detection", "Arbitration", "Background"]),
+        pure("FocusCore", ["Motion"]),
 
         // The shell.
         shell("PolicyFiles", ["Arbitration", "Detection", "Motion", "CInih"]),
@@ -201,6 +202,7 @@ let package = Package(
         tests(
             "BrokerCoreTests",
             ["BrokerCore", "Arbitration", "Background", "Detection", "Motion", "Randomness", "Scenarios"]),
+        tests("FocusCoreTests", ["FocusCore", "Motion"]),
         tests("LoopTests", ["Loop", "Randomness"]),
         tests("DaemonSupportTests", ["DaemonSupport", "Loop", "CLinux", "Motion", "Randomness"]),
         tests("DBusTests", ["DBus", "CDBus", "Loop", "TestSupport", "Randomness"]),
