@@ -61,6 +61,7 @@ let package = Package(
         .executable(name: "jostle", targets: ["jostle"]),
         .executable(name: "jostle-sensord", targets: ["jostle-sensord"]),
         .executable(name: "jostle-brokerd", targets: ["jostle-brokerd"]),
+        .executable(name: "jostle-focus", targets: ["jostle-focus"]),
         .executable(name: "jostle-bench", targets: ["jostle-bench"]),
         // Only to be preloaded by the benchmark.
         .library(name: "malloc-count", type: .dynamic, targets: ["malloc-count"]),
@@ -76,6 +77,12 @@ let package = Package(
         .systemLibrary(name: "CUdev", pkgConfig: "libudev", providers: [.apt(["libudev-dev"])]),
         .systemLibrary(name: "CEvdev", pkgConfig: "libevdev", providers: [.apt(["libevdev-dev"])]),
         .systemLibrary(name: "CGps", pkgConfig: "libgps", providers: [.apt(["libgps-dev"])]),
+        .systemLibrary(
+            name: "CWayland", pkgConfig: "wayland-client", providers: [.apt(["libwayland-dev", "libwayland-bin"])]),
+        .systemLibrary(name: "CXCB", pkgConfig: "xcb", providers: [.apt(["libxcb1-dev", "libxcb-res0-dev"])]),
+        .target(
+            name: "CWlrToplevel", dependencies: ["CWayland"],
+            exclude: ["generate", "wlr-foreign-toplevel-management-unstable-v1.xml"]),
         .target(name: "CLinux"),
 
         // The pure core.
@@ -113,6 +120,11 @@ let package = Package(
             [
                 "BrokerCore", "Background", "Journal", "PolicyFiles", "Arbitration", "Scenarios", "Detection", "Motion",
                 "Protocol", "DBus", "Loop", "DaemonSupport",
+            ]),
+        program(
+            "jostle-focus",
+            [
+                "FocusCore", "CWayland", "CWlrToplevel", "CXCB", "Motion", "Protocol", "DBus", "Loop", "DaemonSupport",
             ]),
         program(
             "jostle",

@@ -5,6 +5,7 @@ import Motion
 package enum BusName {
     package static let sensors = "org.jostle.Sensors1"
     package static let broker = "org.jostle.Broker1"
+    package static let focus = "org.jostle.Focus1"
 }
 
 package enum InterfaceName {
@@ -13,11 +14,13 @@ package enum InterfaceName {
     package static let broker: StaticString = "org.jostle.Broker1"
     package static let app: StaticString = "org.jostle.Broker1.App"
     package static let receiver: StaticString = "org.jostle.Receiver1"
+    package static let focus: StaticString = "org.jostle.Focus1"
 }
 
 package enum Path {
     package static var sensors: ObjectPath { ObjectPath(literal: "/org/jostle/Sensors1") }
     package static var broker: ObjectPath { ObjectPath(literal: "/org/jostle/Broker1") }
+    package static var focus: ObjectPath { ObjectPath(literal: "/org/jostle/Focus1") }
     /// Where an app is called that is started or resumed.
     package static var receiver: ObjectPath { ObjectPath(literal: "/org/jostle/Receiver1") }
     package static var apps: ObjectPath { ObjectPath(literal: "/org/jostle/Broker1/apps") }

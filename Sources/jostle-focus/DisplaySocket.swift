@@ -1,0 +1,111 @@
+import FocusCore
+import Glibc
+import Loop
+import Motion
+
+/// The socket of a display: when to try it, and that another one is there in its place.
+///
+/// The kernel says what changes in its folder, so nothing is asked again and again.
+/// Not `Sendable`: it belongs to the thread of its loop.
+final class DisplaySocket {
+    let path: String
+    private let loop: EventLoop
+    private let folder: String
+    private let file: String
+    private var life = Reconnection()
+    private var watch: (descriptor: OwnedDescriptorBox, registration: EventLoop.Registration)?
+    private var timer: EventLoop.TimerID?
+    /// Opens the display; false when that is not possible now.
+    var onTry: () -> Bool = { false }
+    /// No attempt is left: only another socket helps.
+    var onGivingUp: () -> Void = {}
+
+    /// - Parameter path: an absolute path.
+    init(_ path: String, on loop: EventLoop) {
+        self.path = path
+        self.loop = loop
+        let slash = path.lastIndex(of: "/") ?? path.startIndex
+        self.folder = slash == path.startIndex ? "/" : String(path[..<slash])
+        self.file = String(path[slash...].dropFirst())
+        self.timer = loop.schedule(at: .max) { [weak self] in self?.attempt() }
+    }
+
+    deinit {
+        self.stop()
+        if let timer { self.loop.cancel(timer) }
+    }
+
+    func start() throws(SystemError) {
+        let descriptor = OwnedDescriptor(
+            adopting: try systemCall("inotify_init1") { inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK)) })
+        let raw = descriptor.raw
+        let folder = self.folder
+        try systemCall("inotify_add_watch") {
+            // SAFETY: the path is NUL-terminated for the call.
+            unsafe inotify_add_watch(raw, folder, UInt32(IN_CREATE | IN_MOVED_TO | IN_ONLYDIR))
+        }
+        let registration = try self.loop.watch(raw, for: .read) { [weak self] _ in self?.readEvents() }
+        self.watch = (OwnedDescriptorBox(descriptor), registration)
+        // After the watch, so that no socket falls between the two.
+        self.life.appeared(at: DeskLink.now())
+        self.arm()
+    }
+
+    func stop() {
+        if let watch { self.loop.cancel(watch.registration) }
+        self.watch = nil
+    }
+
+    /// The display that was opened is gone.
+    func lost() {
+        self.life.failed(at: DeskLink.now())
+        self.arm()
+    }
+
+    private func attempt() {
+        if self.onTry() {
+            self.life.opened(at: DeskLink.now())
+        } else {
+            self.life.failed(at: DeskLink.now())
+            if self.life.hasGivenUp { self.onGivingUp() }
+        }
+        self.arm()
+    }
+
+    private func arm() {
+        if let timer { self.loop.reschedule(timer, at: self.life.next?.microseconds ?? .max) }
+    }
+
+    private func readEvents() {
+        guard let descriptor = self.watch?.descriptor.raw else { return }
+        var isOurs = false
+        unsafe withUnsafeTemporaryAllocation(byteCount: Self.bytes, alignment: 8) { buffer in
+            // SAFETY: as many bytes as there are in the buffer.
+            let count = unsafe read(descriptor, buffer.baseAddress, Self.bytes)
+            var start = 0
+            while start + Self.header <= count {
+                // SAFETY: the kernel writes whole events: wd, mask, cookie, the length of the name, the name.
+                let mask = unsafe buffer.loadUnaligned(fromByteOffset: start + 4, as: UInt32.self)
+                let length = Int(unsafe buffer.loadUnaligned(fromByteOffset: start + 12, as: UInt32.self))
+                let end = min(start + Self.header + length, count)
+                let name = unsafe buffer[(start + Self.header)..<end].prefix { $0 != 0 }
+                let isNamed = unsafe name.elementsEqual(self.file.utf8)
+                if isNamed || mask & UInt32(IN_Q_OVERFLOW) != 0 { isOurs = true }
+                start = end
+            }
+        }
+        guard isOurs else { return }
+        self.life.appeared(at: DeskLink.now())
+        self.arm()
+    }
+
+    private static let header = 16
+    private static let bytes = 4_096
+}
+
+/// Keeps a descriptor for a tuple, which cannot hold one.
+final class OwnedDescriptorBox {
+    private let descriptor: OwnedDescriptor
+    var raw: Int32 { self.descriptor.raw }
+    init(_ descriptor: consuming OwnedDescriptor) { self.descriptor = descriptor }
+}

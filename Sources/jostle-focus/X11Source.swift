@@ -1,0 +1,270 @@
+import CXCB
+import DaemonSupport
+import FocusCore
+import Glibc
+import Loop
+
+/// The windows of an X server whose window manager keeps to EWMH.
+///
+/// Nothing here waits for an answer but the greeting: requests are numbered, and their answers are taken as they come. What a window says
+/// is read in pieces of bounded size, and what vanished meanwhile is an error that nobody minds.
+/// Not `Sendable`: it belongs to the thread of its loop.
+@safe
+final class X11Source: FocusSource {
+    let name: String
+    let desk: DeskLink
+    private let display: String
+    private let loop: EventLoop
+    private let log: Log
+    private let socket: DisplaySocket
+    private var line: X11Line?
+    private var watch: EventLoop.Registration?
+    private var names: X11Names?
+    private var windows: [UInt32: X11Window] = [:]
+    /// Windows of which something is to be asked, in turn.
+    private var waiting: [UInt32] = []
+    /// The windows of the manager's list that have not told all yet; the first list is whole when there is none.
+    private var isGathering = true
+    private var knowsList = false
+    private var knowsFront = false
+    private var currentDesktop: UInt32?
+    private var front: UInt32 = 0
+
+    /// The most windows that are followed.
+    private static let mostWindows = Desk.mostWindows
+    /// The most events that are handled before others get their turn.
+    private static let batch = 256
+
+    /// - Parameter display: what `DISPLAY` names, such as `:0`; `nil` when it is not on this machine.
+    init?(_ display: String, _ desk: DeskLink, on loop: EventLoop, log: Log) {
+        guard let number = Self.number(of: display) else { return nil }
+        self.name = "x11:\(sourceName(display))"
+        self.display = display
+        self.desk = desk
+        self.loop = loop
+        self.log = log
+        self.socket = DisplaySocket("/tmp/.X11-unix/X\(number)", on: loop)
+        self.socket.onTry = { [unowned self] in self.open() }
+        self.socket.onGivingUp = { [unowned self] in
+            self.log.notice("\(self.name): no X server takes us at \(self.socket.path); waiting for one")
+        }
+    }
+
+    deinit { self.drop() }
+
+    /// The number in `:0` or `:0.0`.
+    private static func number(of display: String) -> UInt32? {
+        guard display.hasPrefix(":") else { return nil }
+        return UInt32(display.dropFirst().prefix { $0 != "." })
+    }
+
+    func start() {
+        do throws(SystemError) {
+            try self.socket.start()
+        } catch {
+            self.log.error("\(self.name): \(self.socket.path) cannot be watched: \(error)")
+        }
+    }
+
+    func stop() {
+        self.socket.stop()
+        self.drop()
+    }
+
+    // MARK: The connection
+
+    private func open() -> Bool {
+        // Where nobody takes connections, the library need not try.
+        guard (try? connectedSocket(self.socket.path)) != nil, let line = X11Line(to: self.display) else {
+            return false
+        }
+        do throws(SystemError) {
+            self.watch = try self.loop.watch(line.descriptor, for: .read) { [weak self] _ in self?.serve() }
+        } catch {
+            self.log.error("\(self.name): \(error)")
+            return false
+        }
+        self.line = line
+        self.isGathering = true
+        (self.knowsList, self.knowsFront) = (false, false)
+        self.desk.begin()
+        X11Names.ask(on: line) { [weak self] in self?.begin($0) }
+        line.flush()
+        return true
+    }
+
+    private func drop() {
+        if let watch { self.loop.cancel(watch) }
+        self.watch = nil
+        self.line?.close()
+        self.line = nil
+        self.names = nil
+        self.windows = [:]
+        self.waiting = []
+        self.currentDesktop = nil
+        self.front = 0
+    }
+
+    private func lose() {
+        self.log.info("\(self.name): the X server is gone")
+        self.drop()
+        self.desk.leave()
+        self.socket.lost()
+    }
+
+    /// Handles what has come in.
+    private func serve() {
+        guard let line else { return }
+        var count = 0
+        while count < Self.batch, let event = line.nextEvent() {
+            self.handle(event)
+            count += 1
+        }
+        line.takeReplies()
+        guard self.line === line else { return }
+        guard !line.isBroken else { return self.lose() }
+        self.askOn()
+        line.flush()
+        // What the library has read already makes no descriptor readable.
+        if count == Self.batch { self.loop.defer { [weak self] in self?.serve() } }
+    }
+
+    private func handle(_ event: X11Event) {
+        guard let line, let names else { return }
+        switch event {
+        case .property(let window, let atom):
+            if window == line.root {
+                self.rootChanged(atom, names)
+            } else if let property = names.property(of: atom) {
+                self.doubt(window, [property])
+            }
+        case .destroyed(let window):
+            self.forget(window)
+        }
+    }
+
+    // MARK: The root
+
+    private func begin(_ names: X11Names) {
+        guard let line else { return }
+        self.names = names
+        line.follow(line.root, structure: false)
+        for atom in [names.clientList, names.currentDesktop, names.activeWindow] { self.rootChanged(atom, names) }
+    }
+
+    private func rootChanged(_ atom: UInt32, _ names: X11Names) {
+        guard let line else { return }
+        switch atom {
+        case names.clientList:
+            line.property(atom, of: line.root, words: UInt32(Self.mostWindows)) { [weak self] in
+                self?.list($0.numbers)
+            }
+        case names.activeWindow:
+            line.property(atom, of: line.root, words: 1) { [weak self] in self?.activate($0.numbers.first ?? 0) }
+        case names.currentDesktop:
+            line.property(atom, of: line.root, words: 1) { [weak self] in self?.show($0.numbers.first) }
+        default: break
+        }
+    }
+
+    private func list(_ ids: [UInt32]) {
+        let listed = Set(ids)
+        for id in self.windows.keys where !listed.contains(id) { self.forget(id) }
+        for id in ids where self.windows[id] == nil && self.windows.count < Self.mostWindows {
+            self.windows[id] = X11Window()
+            self.line?.follow(id, structure: true)
+            self.doubt(id, X11Window.Property.allCases)
+        }
+        self.knowsList = true
+        self.checkWhole()
+    }
+
+    private func activate(_ window: UInt32) {
+        self.front = window
+        self.knowsFront = true
+        self.desk.setFront(window == 0 ? [] : [Self.text(window)])
+        // One for which there was no room finds it when it comes to the front.
+        if window != 0, self.windows[window]?.isKnown == true, !self.desk.contains(Self.text(window)) {
+            self.tell(window)
+        }
+        self.checkWhole()
+    }
+
+    private func show(_ desktop: UInt32?) {
+        guard self.currentDesktop != desktop else { return }
+        self.currentDesktop = desktop
+        for window in self.windows.keys where self.windows[window]?.isKnown == true { self.tell(window) }
+    }
+
+    // MARK: Windows
+
+    private func forget(_ window: UInt32) {
+        guard self.windows.removeValue(forKey: window) != nil else { return }
+        self.desk.close(Self.text(window))
+        self.checkWhole()
+    }
+
+    /// Some of what a window said may not be so any more.
+    private func doubt(_ window: UInt32, _ properties: [X11Window.Property]) {
+        guard let wasWaiting = self.windows[window]?.doubt(properties) else { return }
+        if !wasWaiting { self.waiting.append(window) }
+    }
+
+    /// Asks what is to be asked, as far as not too much is asked already.
+    private func askOn() {
+        guard let line, let names else { return }
+        var asked = 0
+        while asked < self.waiting.count, line.hasRoom {
+            let window = self.waiting[asked]
+            asked += 1
+            for property in self.windows[window]?.takeDoubts() ?? [] {
+                self.ask(property, of: window, names, line)
+            }
+        }
+        self.waiting.removeFirst(asked)
+    }
+
+    private func ask(_ property: X11Window.Property, of window: UInt32, _ names: X11Names, _ line: X11Line) {
+        let then: (X11Answer) -> Void = { [weak self] in self?.told(property, by: window, $0) }
+        if property == .server {
+            guard names.tellsClients else { return then(X11Answer()) }
+            line.client(of: window, then)
+        } else {
+            line.property(names.atom(of: property), of: window, words: X11Window.mostWords, then)
+        }
+    }
+
+    private func told(_ property: X11Window.Property, by window: UInt32, _ answer: X11Answer) {
+        guard let (isDone, isWaiting) = self.windows[window]?.take(property, answer) else { return }
+        // Changed once more while it was asked.
+        if isWaiting { self.waiting.append(window) }
+        guard isDone else { return }
+        self.tell(window)
+        self.checkWhole()
+    }
+
+    private func tell(_ id: UInt32) {
+        guard let names, let window = self.windows[id] else { return }
+        let text = Self.text(id)
+        guard !window.isOfDesktop(names) else { return self.desk.close(text) }
+        // It may have left the list and come back.
+        if id == self.front { self.desk.setFront([text]) }
+        self.desk.put(
+            text, window.claims(isServerAsked: names.tellsClients, host: X11Line.host),
+            isHidden: window.isHidden(names, on: self.currentDesktop))
+    }
+
+    /// The first look is over when each window of the list has told all that it was asked.
+    private func checkWhole() {
+        guard self.isGathering, self.knowsList, self.knowsFront,
+            self.windows.values.allSatisfy(\.isKnown)
+        else { return }
+        self.isGathering = false
+        self.desk.complete()
+    }
+
+    private static func text(_ window: UInt32) -> String { "0x" + String(window, radix: 16) }
+}
+
+@available(*, unavailable)
+extension X11Source: Sendable {}

@@ -1,0 +1,55 @@
+#!/usr/bin/python3
+"""Takes what a broker is told of windows, in its place: window-broker.py ADDRESS [refuse].
+
+Prints a line for each call: the time of CLOCK_MONOTONIC in µs, the source, and "forget" or the apps in front, those seen and those
+hidden, as `front|visible|hidden`. An app whose id is empty is `?`. "refuse" lets nobody say anything.
+"""
+
+import asyncio
+import sys
+import time
+
+from dbus_fast import Message, MessageType
+from dbus_fast.aio import MessageBus
+
+KNOWN = {"state": "s", "window": "s", "pid": "u"}
+
+
+def text(rows):
+    for app, details in rows:
+        assert {key: value.signature for key, value in details.items()}.items() <= KNOWN.items(), details
+        assert len(details["window"].value.encode()) <= 64, details
+    apps = [app for app, _ in rows]
+    assert len(apps) == len(set(apps)) and len(apps) <= 1024, apps
+
+    def those(state):
+        return " ".join(sorted(app or "?" for app, details in rows if details["state"].value == state))
+
+    return "|".join(map(those, ("front", "visible", "hidden")))
+
+
+async def main():
+    bus = await MessageBus(bus_address=sys.argv[1]).connect()
+    refuses = sys.argv[2:] == ["refuse"]
+
+    def answer(message):
+        if message.message_type is not MessageType.METHOD_CALL or message.interface != "org.jostle.Broker1":
+            return None
+        now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+        if refuses:
+            return Message.new_error(message, "org.freedesktop.DBus.Error.AccessDenied", "not you")
+        if (message.member, message.signature) == ("SetWindows", "a(sa{sv})a{sv}"):
+            print(now, message.body[1]["source"].value, text(message.body[0]), flush=True)
+        elif (message.member, message.signature) == ("ForgetWindows", "a{sv}"):
+            print(now, message.body[0]["source"].value, "forget", flush=True)
+        else:
+            return None
+        return Message.new_method_return(message)
+
+    bus.add_message_handler(answer)
+    await bus.request_name("org.jostle.Broker1")
+    print("ready", flush=True)
+    await bus.wait_for_disconnect()
+
+
+asyncio.run(main())
