@@ -32,26 +32,35 @@ DAEMONS = jostle-sensord jostle-brokerd
 EXAMPLES = example-background example-pomodoro example-refresh example-tracker
 PROGRAMS = jostle $(DAEMONS) $(EXAMPLES)
 # What building and the demo need, and what the tests and lints need besides.
+# The program that looks at displays, and what it needs besides; `make demo` needs neither.
+FOCUS = jostle-focus
+FOCUS_PACKAGES = libwayland-dev libwayland-bin libxcb1-dev libxcb-res0-dev
+# What its tests run on.
+DESKTOP_PACKAGES = xvfb openbox x11-apps x11-utils xdotool wmctrl sway phoc foot
 BUILD_PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev libudev-dev libevdev-dev libgps-dev dbus python3
 PACKAGES = $(BUILD_PACKAGES) dbus-broker systemd libglib2.0-bin python3-dbus-fast libxml2-utils umockdev \
     gir1.2-umockdev-1.0 python3-gi locales iio-sensor-proxy
+# What the benchmark starts besides, and preloads.
+BENCH_PRODUCTS = jostle-bench jostle-baseline test-tether malloc-count
 # What a virtual machine with a kernel of its own needs besides.
 VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs
 # How long samples are counted there.
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm deps-deb deps-package build build-programs manual deb test-package test-reproducible test test-attacks test-kills test-walks test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-desktops deps-deb deps-package build build-all build-focus build-programs test-focus lint-protocol install-focus manual deb test-package test-reproducible test test-attacks test-kills test-walks test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
     bench install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
 
 help:
 	@echo 'make deps     install the Debian packages that are missing'
 	@echo 'make build    build the release programs into .build/release, and of them the manual pages into .build/man'
+	@echo 'make build-focus  build $(FOCUS), which looks at displays and needs their libraries'
 	@echo 'make test     run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
 	@echo 'make test-attacks  attack the release programs on both buses, each way for ATTACK_SECONDS=$(ATTACK_SECONDS)'
 	@echo 'make test-kills  kill the broker under load; KILLS=$(KILLS) times'
 	@echo 'make test-walks  play every seed of the random walks, of which the suite plays one in four'
 	@echo 'make test-confined  run the tests of the daemons with what their units allow of the kernel'
+	@echo 'make test-focus  run $(FOCUS) with X, sway and phoc; as root'
 	@echo 'make test-vm  run the reader on a kernel with a sensor hub, in qemu; VM_SECONDS=600'
 	@echo 'make test-installed  install the Debian packages in a Debian with systemd, in qemu, and use them'
 	@echo 'make lint     check format, sizes, documents, imports, linkage, the D-Bus files, units, policies and the manual'
@@ -66,6 +75,7 @@ help:
 	@echo 'make deb      build the Debian packages into .build/deb'
 	@echo 'make test-reproducible  build them again and compare'
 	@echo 'make test-package  install, upgrade, remove and purge them in a Debian of their own'
+	@echo 'make install-focus  install besides what make build-focus made, its units and activation'
 	@echo 'make clean    remove .build'
 
 # What the tests take for logind, and for a terminal.
@@ -74,6 +84,8 @@ PACKAGES += python3-dbusmock tmux
 PACKAGES += gpsd gpsd-clients
 # What the Python package is made with.
 PACKAGES += python3-pip python3-setuptools python3-wheel
+# SwiftPM builds all there is for the tests.
+PACKAGES += $(FOCUS_PACKAGES)
 # What Flatpak makes its sandboxes with, and the tests theirs.
 PACKAGES += bubblewrap xdg-dbus-proxy
 # What makes code of the interface files, and what the examples in other languages are built with and run on.
@@ -96,9 +108,11 @@ BENCH_PACKAGES = $(BUILD_PACKAGES) valgrind binutils systemd umockdev gir1.2-umo
 deps-build: PACKAGES = $(BUILD_PACKAGES)
 deps-bench: PACKAGES = $(BENCH_PACKAGES)
 deps-vm: PACKAGES = $(VM_PACKAGES)
+deps-focus: PACKAGES = $(BUILD_PACKAGES) $(FOCUS_PACKAGES)
+deps-desktops: PACKAGES += $(DESKTOP_PACKAGES)
 deps-deb: PACKAGES = $(DEB_PACKAGES)
 deps-package: PACKAGES = $(PACKAGE_PACKAGES)
-deps deps-build deps-bench deps-vm deps-deb deps-package:
+deps deps-build deps-bench deps-vm deps-focus deps-desktops deps-deb deps-package:
 	@missing=; for package in $(PACKAGES); do \
 	    test "$$(dpkg-query -W -f '$${db:Status-Status}' $$package 2>/dev/null)" = installed || \
 	        missing="$$missing $$package"; \
@@ -109,9 +123,18 @@ deps deps-build deps-bench deps-vm deps-deb deps-package:
 	$$root apt-get update -q && \
 	$$root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing
 
+# Not all there is: what looks at displays has packages of its own.
 build: deps-build
-	$(SWIFT) build -c release --static-swift-stdlib
+	for product in $(PROGRAMS); do $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
 	@$(MAKE) --no-print-directory manual PROGRAMS_DIR=.build/release
+
+# The program that looks at the session's displays.
+build-focus: deps-focus
+	$(SWIFT) build -c release --static-swift-stdlib --product $(FOCUS)
+
+# Whatever is started beside the programs that ship.
+build-all: deps
+	$(SWIFT) build -c release --static-swift-stdlib
 
 # The pages say what the programs say of themselves, and what docs says. Programs run for that, so it is nothing for root to do.
 manual:
@@ -151,11 +174,15 @@ test-confined: deps
 # Attacks the programs that ship on both buses, each way for so long; the suite does it for two seconds.
 ATTACK_SECONDS ?= 10
 
-test-attacks: deps build
+test-attacks: build-all
 	@for bus in dbus-daemon dbus-broker; do \
 	    JOSTLE_TEST_BUS=$$bus JOSTLE_ATTACK_SECONDS=$(ATTACK_SECONDS) JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release \
 	        $(SWIFT) test --disable-xctest --filter 'EndToEnd.(Floods|Forgeries|Starvation|Reloads)' || exit 1; \
 	done
+
+# jostle-focus with true displays; as root, which becomes another user for those that are not to be root's.
+test-focus: deps-desktops
+	JOSTLE_TEST_DESKTOPS=1 $(SWIFT) test --disable-xctest --filter 'EndToEnd.Desktops'
 
 # The reader with a true /dev/iio:device0, in a virtual machine. Downloads a kernel (70 MB) the first time.
 test-vm: deps-vm build
@@ -166,13 +193,17 @@ test-installed: deps-vm
 	@ls $(DEB)/*.deb > /dev/null 2>&1 || { echo "no packages in $(DEB): run make deb first"; exit 1; }
 	Tests/VM/installed .build/vm-installed $(DEB)
 
-lint: lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual
+lint: lint-format lint-sizes lint-protocol lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual
 
 lint-format:
 	$(SWIFT) format lint --strict -r Sources Tests docs/examples Package.swift
 
 lint-imports: deps
 	$(SWIFT) build --build-tests --explicit-target-dependency-import-check error
+
+# What is made of a protocol's XML is what is here.
+lint-protocol: deps
+	Sources/CWlrToplevel/generate --check
 
 # A type that nobody can see as a whole has to be cut.
 lint-sizes:
@@ -182,9 +213,9 @@ lint-docs:
 	python3 Tests/Scripts/doc-names.py README.md CONTRIBUTING.md docs/*.md docs/decisions/*.md
 
 # Foundation costs 17 MB and 5 ms at every start.
-lint-foundation: deps-build
+lint-foundation: deps
 	$(SWIFT) build
-	@for program in $(PROGRAMS); do \
+	@for program in $(PROGRAMS) $(FOCUS); do \
 	    needed=$$(readelf -d .build/debug/$$program | grep NEEDED) || exit 1; \
 	    if echo "$$needed" | grep Foundation; then echo "$$program links Foundation"; exit 1; fi; \
 	done
@@ -201,6 +232,7 @@ demo: build
 	.build/release/jostle demo
 
 bench: deps-bench build
+	for product in $(BENCH_PRODUCTS); do $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
 	.build/release/jostle-bench
 
 # What others build against; pkg-config --variable=interfaces_dir jostle says where it is.
@@ -289,6 +321,16 @@ install-system-broker:
 	$(INSTALL) /dev/null $(DESTDIR)$(SHARE)/dbus-1/system-services/org.jostle.Broker1.service
 	sed -e 's|@libexecdir@|$(LIBEXEC)|' -e 's|@user@|$(SERVICE_USER)|' dbus/system-services/org.jostle.Broker1.service.in \
 	    > $(DESTDIR)$(SHARE)/dbus-1/system-services/org.jostle.Broker1.service
+
+# Besides install. In a session with a display the user's systemd starts it; without systemd the bus does, for who asks.
+install-focus:
+	@test -x $(PROGRAMS_DIR)/$(FOCUS) || { echo "no $(PROGRAMS_DIR)/$(FOCUS): run make build-focus first"; exit 1; }
+	install -D -m 755 $(PROGRAMS_DIR)/$(FOCUS) $(DESTDIR)$(LIBEXEC)/$(FOCUS)
+	for file in systemd/user/$(FOCUS).service:$(USER_UNITS)/$(FOCUS).service \
+	    dbus/services/org.jostle.Focus1.service:$(SHARE)/dbus-1/services/org.jostle.Focus1.service; do \
+	    $(INSTALL) /dev/null $(DESTDIR)$${file#*:} && \
+	    sed -e 's|@libexecdir@|$(LIBEXEC)|' $${file%%:*}.in > $(DESTDIR)$${file#*:} || exit 1; \
+	done
 
 # Besides install, before or after it. Whichever of its two names is called first, the bus starts the same program, by its unit where there is
 # systemd.

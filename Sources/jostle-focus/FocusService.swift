@@ -17,7 +17,7 @@ final class FocusService {
     }
 
     private static let table = Interface<FocusService>(
-        InterfaceName.focus,
+        InterfaceName.focus, notes: .jostle,
         methods: [
             Method("ListWindows", in: ["options"], out: ["windows"]) {
                 (service, _, options: [String: Value]) throws(BusError) -> [ListedWindow.Wire] in

@@ -16,6 +16,7 @@ struct Main {
             AppCommand.syntax,
             TasksCommand.syntax,
             TaskCommand.syntax,
+            FocusCommand.syntax,
             ForegroundCommand.syntax,
             StateCommand.syntax,
             ForgetCommand.syntax,

@@ -10,6 +10,8 @@ enum Reach {
     /// Nobody; but which bus is meant says which files are.
     case files
     case broker
+    /// Whoever looks at this session's windows.
+    case focus
     case sensors
     case both
     /// Whoever is there: that somebody is not is what it finds out.
@@ -19,7 +21,7 @@ enum Reach {
     fileprivate var refused: [any OptionDeclaration] {
         switch self {
         case .nobody, .ownBus: [CommonOption.bus, CommonOption.sensorBus]
-        case .files, .broker: [CommonOption.sensorBus]
+        case .files, .broker, .focus: [CommonOption.sensorBus]
         // The broker's bus that is told is where the reader is, too, unless another one is.
         case .sensors, .both, .whoeverIsThere: []
         }
@@ -28,7 +30,7 @@ enum Reach {
     fileprivate var exits: [ExitCode] {
         switch self {
         case .nobody, .files, .whoeverIsThere: [.done, .no, .usage]
-        case .ownBus, .broker, .sensors, .both: ExitCode.allCases
+        case .ownBus, .broker, .focus, .sensors, .both: ExitCode.allCases
         }
     }
 }

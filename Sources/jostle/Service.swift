@@ -37,6 +37,11 @@ struct Service {
         return service
     }
 
+    /// Whoever looks at this session's windows.
+    static func focus(on address: BusAddress, _ loop: EventLoop) throws(CommandFailure) -> Service {
+        try Service(BusName.focus, "jostle-focus (\(BusName.focus))", on: address, loop, within: nil, true)
+    }
+
     private init(
         _ name: String, _ title: String, on address: BusAddress, _ loop: EventLoop, as own: String? = nil,
         within patience: Int32?, _ starting: Bool
@@ -102,6 +107,17 @@ struct Service {
         }
         return try self.pages(after: try page([:]), by: { $0.object.text }) { last throws(CommandFailure) in
             try page([ListOptions.after: .objectPath(last.object)])
+        }
+    }
+
+    /// The windows that jostle-focus sees.
+    func listWindows() throws(CommandFailure) -> [ListedWindow] {
+        func page(_ options: [String: Value]) throws(CommandFailure) -> [ListedWindow] {
+            let page = try self.call(Path.focus, InterfaceName.focus, "ListWindows", options)
+            return try self.read(page, [ListedWindow.Wire].self).map { ListedWindow($0) }
+        }
+        return try self.pages(after: try page([:]), by: { $0.number }) { last throws(CommandFailure) in
+            try page([ListOptions.after: .uint64(last.number)])
         }
     }
 

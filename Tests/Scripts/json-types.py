@@ -98,6 +98,10 @@ KINDS = {
         "last_event?": {"detector": str, "t_us": BOOT, "epoch": int, "peak": float}, "denials": [DENIAL],
     }],
     "tasks": [TASK],
+    "focus": [{
+        "source": str, "window": str, "state": str, "app": str, "known_by": str, "hint": str, "app_id": str, "instance": str,
+        "class": str, "gtk_app_id": str, "pid?": int,
+    }],
     "explain": [
         EXPLANATION | {
             "app": str, "epoch": int, "t_us": BOOT, "made_us?": WALL, "policy_files?": [str], "detector": str, "preset": str,
