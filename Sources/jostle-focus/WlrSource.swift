@@ -281,8 +281,9 @@ private struct Listeners {
                 title: { _, _, _ in },
                 app_id: { context, _, text in
                     guard let toplevel = unsafe window(context), let text = unsafe text else { return }
-                    // SAFETY: terminated, and within a message of 4 KiB.
-                    toplevel.appID = unsafe String(cString: text)
+                    // SAFETY: terminated, and within a message of 4 KiB. A text that is no name is not kept.
+                    let isName = unsafe strnlen(text, WindowClaims.longestName + 1) <= WindowClaims.longestName
+                    toplevel.appID = unsafe isName ? String(cString: text) : nil
                 },
                 output_enter: { _, _, _ in },
                 output_leave: { _, _, _ in },

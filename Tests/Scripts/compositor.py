@@ -2,12 +2,13 @@
 """A compositor of our own that listens at SOCKET and tells of windows, or worse: compositor.py SOCKET crowd|garbage|endless|deaf [COUNT].
 
 crowd: COUNT windows, opened one after the other within a second, of ten apps, org.example.App0 to 9; the last one gets in front, and
-then "done" is printed. garbage: each client gets bytes that mean nothing. endless: each gets windows without end, which say 4000 bytes
+then "done" is printed. garbage: each client gets a message that cannot be. endless: each gets windows without end, which say 4000 bytes
 each. deaf: nobody is answered. Prints "ready", and "client" for each that comes.
 """
 
+import contextlib
+import itertools
 import os
-import random
 import socket
 import struct
 import sys
@@ -69,6 +70,13 @@ class Client:
         self.send(window, 5)
 
 
+# No event of that number; messages shorter than what announces them, or than their own arguments; a text without an end.
+GARBAGE = [
+    struct.pack("=IHH", 1, 99, 8), struct.pack("=IHH", 1, 0, 0), struct.pack("=IHH", 1, 1, 4), struct.pack("=IHH", 1, 1, 8),
+    struct.pack("=IHHIII", 1, 0, 20, 1, 0, 0xFFFFFFF0), struct.pack("=IHHII4s", 1, 0, 20, 1, 4, b"abcd"),
+]
+
+
 def crowd(client, count):
     client.serve(lambda: client.manager is not None)
     start, last = time.monotonic(), None
@@ -82,7 +90,7 @@ def crowd(client, count):
 
 def main():
     path, kind = sys.argv[1:3]
-    chance = random.Random(18)
+    garbage = itertools.cycle(GARBAGE)
     listener = socket.socket(socket.AF_UNIX)
     if os.path.exists(path):
         os.unlink(path)
@@ -95,12 +103,14 @@ def main():
         try:
             if kind == "garbage":
                 client.connection.recv(4096)
-                client.connection.sendall(chance.randbytes(chance.choice((1, 7, 64, 4096, 100_000))))
+                client.connection.sendall(next(garbage))
                 client.serve(lambda: False)
             elif kind == "endless":
                 client.serve(lambda: client.manager is not None)
                 for _ in range(20_000):
                     client.open(b"x" * 4000)
+                    with contextlib.suppress(BlockingIOError):
+                        client.connection.recv(65_536, socket.MSG_DONTWAIT)
                 print("done", flush=True)
                 client.serve(lambda: False)
             elif kind == "deaf":
