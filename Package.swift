@@ -95,8 +95,9 @@ let package = Package(
         pure("Scenarios", ["Arbitration", "Motion"]),
         pure("SensorCore", ["Motion"]),
         pure("DeviceCore", ["Motion"]),
-        pure("BrokerCore", ["Motion", "Detection", "Arbitration", "Background"]),
-        pure("FocusCore", ["Motion"]),
+        pure("Processes", ["Motion"]),
+        pure("BrokerCore", ["Motion", "Detection", "Arbitration", "Background", "Processes"]),
+        pure("FocusCore", ["Arbitration", "Motion", "Processes"]),
 
         // The shell.
         shell("PolicyFiles", ["Arbitration", "Detection", "Motion", "CInih"]),
@@ -124,7 +125,8 @@ let package = Package(
         program(
             "jostle-focus",
             [
-                "FocusCore", "CWayland", "CWlrToplevel", "CXCB", "Motion", "Protocol", "DBus", "Loop", "DaemonSupport",
+                "FocusCore", "CWayland", "CWlrToplevel", "CXCB", "Arbitration", "Motion", "Protocol", "DBus", "Loop",
+                "DaemonSupport",
             ]),
         program(
             "jostle",
@@ -214,7 +216,8 @@ let package = Package(
         tests(
             "BrokerCoreTests",
             ["BrokerCore", "Arbitration", "Background", "Detection", "Motion", "Randomness", "Scenarios"]),
-        tests("FocusCoreTests", ["FocusCore", "Motion"]),
+        tests("FocusCoreTests", ["FocusCore", "Arbitration", "Motion"]),
+        tests("ProcessesTests", ["Processes", "Motion"]),
         tests("LoopTests", ["Loop", "Randomness"]),
         tests("DaemonSupportTests", ["DaemonSupport", "Loop", "CLinux", "Motion", "Randomness"]),
         tests("DBusTests", ["DBus", "CDBus", "Loop", "TestSupport", "Randomness"]),
