@@ -18,6 +18,8 @@ package struct AppFile: Equatable, Sendable {
     package var tasks: [String] = []
     /// Detectors that exist while it is not running.
     package var detectors: [DetectorRequest] = []
+    /// Windows that are its own: what they say of themselves, or desktop files.
+    package var windows: [NamePattern] = []
 
     package init(id: AppID) { self.id = id }
 
@@ -26,6 +28,9 @@ package struct AppFile: Equatable, Sendable {
 
     static let longestUsage = 256
     static let mostTasks = 64
+    /// Every row of a list of apps has them.
+    static let mostWindows = 16
+    static let longestWindow = 128
     /// They are installed at once, as those of a call are.
     static let mostDetectors = DetectorBatch.detectors
     static let mostConditionBytes = DetectorBatch.conditionBytes
@@ -51,10 +56,22 @@ package struct AppFile: Equatable, Sendable {
             }
             file.tasks = try Values.plainNames(words)
         },
+        Key(
+            "Windows", .names, "",
+            "What its windows call themselves, or its desktop files, where neither is the app's id. A `*` stands for anything."
+        ) { (file, words) throws(ValueProblem) in
+            guard words.count <= AppFile.mostWindows else {
+                throw ValueProblem(
+                    place: words[AppFile.mostWindows].place, message: "more than \(AppFile.mostWindows) windows",
+                    advice: "remove some")
+            }
+            file.windows = try Values.windows(words)
+        },
     ]
 
     static let examples = [
         "Usage": "Skips to the next track when you shake the device", "Modes": "audio", "Tasks": "sync tidy-up",
+        "Windows": "player Player-*",
     ]
 
     /// The table of the keys of `[App]`, as the documentation has it.

@@ -46,6 +46,7 @@ struct InstalledAppLinter {
             guard let id = section.argument, id.text != "*", !ids.contains(id.text) else { continue }
             self.missing(id.text, at: section.place, sorted)
         }
+        self.checkWindows()
         for app in self.installed {
             for detector in app.detectors { self.checkServed(app, detector) }
             self.tellCoverage(app)
@@ -65,6 +66,21 @@ struct InstalledAppLinter {
                     "\(LintNotes.named(rule)) wakes '\(printable(pattern.text))', which the bus cannot start",
                     advice: "install its D-Bus service file, or leave the state dead out")
             }
+        }
+    }
+
+    /// A window that several apps could be meant by is nobody's. One with stars gives way to one without.
+    private mutating func checkWindows() {
+        var claims: [String: [PolicyLinter.InstalledApp]] = [:]
+        for app in self.installed {
+            for pattern in Set(app.windows) { claims[pattern.text, default: []].append(app) }
+        }
+        for (window, apps) in claims.sorted(by: { $0.key < $1.key }) where apps.count > 1 {
+            let apps = apps.sorted { $0.id < $1.id }
+            self.notes.find(
+                .sharedWindow, at: Place(file: apps[1].file, line: 1),
+                "\(apps[0].shown) and \(apps[1].shown) both say 'Windows=\(printable(window))', so that such a window is nobody's",
+                advice: "take it out of one of them")
         }
     }
 
@@ -136,6 +152,7 @@ struct InstalledAppLinter {
             var strongest: Int
         }
         var byPreset: [String: [Claim]] = [:]
+        self.checkWindows()
         for app in self.installed {
             for detector in app.detectors where !detector.preset.isEmpty {
                 let strengths = self.strengths(app.id, detector, group.name)

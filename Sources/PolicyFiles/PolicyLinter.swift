@@ -13,12 +13,18 @@ package enum PolicyLinter {
         package var canBeStarted: Bool
         /// Where its app file stands, if it has one.
         package var file: String
+        /// The windows that its app file says are its own.
+        package var windows: [NamePattern]
 
-        package init(_ id: AppID, detectors: [DetectorFacts] = [], canBeStarted: Bool = true, file: String = "") {
+        package init(
+            _ id: AppID, detectors: [DetectorFacts] = [], canBeStarted: Bool = true, file: String = "",
+            windows: [NamePattern] = []
+        ) {
             self.id = id
             self.detectors = detectors
             self.canBeStarted = canBeStarted
             self.file = file
+            self.windows = windows
         }
 
         /// As people are told of it.

@@ -146,6 +146,18 @@ enum Values {
         try self.distinct(words) { (word) throws(ValueProblem) in try self.name(word) }
     }
 
+    /// Names of windows, with stars or not, each once. One of stars alone would be every window there is.
+    static func windows(_ words: [PlacedText]) throws(ValueProblem) -> [NamePattern] {
+        try self.distinct(words) { (word) throws(ValueProblem) in
+            guard word.text.utf8.count <= AppFile.longestWindow,
+                word.text.utf8.contains(where: { $0 != UInt8(ascii: "*") })
+            else {
+                throw self.bad(word, "a window's name of at most \(AppFile.longestWindow) bytes, with more than stars")
+            }
+            return NamePattern(word.text)
+        }
+    }
+
     /// `5/10 max 60`, or `none`.
     static func aging(_ words: [PlacedText]) throws(ValueProblem) -> Aging? {
         let whole = self.single(words)

@@ -18,6 +18,8 @@ package struct ListedApp: Sendable {
     /// Whose it is, and the process that made its connection, as far as they are known.
     package var user: UInt32?
     package var process: UInt32?
+    /// The windows that its app file says are its own, with stars or not.
+    package var windows: [String]
 
     private enum Key {
         static let app = "app"
@@ -30,11 +32,12 @@ package struct ListedApp: Sendable {
         static let activities = "activities"
         static let user = "user"
         static let process = "process"
+        static let windows = "windows"
     }
 
     package init(
         _ object: ObjectPath, app: String, state: String, detectors: UInt32, hits: UInt64, delivered: UInt64,
-        denied: UInt64, dropped: UInt64, activities: [String], user: UInt32?, process: UInt32?
+        denied: UInt64, dropped: UInt64, activities: [String], user: UInt32?, process: UInt32?, windows: [String] = []
     ) {
         self.object = object
         self.app = app
@@ -47,6 +50,7 @@ package struct ListedApp: Sendable {
         self.activities = activities
         self.user = user
         self.process = process
+        self.windows = windows
     }
 
     package var wire: Wire {
@@ -58,6 +62,7 @@ package struct ListedApp: Sendable {
         ]
         known[Key.user] = self.user.map { .uint32($0) }
         known[Key.process] = self.process.map { .uint32($0) }
+        if !self.windows.isEmpty { known[Key.windows] = .array(of: "s", self.windows.map { .string($0) }) }
         return Structure(self.object, known)
     }
 
@@ -67,13 +72,15 @@ package struct ListedApp: Sendable {
         func text(_ key: String) -> String { if case .string(let text) = known[key] { text } else { "" } }
         func count(_ key: String) -> UInt64 { if case .uint64(let count) = known[key] { count } else { 0 } }
         func number(_ key: String) -> UInt32? { if case .uint32(let number) = known[key] { number } else { nil } }
-        var activities: [String] = []
-        if case .array(_, let words) = known[Key.activities] {
-            activities = words.compactMap { if case .string(let word) = $0 { word } else { nil } }
+        func words(_ key: String) -> [String] {
+            guard case .array(_, let words) = known[key] else { return [] }
+            return words.compactMap { if case .string(let word) = $0 { word } else { nil } }
         }
         self.init(
             object, app: text(Key.app), state: text(Key.state), detectors: number(Key.detectors) ?? 0,
             hits: count(Key.hits), delivered: count(Key.delivered), denied: count(Key.denied),
-            dropped: count(Key.dropped), activities: activities, user: number(Key.user), process: number(Key.process))
+            dropped: count(Key.dropped), activities: words(Key.activities), user: number(Key.user),
+            process: number(Key.process),
+            windows: words(Key.windows))
     }
 }

@@ -212,6 +212,7 @@ final class ClientLink {
             object.path, app: client.app.name, state: client.stateName,
             detectors: UInt32(clamping: app.detectors.count),
             hits: client.hits, delivered: tally.delivered, denied: tally.denied, dropped: client.mailbox?.dropped ?? 0,
-            activities: client.activityList, user: client.uid, process: client.process)
+            activities: client.activityList, user: client.uid, process: client.process,
+            windows: client.file?.windows.map(\.text) ?? [])
     }
 }

@@ -141,6 +141,7 @@ final class WatchLink {
             let page = rest.prefix(Self.rows)
             var rows: [ListedApp.Wire] = []
             var gone: [ObjectPath] = []
+            var size = (page.count + 1) * Self.rowBytes
             for path in page {
                 let client = watcher.changed[path].flatMap { self.service.links.clients[$0] }
                 // By now it may be another's.
@@ -148,13 +149,14 @@ final class WatchLink {
                     let row = self.service.links.clients.row(of: client)
                 {
                     rows.append(row.wire)
+                    size += row.windows.reduce(0) { $0 + $1.utf8.count }
                 } else {
                     gone.append(path)
                 }
             }
             let isSent = self.sender.signal(
                 from: Path.broker, InterfaceName.broker, "AppsChanged", to: watcher.peer,
-                size: (page.count + 1) * Self.rowBytes
+                size: size
             ) {
                 rows.write(to: &$0)
                 gone.write(to: &$0)

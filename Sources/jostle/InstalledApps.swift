@@ -23,10 +23,11 @@ struct InstalledApps {
         for id in policy.namedApps where apps[id] == nil && Self.hasDesktopFile(id) {
             apps[id] = PolicyLinter.InstalledApp(id, canBeStarted: false)
         }
-        for (id, own) in try self.registered() {
+        for (id, own, windows) in try self.registered() {
             apps[id] = PolicyLinter.InstalledApp(
                 id, detectors: own.structures("Detectors").compactMap(Self.facts),
-                canBeStarted: startable.contains(id.name), file: own.text("AppFile"))
+                canBeStarted: startable.contains(id.name), file: own.text("AppFile"),
+                windows: windows.map { NamePattern($0) })
         }
         return apps.values.sorted { $0.id < $1.id }
     }
@@ -44,11 +45,11 @@ struct InstalledApps {
         }
     }
 
-    /// What the broker knows of apps with a name.
-    private func registered() throws(CommandFailure) -> [(AppID, [String: Value])] {
-        var apps: [(AppID, [String: Value])] = []
+    /// What the broker knows of apps with a name, and which windows are theirs.
+    private func registered() throws(CommandFailure) -> [(AppID, [String: Value], windows: [String])] {
+        var apps: [(AppID, [String: Value], windows: [String])] = []
         for row in try self.service.listApps() where !row.app.hasPrefix(":") {
-            apps.append((AppID(row.app), try self.service.app(row.object)))
+            apps.append((AppID(row.app), try self.service.app(row.object), windows: row.windows))
         }
         return apps
     }

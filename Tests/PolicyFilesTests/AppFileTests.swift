@@ -22,6 +22,7 @@ import Testing
             Modes=audio
             Modes=location
             Tasks=sync tidy-up
+            Windows=player Player-*
 
             [Detector skip]
             preset=shake.planar
@@ -37,6 +38,7 @@ import Testing
         wanted.usage = "Skips to the next track when you shake the device"
         wanted.modes = WordSet([.audio, .location])
         wanted.tasks = ["sync", "tidy-up"]
+        wanted.windows = [NamePattern("player"), NamePattern("Player-*")]
         wanted.detectors = [
             DetectorRequest(name: "skip", options: ["preset": .text("shake.planar"), "threshold": .text("2.3g")]),
             DetectorRequest(name: "bump", options: ["when": .text("hypot(x, y) > 4g"), "every": .text("50ms")]),
@@ -57,6 +59,11 @@ import Testing
         arguments: [
             ("[App]\nUsage=x\nModes=audio adio\n", "E001 3:13", "did you mean 'audio'?"),
             ("[App]\nUsge=x\n", "E001 2:1", "did you mean 'Usage'?"),
+            ("[App]\nWindows=a * b\n", "E003 2:11", "with more than stars"),
+            ("[App]\nWindows=a **\n", "E003 2:11", "with more than stars"),
+            ("[App]\nWindows=a b a\n", "E002 2:13", "remove one"),
+            ("[App]\nWindows=\(String(repeating: "x", count: 129))\n", "E003 2:9", "at most 128 bytes"),
+            ("[App]\nWindows=\((0..<17).map { "w\($0)" }.joined(separator: " "))\n", "E003 2:63", "remove some"),
             ("[Ap]\nUsage=x\n", "E001 1:2", "did you mean 'App'?"),
             ("[App]\nUsage=x\nUsage=y\n", "E002 3:1", "first in line 2"),
             ("[App]\nUsage=x\n[App]\nModes=audio\n", "E002 3:1", "first in line 1"),

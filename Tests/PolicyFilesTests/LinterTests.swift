@@ -174,6 +174,17 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
                 == ["W030 1:1", "W005 4:1", "I061 6:1", "I061 6:1"])
     }
 
+    /// A window that two app files name is nobody's.
+    @Test func sharedWindowsAreTold() {
+        func app(_ name: String, _ windows: [String]) -> PolicyLinter.InstalledApp {
+            PolicyLinter.InstalledApp(
+                AppID(name), file: "\(name).conf", windows: windows.map { NamePattern($0) })
+        }
+        let policy = "[Rule a]\nThen=allow\n"
+        #expect(lint(policy, [app("a.b", ["x", "y-*"]), app("a.c", ["z", "y"])]) == [])
+        #expect(lint(policy, [app("a.b", ["x", "y-*"]), app("a.c", ["y-*"])]) == ["W057 1:1"])
+    }
+
     /// Who is not on the bus is woken by being started, if something starts it.
     @Test(arguments: [
         ("dead suspended", false, ["W043 4:9"]), ("dead suspended", true, []), ("suspended", false, []),
