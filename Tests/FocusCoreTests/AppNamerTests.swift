@@ -1,0 +1,318 @@
+import Arbitration
+import FocusCore
+import Motion
+import Testing
+
+/// Which app a window is of.
+@Suite struct AppNamerTests {
+    // MARK: As windows are
+
+    /// Of the windows that were recorded, nearly all are known, and none is taken for another app.
+    @Test func recordedWindowsAreKnown() {
+        let files = DebianDesktopFiles.files
+        #expect(files.count > 200 && files.leftOut == 0)
+        // Whose desktop file is not named like an app says in its app file which is its own.
+        let others = RecordedWindow.all.map(\.file).filter { !$0.isEmpty && !AppID.isValid($0) }
+        var namer = AppNamer()
+        namer.take(files)
+        namer.take(
+            Set(others).map { AppNamer.KnownApp(id: Self.app(ofFile: $0), windows: [NamePattern($0)]) })
+        var (right, wrong, unknown) = (0, [String](), [String]())
+        for window in RecordedWindow.all {
+            let claims = WindowClaims(
+                appID: window.appID, instance: window.instance, windowClass: window.windowClass, gtkAppID: window.gtk)
+            let expected = window.file.isEmpty ? nil : Self.app(ofFile: window.file)
+            let named = namer.app(of: claims)
+            if named.id == expected {
+                if expected != nil { right += 1 }
+            } else if named.id == nil {
+                unknown.append("\(window.file) (\(window.source)): \(named)")
+            } else {
+                wrong.append("\(window.file) (\(window.source)): \(named)")
+            }
+        }
+        let total = RecordedWindow.all.count { !$0.file.isEmpty }
+        print("\(right) of \(total) recorded windows are known, \(100 * right / total) %; not: \(unknown)")
+        #expect(total >= 60)
+        #expect(wrong.isEmpty)
+        #expect(right * 100 >= total * 95, "\(unknown)")
+    }
+
+    private static func app(ofFile id: String) -> AppID { AppID(AppID.isValid(id) ? id : "org.test.\(id)") }
+
+    // MARK: Each way
+
+    private static func entry(_ keys: String) -> [UInt8] {
+        Array("[Desktop Entry]\nType=Application\n\(keys)\n".utf8)
+    }
+
+    private static func namer(
+        _ entries: [(String, String)], _ known: [String] = [], aliases: [(String, [String])] = []
+    ) -> AppNamer {
+        var files = DesktopFiles()
+        for (id, keys) in entries { files.add("\(id).desktop", Self.entry(keys)) }
+        var namer = AppNamer()
+        namer.take(files)
+        namer.take(
+            known.map { AppNamer.KnownApp(id: AppID($0)) }
+                + aliases.map { app, windows in
+                    AppNamer.KnownApp(id: AppID(app), windows: windows.map { NamePattern($0) })
+                })
+        return namer
+    }
+
+    private static func process(_ unit: String, _ command: String, sandbox: String? = nil) -> WindowProcess {
+        WindowProcess(
+            groups: Array("0::/user.slice/user-1000.slice/user@1000.service/app.slice/\(unit)\n".utf8),
+            sandboxFile: sandbox.map { Array($0.utf8) }, command: Array("\(command)\n".utf8))
+    }
+
+    private static func named(_ id: String, _ way: NamedApp.Way) -> NamedApp { .app(AppID(id), by: way) }
+
+    @Test func anIDThatIsKnownOrHasAFileIsExact() {
+        let namer = Self.namer([("org.example.Filed", "Exec=filed")], ["org.example.Known"])
+        #expect(namer.app(of: WindowClaims(appID: "org.example.Known")) == Self.named("org.example.Known", .exact))
+        #expect(
+            namer.app(of: WindowClaims(instance: "known", windowClass: "Known", gtkAppID: "org.example.Filed"))
+                == Self.named("org.example.Filed", .exact))
+        #expect(namer.app(of: WindowClaims(appID: "org.example.Nobody")).id == nil)
+        // It cannot be of two.
+        let both = WindowClaims(windowClass: "org.example.Known", gtkAppID: "org.example.Filed")
+        #expect(
+            namer.app(of: both)
+                == .unknown(hint: "it says that it is of several apps: org.example.Filed, org.example.Known"))
+    }
+
+    @Test func classesAreComparedAsTheyStandFirst() {
+        let namer = Self.namer([
+            ("org.example.Upper", "Exec=a\nStartupWMClass=Tool"), ("org.example.Lower", "Exec=b\nStartupWMClass=tool"),
+            ("org.example.One", "Exec=c\nStartupWMClass=Single"),
+            ("org.example.First", "Exec=d\nStartupWMClass=Twin"), ("org.example.Second", "Exec=e\nStartupWMClass=Twin"),
+        ])
+        #expect(namer.app(of: WindowClaims(appID: "Tool")) == Self.named("org.example.Upper", .windowClass))
+        #expect(namer.app(of: WindowClaims(appID: "tool")) == Self.named("org.example.Lower", .windowClass))
+        #expect(namer.app(of: WindowClaims(appID: "SINGLE")) == Self.named("org.example.One", .windowClass))
+        // With other capitals it could be either.
+        #expect(namer.app(of: WindowClaims(appID: "TOOL")).id == nil)
+        let hint = "several desktop files may be meant: org.example.First, org.example.Second; "
+        guard case .unknown(let told) = namer.app(of: WindowClaims(appID: "Twin")) else {
+            Issue.record("it could be either of two")
+            return
+        }
+        #expect(told.hasPrefix(hint) && told.contains("Windows=Twin"))
+        // Another of its names decides.
+        #expect(
+            namer.app(of: WindowClaims(instance: "Twin", windowClass: "org.example.Second")).id?.name
+                == "org.example.Second")
+    }
+
+    @Test func whatMenusDoNotShowGivesWay() {
+        let namer = Self.namer([
+            ("org.example.Importer", "Exec=importer\nStartupWMClass=viewer\nNoDisplay=true"),
+            ("org.example.Viewer", "Exec=viewer"),
+            ("org.example.Handler", "Exec=handler\nStartupWMClass=Handled\nNoDisplay=true"),
+        ])
+        #expect(namer.app(of: WindowClaims(appID: "viewer")) == Self.named("org.example.Viewer", .desktopFile))
+        #expect(namer.app(of: WindowClaims(appID: "Handled")) == Self.named("org.example.Handler", .windowClass))
+    }
+
+    @Test func programsThatRunOthersNameNobody() {
+        let namer = Self.namer([
+            ("org.example.Script", "Exec=python3 /usr/share/script.py"), ("org.example.Page", "Exec=electron22 /x"),
+            ("org.example.Env", "Exec=env A=b \"/opt/my app/tool\" %U"),
+            ("org.example.Text", "Exec=text\nTerminal=true"),
+        ])
+        for name in ["python3", "electron22", "electron", "text", "env"] {
+            #expect(namer.app(of: WindowClaims(appID: name)).id == nil, "\(name)")
+        }
+        #expect(namer.app(of: WindowClaims(appID: "tool")).id?.name == "org.example.Env")
+    }
+
+    @Test func appsThatTheBusStartsGoBeforeOthersOfTheirProgram() {
+        let namer = Self.namer([
+            ("org.example.Office", "Exec=office\nDBusActivatable=true"), ("org.example.Table", "Exec=office --table"),
+            ("org.example.A", "Exec=suite"), ("org.example.B", "Exec=suite --b"),
+            ("org.example.Notes", "Exec=notes"), ("org.example.notes-settings", "Exec=notes --settings"),
+        ])
+        #expect(namer.app(of: WindowClaims(appID: "office")).id?.name == "org.example.Office")
+        #expect(namer.app(of: WindowClaims(appID: "suite")).id == nil)
+        // One that is called like its program is the program.
+        #expect(namer.app(of: WindowClaims(appID: "notes")).id?.name == "org.example.Notes")
+    }
+
+    // MARK: Aliases
+
+    @Test func anAppFileNamesWindows() {
+        let namer = Self.namer(
+            [("foot", "Exec=foot"), ("org.example.Filed", "Exec=filed")],
+            aliases: [
+                ("org.example.Terminal", ["foot", "foot-*", "filed"]), ("org.example.Other", ["foo*", "twice"]),
+                ("org.example.Third", ["twice", "x-*"]),
+            ])
+        #expect(namer.app(of: WindowClaims(appID: "foot")) == Self.named("org.example.Terminal", .alias))
+        // A name goes before one with stars; of these two nobody's.
+        #expect(namer.app(of: WindowClaims(appID: "foot-1")).id == nil)
+        #expect(namer.app(of: WindowClaims(appID: "foo-1")) == Self.named("org.example.Other", .alias))
+        #expect(namer.app(of: WindowClaims(appID: "X-1")).id == nil)
+        #expect(namer.app(of: WindowClaims(appID: "x-1")) == Self.named("org.example.Third", .alias))
+        #expect(
+            namer.app(of: WindowClaims(appID: "twice"))
+                == .unknown(hint: "several app files say that it is theirs: org.example.Other, org.example.Third"))
+        // It takes nothing from an app that is known otherwise.
+        #expect(namer.app(of: WindowClaims(appID: "filed")) == Self.named("org.example.Filed", .desktopFile))
+    }
+
+    @Test func theHintSaysWhatToWriteWhere() {
+        let namer = Self.namer([("foot", "Exec=foot")])
+        let told =
+            "into [App] of the app's file, /etc/jostle/apps.d/APPID.conf or ~/.local/share/jostle/apps.d/APPID.conf"
+        #expect(namer.app(of: WindowClaims(appID: "foot")) == .unknown(hint: "write Windows=foot \(told)"))
+        // A blank would end the name.
+        #expect(
+            namer.app(of: WindowClaims(windowClass: "Standard Notes"))
+                == .unknown(hint: "write Windows=Standard*Notes \(told)"))
+        #expect(namer.app(of: WindowClaims()).id == nil)
+    }
+
+    // MARK: Processes
+
+    @Test func aUnitNamesItsOwnProgramAndNoOther() {
+        let namer = Self.namer(
+            [
+                ("org.kde.konsole", "Exec=konsole"), ("org.example.Passwords", "Exec=/opt/passwords %U"),
+                ("xterm", "Exec=xterm"),
+            ],
+            ["org.example.Service"])
+        let konsole = "app-org.kde.konsole-0123.scope"
+        #expect(
+            namer.app(of: WindowClaims(), process: Self.process(konsole, "konsole"))
+                == Self.named("org.kde.konsole", .unit))
+        // What somebody starts in a terminal is in the terminal's unit.
+        #expect(
+            namer.app(of: WindowClaims(windowClass: "XEyes"), process: Self.process(konsole, "xeyes")).id == nil)
+        #expect(namer.app(of: WindowClaims(), process: Self.process(konsole, "game")).id == nil)
+        #expect(
+            namer.app(of: WindowClaims(windowClass: "xterm"), process: Self.process(konsole, "konsole")).id == nil)
+        // A window that says nothing that is known.
+        let electron = WindowClaims(appID: "electron")
+        #expect(
+            namer.app(of: electron, process: Self.process("app-org.example.Passwords@1.service", "passwords"))
+                == Self.named("org.example.Passwords", .unit))
+        // Of an app that has no desktop file nobody knows the program.
+        #expect(
+            namer.app(of: electron, process: Self.process("org.example.Service.service", "python3"))
+                == Self.named("org.example.Service", .unit))
+    }
+
+    @Test func theKernelKeepsTheFrontOfAProgramsName() {
+        let namer = Self.namer([("org.gnome.Calculator", "Exec=gnome-calculator")])
+        let process = Self.process("app-gnome-org.gnome.Calculator-1.scope", "gnome-calculato")
+        #expect(namer.app(of: WindowClaims(), process: process) == Self.named("org.gnome.Calculator", .unit))
+    }
+
+    @Test func aSandboxOutweighsWhatItsWindowsSay() {
+        let namer = Self.namer(
+            [
+                ("org.example.Host", "Exec=host"),
+                ("org.example.Packed", "Exec=flatpak run org.example.Packed\nX-Flatpak=org.example.Packed"),
+                ("org.example.Packed.Part", "Exec=flatpak run x\nStartupWMClass=part\nX-Flatpak=org.example.Packed"),
+                ("firefox_firefox", "Exec=/snap/bin/firefox\nStartupWMClass=firefox\nX-SnapInstanceName=firefox"),
+            ], ["org.example.Packed.Known"], aliases: [("org.mozilla.firefox", ["firefox_firefox"])])
+        let sandbox = "[Application]\nname=org.example.Packed\n"
+        for process in [
+            Self.process("app-flatpak-org.example.Packed-1.scope", "x"), Self.process("x.scope", "x", sandbox: sandbox),
+            Self.process("app-org.example.Host-1.scope", "host", sandbox: sandbox),
+        ] {
+            #expect(
+                namer.app(of: WindowClaims(appID: "org.example.Host"), process: process)
+                    == Self.named("org.example.Packed", .sandbox))
+            #expect(
+                namer.app(of: WindowClaims(appID: "org.example.Packed"), process: process)
+                    == Self.named("org.example.Packed", .exact))
+            #expect(
+                namer.app(of: WindowClaims(appID: "org.example.Packed.Known"), process: process)
+                    == Self.named("org.example.Packed.Known", .exact))
+        }
+        let hidden = Self.process("x.scope", "x", sandbox: "")
+        #expect(namer.app(of: WindowClaims(appID: "org.example.Host"), process: hidden).id == nil)
+        let snap = Self.process("snap.firefox.firefox-0a1b.scope", "firefox")
+        #expect(
+            namer.app(of: WindowClaims(appID: "org.example.Host"), process: snap)
+                == Self.named("org.mozilla.firefox", .alias))
+        let other = Self.process("snap.other.app-0a1b.scope", "x")
+        #expect(namer.app(of: WindowClaims(appID: "firefox"), process: other).id == nil)
+    }
+
+    /// What a Flatpak brings names none of the windows outside of it.
+    @Test func filesOfSandboxesAreForSandboxes() {
+        let namer = Self.namer([
+            ("org.example.Packed", "Exec=flatpak run x\nStartupWMClass=tool\nX-Flatpak=org.example.Packed"),
+            ("org.example.Host", "Exec=tool"),
+        ])
+        let host = Self.process("session-2.scope", "tool")
+        #expect(namer.app(of: WindowClaims(appID: "tool"), process: host).id?.name == "org.example.Host")
+        #expect(namer.app(of: WindowClaims(appID: "org.example.Packed"), process: host).id == nil)
+        // Where a compositor does not say whose window it is.
+        #expect(namer.app(of: WindowClaims(appID: "org.example.Packed")).id?.name == "org.example.Packed")
+    }
+
+    // MARK: Files
+
+    @Test func theFirstFileOfAnIDCounts() {
+        var files = DesktopFiles()
+        files.add("a.desktop", Self.entry("Exec=mine"))
+        files.add("a.desktop", Self.entry("Exec=other"))
+        files.add("kde4/b.desktop", Self.entry("Exec=b"))
+        files.add("gone.desktop", Self.entry("Hidden=true\nExec=gone"))
+        files.add("gone.desktop", Self.entry("Exec=gone"))
+        files.add("unreadable.desktop", nil)
+        files.add("unreadable.desktop", Self.entry("Exec=x"))
+        files.add("mimeinfo.cache", Self.entry("Exec=x"))
+        files.add(".desktop", Self.entry("Exec=x"))
+        #expect(files["a"]?.program == "mine" && files["kde4-b"]?.program == "b")
+        #expect(files["gone"] == nil && files["unreadable"] == nil && files.count == 4)
+    }
+
+    @Test(
+        arguments: [
+            ("[Desktop Entry]\nType=Application\nExec=a\nExec=b %U\n", "b"),
+            ("# x\n\n[Desktop Entry]\r\nType = Application\r\nExec = \"/opt/a b/c\\\\\"d\" x\r\n", "c\"d"),
+            ("[Desktop Entry]\nType=Application\nExec[de]=a\nName=Exec=b\n[Desktop Action x]\nExec=c\n", nil),
+            ("[Desktop Entry]\nType=Application\nExec=env --unset=X Y=1 /usr/bin/prog\n", "prog"),
+            ("[Desktop Entry]\nType=Application\nExec=\"open\n", nil),
+            ("[Desktop Entry]\nType=Application\nExec=env\n", nil), ("[Desktop Entry]\nType=Application\nExec=\n", nil),
+            ("[Desktop Entry]\nType=Application\nExec=/usr/bin/\n", "bin"),
+        ] as [(String, String?)])
+    func programsAreRead(_ text: String, _ program: String?) {
+        guard case .entry(let entry) = DesktopEntry.read("x", Array(text.utf8)) else {
+            Issue.record("it is an entry")
+            return
+        }
+        #expect(entry.program == program)
+    }
+
+    @Test(arguments: [
+        "", "[Desktop Entry]\nType=Link\n", "Type=Application\n", "[Other]\n[Desktop Entry]\nType=Application\n",
+        "[Desktop Entry]\nType=Application\nHidden=true\n", "\u{FFFD}\0[",
+    ])
+    func whatIsNoAppIsNothing(_ text: String) {
+        #expect(DesktopEntry.read("x", Array(text.utf8)) == .nothing)
+    }
+
+    @Test func largeFilesAreNotRead() {
+        let pad = [UInt8](repeating: UInt8(ascii: "#"), count: DesktopEntry.mostBytes)
+        #expect(DesktopEntry.read("x", Self.entry("Exec=x") + pad) == .nothing)
+        let long = String(repeating: "x", count: 10_000)
+        guard case .entry(let entry) = DesktopEntry.read("x", Self.entry("Exec=\(long)\nStartupWMClass=\(long)")) else {
+            Issue.record("it is an entry")
+            return
+        }
+        #expect(entry.program == nil && entry.startupClass == nil)
+    }
+
+    @Test func thereIsRoomForSoManyFiles() {
+        var files = DesktopFiles()
+        for number in 0..<DesktopFiles.most + 3 { files.add("a\(number).desktop", Self.entry("Exec=x")) }
+        #expect(files.count == DesktopFiles.most && files.leftOut == 3)
+    }
+}
