@@ -27,6 +27,9 @@ package struct ProcessFiles: ~Copyable {
     /// The control groups that the process is in.
     package var groups: [UInt8] { Self.contents("cgroup", in: self.directory, atMost: Self.mostBytes) ?? [] }
 
+    /// The name of its program, as much as the kernel keeps of it, and a line's end.
+    package var command: [UInt8] { Self.contents("comm", in: self.directory, atMost: Self.mostBytes) ?? [] }
+
     /// The user that the process acts as.
     package var user: UInt32? {
         // Of the four the second is the one that the bus was told.

@@ -23,7 +23,7 @@ struct Main {
             let kinds = try self.kinds(arguments.values(of: self.sourceOption))
             let daemon = try Daemon(self.syntax.name, owning: BusName.focus, arguments)
             let names = NameWatch(on: daemon.bus)
-            let naming = Naming()
+            let naming = Naming(on: daemon.loop, daemon.bus, names, log: daemon.log)
             var sources: [any FocusSource] = []
             for kind in kinds {
                 let desk = DeskLink(on: daemon.loop, naming)

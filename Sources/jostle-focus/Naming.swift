@@ -1,17 +1,47 @@
+import DBus
+import DaemonSupport
 import FocusCore
+import Glibc
+import Loop
 import Motion
 
 /// Which app a window is of: the one place that all sources ask.
+///
+/// Not `Sendable`: it belongs to the thread of its loop.
 final class Naming {
+    private var namer = AppNamer()
+    private let folders: DesktopFolders
+    private let apps: BrokerApps
     private var followers: [() -> Void] = []
 
-    func app(of claims: WindowClaims) -> NamedApp {
-        for id in [claims.gtkAppID, claims.appID].compactMap({ $0 }) where AppID.isValid(id) {
-            return .app(AppID(id), by: .exact)
+    init(on loop: EventLoop, _ bus: Connection, _ names: NameWatch, log: Log) {
+        let environment = { (name: String) -> String? in
+            // SAFETY: the text is copied at once, and nothing of ours changes the environment.
+            unsafe getenv(name).map { unsafe String(cString: $0) }
         }
-        return .unknown(hint: "it says no app id that is a bus name")
+        self.folders = DesktopFolders(DesktopPlaces.folders(environment), on: loop, log: log)
+        self.apps = BrokerApps(on: bus, names, log: log)
+        self.folders.onRead = { [weak self] files in self?.change { $0.take(files) } }
+        self.apps.onChange = { [weak self] apps in self?.change { $0.take(apps) } }
+        self.folders.start()
+    }
+
+    func app(of claims: WindowClaims) -> NamedApp {
+        self.namer.app(of: claims, process: claims.process.flatMap(Self.process))
     }
 
     /// Runs `handler` when something else is known of apps.
     func onChange(_ handler: @escaping () -> Void) { self.followers.append(handler) }
+
+    private func change(_ change: (inout AppNamer) -> Void) {
+        change(&self.namer)
+        for follower in self.followers { follower() }
+    }
+
+    private static func process(_ number: UInt32) -> WindowProcess? {
+        guard let number = Int32(exactly: number), let files = try? ProcessFiles(of: number) else { return nil }
+        let groups = files.groups
+        return groups.isEmpty
+            ? nil : WindowProcess(groups: groups, sandboxFile: files.sandbox, command: files.command)
+    }
 }

@@ -1,0 +1,110 @@
+import Arbitration
+import DBus
+import DaemonSupport
+import FocusCore
+import Motion
+import Protocol
+
+/// The apps that the broker knows, and which windows their app files say are theirs.
+///
+/// Not `Sendable`: it belongs to the thread of its loop.
+final class BrokerApps {
+    private let bus: Connection
+    private let log: Log
+    /// The broker's connection.
+    private var owner: String?
+    private var apps: [ObjectPath: AppNamer.KnownApp] = [:]
+    /// All that are there have been told by this broker.
+    private var isComplete = false
+    /// What was told last.
+    private var told: [AppNamer.KnownApp] = []
+    private var isDue = false
+    /// Runs when there are other apps than before, or they have other windows.
+    var onChange: ([AppNamer.KnownApp]) -> Void = { _ in }
+
+    private static let broker = CallTarget(BusName.broker, Path.broker, InterfaceName.broker.description)
+
+    init(on bus: Connection, _ names: NameWatch, log: Log) {
+        self.bus = bus
+        self.log = log
+        bus.onSignal(InterfaceName.broker, "AppsChanged") { [weak self] message in self?.hear(message) }
+        _ = names.follow(BusName.broker, ownRule: true) { [weak self] owner in self?.ask(owner) }
+    }
+
+    /// Asks a broker that is new to tell, and what there is.
+    private func ask(_ owner: String?) {
+        self.owner = owner
+        self.isComplete = false
+        // Until the next one has told all, what the last one said counts.
+        guard let owner else { return }
+        self.apps = [:]
+        let options: [String: Value] = [:]
+        self.bus.call(Self.broker, "Watch", options, autoStart: false) { [weak self] result in
+            self?.answered(result, of: owner) { (_: borrowing Message) throws(BusError) in
+                self?.list([:], of: owner)
+            }
+        }
+    }
+
+    private func list(_ options: [String: Value], of owner: String) {
+        self.bus.call(Self.broker, "ListApps", options, autoStart: false) { [weak self] result in
+            self?.answered(result, of: owner) { (answer: borrowing Message) throws(BusError) in
+                guard let self else { return }
+                let rows = try answer.read(reply: [ListedApp.Wire].self).map { ListedApp($0) }
+                self.take(rows)
+                guard let last = rows.last, self.apps.count < Self.most else {
+                    self.isComplete = true
+                    return self.tellSoon()
+                }
+                self.list([ListOptions.after: .objectPath(last.object)], of: owner)
+            }
+        }
+    }
+
+    /// More apps than any broker has.
+    private static let most = 65_536
+
+    private func answered(
+        _ result: consuming CallResult, of owner: String, _ body: (borrowing Message) throws(BusError) -> Void
+    ) {
+        guard owner == self.owner else { return }
+        do throws(BusError) {
+            try body(try result.take())
+        } catch {
+            self.log.warning("the broker does not say which apps there are: \(error)")
+        }
+    }
+
+    /// Anybody can send such a signal.
+    private func hear(_ message: borrowing Message) {
+        guard let owner, message.isFrom(owner),
+            let (rows, gone, _) = try? message.read([ListedApp.Wire].self, [ObjectPath].self, [String: Value].self)
+        else { return }
+        for object in gone { self.apps[object] = nil }
+        self.take(rows.map { ListedApp($0) })
+        self.tellSoon()
+    }
+
+    private func take(_ rows: [ListedApp]) {
+        for row in rows where AppID.isValid(row.app) {
+            self.apps[row.object] = AppNamer.KnownApp(
+                id: AppID(row.app), windows: row.windows.map { NamePattern($0) })
+        }
+    }
+
+    /// States change much more often than windows do.
+    private func tellSoon() {
+        guard self.isComplete, !self.isDue else { return }
+        self.isDue = true
+        self.bus.afterRound { [weak self] in self?.tell() }
+    }
+
+    private func tell() {
+        self.isDue = false
+        guard self.isComplete else { return }
+        let apps = self.apps.values.sorted { $0.id < $1.id }
+        guard apps != self.told else { return }
+        self.told = apps
+        self.onChange(apps)
+    }
+}

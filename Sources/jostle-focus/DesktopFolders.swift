@@ -1,0 +1,194 @@
+import DaemonSupport
+import FocusCore
+import Glibc
+import Loop
+
+/// The desktop files of the session, read anew when their folders change, which the kernel says.
+///
+/// Not `Sendable`: it belongs to the thread of its loop.
+final class DesktopFolders {
+    private let folders: [String]
+    private let loop: EventLoop
+    private let log: Log
+    private var watch: (descriptor: OwnedDescriptorBox, registration: EventLoop.Registration)?
+    private var timer: EventLoop.TimerID?
+    /// When the first change came of which nothing has been read.
+    private var changed: Int64?
+    /// Folders are being read.
+    private var reading: Reading?
+    /// Runs when all has been read.
+    var onRead: (DesktopFiles) -> Void = { _ in }
+
+    /// A package brings many files: reading begins when it has been quiet for so long, or this long after the first. In µs.
+    private static let quiet: Int64 = 300_000
+    private static let latest: Int64 = 3_000_000
+
+    init(_ folders: [String], on loop: EventLoop, log: Log) {
+        self.folders = folders
+        self.loop = loop
+        self.log = log
+        self.timer = loop.schedule(at: .max) { [weak self] in self?.begin() }
+    }
+
+    deinit {
+        self.unwatch()
+        if let timer { self.loop.cancel(timer) }
+    }
+
+    /// Reads all of them at once: before that nothing is known of any window.
+    func start() {
+        self.watchAll()
+        let reading = Reading(self.folders)
+        while reading.step() {}
+        self.take(reading)
+    }
+
+    // MARK: Reading
+
+    private func begin() {
+        // What changes meanwhile is read next.
+        guard self.reading == nil else { return self.arm() }
+        self.changed = nil
+        // Before the folders are read, so that nothing falls between the two; also those that are new.
+        self.watchAll()
+        let reading = Reading(self.folders)
+        self.reading = reading
+        self.loop.turns.add(
+            { reading.step() },
+            then: { [weak self] in
+                self?.reading = nil
+                self?.take(reading)
+            })
+    }
+
+    private func take(_ reading: Reading) {
+        if reading.files.leftOut > 0 {
+            self.log.warning("\(reading.files.leftOut) desktop files are left out: \(DesktopFiles.most) are read")
+        }
+        self.log.debug("\(reading.files.count) desktop files are known")
+        self.onRead(reading.files)
+    }
+
+    /// One reading of all folders, a file at a time.
+    private final class Reading {
+        private var folders: ArraySlice<(path: String, name: String, depth: Int)>
+        private var waiting: ArraySlice<(path: String, name: String, depth: Int)> = []
+        private(set) var files = DesktopFiles()
+        private var buffer = [UInt8](repeating: 0, count: DesktopEntry.mostBytes + 1)
+
+        init(_ folders: [String]) {
+            self.folders = folders.map { (path: $0, name: "", depth: 0) }[...]
+        }
+
+        /// Goes on for a moment; false when all is read.
+        func step() -> Bool {
+            if let (path, name, depth) = self.waiting.popFirst() {
+                if DesktopFiles.id(ofPath: name) != nil {
+                    self.files.add(name, self.contents(path))
+                } else if depth < DesktopPlaces.deepest {
+                    self.list(path, name, depth + 1)
+                }
+                return true
+            }
+            guard let (path, name, depth) = self.folders.popFirst() else { return false }
+            self.list(path, name, depth)
+            return true
+        }
+
+        /// What is no folder has no names.
+        private func list(_ path: String, _ name: String, _ depth: Int) {
+            let names = (try? directoryNames(path)) ?? []
+            self.waiting =
+                names.filter { !$0.hasPrefix(".") && ($0.hasSuffix(".desktop") || !$0.contains(".")) }
+                .prefix(DesktopFiles.most + 1)
+                .map { (path: "\(path)/\($0)", name: name.isEmpty ? $0 : "\(name)/\($0)", depth: depth) }[...]
+                + self.waiting
+        }
+
+        private func contents(_ path: String) -> [UInt8]? {
+            guard let file = try? InputFile(path) else { return nil }
+            var count = 0
+            do throws(SystemError) {
+                count = try file.read(into: &self.buffer)
+            } catch {
+                return nil
+            }
+            return count < self.buffer.count ? Array(self.buffer[..<count]) : nil
+        }
+    }
+
+    // MARK: Watching
+
+    private static let inFolder =
+        IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_MOVE_SELF
+        | IN_ONLYDIR
+        | IN_MASK_ADD
+    private static let above = IN_CREATE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_MASK_ADD
+
+    private func watchAll() {
+        self.unwatch()
+        do throws(SystemError) {
+            let descriptor = OwnedDescriptor(
+                adopting: try systemCall("inotify_init1") { inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK)) })
+            let raw = descriptor.raw
+            for folder in self.folders {
+                Self.add(folder, to: raw)
+                if let installation = DesktopPlaces.installation(ofFolder: folder) {
+                    _ = Self.add(installation, Self.inFolder, to: raw)
+                }
+            }
+            let registration = try self.loop.watch(raw, for: .read) { [weak self] _ in self?.drain() }
+            self.watch = (OwnedDescriptorBox(descriptor), registration)
+        } catch {
+            self.log.warning("desktop files that change from now on are not seen: \(error)")
+        }
+    }
+
+    private func unwatch() {
+        if let watch { self.loop.cancel(watch.registration) }
+        self.watch = nil
+    }
+
+    /// Watches a folder and those in it, or where it would have to appear.
+    private static func add(_ folder: String, to raw: Int32) {
+        if self.add(folder, self.inFolder, to: raw) {
+            var level = [folder]
+            for _ in 0..<DesktopPlaces.deepest {
+                level = level.flatMap { path in
+                    ((try? directoryNames(path)) ?? []).filter { !$0.contains(".") }.prefix(self.mostInFolder).map {
+                        "\(path)/\($0)"
+                    }
+                }.filter { self.add($0, self.inFolder, to: raw) }
+            }
+            return
+        }
+        var path = folder[...]
+        while let slash = path.lastIndex(of: "/"), slash > path.startIndex {
+            path = path[..<slash]
+            if self.add(String(path), self.above, to: raw) { return }
+        }
+    }
+
+    /// Folders in a folder that are watched.
+    private static let mostInFolder = 64
+
+    private static func add(_ path: String, _ mask: Int32, to raw: Int32) -> Bool {
+        // SAFETY: the path is NUL-terminated for the call.
+        unsafe inotify_add_watch(raw, path, UInt32(mask)) >= 0
+    }
+
+    private func drain() {
+        guard let raw = self.watch?.descriptor.raw else { return }
+        unsafe withUnsafeTemporaryAllocation(byteCount: 4_096, alignment: 8) { buffer in
+            // SAFETY: as many bytes as there are in the buffer. What they say does not matter; the rest is there next time.
+            _ = unsafe read(raw, buffer.baseAddress, buffer.count)
+        }
+        if self.changed == nil { self.changed = Clock.monotonic.now() }
+        self.arm()
+    }
+
+    private func arm() {
+        guard let timer, let changed else { return }
+        self.loop.reschedule(timer, at: min(Clock.monotonic.now() + Self.quiet, changed + Self.latest))
+    }
+}
