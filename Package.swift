@@ -196,9 +196,8 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Arbitration", "DBus", "Detection", "DetectionModel", "DeviceCore", "Motion", "PolicyFiles",
-                "Scenarios",
-                "Traces",
+                "Arbitration", "DBus", "Detection", "DetectionModel", "DeviceCore", "FocusCore", "Motion",
+                "PolicyFiles", "Processes", "Scenarios", "Traces",
             ],
             path: "Tests/FuzzTargets", swiftSettings: strict),
 

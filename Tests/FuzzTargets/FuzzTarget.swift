@@ -28,6 +28,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case verdict
     /// What a device's driver says of it, and a buffer's bytes.
     case device
+    /// What windows say of themselves, what their processes show, and desktop files.
+    case window
 
     /// Stands between two parts of an input.
     package static let separator: UInt8 = 0x1D
@@ -47,6 +49,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .scenario: return Self.scenario(bytes)
         case .verdict: return Self.verdict(bytes)
         case .device: return DeviceTarget.run(bytes)
+        case .window: return WindowTarget.run(bytes)
         }
         return nil
     }
