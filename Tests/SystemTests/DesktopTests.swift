@@ -192,6 +192,29 @@ extension EndToEnd {
             #expect(try ProcessValue.status("VmRSS", of: focus.pid) < 24 << 20)
         }
 
+        // MARK: Apps
+
+        /// What is written of windows, in desktop files and in app files, counts from when it is there.
+        @Test func windowsAreKnownByWhatIsWrittenOfThem() throws {
+            let scene = try DesktopScene(broker: false)
+            let file = { (windows: String) in ["org.example.Clip": "[App]\nWindows=\(windows)\n"] }
+            try scene.stage.startBroker(policy: "[Policy]\nDefault=allow\n", apps: file("xclip*"))
+            let display = try scene.startX()
+            let openbox = try scene.startOpenbox()
+            try scene.startFocus("x11", ["DISPLAY": display])
+            let programs = [try scene.openX("xclipboard").program, try scene.openX("xcalc").program]
+            try scene.untilListed("org.example.Clip  alias")
+            try scene.untilListed("write Windows=xcalc into [App] of the app's file")
+            // In a folder that was not there.
+            try scene.install("nested/org.example.Calc", program: "xcalc")
+            try scene.untilListed("write Windows=xcalc", isThere: false)
+            try scene.untilListed("nested-org.example.Calc  desktop-file")
+            _ = try scene.stage.directory("apps", file("other"))
+            try #require(scene.stage.broker).signal(SIGHUP)
+            try scene.untilListed("write Windows=xclipboard")
+            for program in programs + [openbox] { _ = try program.terminate() }
+        }
+
         // MARK: The broker
 
         @Test func aBrokerThatComesIsToldAndOneThatRefusesIsNotAskedAgain() throws {
@@ -228,7 +251,28 @@ private final class DesktopScene {
         self.runtime = "\(self.stage.bus.directory)/run"
         try #require(mkdir(self.runtime, 0o700) == 0 && chown(self.runtime, 65_534, 65_534) == 0)
         try #require(chmod(self.stage.bus.directory, 0o755) == 0)
+        for id in ["Alpha", "Beta"] + (0..<10).map({ "App\($0)" }) {
+            try self.install("org.example.\(id)", program: "none")
+        }
         if broker { try self.startBroker() }
+    }
+
+    /// Where desktop files are looked for.
+    private var data: String { "\(self.stage.bus.directory)/data" }
+
+    /// Installs a desktop file.
+    func install(_ id: String, program: String) throws {
+        let path = "\(self.data)/applications/\(id).desktop"
+        let text = "[Desktop Entry]\nType=Application\nName=\(id)\nExec=\(program)\n"
+        let command = ["sh", "-ec", "mkdir -p \"${1%/*}\"; printf %s \"$2\" > \"$1\"", "sh", path, text]
+        try #require(try Tool.run(command).status == 0)
+    }
+
+    /// Waits until `jostle focus` says this, or says it no more.
+    func untilListed(_ text: String, isThere: Bool = true) throws {
+        try self.stage.until("\(text): \(isThere)") {
+            try self.stage.jostle("focus").stdout.contains(text) == isThere
+        }
     }
 
     deinit {
@@ -255,7 +299,8 @@ private final class DesktopScene {
 
     func startFocus(_ source: String, _ environment: [String: String]) throws {
         let program = try BackgroundProgram(
-            "jostle-focus", ["--bus", self.stage.address, "--source", source], environment: environment)
+            "jostle-focus", ["--bus", self.stage.address, "--source", source],
+            environment: environment.merging(["XDG_DATA_HOME": self.data]) { $1 })
         _ = try program.waitForLine(on: .errors) { $0.contains("serving the ") }
         self.focus = program
     }
@@ -303,8 +348,8 @@ private final class DesktopScene {
         return program
     }
 
-    /// Opens a window that says that it is this app's.
-    func openX(_ program: String, as app: String) throws -> (program: BackgroundProgram, window: String) {
+    /// Opens a window, which says that it is this app's.
+    func openX(_ program: String, as app: String? = nil) throws -> (program: BackgroundProgram, window: String) {
         let environment = ["DISPLAY": self.display]
         let program = try BackgroundProgram(tool: [program], environment: environment)
         var window = ""
@@ -313,7 +358,9 @@ private final class DesktopScene {
             window = listed.first { $0.contains(" \(program.name).") }.map { String($0.prefix { $0 != " " }) } ?? ""
             return !window.isEmpty
         }
-        try self.x("xprop", "-id", window, "-f", "_GTK_APPLICATION_ID", "8u", "-set", "_GTK_APPLICATION_ID", app)
+        if let app {
+            try self.x("xprop", "-id", window, "-f", "_GTK_APPLICATION_ID", "8u", "-set", "_GTK_APPLICATION_ID", app)
+        }
         return (program, window)
     }
 
