@@ -23,8 +23,11 @@ func shell(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: audited)
 }
 
-func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .executableTarget(name: name, dependencies: dependencies, swiftSettings: audited)
+func program(
+    _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = [], resources: [Resource] = []
+) -> Target {
+    .executableTarget(
+        name: name, dependencies: dependencies, exclude: exclude, resources: resources, swiftSettings: audited)
 }
 
 /// For what is written in C: SwiftPM links it as if it were Swift; in embedded Swift there is no runtime.
@@ -127,7 +130,8 @@ let package = Package(
             [
                 "FocusCore", "CWayland", "CWlrToplevel", "CXCB", "Arbitration", "Motion", "Protocol", "DBus", "Loop",
                 "DaemonSupport",
-            ]),
+            ],
+            exclude: ["gnome"], resources: [.embedInCode("kwin.js")]),
         program(
             "jostle",
             [

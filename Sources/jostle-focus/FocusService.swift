@@ -13,7 +13,8 @@ final class FocusService {
 
     init(_ sources: [any FocusSource], on bus: Connection) {
         self.sources = sources
-        bus.export(ExportedObject(Path.focus, [(Self.table, self)]))
+        let shells = ShellPort(sources.compactMap { $0 as? ShellSource })
+        bus.export(ExportedObject(Path.focus, [(Self.table, self), (ShellPort.table, shells)]))
     }
 
     private static let table = Interface<FocusService>(

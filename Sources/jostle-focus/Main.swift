@@ -10,8 +10,9 @@ import Protocol
 struct Main {
     private static let sourceOption = CommandOption.value(
         "source", "SOURCE",
-        "who knows which windows there are: wlr[:DISPLAY] (sway, phoc, labwc, wayfire, Hyprland), x11[:DISPLAY], or auto (the "
-            + "session's; the default)", naming: .oneOf(["auto", "wlr", "x11"]), repeats: true)
+        "who knows which windows there are: wlr[:DISPLAY] (sway, phoc, labwc, wayfire, Hyprland), x11[:DISPLAY], kwin (Plasma), "
+            + "gnome (by its extension), lipstick (Sailfish), lomiri (Ubuntu Touch), or auto (the session's; the default)",
+        naming: .oneOf(SourceKind.names), repeats: true)
     private static let syntax = CommandSyntax(
         "jostle-focus", "Tells the broker which app is in front, and which have windows that are seen.",
         options: [sourceOption] + Daemon.options)
@@ -27,8 +28,9 @@ struct Main {
             var sources: [any FocusSource] = []
             for kind in kinds {
                 let desk = DeskLink(on: daemon.loop, naming)
-                guard let source = kind.source(desk, on: daemon.loop, log: daemon.log) else {
-                    throw UsageProblem("source: there is no display \(kind.display) on this machine")
+                guard let source = kind.source(desk, on: daemon.bus, names, loop: daemon.loop, log: daemon.log)
+                else {
+                    throw UsageProblem("source: there is no such display on this machine")
                 }
                 guard !sources.contains(where: { $0.name == source.name }) else {
                     throw UsageProblem("source: \(source.name) is given twice")
