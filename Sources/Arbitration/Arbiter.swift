@@ -129,7 +129,7 @@ package struct Arbiter: Sendable {
         case .back(let app, let entrance): self.admit(app, entrance, into: &actions)
         case .away(let app): self.dismiss(app, into: &actions)
         case .told(let app, let state): self.hear(state, of: app, into: &actions)
-        case .foreground(let report): self.report(report, into: &actions)
+        case .foreground(let report, let testimony): self.report(report, testimony, into: &actions)
         case .sleep(let begins): self.apps.sleep(begins, at: self.arrivalTime)
         case .beginAssertion(let app, let request): self.begin(request, of: app, into: &actions)
         case .endAssertion(let app, let id): self.live(app, into: &actions) { $0.end(id, at: $2, $1) }
@@ -360,8 +360,12 @@ package struct Arbiter: Sendable {
         self.review(into: &actions)
     }
 
-    private mutating func report(_ foreground: ForegroundReport, into actions: inout [ArbiterAction]) {
-        if self.apps.report(foreground) { self.placeAll(.foreground, into: &actions) }
+    private mutating func report(
+        _ foreground: ForegroundReport, _ testimony: FocusTestimony?, into actions: inout [ArbiterAction]
+    ) {
+        guard self.apps.report(foreground, testimony) else { return }
+        self.contests.hear(testimony, report: self.apps.reports)
+        self.placeAll(.foreground, into: &actions)
     }
 
     private mutating func begin(

@@ -13,8 +13,8 @@ package enum ArbiterInput: Sendable {
     case away(AppHandle)
     /// A single app is said to be in a state, whatever else is the case; `nil`: no more.
     case told(AppHandle, AppState?)
-    /// What is said of the foreground.
-    case foreground(ForegroundReport)
+    /// What is said of the foreground, and by whom, which decides nothing.
+    case foreground(ForegroundReport, FocusTestimony? = nil)
     /// The system goes to sleep, or is back. Budgets stand still in between.
     case sleep(Bool)
     /// An app asks for an assertion. The answer is an action.

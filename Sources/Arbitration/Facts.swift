@@ -37,6 +37,9 @@ package struct AppFacts: Equatable, Sendable {
     /// Modes it is at work in. One that is not granted counts for nothing.
     package var activities: WordSet<BackgroundMode>
     package var hasAssertion: Bool
+    /// The number of what was said of the foreground, if that is why it is not there; 0: it is not, or in a verdict, which has
+    /// what was said. No rule sees it.
+    package var report: UInt32 = 0
     /// When the user last had to do with it, as far as the broker saw that itself.
     package var lastUsed: Timestamp
 
@@ -52,6 +55,13 @@ package struct AppFacts: Equatable, Sendable {
         self.activities = activities
         self.hasAssertion = hasAssertion
         self.lastUsed = lastUsed
+    }
+
+    /// The same as verdicts keep it.
+    var ofVerdict: AppFacts {
+        var facts = self
+        facts.report = 0
+        return facts
     }
 
     /// The activities that count.

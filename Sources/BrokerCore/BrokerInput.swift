@@ -110,6 +110,8 @@ package enum Refusal: Swift.Error, Equatable, Sendable {
     case badDetector(String)
     case unknownDetector(String)
     case duplicateDetector(String)
+    /// What a source says it sees cannot be.
+    case badWindows(String)
     /// Nobody may silence motion for longer.
     case muteTooLong(limit: TimeSpan)
     /// An assertion or activity may not be begun, or nobody launched.

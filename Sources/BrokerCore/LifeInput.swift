@@ -2,8 +2,8 @@ package import Arbitration
 
 /// What is said of apps and of the device, and what apps say of their own life.
 package enum LifeInput: Sendable {
-    /// Which app is said to be in the foreground.
-    case foreground(ForegroundReport)
+    /// Which apps are said to be in front or seen, and by whom.
+    case foreground(ForegroundReport, FocusTestimony? = nil)
     /// What state a single app is said to be in, whatever else is the case; `nil`: no more.
     case told(AppHandle, AppState?)
     case locked(Bool)
@@ -30,7 +30,7 @@ package enum LifeInput: Sendable {
     func input(knowing device: DeviceFacts) -> ArbiterInput? {
         var device = device
         switch self {
-        case .foreground(let report): return .foreground(report)
+        case .foreground(let report, let testimony): return .foreground(report, testimony)
         case .told(let app, let state): return .told(app, state)
         case .sleep(let begins): return .sleep(begins)
         case .beginAssertion(let app, let request): return .beginAssertion(app, request)

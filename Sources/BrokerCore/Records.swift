@@ -89,7 +89,8 @@ package struct Records {
         case .app: return record.verdict.withoutOthers
         case .user(0): return record.verdict
         case .user(let user):
-            return record.verdict.naming { id in
+            // The broker's own user may know what is in front.
+            return record.verdict.naming(isFrontKnown: registry.isKeeper(user)) { id in
                 if records.contains(where: { $0.verdict.id == id && $0.user == user }) { return true }
                 if self.find(AppReference(id, user: user), epoch: record.verdict.epoch) != nil { return true }
                 // In an order that is not through it has no verdict yet.

@@ -26,6 +26,9 @@ package struct Registry {
         self.textShares = limits.shares(of: limits.conditionBytes)
     }
 
+    /// Whether a user is the one behind the broker.
+    func isKeeper(_ user: UInt32) -> Bool { user == self.keeper }
+
     // MARK: Who is there
 
     package subscript(app: AppHandle) -> App? { self.apps[app] }

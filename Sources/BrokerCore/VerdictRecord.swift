@@ -47,6 +47,8 @@ package struct VerdictRecord: Equatable, Sendable {
         bytes += self.verdict.id.name.utf8.count + self.verdict.detector.utf8.count + self.verdict.preset.utf8.count
         // The candidates share it.
         if let contest = self.verdict.contest { bytes += Self.contestBytes / max(1, contest.candidates) }
+        // Others may share it; those of other apps may be gone before.
+        bytes += self.verdict.testimony?.bytes ?? 0
         return bytes
     }
 

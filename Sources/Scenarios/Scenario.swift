@@ -30,7 +30,7 @@ package struct Scenario: Equatable, Sendable {
         case available(AppID, String, Bool)
         /// An app is said to be in a state, whatever else is the case; `nil`: no more.
         case state(AppID, AppState?)
-        /// Somebody says which app is in the foreground, or stops saying so.
+        /// Somebody says which apps are in front and which are seen beside, or stops saying so.
         case foreground(ForegroundReport)
         /// Without a number it is the oldest of its mode that ends.
         case activity(AppID, BackgroundMode, isRunning: Bool, number: UInt64? = nil, session: SessionRequest? = nil)

@@ -171,7 +171,10 @@ private struct LineReader {
 
     /// An app id; `-3` is the third client without a name.
     private mutating func app() throws(ScenarioProblem) -> AppID {
-        let text = try self.next("an app id").text
+        self.app(try self.next("an app id").text)
+    }
+
+    private func app(_ text: String) -> AppID {
         guard text.utf8.first == UInt8(ascii: "-"), let number = UInt32(text.dropFirst()), number > 0 else {
             return AppID(text)
         }
@@ -364,15 +367,22 @@ private struct LineReader {
     }
 
     private mutating func report() throws(ScenarioProblem) -> ForegroundReport {
-        switch self.tokens.first?.text {
-        case "nobody":
-            self.tokens.removeFirst()
-            return .app(nil)
-        case "unreported":
-            self.tokens.removeFirst()
-            return .none
-        default: return .app(try self.app())
+        let token = try self.next("app ids, nobody or unreported")
+        if token.text == "unreported" { return .none }
+        let visible = try self.options(["visible"])["visible"]
+        return .shown(
+            ShownApps(
+                front: token.text == "nobody" ? [] : try self.apps(token),
+                visible: try visible.map { token throws(ScenarioProblem) in try self.apps(token) } ?? []))
+    }
+
+    /// App ids with commas between them.
+    private func apps(_ token: Token) throws(ScenarioProblem) -> Set<AppID> {
+        let names = token.text.split(separator: ",", omittingEmptySubsequences: false)
+        guard names.allSatisfy({ !$0.isEmpty }) else {
+            throw self.problem(token.column, "expected app ids with commas between them")
         }
+        return Set(names.map { self.app(String($0)) })
     }
 
     private mutating func assertion() throws(ScenarioProblem) -> Scenario.AssertionStep {

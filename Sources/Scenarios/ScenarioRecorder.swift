@@ -125,7 +125,7 @@ package struct ScenarioRecorder: Sendable {
         case .back(let app, let entrance): return self.apps[app].map { [.back($0.id, entrance)] } ?? []
         case .away(let app): return self.apps[app].map { [.away($0.id)] } ?? []
         case .told(let app, let state): return self.apps[app].map { [.state($0.id, state)] } ?? []
-        case .foreground(let report): return [.foreground(report)]
+        case .foreground(let report, _): return [.foreground(report)]
         case .task(let app, let step): return self.apps[app].map { [.task($0.id, step)] } ?? []
         case .sleep(let begins): return [.sleep(begins)]
         case .beginAssertion(let app, let request):

@@ -54,8 +54,10 @@ extension Scenario.Event: CustomStringConvertible {
             return "available \(id) \(Scenario.word(name)) \(Self.yesOrNo(isAvailable))"
         case .state(let id, let state): return "state \(id) \(state?.name ?? "auto")"
         case .foreground(.none): return "foreground unreported"
-        case .foreground(.app(.none)): return "foreground nobody"
-        case .foreground(.app(.some(let id))): return "foreground \(id)"
+        case .foreground(.shown(let apps)):
+            let visible = apps.visible.isEmpty ? nil : Self.text(apps.visible)
+            return "foreground \(apps.front.isEmpty ? "nobody" : Self.text(apps.front))"
+                + Self.option("visible", visible)
         case .activity(let id, let mode, let isRunning, let number, let session):
             return "activity \(id) \(mode.name) \(isRunning ? "begin" : "end")"
                 + Self.option("class", session.map { Scenario.word($0.name) })
@@ -92,6 +94,11 @@ extension Scenario.Event: CustomStringConvertible {
             return "true \(id) \(Scenario.word(name)) \(time.map { Scenario.text($0) } ?? "never")"
         case .end: return "end"
         }
+    }
+
+    /// App ids in an order that is always the same.
+    private static func text(_ apps: Set<AppID>) -> String {
+        apps.sorted().map(\.description).joined(separator: ",")
     }
 
     private static func text(_ entrance: AppEntrance) -> String {

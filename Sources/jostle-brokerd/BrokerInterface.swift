@@ -11,8 +11,8 @@ import Protocol
 enum BrokerInterface {
     /// What this broker can do that another version might not.
     static let features = [
-        "ack", "activities", "assertions", "broadcast", "durable", "exclusive", "explain", "foreground", "mute",
-        "ordered", "pause", "policy", "presets", "push", "subscribe", "tasks", "wake", "watch",
+        "ack", "activities", "assertions", "broadcast", "durable", "exclusive", "explain", "focus-sources",
+        "foreground", "mute", "ordered", "pause", "policy", "presets", "push", "subscribe", "tasks", "wake", "watch",
     ]
 
     static let table = Interface<BrokerService>(
@@ -103,6 +103,17 @@ enum BrokerInterface {
                 try OptionReader.none(options, of: "SetForeground")
                 try service.links.reports.setForeground(app, call)
             },
+            Method(later: "SetWindows", in: ["windows", "options"]) {
+                (
+                    service: BrokerService, call: MethodCall, windows: [Structure<String, [String: Value]>],
+                    options: [String: Value]
+                ) throws(BusError) in
+                try service.links.reports.setWindows(windows, options, call)
+            },
+            Method(later: "ForgetWindows", in: ["options"]) {
+                (service: BrokerService, call: MethodCall, options: [String: Value]) throws(BusError) in
+                try service.links.reports.forgetWindows(options, call)
+            },
             Method(later: "Push", in: ["app", "options"]) {
                 (service: BrokerService, call: MethodCall, app: String, options: [String: Value]) throws(BusError) in
                 try OptionReader.none(options, of: "Push")
@@ -145,10 +156,16 @@ enum BrokerInterface {
                 isFor: { (service: BrokerService, call, answer) in
                     service.links.reports.mayKnowForeground(call, answer)
                 },
-                get: { service in service.core.arbiter.foreground.app?.name ?? "" }),
+                get: { service in service.links.reports.front.first?.name ?? "" }),
             Property("ForegroundReported", .never) { (service: BrokerService) in
                 service.core.arbiter.foreground != .none
             },
+            Property(
+                "FocusSources", others: [[String: Value]](),
+                isFor: { (service: BrokerService, call, answer) in
+                    service.links.reports.mayKnowSources(call, answer)
+                },
+                get: { service in service.links.reports.sourceRows }),
             Property("Locked", .always) { (service: BrokerService) in service.core.arbiter.device.isLocked },
             Property("Paused", .always) { (service: BrokerService) in service.core.sensing.isPaused },
             Property("MutedUntil", .never) { (service: BrokerService) in service.core.sensing.mutedUntil.wire },

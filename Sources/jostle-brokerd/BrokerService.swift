@@ -76,7 +76,7 @@ final class BrokerService {
     func busLost() {
         self.names.forgetAll()
         self.links.clients.leaveAll()
-        self.links.reports.loseReporter()
+        self.links.reports.loseReporters()
         self.links.clients.watchers.unwatchAll()
     }
 

@@ -12,6 +12,7 @@ extension BusError {
         case .unknownClient: self = .notFound("register first")
         case .limit(let name, let value, let message), .noRoom(let name, let value, let message):
             self = .limitsExceeded("\(message): \(name) is \(value)")
+        case .badWindows(let message): self = .invalidConfiguration(message)
         case .muteTooLong(let limit):
             self = .limitsExceeded("motion can be silenced for at most \(limit.microseconds) us: mute")
         case .badDetector(let message): self = .invalidConfiguration(message)

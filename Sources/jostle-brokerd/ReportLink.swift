@@ -3,6 +3,7 @@ import BrokerCore
 import DBus
 import DaemonSupport
 import Glibc
+import Loop
 import Motion
 import PolicyFiles
 import Protocol
@@ -10,8 +11,14 @@ import Protocol
 /// Takes in what callers say of apps and of the device: the foreground, single states, the lock, and that motion is not wanted.
 final class ReportLink {
     private unowned let service: BrokerService
-    /// Whoever said last which app is in the foreground.
-    private var reporter: (name: String, token: NameWatch.Token)?
+    /// What sources say of the foreground, and who they are.
+    private var sources = FocusSources()
+    /// The connections that said it, which are followed until they leave.
+    private var reporters: [String: NameWatch.Token] = [:]
+    /// Runs when what one of them said is over that left.
+    private var timer: EventLoop.TimerID?
+    /// The apps in front, in the order in which that was said first.
+    private(set) var front: [AppID] = []
     /// Whose the names are that policy lets say it: followed, so that who may know is known whenever something changes.
     private var entitled: [AppID: Entitled] = [:]
     /// How many of those names each connection owns that owns any.
@@ -74,31 +81,91 @@ final class ReportLink {
 
     // MARK: The foreground
 
-    /// Takes in which app is in the foreground; empty: none. The report lapses when its reporter leaves the bus.
+    /// Takes in which app is in the foreground; empty: none. It is what the caller's source without a name sees.
     func setForeground(_ name: String, _ call: MethodCall) throws(BusError) {
-        guard name.isEmpty || AppID.isValid(name) else {
-            throw .invalidConfiguration("'\(printable(name))' is no app id: give a well-known bus name, or nothing")
-        }
-        self.service.authority.ifReporter(among: self.service.core.arbiter.policy.reporters, call) { [weak self] in
-            guard let self else { return }
-            if self.reporter?.name != call.sender {
-                self.forgetReporter()
-                let token = self.service.names.follow(call.sender) { [weak self] owner in
-                    if owner == nil { self?.reporterLeft(call.sender) }
-                }
-                self.reporter = (call.sender, token)
-            }
-            self.report(.app(name.isEmpty ? nil : AppID(name)))
+        guard name.isEmpty || AppID.isValid(name) else { throw .badAppID(name) }
+        self.say(name.isEmpty ? [] : [SeenWindow(AppID(name), .front)], as: "", call)
+    }
+
+    /// Takes in all that a source of the caller sees.
+    func setWindows(
+        _ rows: [Structure<String, [String: Value]>], _ options: [String: Value], _ call: MethodCall
+    ) throws(BusError) {
+        let source = try Self.source(options, of: "SetWindows")
+        self.say(try rows.map { row throws(BusError) in try SeenWindow(row) }, as: source, call)
+    }
+
+    /// Takes back what a source of the caller said.
+    func forgetWindows(_ options: [String: Value], _ call: MethodCall) throws(BusError) {
+        let source = try Self.source(options, of: "ForgetWindows")
+        self.ifReporter(call) { service, reporter in
+            service.links.reports.change { sources, _ in sources.forget(source, by: reporter.name) }
             call.reply()
+        }
+    }
+
+    private static func source(_ options: [String: Value], of method: String) throws(BusError) -> String {
+        try OptionReader(options, of: method, known: [FocusKey.source]).text(FocusKey.source) ?? ""
+    }
+
+    private func say(_ windows: [SeenWindow], as source: String, _ call: MethodCall) {
+        self.ifReporter(call) { service, reporter in
+            do throws(Refusal) {
+                try service.links.reports.change { (sources, _) throws(Refusal) in
+                    try sources.say(windows, as: source, by: reporter)
+                }
+            } catch {
+                return call.fail(BusError(error))
+            }
+            call.reply()
+        }
+    }
+
+    /// Does something for a caller who may say it, when it is known who that is. What one says is asked about alike, and so is
+    /// heard in the order in which it was said.
+    private func ifReporter(
+        _ call: MethodCall, then: @escaping (BrokerService, FocusSources.Reporter) -> Void
+    ) {
+        self.ifReporter(call) { [weak self] in
+            self?.service.bus.credentials(of: call.sender) { [weak self] credentials in
+                guard let self else { return }
+                guard let credentials, let user = credentials.user else {
+                    return call.fail(.accessDenied("the bus does not know your user"))
+                }
+                let process = credentials.process.flatMap { UInt32(exactly: $0) }
+                then(self.service, FocusSources.Reporter(name: call.sender, user: user, process: process))
+            }
+        }
+    }
+
+    private func ifReporter(_ call: MethodCall, then: @escaping () -> Void) {
+        self.service.authority.ifReporter(among: self.service.core.arbiter.policy.reporters, call, then: then)
+    }
+
+    /// What each source says, for those who may know it.
+    var sourceRows: [[String: Value]] { self.sources.rows.map(\.options) }
+
+    /// Counts changes of these rows.
+    var sourceChanges: UInt64 { self.sources.changes }
+
+    /// Whether a connection may know what each source says, which concerns the apps of all users: our own, root, and who may say
+    /// it.
+    func mayKnowSources(_ sender: String, of uid: UInt32) -> Bool {
+        uid == 0 || uid == getuid() || self.isEverybodyEntitled || self.named[sender] != nil
+    }
+
+    /// The same for whoever calls.
+    func mayKnowSources(_ call: MethodCall, _ answer: @escaping (Bool) -> Void) {
+        self.service.bus.user(of: call.sender) { [weak self] uid in
+            guard let self, let uid else { return answer(false) }
+            answer(self.mayKnowSources(call.sender, of: uid))
         }
     }
 
     /// Whether a connection may know which app is in the foreground: the user of that app, our own, root, and who may say it.
     func mayKnowForeground(_ sender: String, of uid: UInt32) -> Bool {
-        if uid == 0 || uid == getuid() || self.isEverybodyEntitled { return true }
-        let front = self.service.core.arbiter.foreground.app
-        if front.flatMap({ self.service.links.clients[$0]?.uid }) == uid { return true }
-        return self.named[sender] != nil
+        if self.mayKnowSources(sender, of: uid) { return true }
+        return self.front.first.flatMap { self.service.links.clients[$0]?.uid } == uid
     }
 
     /// The same for whoever calls.
@@ -109,29 +176,63 @@ final class ReportLink {
         }
     }
 
-    private func reporterLeft(_ name: String) {
-        guard self.reporter?.name == name else { return }
-        self.forgetReporter()
-        self.report(.none)
+    /// Changes what sources say, and tells the core and those who watch what follows.
+    private func change<E: Swift.Error>(_ body: (inout FocusSources, Timestamp) throws(E) -> Void) throws(E) {
+        let (changes, now) = (self.sources.changes, self.service.now { $1 })
+        // What is over by now has no part in it.
+        self.sources.pass(to: now)
+        defer { self.changed(since: changes) }
+        try body(&self.sources, now)
     }
 
-    private func forgetReporter() {
-        if let token = self.reporter?.token { self.service.names.unfollow(token) }
-        self.reporter = nil
+    private func changed(since changes: UInt64) {
+        self.followReporters()
+        self.setTimer()
+        guard self.sources.changes != changes else { return }
+        let front = self.sources.front
+        self.front = front.map(\.app)
+        self.service.log.debug(
+            "in front: " + (front.isEmpty ? "no app" : front.map(Self.text).joined(separator: "; ")))
+        self.service.happened(.life(.foreground(self.sources.report, self.sources.testimony)))
+        self.service.links.clients.watchers.foregroundChanged()
     }
 
-    private func report(_ report: ForegroundReport) {
-        let before = self.service.core.arbiter.foreground
-        self.service.happened(.life(.foreground(report)))
-        if report != before { self.service.links.clients.watchers.foregroundChanged() }
+    /// By what it was told that an app is in front.
+    private static func text(_ app: AppID, _ source: String, _ window: SeenWindow) -> String {
+        let told = [
+            source.isEmpty ? nil : source, window.id.isEmpty ? nil : "window \(printable(window.id))",
+            window.process.map { "process \($0)" },
+        ].compactMap { $0 }
+        return "\(app)" + (told.isEmpty ? "" : " (\(told.joined(separator: ", ")))")
     }
 
-    /// The bus went away, and whoever reported with it.
-    func loseReporter() {
-        guard self.reporter != nil else { return }
-        self.forgetReporter()
-        self.report(.none)
+    private func followReporters() {
+        let names = self.sources.reporters
+        for (name, token) in self.reporters where !names.contains(name) {
+            self.service.names.unfollow(token)
+            self.reporters[name] = nil
+        }
+        for name in names where self.reporters[name] == nil {
+            self.reporters[name] = self.service.names.follow(name) { [weak self] owner in
+                if owner == nil { self?.change { sources, now in sources.leave(name, at: now) } }
+            }
+        }
     }
+
+    /// A timer only while what somebody said stands who left.
+    private func setTimer() {
+        guard let deadline = self.sources.nextDeadline else {
+            if let timer { self.service.loop.cancel(timer) }
+            return self.timer = nil
+        }
+        if let timer { return self.service.loop.reschedule(timer, at: deadline.microseconds) }
+        self.timer = self.service.loop.schedule(at: deadline.microseconds, on: .boottime) { [weak self] in
+            self?.change { sources, now in sources.pass(to: now) }
+        }
+    }
+
+    /// The bus went away, and whoever reported with it, and every app.
+    func loseReporters() { self.change { sources, _ in sources.forgetAll() } }
 
     // MARK: Single states
 
@@ -141,7 +242,7 @@ final class ReportLink {
             [AppState.foreground, .inactive, .background, .suspended].map(\.name) + ["auto", Self.terminated]
         _ = try GivenWord.read(word, "state", among: words) { $0 }
         let state = AppState.allCases.first { $0.name == word }
-        self.service.authority.ifReporter(among: self.service.core.arbiter.policy.reporters, call) { [weak self] in
+        self.ifReporter(call) { [weak self] in
             guard let self else { return }
             if word == Self.terminated { return self.service.links.tasks.terminate(name, call) }
             guard let client = self.service.links.clients.registered(app: name) else {
@@ -159,7 +260,7 @@ final class ReportLink {
     // MARK: The lock
 
     func setLocked(_ isLocked: Bool, _ call: MethodCall) {
-        self.service.authority.ifReporter(among: self.service.core.arbiter.policy.reporters, call) { [weak self] in
+        self.ifReporter(call) { [weak self] in
             self?.lock(isLocked)
             call.reply()
         }

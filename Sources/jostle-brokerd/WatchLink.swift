@@ -32,6 +32,8 @@ final class WatchLink {
     private struct Foreground: Equatable {
         var app: String
         var isReported: Bool
+        /// Which of the changes of the sources it may know is the last; `nil`: it may not know them.
+        var sources: UInt64?
     }
 
     private unowned let service: BrokerService
@@ -103,7 +105,7 @@ final class WatchLink {
     func changed(_ client: Client) {
         guard !self.watchers.isEmpty, let path = client.object?.path else { return }
         // Whose the app in front is says who may know of it.
-        if client.app == self.service.core.arbiter.foreground.app { self.foregroundChanged() }
+        if client.app == self.service.links.reports.front.first { self.foregroundChanged() }
         for watcher in self.watchers.values where ClientLink.isListed(client, for: watcher.uid) {
             watcher.changed[path] = client.id
             if watcher.changed.count > Self.mostChanged {
@@ -182,7 +184,8 @@ final class WatchLink {
         ) {
             InterfaceName.broker.description.write(to: &$0)
             values.write(to: &$0)
-            [String]().write(to: &$0)
+            // They may be many: whoever wants them asks for them.
+            (foreground.sources == watcher.foreground?.sources ? [String]() : ["FocusSources"]).write(to: &$0)
         }
         guard isSent else { return }
         watcher.isForegroundChanged = false
@@ -191,8 +194,10 @@ final class WatchLink {
 
     /// The foreground as a connection may know it.
     private func foreground(for name: String, of uid: UInt32) -> Foreground {
-        let report = self.service.core.arbiter.foreground
-        let isKnown = self.service.links.reports.mayKnowForeground(name, of: uid)
-        return Foreground(app: isKnown ? report.app?.name ?? "" : "", isReported: report != .none)
+        let reports = self.service.links.reports
+        let app = reports.mayKnowForeground(name, of: uid) ? reports.front.first?.name : nil
+        return Foreground(
+            app: app ?? "", isReported: self.service.core.arbiter.foreground != .none,
+            sources: reports.mayKnowSources(name, of: uid) ? reports.sourceChanges : nil)
     }
 }

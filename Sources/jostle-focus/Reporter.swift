@@ -32,7 +32,7 @@ final class Reporter {
 
     private func send() {
         guard let (report, call) = self.queue.next() else { return }
-        let options: [String: Value] = [WindowKey.source: .string(self.source)]
+        let options: [String: Value] = [FocusKey.source: .string(self.source)]
         let then: (consuming CallResult) -> Void = { [weak self] in self?.answered(call, $0) }
         // A broker that nobody needs is not started for it.
         switch report {
@@ -63,9 +63,9 @@ final class Reporter {
 
     private static func wire(_ row: AppRow) -> Structure<String, [String: Value]> {
         var details: [String: Value] = [
-            WindowKey.state: .string(row.state.rawValue), WindowKey.window: .string(row.window),
+            FocusKey.state: .string(row.state.rawValue), FocusKey.window: .string(row.window),
         ]
-        details[WindowKey.process] = row.process.map { .uint32($0) }
+        details[FocusKey.process] = row.process.map { .uint32($0) }
         return Structure(row.app?.name ?? "", details)
     }
 

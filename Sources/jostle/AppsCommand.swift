@@ -17,7 +17,9 @@ struct AppsCommand {
     let loop: EventLoop
 
     private func run() throws(CommandFailure) {
-        let apps = try AppRow.all(try Service.broker(on: self.bus, self.loop))
+        let service = try Service.broker(on: self.bus, self.loop)
+        let sources = FocusRow.all(try service.properties(Path.broker, InterfaceName.broker))
+        let apps = try AppRow.all(service, sources)
         if self.isJSON {
             for app in apps { self.terminal.print(app.json) }
             return
@@ -36,6 +38,8 @@ struct AppRow {
     var delivered: UInt64
     var denied: UInt64
     var dropped: UInt64
+    /// What is said of it, and by which source; `nil`: nothing, or we may not know.
+    var shown: (state: String, source: String)?
     /// What its object shows besides; empty when it has just left.
     var properties: [String: Value]
 
@@ -45,6 +49,8 @@ struct AppRow {
         line.add("path", self.path.text)
         line.add("file", self.properties.text("AppFile"))
         line.add("state", self.state)
+        line.add("shown", self.shown?.state ?? "")
+        line.add("shown_by", self.shown?.source ?? "")
         line.add("detectors", self.detectors)
         line.add("hits", self.hits)
         line.add("delivered", self.delivered)
@@ -60,11 +66,12 @@ struct AppRow {
         return line.text
     }
 
-    static func all(_ service: Service) throws(CommandFailure) -> [AppRow] {
+    /// - Parameter sources: What is said of the foreground.
+    static func all(_ service: Service, _ sources: [FocusRow]) throws(CommandFailure) -> [AppRow] {
         try service.listApps().map {
             AppRow(
                 path: $0.object, id: $0.app, state: $0.state, detectors: $0.detectors, hits: $0.hits,
-                delivered: $0.delivered, denied: $0.denied, dropped: $0.dropped,
+                delivered: $0.delivered, denied: $0.denied, dropped: $0.dropped, shown: sources.word(on: $0.app),
                 properties: (try? service.app($0.object)) ?? [:])
         }
     }
@@ -72,14 +79,15 @@ struct AppRow {
     static func table(of apps: [AppRow], withFiles: Bool = false) -> Table {
         var table = Table(
             ["APP", "STATE", "DETECTORS", "HITS", "DELIVERED", "DENIED", "DROPPED", "EXPIRED", "UNACKED"]
-                + (withFiles ? ["FILE"] : []), right: [2, 3, 4, 5, 6, 7, 8])
+                + (withFiles ? ["SHOWN", "FILE"] : []), right: [2, 3, 4, 5, 6, 7, 8])
         for app in apps {
             let cells = [
                 app.id.isEmpty ? "(no name)" : app.id, app.state, "\(app.detectors)", "\(app.hits)",
                 "\(app.delivered)", "\(app.denied)", "\(app.dropped)", "\(app.properties.count("Expired"))",
                 "\(app.properties.count("Unacknowledged"))",
             ]
-            table.add(cells + (withFiles ? [app.properties.text("AppFile")] : []))
+            let shown = app.shown.map { $0.source.isEmpty ? $0.state : "\($0.state) by \($0.source)" }
+            table.add(cells + (withFiles ? [shown ?? "-", app.properties.text("AppFile")] : []))
         }
         return table
     }

@@ -38,7 +38,6 @@ struct ForegroundCommand {
         if !self.app.isEmpty, let near = service.nearestApp(to: self.app) {
             complain("there is no app '\(printable(self.app))' yet; did you mean '\(near)'?")
         }
-        // The broker forgets it with its end.
         let names = NameWatch(on: service.connection)
         var isSaid = true
         let token = names.follow(BusName.broker, ownRule: true) { owner in
@@ -60,6 +59,10 @@ struct ForegroundCommand {
         }
         defer { names.unfollow(token) }
         try loop.wait { isOver || failure != nil }
+        // The broker forgets it with our end, but later: it waits for one who comes again. Of an end that we chose it hears.
+        if failure == nil, isSaid {
+            _ = try? service.call(Path.broker, InterfaceName.broker, "ForgetWindows", noOptions)
+        }
         if let failure { throw failure }
     }
 }

@@ -19,7 +19,7 @@ struct StatusCommand {
     private func run() throws(CommandFailure) {
         let service = try Service.broker(on: self.bus, self.loop)
         let broker = try service.properties(Path.broker, InterfaceName.broker)
-        let apps = try AppRow.all(service)
+        let apps = try AppRow.all(service, FocusRow.all(broker))
         let sensors = broker.rows("Sensors")
         if self.isJSON {
             self.terminal.print(self.json(broker))
@@ -42,9 +42,7 @@ struct StatusCommand {
         if broker.flag("Paused") { self.terminal.print("motion is switched off; 'jostle resume' switches it on") }
         if broker.flag("Locked") { self.terminal.print("the screen is locked") }
         if broker.flag("ForegroundReported") {
-            let app = broker.text("Foreground")
-            self.terminal.print(
-                app.isEmpty ? "no app that you may know of is in the foreground" : "\(app) is in the foreground")
+            self.foregroundLines(broker).forEach { self.terminal.print($0) }
         }
         self.terminal.print()
         var table = Table(["SENSOR", "RATE", "RECEIVED", "LOST", "GAPS", "REFUSED"], right: [1, 2, 3, 4, 5])
@@ -72,6 +70,22 @@ struct StatusCommand {
         appLines.forEach { self.terminal.print($0) }
     }
 
+    /// Which apps are in front, and who says so.
+    private func foregroundLines(_ broker: [String: Value]) -> [String] {
+        let rows = FocusRow.all(broker)
+        let tellers = rows.map(\.teller).filter { !$0.isEmpty }
+        let app = broker.text("Foreground")
+        guard !app.isEmpty || !rows.fronts.isEmpty else {
+            return ["no app that you may know of is in the foreground" + Self.said(by: tellers)]
+        }
+        guard !rows.fronts.isEmpty else { return ["\(app) is in the foreground"] }
+        return rows.fronts.map { "\($0.app) is in the foreground" + Self.said(by: $0.tellers.filter { !$0.isEmpty }) }
+    }
+
+    private static func said(by tellers: [String]) -> String {
+        tellers.isEmpty ? "" : ", says \(tellers.joined(separator: " and "))"
+    }
+
     /// What the broker says of itself, on the first line.
     private func json(_ broker: [String: Value]) -> String {
         var line = JSONLine()
@@ -81,6 +95,7 @@ struct StatusCommand {
         line.add("locked", broker.flag("Locked"))
         line.add("foreground_reported", broker.flag("ForegroundReported"))
         line.add("foreground", broker.text("Foreground"))
+        line.add("focus_sources", FocusRow.all(broker).map(\.json))
         line.add("muted_until_us", broker.count("MutedUntil"), on: .boottime)
         line.add("policy_generation", broker.count("PolicyGeneration"))
         line.add("policy_files", broker.lines("PolicyFiles"))

@@ -80,6 +80,7 @@ private func changed(_ from: AppState, _ to: AppState, _ cause: StateCause = .fo
     @Test(
         arguments: [
             (AppLife.State.dead, AppLife.Place.foreground, [changed(.dead, .foreground)], AppLife.State.foreground),
+            (.dead, .visible, [changed(.dead, .inactive)], .inactive),
             (.dead, .behindLock, [changed(.dead, .inactive)], .inactive),
             (.dead, .background, [changed(.dead, .background)], grace),
             (.dead, .told(.foreground), [changed(.dead, .foreground)], .foreground),
@@ -89,6 +90,7 @@ private func changed(_ from: AppState, _ to: AppState, _ cause: StateCause = .fo
             (.dead, .told(.dead), [], .dead),
 
             (.foreground, .gone, [changed(.foreground, .dead)], .dead),
+            (.foreground, .visible, [changed(.foreground, .inactive)], .inactive),
             (.foreground, .behindLock, [changed(.foreground, .inactive)], .inactive),
             (.foreground, .background, [changed(.foreground, .background)], grace),
             (.foreground, .told(.foreground), [], .foreground),
@@ -99,6 +101,7 @@ private func changed(_ from: AppState, _ to: AppState, _ cause: StateCause = .fo
 
             (.inactive, .gone, [changed(.inactive, .dead)], .dead),
             (.inactive, .foreground, [changed(.inactive, .foreground)], .foreground),
+            (.inactive, .visible, [], .inactive),
             (.inactive, .background, [changed(.inactive, .background)], grace),
             (.inactive, .told(.foreground), [changed(.inactive, .foreground)], .foreground),
             (.inactive, .told(.inactive), [], .inactive),
@@ -108,6 +111,7 @@ private func changed(_ from: AppState, _ to: AppState, _ cause: StateCause = .fo
 
             (grace, .gone, [changed(.background, .dead)], .dead),
             (grace, .foreground, [changed(.background, .foreground)], .foreground),
+            (grace, .visible, [changed(.background, .inactive)], .inactive),
             (grace, .behindLock, [changed(.background, .inactive)], .inactive),
             (grace, .told(.foreground), [changed(.background, .foreground)], .foreground),
             (grace, .told(.inactive), [changed(.background, .inactive)], .inactive),
@@ -117,6 +121,7 @@ private func changed(_ from: AppState, _ to: AppState, _ cause: StateCause = .fo
 
             (working, .gone, [changed(.background, .dead), .activityEnded(ActivityID(1), .audio)], .dead),
             (working, .foreground, [changed(.background, .foreground)], .foreground),
+            (working, .visible, [changed(.background, .inactive)], .inactive),
             (working, .behindLock, [changed(.background, .inactive)], .inactive),
             (working, .told(.foreground), [changed(.background, .foreground)], .foreground),
             (working, .told(.inactive), [changed(.background, .inactive)], .inactive),
@@ -363,6 +368,26 @@ private func changed(_ from: AppState, _ to: AppState, _ cause: StateCause = .fo
         #expect(living.move(.behindLock, 30) == [changed(.background, .inactive)])
         #expect(living.pass(41) == [.assertionEnded(Living.one, name: "a1", .overrun)])
         #expect(living.life.state == .inactive)
+    }
+
+    /// Seen beside another it is in use: the time away does not begin there, and one that has begun goes on.
+    @Test func beingSeenGivesNothingBackAndTakesNothing() {
+        var living = Living()
+        _ = living.move(.foreground)
+        _ = living.begin(1)
+        #expect(living.move(.visible, 10) == [changed(.foreground, .inactive)])
+        #expect(living.remaining(1_000) == nil && living.pass(1_000) == [])
+        _ = living.move(.background, 1_000)
+        #expect(living.remaining(1_010) == .seconds(21))
+        #expect(living.move(.visible, 1_010) == [changed(.background, .inactive)])
+        #expect(living.pass(1_031) == [.assertionEnded(Living.one, name: "a1", .overrun)])
+        #expect(living.life.state == .inactive)
+        #expect(living.move(.foreground, 1_040) == [changed(.inactive, .foreground)])
+        // Behind the lock it is away.
+        #expect(living.begin(2, 1_050) == nil)
+        _ = living.move(.visible, 1_060)
+        _ = living.move(.behindLock, 1_070)
+        #expect(living.remaining(1_080) == .seconds(21))
     }
 
     @Test func moreBudgetIsAnnouncedAnew() {

@@ -45,7 +45,7 @@ import Randomness
             state: copy.facts.state, proof: pick(.uid, .flatpak), isProvenEnough: pick(true, false),
             grants: pick(.none, .all, WordSet([.audio, .push])), activities: pick(.none, WordSet([.voip])),
             hasAssertion: pick(true, false), lastUsed: Timestamp(microseconds: pick(.min, 5)))
-        copy.device = DeviceFacts(
+        copy.surroundings.device = DeviceFacts(
             isLocked: pick(true, false), power: pick(.ac, .battery(nil), .battery(0.25)), minuteOfWeek: pick(0, 10_079))
         copy.limits = pick(nil, LimitsSeen(), LimitsSeen(tokens: -3, burst: .max, until: .zero))
         let rule = Self.randomRule(&generator)
@@ -54,6 +54,10 @@ import Randomness
         copy.decidedBy = pick(nil, .holder, .registration, .selected(.roundRobin))
         copy.takenBy = pick(nil, AppID(""), .anonymous(.max), AppID("org.example.B"))
         copy.alongside = pick(nil, 7)
+        let fronts = (0..<Int.random(in: 1...5, using: &generator)).map {
+            FocusTestimony.Line(source: pick("", "x11::0"), app: pick(nil, AppID("org.example.B\($0)")))
+        }
+        copy.surroundings.testimony = pick(nil, FocusTestimony(fronts))
         return copy
     }
 
@@ -97,6 +101,17 @@ import Randomness
             #expect(read == verdict, "seed \(seed)")
             #expect(Explanation(read) == Explanation(verdict), "seed \(seed)")
             #expect(Explanation(read.withoutOthers) == Explanation(verdict.withoutOthers), "seed \(seed)")
+        }
+    }
+
+    /// What was written before anybody said what is in front.
+    @Test func theVersionBeforeIsRead() throws {
+        for var verdict in Self.verdicts(seed: 8) {
+            verdict.surroundings.testimony = nil
+            let body = Array(verdict.encoded[5...].dropLast())
+            let sum = Verdict.sum(over: body[...])
+            let head = [2] + (0..<4).map { UInt8(truncatingIfNeeded: sum >> ($0 * 8)) }
+            #expect(try Verdict(encoded: head + body) == verdict)
         }
     }
 

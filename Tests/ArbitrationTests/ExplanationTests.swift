@@ -37,6 +37,73 @@ import Testing
         #expect(self.text(lab, "org.example.Gentle") == gentle)
     }
 
+    /// Who showed what in front, when that is why an app was not there; as it was then.
+    @Test func whoSaidThatItIsNotInFront() {
+        func alive(_ lab: Lab) -> String {
+            let line = self.text(lab, "A").split(separator: "\n").first { $0.contains("S1 alive") }
+            return String(line?.drop { $0 != "," }.dropFirst(2) ?? "")
+        }
+        func say(_ front: [String], visible: [String] = [], _ sources: String..., in lab: inout Lab) {
+            let shown = ShownApps(front: Set(front.map { AppID($0) }), visible: Set(visible.map { AppID($0) }))
+            let lines = sources.enumerated().map { index, source in
+                FocusTestimony.Line(source: source, app: index < front.count ? AppID(front[index]) : nil)
+            }
+            lab.take(.foreground(.shown(shown), FocusTestimony(lines)))
+        }
+        var lab = Lab(Policy(rules: [rule("all")]))
+        lab.add("A")
+        lab.hit(["a"], at: 0)
+        #expect(alive(lab) == "unlocked")
+        say(["B"], "x11::0", in: &lab)
+        lab.hit(["a"], at: 1_000)
+        #expect(lab.verdicts.last?.reason == .suspended && alive(lab) == "unlocked; x11::0 shows B in front")
+        // The same by another: no app is elsewhere, and what is told is what was said last.
+        say(["B"], "", in: &lab)
+        lab.hit(["a"], at: 2_000)
+        #expect(alive(lab) == "unlocked; somebody says that B is in front")
+        say([], visible: ["A"], "x11::0", in: &lab)
+        lab.hit(["a"], at: 3_000)
+        #expect(lab.verdicts.last?.facts.state == .inactive && alive(lab) == "unlocked; x11::0 shows no app in front")
+        #expect(lab.verdicts.last?.facts.report == 0)
+        // Who is behind the lock is there for another reason, as is one that was told of alone.
+        lab.lock(true)
+        lab.hit(["a"], at: 4_000)
+        #expect(alive(lab) == "locked")
+        lab.lock(false)
+        lab.tell("A", .suspended)
+        lab.hit(["a"], at: 5_000)
+        #expect(lab.verdicts.last?.reason == .suspended && alive(lab) == "unlocked")
+        lab.tell("A", nil)
+        say(["B", "C", "A"], "one", "two", "three", in: &lab)
+        lab.hit(["a"], at: 6_000)
+        #expect(lab.verdicts.last?.facts.state == .foreground && alive(lab) == "unlocked")
+        say(["B", "C"], "one", "two", in: &lab)
+        lab.hit(["a"], at: 7_000)
+        #expect(alive(lab) == "unlocked; one shows B in front, two shows C in front")
+        // Which other apps there are is none of its business.
+        let shown = lab.verdicts.last.map { Explanation($0.withoutOthers).description } ?? ""
+        #expect(shown.contains("unlocked; one shows another app in front, two shows another app in front\n"))
+    }
+
+    /// A hit that waits for its group's decision is not told what was said after it.
+    @Test func whatIsSaidLaterIsNotTold() {
+        let configuration = group(.exclusive) { $0.commitWindow = .milliseconds(350) }
+        var lab = Lab(Policy(groups: [configuration], rules: [rule("all")]))
+        for name in ["A", "B"] { lab.add(name) }
+        func say(_ app: String) {
+            let lines = [FocusTestimony.Line(source: "x11::0", app: AppID(app))]
+            let shown = ShownApps(front: [AppID(app)], visible: [AppID("A"), AppID("B")])
+            lab.take(.foreground(.shown(shown), FocusTestimony(lines)))
+        }
+        say("C")
+        lab.hit(["a"], at: 1_000)
+        say("D")
+        lab.hit(["b"], at: 1_100)
+        lab.pass(to: 5_000)
+        let told = lab.verdicts.map { "\($0.id) \($0.testimony.map { "\($0)" } ?? "-")" }.sorted()
+        #expect(told == ["A -", "B x11::0 shows D in front"], "\(lab.said)")
+    }
+
     @Test func whoWasRefusedByTheRules() {
         let rules = [
             rule("call", line: 3) {

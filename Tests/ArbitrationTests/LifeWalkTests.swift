@@ -32,7 +32,7 @@ import Randomness
             if let told = self.told[name] { return told == .foreground }
             switch self.front {
             case .none: return !self.isLocked
-            case .app(let id): return !self.isLocked && id == AppID(name)
+            case .shown(let apps): return !self.isLocked && apps.front.contains(AppID(name))
             }
         }
     }
@@ -54,7 +54,12 @@ import Randomness
             switch Int.random(in: 0..<32, using: &generator) {
             case 0..<3:
                 let front = (Self.names + ["gone"]).randomElement(using: &generator).map { AppID($0) }
-                said.front = [.none, .app(nil), .app(front), .app(front)].randomElement(using: &generator) ?? .none
+                let other = Self.names.randomElement(using: &generator).map { AppID($0) } ?? AppID("gone")
+                let shown = ShownApps(front: Set([front, other].compactMap { $0 }), visible: [AppID(name)])
+                let reports: [ForegroundReport] = [
+                    .none, .app(nil), .app(front), .shown(shown), .shown(ShownApps(visible: [other])),
+                ]
+                said.front = reports.randomElement(using: &generator) ?? .none
                 lab.take(.foreground(said.front))
             case 3..<6:
                 said.told[name] = AppState.allCases.randomElement(using: &generator)

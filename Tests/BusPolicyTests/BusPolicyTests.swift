@@ -30,6 +30,8 @@ import Testing
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,Explain",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,WhyNot",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,SetForeground",
+            "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,SetWindows",
+            "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,ForgetWindows",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,Push",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,SetState",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,SetLock",

@@ -286,12 +286,13 @@ import Randomness
         #expect(kinds.isSuperset(of: events.union(["state", "assertion", "activity", "expiring", "ended"])))
     }
 
-    /// Whoever gives rules a new thing to see must have it recorded, too: `changes` and `Scenario.Event` name them all.
+    /// Whoever gives rules a new thing to see must have it recorded, too: `changes` and `Scenario.Event` name them all. No rule
+    /// sees `report`.
     @Test func whatRulesSeeIsRecordedWhole() {
         func names(_ value: Any) -> [String] { Mirror(reflecting: value).children.compactMap(\.label) }
         #expect(
             names(AppFacts()) == [
-                "state", "proof", "isProvenEnough", "grants", "activities", "hasAssertion", "lastUsed",
+                "state", "proof", "isProvenEnough", "grants", "activities", "hasAssertion", "report", "lastUsed",
             ])
         #expect(names(AppEntrance()) == ["proof", "isProvenEnough", "declared", "told", "isConnected", "user"])
         #expect(names(AssertionRequest(AssertionID(1), "")) == ["id", "name", "warning"])

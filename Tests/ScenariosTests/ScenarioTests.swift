@@ -21,6 +21,9 @@ import Testing
         ("# jostle scenario 1\n0s motion 1s", "2:4"), ("# jostle scenario 1\n0s hit A a inf", "2:12"),
         ("# jostle scenario 1\n0s hit A a 1 sample=0s", "2:14"), ("# jostle scenario 2\n0s true A a soon", "2:13"),
         ("# jostle scenario 1\n0s detector A a measures=luck", "2:26"),
+        ("# jostle scenario 1\n0s foreground", "2:14"), ("# jostle scenario 1\n0s foreground A,,B", "2:15"),
+        ("# jostle scenario 1\n0s foreground A visible=", "2:25"), ("# jostle scenario 1\n0s foreground A B", "2:17"),
+        ("# jostle scenario 1\n0s foreground unreported visible=A", "2:26"),
         ("# jostle scenario 3\n", "1:1"),
     ])
     func whatIsWrongHasAPlace(_ text: String, _ place: String) {
@@ -41,6 +44,10 @@ import Testing
             Scenario.Step(.zero, .back(AppID("D"), AppEntrance(proof: .unit))), Scenario.Step(.zero, .away(AppID("D"))),
             Scenario.Step(.zero, .foreground(.app(id))), Scenario.Step(.zero, .foreground(.app(nil))),
             Scenario.Step(.zero, .foreground(.none)), Scenario.Step(.zero, .state(id, nil)),
+            Scenario.Step(
+                .zero,
+                .foreground(.shown(ShownApps(front: [id, AppID("B")], visible: [AppID("C"), .anonymous(2)])))),
+            Scenario.Step(.zero, .foreground(.shown(ShownApps(visible: [AppID("C")])))),
             Scenario.Step(
                 .milliseconds(1),
                 .detector(

@@ -42,8 +42,11 @@ TASK = {
     "app?": str, "task": str, "kind": str, "state": str, "earliest_begin_us?": WALL, "latest_begin_us?": WALL, "due_us?": WALL,
     "deadline_us?": BOOT, "idle": bool, "external_power": bool, "discretionary": bool, "attempt?": int, "waits_for": [str],
 }
+FOCUS = {
+    "source": str, "process": int, "front": [str], "visible": [str], "hidden": [str], "windows": int, "leaving": bool,
+}
 APP_ROW = {
-    "app": str, "path": str, "state": str, "detectors": int, "hits": int, "delivered": int, "denied": int, "dropped": int,
+    "app": str, "path": str, "state": str, "shown": str, "shown_by": str, "detectors": int, "hits": int, "delivered": int, "denied": int, "dropped": int,
     "expired": int, "redelivered": int, "gaps": int, "unacknowledged": int, "stale_acks": int, "queued_bytes": int,
     "unread_bytes": int, "file": str,
 }
@@ -65,7 +68,7 @@ KINDS = {
     "status": [
         {
             "broker": str, "bus": str, "paused": bool, "locked": bool, "foreground_reported": bool, "foreground": str,
-            "muted_until_us": BOOT, "policy_generation": int, "policy_files": [str], "durability": str, "journal_written": int,
+            "focus_sources": [FOCUS], "muted_until_us": BOOT, "policy_generation": int, "policy_files": [str], "durability": str, "journal_written": int,
             "journal_dropped": int, "refused_messages": int,
         },
         {

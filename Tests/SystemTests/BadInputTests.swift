@@ -274,6 +274,45 @@ extension EndToEnd {
                     Self.bad("\(root) SetForeground sa{sv} ['no_dot',{}]", Self.invalid, "'no_dot' is no app id"),
                     Self.bad("\(root) SetForeground sa{sv} [':1.1',{}]", Self.invalid, "is no app id"),
                     Self.bad("\(root) SetForeground sa{sv} ['x.'*2**20,{}]", Self.invalid, "is no app id"),
+                    Self.bad("\(root) SetWindows s ['a']", "InvalidArgs", "'a(sa{sv})a{sv}', got 's'"),
+                    Self.bad(
+                        "\(root) SetWindows a(sa{sv})a{sv} [[('no_dot',{'state':V('s','front')})],{}]", Self.invalid,
+                        "'no_dot' is no app id"),
+                    Self.bad(
+                        "\(root) SetWindows a(sa{sv})a{sv} [[('a.b',{})],{}]", Self.invalid, "'state' (s) is missing"),
+                    Self.bad(
+                        "\(root) SetWindows a(sa{sv})a{sv} [[('a.b',{'state':V('s','fornt')})],{}]", Self.invalid,
+                        "did you mean 'front'?"),
+                    Self.bad(
+                        "\(root) SetWindows a(sa{sv})a{sv} [[('a.b',{'state':V('u',1)})],{}]", Self.invalid,
+                        "state is a text 's'"),
+                    Self.bad(
+                        "\(root) SetWindows a(sa{sv})a{sv} [[('a.b',{'state':V('s','front'),'pid':V('s','1')})],{}]",
+                        Self.invalid, "pid is a whole number 't'"),
+                    Self.bad(
+                        "\(root) SetWindows a(sa{sv})a{sv} [[('a.b',{'state':V('s','front'),'pid':V('t',2**32)})],{}]",
+                        Self.invalid, "pid 4294967296 is no process"),
+                    Self.bad(
+                        "\(root) SetWindows a(sa{sv})a{sv} [[('a.b',{'state':V('s','front'),'widnow':V('s','')})],{}]",
+                        Self.invalid, "did you mean 'window'?"),
+                    Self.bad(
+                        "\(root) SetWindows a(sa{sv})a{sv} [[('',{'state':V('s','hidden')})],{}]", Self.invalid,
+                        "of no known app"),
+                    Self.bad(
+                        "\(root) SetWindows a(sa{sv})a{sv} [[('a.b',{'state':V('s','front')})]*2,{}]", Self.invalid,
+                        "stands twice"),
+                    Self.bad(
+                        "\(root) SetWindows a(sa{sv})a{sv} [[('a.b',{'state':V('s','front'),'window':V('s','x'*65)})],{}]",
+                        "LimitsExceeded", "focus-name-bytes is 64"),
+                    Self.bad(
+                        "\(root) SetWindows a(sa{sv})a{sv} [[],{'source':V('s','x'*2**20)}]", Self.invalid,
+                        "no name of a source"),
+                    Self.bad(
+                        "\(root) SetWindows a(sa{sv})a{sv} [[],{'source':V('s','\\x1b[2J')}]", Self.invalid,
+                        "no name of a source"),
+                    Self.bad("\(root) SetWindows a(sa{sv})a{sv} [[],{'sorce':V('s','')}]", Self.invalid, "'source'?"),
+                    Self.bad("\(root) ForgetWindows s ['a']", "InvalidArgs", "'a{sv}', got 's'"),
+                    Self.bad("\(root) ForgetWindows a{sv} [{'source':V('u',1)}]", Self.invalid, "source is a text 's'"),
                     Self.bad("\(root) SetState ss ['org.example.App','auto']", "InvalidArgs", "'ssa{sv}', got 'ss'"),
                     Self.bad("\(root) SetState ssa{sv} ['org.example.App','',{}]", Self.invalid, "no state ''"),
                     Self.bad("\(root) SetState ssa{sv} ['org.example.App','dead',{}]", Self.invalid, "no state 'dead'"),

@@ -169,7 +169,18 @@ import Testing
     @Test func whatTheBrokerSaysOfItselfIsJudged() {
         var exam = BrokerExam(isForegroundTold: true, foreground: "org.example.A", durability: "ok")
         #expect(self.states(exam.remarks(now: 5)) == [.good, .good])
-        exam.isForegroundTold = false
+        #expect(exam.remarks(now: 5).first?.text == "in front is org.example.A")
+        let row = FocusRow(
+            source: "x11::0", process: 7, front: ["org.example.A", "org.example.B"], visible: [], hidden: [],
+            windows: 2,
+            isLeaving: false)
+        let gone = FocusRow(
+            source: "", process: 8, front: ["org.example.B"], visible: [], hidden: [], windows: 1, isLeaving: true)
+        exam.sources = [row, gone]
+        #expect(
+            exam.remarks(now: 5).first?.text
+                == "in front is org.example.A (x11::0), org.example.B (x11::0 and process 8, which has left)")
+        (exam.sources, exam.isForegroundTold) = ([], false)
         #expect(exam.remarks(now: 5).first?.text.contains("every app counts as in the foreground") == true)
         (exam.isPaused, exam.mutedUntil) = (true, 10_000_005)
         #expect(exam.remarks(now: 5).prefix(2).map(\.text).last == "motion is silenced, and is heard again in 10s")

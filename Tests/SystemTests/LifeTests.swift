@@ -32,7 +32,7 @@ extension EndToEnd {
             for app in apps { _ = try app.nextEvent() }
         }
 
-        /// The one that is in front hears everything; the other is suspended, and gets nothing until the reporter leaves.
+        /// The one that is in front hears everything; the other is suspended, and gets nothing until what was said is over.
         @Test func onlyTheForegroundAppHearsWhileSomebodyReports() throws {
             let stage = try Stage()
             let front = try stage.watch(Stage.always, "--app", Self.front)
@@ -46,7 +46,9 @@ extension EndToEnd {
             #expect(try stage.property("ForegroundReported", at: Stage.Object.broker) == "b true")
             #expect(try self.state(Self.front, stage) == "s \"foreground\" s \"came\"")
             #expect(try self.state(Self.back, stage) == "s \"suspended\" s \"grace\"")
-            #expect(try stage.jostle("status").stdout.contains("\n\(Self.front) is in the foreground\n"))
+            #expect(
+                try stage.jostle("status").stdout.contains(
+                    "\n\(Self.front) is in the foreground, says process \(reporter.pid)\n"))
             let delivered = try stage.count("Delivered", at: Stage.Object.app(Self.back))
             let denied = try stage.count("Denied", at: Stage.Object.app(Self.back))
             try stage.until("the other app is denied") {
@@ -55,6 +57,7 @@ extension EndToEnd {
             #expect(try stage.count("Delivered", at: Stage.Object.app(Self.back)) == delivered)
             let explained = try stage.jostle("explain", "last", "--app", Self.back).stdout
             #expect(explained.contains("NOT DELIVERED  S1.suspended"), "\(explained)")
+            #expect(explained.contains("suspended, unlocked; somebody says that \(Self.front) is in front\n"))
             _ = try front.nextEvent()
             _ = try anonymous.nextEvent()
 
@@ -78,7 +81,9 @@ extension EndToEnd {
             let second = try stage.startScript("shell call \(Self.broker) SetForeground sa{sv} ['',{}]")
             try second.waitUntilSaid("staying")
             #expect(try self.state(Self.front, stage) == "s \"suspended\" s \"grace\"")
-            #expect(try stage.jostle("status").stdout.contains("\nno app that you may know of is in the foreground\n"))
+            #expect(
+                try stage.jostle("status").stdout.contains(
+                    "\nno app that you may know of is in the foreground, says process \(second.pid)\n"))
             // The first has no say any more, not even by leaving. What we ask after the bus saw it go comes after what the
             // bus told the broker of it.
             _ = try first.terminate()
@@ -94,6 +99,138 @@ extension EndToEnd {
             _ = app
         }
 
+        private static func setWindows(_ peer: String, _ rows: String, as source: String) -> String {
+            "\(peer) call \(Self.broker) SetWindows a(sa{sv})a{sv} [[\(rows)],{'source':V('s','\(source)')}]"
+        }
+
+        private static func row(_ app: String, _ state: String) -> String {
+            "('\(app)',{'state':V('s','\(state)'),'window':V('s','0x7'),'pid':V('u',1)})"
+        }
+
+        private func json(_ stage: Stage, _ arguments: String..., check: String) throws {
+            let answer = try stage.jostle(arguments + ["--json"]).stdout
+            let code = """
+                import json, sys
+                rows = [json.loads(line) for line in sys.argv[1].splitlines()]
+                assert \(check)
+                """
+            let result = try stage.run(["python3", "-c", code, answer])
+            #expect(result.status == 0, "\(check): \(answer) \(result.stderr)")
+        }
+
+        /// Two seats: both apps are in front, another that is seen is inactive, and everything says by whom.
+        @Test func severalSourcesSayWhatIsInFront() throws {
+            let stage = try Stage(broker: false)
+            let third = "org.example.Third"
+            try stage.startBroker(policy: "[Policy]\nDefault=allow\n", "--state-dir", stage.state)
+            let apps = try [Self.front, Self.back, third].map { try stage.watch(Stage.always, "--app", $0) }
+            let reporter = try stage.startScript(
+                Self.setWindows(
+                    "one", "\(Self.row(Self.front, "front")),\(Self.row(third, "visible"))", as: "x11::0"),
+                Self.setWindows(
+                    "two", "\(Self.row("org.example.Other", "front")),\(Self.row(Self.back, "hidden"))", as: "wl-1"))
+            try reporter.waitUntilSaid("staying")
+            #expect(reporter.output.hasPrefix("one ok []\ntwo ok []\n"), "\(reporter.output)")
+            #expect(try self.state(Self.front, stage) == "s \"foreground\" s \"came\"")
+            #expect(try self.state(third, stage) == "s \"inactive\" s \"foreground\"")
+            #expect(try self.state(Self.back, stage) == "s \"suspended\" s \"grace\"")
+            #expect(try stage.property("Foreground", at: Stage.Object.broker) == "s \"\(Self.front)\"")
+            let status = try stage.jostle("status").stdout
+            #expect(
+                status.contains(
+                    "\n\(Self.front) is in the foreground, says x11::0\n"
+                        + "org.example.Other is in the foreground, says wl-1\n"), "\(status)")
+            let sources = "[(s['source'], s['front'], s['visible'], s['hidden'], s['windows'], s['leaving'])"
+            try self.json(
+                stage, "status",
+                check: "\(sources) for s in rows[0]['focus_sources']] == [('x11::0', ['\(Self.front)'], ['\(third)'],"
+                    + " [], 2, False), ('wl-1', ['org.example.Other'], [], ['\(Self.back)'], 2, False)]")
+            try self.json(stage, "status", check: "rows[0]['focus_sources'][0]['process'] == \(reporter.pid)")
+            try self.json(
+                stage, "apps",
+                check: "{r['app']: (r['shown'], r['shown_by']) for r in rows} == {'\(Self.front)': ('front', 'x11::0'),"
+                    + " '\(third)': ('visible', 'x11::0'), '\(Self.back)': ('hidden', 'wl-1')}")
+            #expect(try stage.jostle("apps").stdout.contains("  hidden by wl-1"))
+            let said = "x11::0 shows \(Self.front) in front, wl-1 shows org.example.Other in front"
+            #expect(try stage.jostle("why-not", Self.back).stdout.contains("suspended, unlocked; \(said)\n"))
+            let doctor = try stage.jostle("doctor").stdout
+            #expect(doctor.contains("in front is \(Self.front) (x11::0), org.example.Other (wl-1)"), "\(doctor)")
+            #expect(try stage.jostle("lock").status == 0)
+            for app in [Self.front, third] { #expect(try self.state(app, stage).hasPrefix("s \"inactive\"")) }
+            #expect(try stage.jostle("unlock").status == 0)
+
+            // What was decided says so later, too: from memory, and from the journal of a broker that is gone.
+            let denied = try stage.count("Denied", at: Stage.Object.app(Self.back))
+            try stage.until("the one in the background is denied") {
+                try stage.count("Denied", at: Stage.Object.app(Self.back)) > denied
+            }
+            let explained = try stage.jostle("explain", "last", "--app", Self.back).stdout
+            #expect(explained.contains("S1 alive      no    suspended, unlocked; \(said)\n"), "\(explained)")
+            let epoch = try #require(explained.firstMatch(of: #/^epoch ([0-9]+) /#)?.1)
+            _ = try reporter.terminate()
+            for app in apps { _ = try app.terminate() }
+            #expect(try stage.broker?.terminate() == .exited(0))
+            try stage.startBroker(policy: "[Policy]\nDefault=allow\n", "--state-dir", stage.state)
+            let stored = try stage.jostle("explain", String(epoch), "--app", Self.back).stdout
+            #expect(stored.contains("suspended, unlocked; \(said)\n"), "\(stored)")
+        }
+
+        /// A compositor that starts anew changes nothing; what it takes back is over at once.
+        @Test func aReporterThatStartsAnewChangesNothing() throws {
+            let stage = try Stage()
+            let apps = try [Self.front, Self.back].map { try stage.watch(Stage.always, "--app", $0) }
+            let rows = Self.row(Self.front, "front")
+            let first = try stage.startScript(Self.setWindows("one", rows, as: "x11::0"))
+            try first.waitUntilSaid("staying")
+            let since = try stage.property("StateSince", at: Stage.Object.app(Self.back))
+            #expect(try self.state(Self.back, stage) == "s \"suspended\" s \"grace\"")
+            _ = try first.terminate()
+            try stage.until("it has left") {
+                try stage.property("FocusSources", at: Stage.Object.broker).contains("\"leaving\" b true")
+            }
+            #expect(try stage.jostle("status").stdout.contains("in the foreground, says x11::0, which has left\n"))
+            #expect(try stage.property("ForegroundReported", at: Stage.Object.broker) == "b true")
+            let answers = try stage.script(
+                Self.setWindows("two", rows, as: "x11::0"), "two call \(Self.broker) ForgetWindows a{sv} [{}]",
+                "three call \(Self.broker) ForgetWindows a{sv} [{'source':V('s','x11::0')}]",
+                "two call org.jostle.Broker1 \(Stage.Object.broker) org.freedesktop.DBus.Properties Get ss "
+                    + "['org.jostle.Broker1','FocusSources']",
+                "two call org.jostle.Broker1 \(Stage.Object.app(Self.back)) org.freedesktop.DBus.Properties Get ss "
+                    + "['org.jostle.Broker1.App','StateSince']",
+                "two call \(Self.broker) ForgetWindows a{sv} [{'source':V('s','x11::0')}]",
+                "two call org.jostle.Broker1 \(Stage.Object.broker) org.freedesktop.DBus.Properties Get ss "
+                    + "['org.jostle.Broker1','FocusSources']")
+            try #require(answers.count == 7, "\(answers)")
+            #expect(answers[3].contains("\"leaving\": false") && answers[6] == "two ok [[]]", "\(answers)")
+            #expect("t \(answers[4].dropFirst("two ok [".count).dropLast())" == since)
+            #expect(try self.state(Self.back, stage) == "s \"foreground\" s \"foreground\"")
+            #expect(try stage.property("StateSince", at: Stage.Object.app(Self.back)) != since)
+            _ = apps
+        }
+
+        /// What one says and takes back without waiting is heard in that order; as much as may be said is taken.
+        @Test func whatIsSaidIsHeardInOrder() throws {
+            let stage = try Stage(source: nil)
+            let begin = Self.setWindows("one", Self.row(Self.front, "front"), as: "x")
+                .replacing(" call ", with: " begin ")
+            let forget = "one call \(Self.broker) ForgetWindows a{sv} [{'source':V('s','x')}]"
+            for _ in 0..<5 {
+                #expect(try stage.script(begin, begin, forget) == Array(repeating: "one ok []", count: 3))
+                #expect(try stage.property("ForegroundReported", at: Stage.Object.broker) == "b false")
+            }
+            let many =
+                "[('org.example.N%d'%i,{'state':V('s','hidden'),'window':V('s','x'*64),'pid':V('u',i)})"
+                + " for i in range(1024)]"
+            let answers = try stage.script(
+                "one call \(Self.broker) SetWindows a(sa{sv})a{sv} [\(many),{}]",
+                "one call \(Self.broker) SetWindows a(sa{sv})a{sv} [\(many.replacing("1024", with: "1025")),{}]",
+                "one call \(Self.broker) ForgetWindows a{sv} [{}]")
+            #expect(answers[0] == "one ok []" && answers[2] == "one ok []", "\(answers)")
+            #expect(
+                answers[1].hasPrefix("one error org.freedesktop.DBus.Error.LimitsExceeded: ")
+                    && answers[1].hasSuffix("windows-per-source is 1024"), "\(answers[1])")
+        }
+
         /// Whoever policy names, and nobody else.
         @Test func policyNamesTheReporter() throws {
             let policy = "[Policy]\nDefault=allow\n\n[App org.example.Shell]\nMayReportForeground=yes\n"
@@ -101,17 +238,19 @@ extension EndToEnd {
             try stage.startBroker(policy: policy)
             let lines = try stage.script(
                 "other call \(Self.broker) SetForeground sa{sv} ['org.example.A',{}]",
+                "other call \(Self.broker) SetWindows a(sa{sv})a{sv} [[],{}]",
+                "other call \(Self.broker) ForgetWindows a{sv} [{}]",
                 "other call \(Self.broker) SetState ssa{sv} ['org.example.A','auto',{}]",
                 "other call \(Self.broker) SetLock sa{sv} ['locked',{}]",
                 "shell own org.example.Shell", "shell call \(Self.broker) SetForeground sa{sv} ['org.example.A',{}]",
                 "shell call \(Self.broker) SetLock sa{sv} ['locked',{}]")
-            try #require(lines.count == 5)
-            for line in lines[0...2] {
+            try #require(lines.count == 7)
+            for line in lines[0...4] {
                 #expect(
                     line == "other error org.freedesktop.DBus.Error.AccessDenied: "
                         + "only who has MayReportForeground in policy can say that")
             }
-            #expect(lines[3...4].allSatisfy { $0 == "shell ok []" })
+            #expect(lines[5...6].allSatisfy { $0 == "shell ok []" })
             let refused = try stage.jostle("lock")
             #expect(refused.status == 4 && refused.stderr.contains("MayReportForeground"))
         }

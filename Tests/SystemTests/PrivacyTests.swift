@@ -119,6 +119,10 @@ extension EndToEnd {
                 ])
             try app.waitUntilSaid("staying")
             #expect(try read(Stage.somebody) == all)
+            // What sources say is of all users' apps.
+            let sources = "p \(properties) Get ss ['org.jostle.Broker1','FocusSources']"
+            #expect(try stage.script(as: Stage.somebody, [sources]) == ["p ok [[]]"])
+            #expect(try stage.script([sources]).first?.contains(Self.app) == true)
             #expect(try read(Stage.nobody) == none)
             // Who says what is in the foreground may know it, too.
             _ = try shell.terminate()

@@ -48,7 +48,7 @@ extension EndToEnd {
             let other = try self.start(stage, "other hear", "other name")
             let shell = try self.start(stage, "shell call \(Self.root) SetForeground sa{sv} ['\(Self.app)',{}]")
             let told =
-                "PropertiesChanged [\"org.jostle.Broker1\", {\"Foreground\": \"\(Self.app)\", \"ForegroundReported\": true}, []]"
+                "PropertiesChanged [\"org.jostle.Broker1\", {\"Foreground\": \"\(Self.app)\", \"ForegroundReported\": true}, [\"FocusSources\"]]"
             _ = try panel.waitForLine { $0.hasSuffix(told) }
             _ = try shell.terminate()
             _ = try panel.waitForLine { $0.contains("{\"Foreground\": \"\", \"ForegroundReported\": false}") }

@@ -136,6 +136,9 @@ struct Contests: Sendable {
     /// Takes in what the device is like. Who could still fire is looked at apart.
     mutating func update(_ device: DeviceFacts) { self.rules.update(device) }
 
+    /// Takes in who says what is in front, and by which number apps know it.
+    mutating func hear(_ testimony: FocusTestimony?, report: UInt32) { self.rules.hear(testimony, report: report) }
+
     /// Who could still fire may be another now.
     mutating func review(_ apps: Apps, into actions: inout [ArbiterAction]) {
         for group in self.groups.active {

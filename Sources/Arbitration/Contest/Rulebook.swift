@@ -6,6 +6,9 @@ struct Rulebook: Sendable {
     /// Counts the policies, from 1. Every event and verdict names the one that decided it.
     private(set) var generation: UInt64 = 1
     private(set) var device = DeviceFacts()
+    /// Who said what is in front, and by which number apps know it.
+    private var testimony: FocusTestimony?
+    private var report: UInt32 = 0
 
     /// What stands for the policy's default when it allows.
     static let defaultRule = Rule(
@@ -20,6 +23,18 @@ struct Rulebook: Sendable {
     }
 
     mutating func update(_ device: DeviceFacts) { self.device = device }
+
+    mutating func hear(_ testimony: FocusTestimony?, report: UInt32) {
+        self.testimony = testimony
+        self.report = report
+    }
+
+    /// What is the case around an app. Who said that it is not in front is told only where nothing else was said since: what is
+    /// told later must be true.
+    private func surroundings(of facts: AppFacts) -> Surroundings {
+        let isSaidLast = facts.report != 0 && facts.report == self.report
+        return Surroundings(device: self.device, testimony: isSaidLast ? self.testimony : nil)
+    }
 
     /// The index of the group that a rule names.
     func group(of index: Int32) -> Int? {
@@ -73,8 +88,9 @@ struct Rulebook: Sendable {
             epoch: epoch, app: candidate.app, id: id ?? AppID(""), detector: first.detector.name,
             preset: first.detector.preset, time: first.hit.time, intensity: candidate.rank.intensity,
             dimension: first.detector.dimension, threshold: first.detector.threshold, reason: reason,
-            generation: generation ?? self.generation, facts: candidate.facts, device: self.device, rule: first.rule,
-            limits: candidate.limits, contest: contest, rank: candidate.rank, decidedBy: decidedBy, mixing: mixing,
+            generation: generation ?? self.generation, facts: candidate.facts.ofVerdict,
+            surroundings: self.surroundings(of: candidate.facts), rule: first.rule, limits: candidate.limits,
+            contest: contest, rank: candidate.rank, decidedBy: decidedBy, mixing: mixing,
             takenBy: takenBy)
     }
 
@@ -93,8 +109,9 @@ struct Rulebook: Sendable {
         return Verdict(
             epoch: epoch, app: detector.app, id: app.id, detector: detector.facts.name,
             preset: detector.facts.preset, time: hit.time, intensity: hit.peak, dimension: detector.facts.dimension,
-            threshold: detector.facts.threshold, reason: reason, generation: self.generation, facts: app.facts,
-            device: self.device, rule: passage.rule, limits: passage.limits, nearest: nearest, alongside: alongside)
+            threshold: detector.facts.threshold, reason: reason, generation: self.generation,
+            facts: app.facts.ofVerdict, surroundings: self.surroundings(of: app.facts), rule: passage.rule,
+            limits: passage.limits, nearest: nearest, alongside: alongside)
     }
 
     /// Of the rules that would have allowed a hit, had they matched, the one that lacked least.

@@ -53,12 +53,15 @@ struct AppEntry: Sendable {
     }
 
     /// Takes in how it lives now.
-    mutating func show(_ life: AppLife, at arrival: Timestamp) {
+    ///
+    /// - Parameter report: The number of what was said of the foreground, if it is where it is because of that.
+    mutating func show(_ life: AppLife, report: UInt32, at arrival: Timestamp) {
         let state = life.appState
         if state == .foreground, self.facts.state != .foreground { self.facts.lastUsed = arrival }
         self.facts.state = state
         self.facts.activities = life.modes
         self.facts.hasAssertion = life.hasAssertion
+        self.facts.report = report
     }
 
     /// Takes in that it left.

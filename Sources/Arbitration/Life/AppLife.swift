@@ -10,7 +10,9 @@ package struct AppLife: Sendable {
         /// Off the bus.
         case gone
         case foreground
-        /// It would be in the foreground if the screen were not locked.
+        /// The user sees it and works with another.
+        case visible
+        /// It would be in the foreground, or seen, if the screen were not locked.
         case behindLock
         case background
         /// Somebody said what state it is in, and that is it, whatever else is the case.
@@ -84,8 +86,8 @@ package struct AppLife: Sendable {
             self.awaySince = nil
         case .behindLock, .background, .told(.background):
             if self.awaySince == nil { self.awaySince = now.awake }
-        // Visible to the user: what it used of its budget is not given back.
-        case .told(.inactive): break
+        // Seen by the user: what it used of its budget is not given back, and the time away neither begins nor ends.
+        case .visible, .told(.inactive): break
         case .gone, .told(.suspended), .told(.dead): break
         }
         effects += self.enter(self.next(hasMoved: true, at: now, settings), cause, at: now)
@@ -242,7 +244,7 @@ package struct AppLife: Sendable {
         switch self.place {
         case .gone, .told(.dead): return .dead
         case .foreground, .told(.foreground): return .foreground
-        case .behindLock, .told(.inactive): return .inactive
+        case .visible, .behindLock, .told(.inactive): return .inactive
         case .told(.background): return .background(.told)
         case .told(.suspended): return .suspended
         case .background: break

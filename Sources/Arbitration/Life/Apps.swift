@@ -125,10 +125,14 @@ struct Apps: Sendable {
 
     /// What was said of the foreground.
     var foreground: ForegroundReport { self.lives.report }
+    /// The number of what was said last of the foreground.
+    var reports: UInt32 { self.lives.reports }
     var clock: AwakeClock { self.lives.clock }
 
-    /// Takes in what is said of the foreground. Returns whether that is new.
-    mutating func report(_ foreground: ForegroundReport) -> Bool { self.lives.report(foreground) }
+    /// Takes in what is said of the foreground, and by whom. Returns whether that is new.
+    mutating func report(_ foreground: ForegroundReport, _ testimony: FocusTestimony?) -> Bool {
+        self.lives.report(foreground, testimony)
+    }
 
     /// Takes in what is said of this app alone.
     mutating func tell(_ app: AppHandle, _ state: AppState?) { self.lives.tell(app, state) }
@@ -171,7 +175,7 @@ struct Apps: Sendable {
         let effects = body(&life, entry.settings, self.lives.clock.moment(at: arrival))
         self.lives[app] = life
         self.lives.schedule(app, entry, notBefore: arrival)
-        self.entries[Int(app.index)]?.show(life, at: arrival)
+        self.entries[Int(app.index)]?.show(life, report: self.lives.report(behind: life.place), at: arrival)
         let (old, new) = (entry.facts.state, life.appState)
         let isReached = self.noteForLaunches(entry, to: new)
         for effect in effects where !effect.isOwnDoing { actions.append(.life(app, effect)) }

@@ -1,19 +1,4 @@
-package import Motion
-
-/// What was said of the foreground.
-package enum ForegroundReport: Equatable, Sendable {
-    /// Nobody says anything, so every app counts as foreground, and nothing is deaf by default.
-    case none
-    /// This app is in the foreground, or none is. It need not be on the bus yet.
-    case app(AppID?)
-
-    package var app: AppID? {
-        switch self {
-        case .none: nil
-        case .app(let app): app
-        }
-    }
-}
+import Motion
 
 /// Keeps the lives of all apps, and what they have in common.
 struct Lives: Sendable {
@@ -24,6 +9,10 @@ struct Lives: Sendable {
     private var deadlines = DeadlineHeap()
     private(set) var clock = AwakeClock()
     private(set) var report = ForegroundReport.none
+    /// Who said it, for people.
+    private var testimony: FocusTestimony?
+    /// Counts what was said of the foreground, so that a verdict names what held for it and nothing said since.
+    private(set) var reports: UInt32 = 0
     private var isLocked = false
 
     subscript(_ app: AppHandle) -> AppLife? {
@@ -46,11 +35,22 @@ struct Lives: Sendable {
 
     mutating func tell(_ app: AppHandle, _ state: AppState?) { self.told[Int(app.index)] = state }
 
-    /// Takes in what is said of the foreground. Returns whether that is new.
-    mutating func report(_ foreground: ForegroundReport) -> Bool {
-        guard foreground != self.report else { return false }
+    /// Takes in what is said of the foreground, and by whom. Returns whether that is new.
+    mutating func report(_ foreground: ForegroundReport, _ testimony: FocusTestimony?) -> Bool {
+        guard foreground != self.report || testimony != self.testimony else { return false }
         self.report = foreground
+        self.testimony = testimony
+        // 0 stands for none.
+        self.reports = self.reports == .max ? 1 : self.reports + 1
         return true
+    }
+
+    /// The number of what was said of the foreground, if an app is in its place because of that; 0: it is not.
+    func report(behind place: AppLife.Place) -> UInt32 {
+        switch place {
+        case .visible, .background: self.reports
+        case .gone, .foreground, .behindLock, .told: 0
+        }
     }
 
     mutating func lock(_ isLocked: Bool) { self.isLocked = isLocked }
@@ -67,11 +67,14 @@ struct Lives: Sendable {
     /// Where an app is by all that was said.
     func place(of app: AppHandle, _ id: AppID) -> AppLife.Place {
         if let state = self.told(app) { return .told(state) }
-        let shown: AppLife.Place = self.isLocked ? .behindLock : .foreground
+        let front: AppLife.Place = self.isLocked ? .behindLock : .foreground
         switch self.report {
-        case .none: return shown
-        // Without a name it cannot be reported, and has nothing in the background.
-        case .app(let front): return id.isAnonymous || front == id ? shown : .background
+        case .none: return front
+        case .shown(let apps):
+            // Without a name it cannot be reported, and has nothing in the background.
+            if id.isAnonymous || apps.front.contains(id) { return front }
+            guard apps.visible.contains(id) else { return .background }
+            return self.isLocked ? .behindLock : .visible
         }
     }
 

@@ -88,7 +88,8 @@ package struct Explanation: Equatable, Sendable {
                 : "proven by \(verdict.facts.proof.name) only; it was once proven better"
         case .alive:
             let lock = verdict.device.isLocked ? "locked" : "unlocked"
-            return "\(verdict.facts.state.name), \(lock)" + Self.background(verdict.facts)
+            let testimony = verdict.testimony.map { "; \($0)" } ?? ""
+            return "\(verdict.facts.state.name), \(lock)" + Self.background(verdict.facts) + testimony
         case .rule:
             return Self.rule(verdict)
         case .limits:

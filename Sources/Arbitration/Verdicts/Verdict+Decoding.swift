@@ -4,25 +4,35 @@ extension Verdict {
     /// Makes a verdict of the bytes of `encoded`, or says that they are not such.
     package init(encoded bytes: [UInt8]) throws(RecordProblem) {
         guard let version = bytes.first else { throw .corrupt }
-        guard version == Self.encodingVersion else { throw .version(version) }
+        guard (Self.oldestEncoding...Self.encodingVersion).contains(version) else { throw .version(version) }
         guard bytes.count >= 5 else { throw .corrupt }
         let sum = (0..<4).reduce(UInt32(0)) { $0 | UInt32(bytes[1 + $1]) << ($1 * 8) }
         guard sum == Self.sum(over: bytes[5...]) else { throw .corrupt }
         var reader = ByteReader(bytes[5...])
-        self = try reader.verdict()
+        self = try reader.verdict(version)
         guard reader.isAtEnd else { throw .corrupt }
     }
 }
 
 extension ByteReader {
-    fileprivate mutating func verdict() throws(RecordProblem) -> Verdict {
+    fileprivate mutating func verdict(_ version: UInt8) throws(RecordProblem) -> Verdict {
+        var verdict = try self.verdict()
+        if version > 2 {
+            verdict.surroundings.testimony = try self.optional { reader throws(RecordProblem) in try reader.testimony()
+            }
+        }
+        return verdict
+    }
+
+    /// What every version has.
+    private mutating func verdict() throws(RecordProblem) -> Verdict {
         Verdict(
             epoch: try self.number(), app: try self.handle(), id: try self.app(), detector: try self.text(),
             preset: try self.text(), time: try self.time(), intensity: try self.double(),
             dimension: try self.dimension(),
             threshold: try self.optional { reader throws(RecordProblem) in try reader.double() },
             reason: try self.word(), generation: try self.number(),
-            facts: try self.appFacts(), device: try self.deviceFacts(),
+            facts: try self.appFacts(), surroundings: Surroundings(device: try self.deviceFacts()),
             rule: try self.optional { reader throws(RecordProblem) in try reader.rule() },
             limits: try self.optional { reader throws(RecordProblem) in try reader.limits() },
             nearest: try self.optional { reader throws(RecordProblem) in try reader.nearMiss() },
@@ -32,6 +42,15 @@ extension ByteReader {
             mixing: try self.optional { reader throws(RecordProblem) in try reader.mixing() },
             takenBy: try self.optional { reader throws(RecordProblem) in try reader.app() },
             alongside: try self.optional { reader throws(RecordProblem) in try reader.number() })
+    }
+
+    private mutating func testimony() throws(RecordProblem) -> FocusTestimony {
+        let lines = try self.list { reader throws(RecordProblem) in
+            FocusTestimony.Line(
+                source: try reader.text(),
+                app: try reader.optional { reader throws(RecordProblem) in try reader.app() })
+        }
+        return FocusTestimony(lines, others: try self.int())
     }
 
     private mutating func handle() throws(RecordProblem) -> AppHandle {

@@ -36,7 +36,9 @@ package struct VerdictEncoder {
 
 extension Verdict {
     /// To be raised with every change of what is written, or of its order.
-    package static let encodingVersion: UInt8 = 2
+    package static let encodingVersion: UInt8 = 3
+    /// What is still read. In those of version 2 nobody said what is in front.
+    static let oldestEncoding: UInt8 = 2
 
     /// FNV-1a: any one byte that is another makes another sum.
     package static func sum(over bytes: ArraySlice<UInt8>) -> UInt32 {
@@ -80,6 +82,13 @@ extension ByteWriter {
         self.write(verdict.mixing) { $0.write($1) }
         self.write(verdict.takenBy) { $0.write($1) }
         self.write(verdict.alongside) { $0.write($1) }
+        self.write(verdict.testimony) { writer, testimony in
+            writer.write(testimony.lines) { writer, line in
+                writer.write(line.source)
+                writer.write(line.app) { $0.write($1) }
+            }
+            writer.write(testimony.others)
+        }
     }
 
     private mutating func write(_ facts: AppFacts) {

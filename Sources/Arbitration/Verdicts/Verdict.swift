@@ -19,7 +19,7 @@ package struct Verdict: Equatable, Sendable {
     /// The policy that decided, counted from 1 at the start of the broker.
     package var generation: UInt64
     package var facts: AppFacts
-    package var device: DeviceFacts
+    package var surroundings: Surroundings
     /// The rule that decided; `nil` when none matches.
     package var rule: Rule?
     /// What S3 saw; `nil` when it was not reached.
@@ -39,6 +39,8 @@ package struct Verdict: Equatable, Sendable {
     /// The epoch of the group's episode at the time, when the app was refused before the group had its say.
     package var alongside: UInt64?
 
+    package var device: DeviceFacts { self.surroundings.device }
+    package var testimony: FocusTestimony? { self.surroundings.testimony }
     package var isDelivered: Bool { self.reason.isDelivered }
     package var isReceived: Bool { self.reason.isReceived }
     /// Whether the app had to be started or resumed for the event.
@@ -48,11 +50,15 @@ package struct Verdict: Equatable, Sendable {
     package var withoutOthers: Verdict { self.naming { $0 == self.id } }
 
     /// The verdict with the names of those other apps that may be told.
-    package func naming(_ isKnown: (AppID) -> Bool) -> Verdict {
+    ///
+    /// - Parameter isFrontKnown: Whether that holds for every app that was in front: it need not be one of ours.
+    package func naming(isFrontKnown: Bool = false, _ isKnown: (AppID) -> Bool) -> Verdict {
         var copy = self
         copy.contest = self.contest?.naming { $0 == self.id || isKnown($0) }
         copy.mixing = self.mixing?.naming { $0 == self.id || isKnown($0) }
         copy.takenBy = self.takenBy.map { $0 == self.id || isKnown($0) ? $0 : .anotherApp }
+        guard !isFrontKnown else { return copy }
+        copy.surroundings.testimony = self.testimony?.naming { $0 == self.id || isKnown($0) }
         return copy
     }
 }
@@ -60,6 +66,13 @@ package struct Verdict: Equatable, Sendable {
 extension AppID {
     /// Stands for an app whose name is not to be told. No bus name has a space in it.
     static let anotherApp = AppID("another app")
+}
+
+/// What was the case around an app.
+package struct Surroundings: Equatable, Sendable {
+    package var device: DeviceFacts
+    /// Who said what is in front, when that is why the app was not.
+    package var testimony: FocusTestimony?
 }
 
 /// What the quota and the cooldowns looked like when a hit came to them.

@@ -79,9 +79,12 @@ final class BackgroundCommand {
     /// Brings the apps to where they are to be, as the user would: from the foreground, by another app, the lock, or both.
     private func go(to place: BackgroundStory.Place) throws(CommandFailure) {
         try self.stage.tellBroker("SetLock", LockState.unlocked.rawValue)
-        self.shell?.close()
+        if let shell {
+            _ = try? shell.callAndWait(DemoStage.broker, "ForgetWindows", noOptions)
+            shell.close()
+        }
         self.shell = nil
-        // Whoever said what is in front is gone; until somebody says so again, every app counts as being there.
+        // Whoever said what is in front took it back; until somebody says so again, every app counts as being there.
         repeat {
             try self.stage.rest(.milliseconds(5))
         } while try self.stage.property("ForegroundReported") == .boolean(true)

@@ -12,6 +12,8 @@ struct BrokerExam: Equatable {
     var isForegroundTold = false
     /// Empty: none, or one that we may not know of.
     var foreground = ""
+    /// Who says it, as far as we may know.
+    var sources: [FocusRow] = []
     var durability = ""
     var journalDropped: UInt64 = 0
     /// What shows the broker's log.
@@ -49,7 +51,8 @@ struct BrokerExam: Equatable {
 
     /// Where apps are by what was said: the lock holds for whatever would be in the foreground without it.
     private var place: Remark {
-        let front = self.foreground.isEmpty ? "no app that you may know of" : printable(self.foreground)
+        let known = self.foreground.isEmpty ? "no app that you may know of" : printable(self.foreground)
+        let front = self.sources.frontText ?? known
         switch (self.isLocked, self.isForegroundTold) {
         case (false, false):
             return .note(
@@ -80,6 +83,7 @@ extension BrokerExam {
         self.isLocked = properties.flag("Locked")
         self.isForegroundTold = properties.flag("ForegroundReported")
         self.foreground = properties.text("Foreground")
+        self.sources = FocusRow.all(properties)
         self.durability = properties.text("Durability")
         self.journalDropped = properties.count("JournalDropped")
     }

@@ -1,17 +1,5 @@
 package import DBus
 
-/// The keys of `SetWindows` and `ForgetWindows`, as the broker takes them, and of the windows that `org.jostle.Focus1` lists.
-package enum WindowKey {
-    /// Of a row: where its best window is.
-    package static let state = "state"
-    /// Of a row: the source's id of that window.
-    package static let window = "window"
-    /// Of a row: the process that it is of, if known.
-    package static let process = "pid"
-    /// Of the options: which of its caller's sources it is.
-    package static let source = "source"
-}
-
 /// A window as `ListWindows` tells it.
 package struct ListedWindow: Sendable {
     package typealias Wire = [String: Value]
@@ -64,15 +52,15 @@ package struct ListedWindow: Sendable {
 
     package var wire: Wire {
         var known: Wire = [
-            Key.number: .uint64(self.number), WindowKey.source: .string(self.source),
-            WindowKey.window: .string(self.window), WindowKey.state: .string(self.state),
+            Key.number: .uint64(self.number), FocusKey.source: .string(self.source),
+            FocusKey.window: .string(self.window), FocusKey.state: .string(self.state),
         ]
         let texts = [
             (Key.appID, self.appID), (Key.instance, self.instance), (Key.windowClass, self.windowClass),
             (Key.gtkAppID, self.gtkAppID), (Key.app, self.app), (Key.knownBy, self.knownBy), (Key.hint, self.hint),
         ]
         for (key, text) in texts where !text.isEmpty { known[key] = .string(text) }
-        known[WindowKey.process] = self.process.map { .uint32($0) }
+        known[FocusKey.process] = self.process.map { .uint32($0) }
         return known
     }
 
@@ -80,9 +68,9 @@ package struct ListedWindow: Sendable {
     package init(_ known: Wire) {
         func text(_ key: String) -> String { if case .string(let text) = known[key] { text } else { "" } }
         let number = if case .uint64(let number) = known[Key.number] { number } else { UInt64(0) }
-        let process: UInt32? = if case .uint32(let process) = known[WindowKey.process] { process } else { nil }
+        let process: UInt32? = if case .uint32(let process) = known[FocusKey.process] { process } else { nil }
         self.init(
-            number, source: text(WindowKey.source), window: text(WindowKey.window), state: text(WindowKey.state),
+            number, source: text(FocusKey.source), window: text(FocusKey.window), state: text(FocusKey.state),
             appID: text(Key.appID), instance: text(Key.instance), windowClass: text(Key.windowClass),
             gtkAppID: text(Key.gtkAppID), process: process, app: text(Key.app), knownBy: text(Key.knownBy),
             hint: text(Key.hint))

@@ -1,0 +1,259 @@
+package import Arbitration
+package import Motion
+
+/// Keeps what each source says that the user sees: which apps are in front, seen, or hidden.
+///
+/// A source is named by whoever reports it, a compositor of a session for example, and belongs to a user. What it said stands for
+/// a while after its reporter left the bus, so that one that starts anew changes nothing.
+package struct FocusSources: Sendable {
+    /// In the order in which they came.
+    private var sources: [Source] = []
+    private var shares = FocusSources.shares
+    /// Counts what sources say of apps, so that who said it first is known.
+    private var lastSaid: UInt64 = 0
+    /// Counts changes of what `rows` shows.
+    package private(set) var changes: UInt64 = 0
+
+    /// A user has half of what the others leave.
+    static let shares = UserShares(limit: 8, reserve: 0)
+    /// What a source may say at the most.
+    static let mostWindows = 1_024
+    /// Of the name of a source, and of the id of a window.
+    static let nameBytes = 64
+    /// How long it stands what a reporter said that left.
+    package static let standing = TimeSpan.seconds(5)
+
+    private struct Source: Sendable {
+        let name: String
+        var reporter: Reporter
+        var apps: [AppID: Sight] = [:]
+        /// A window is in front whose app is not known.
+        var strange: SeenWindow?
+        /// Its reporter left, and it stands until then.
+        var ends: Timestamp?
+
+        var windows: Int { self.apps.count + (self.strange == nil ? 0 : 1) }
+
+        func isSource(_ name: String, of user: UInt32) -> Bool { self.name == name && self.reporter.user == user }
+    }
+
+    /// What a source says of an app.
+    private struct Sight: Sendable {
+        var window: SeenWindow
+        /// Since when it says so, as a number.
+        var since: UInt64
+    }
+
+    /// Who says what a source sees.
+    package struct Reporter: Equatable, Sendable {
+        /// The unique name of the connection.
+        package var name: String
+        package var user: UInt32
+        package var process: UInt32?
+
+        package init(name: String, user: UInt32, process: UInt32?) {
+            self.name = name
+            self.user = user
+            self.process = process
+        }
+    }
+
+    /// A source as it is shown.
+    package struct Row: Equatable, Sendable {
+        package var source: String
+        package var process: UInt32?
+        /// By their names.
+        package var front: [AppID]
+        package var visible: [AppID]
+        package var hidden: [AppID]
+        package var windows: Int
+        package var isLeaving: Bool
+    }
+
+    package init() {}
+
+    // MARK: What is said
+
+    /// Takes in all that a source sees, in place of what it said before; from another connection of its user, too.
+    package mutating func say(
+        _ windows: [SeenWindow], as name: String, by reporter: Reporter
+    ) throws(Refusal) {
+        let apps = try self.check(windows, name)
+        let index: Int
+        if let known = self.sources.firstIndex(where: { $0.isSource(name, of: reporter.user) }) {
+            index = known
+        } else {
+            guard self.shares.take(1, for: reporter.user) else {
+                throw Refusal("focus-sources", self.shares, reporter.user, "too many sources say what is in front")
+            }
+            index = self.sources.count
+            self.sources.append(Source(name: name, reporter: reporter))
+            self.changes += 1
+        }
+        let before = self.sources[index]
+        var after = Source(name: name, reporter: reporter, strange: windows.first { $0.app == nil })
+        self.lastSaid += 1
+        for (app, window) in apps {
+            let known = before.apps[app].flatMap { $0.window.state == window.state ? $0.since : nil }
+            after.apps[app] = Sight(window: window, since: known ?? self.lastSaid)
+        }
+        self.sources[index] = after
+        let isSame =
+            before.reporter.process == reporter.process && before.ends == nil && before.windows == after.windows
+            && before.apps.mapValues(\.window.state) == after.apps.mapValues(\.window.state)
+        if !isSame { self.changes += 1 }
+    }
+
+    /// Takes back what a source of a connection said.
+    package mutating func forget(_ name: String, by reporter: String) {
+        self.remove { $0.name == name && $0.reporter.name == reporter && $0.ends == nil }
+    }
+
+    /// A connection left the bus: what it said stands for a while yet.
+    package mutating func leave(_ reporter: String, at now: Timestamp) {
+        for index in self.sources.indices
+        where self.sources[index].reporter.name == reporter && self.sources[index].ends == nil {
+            self.sources[index].ends = now + Self.standing
+            self.changes += 1
+        }
+    }
+
+    /// Time passes: what stood long enough without its reporter is over.
+    package mutating func pass(to now: Timestamp) {
+        self.remove { $0.ends.map { $0 <= now } ?? false }
+    }
+
+    /// The bus is gone, and with it all who said anything, and all apps.
+    package mutating func forgetAll() { self.remove { _ in true } }
+
+    private mutating func remove(_ isOver: (Source) -> Bool) {
+        for source in self.sources where isOver(source) {
+            self.shares.giveBack(1, for: source.reporter.user)
+            self.changes += 1
+        }
+        self.sources.removeAll(where: isOver)
+    }
+
+    // MARK: What cannot be
+
+    private func check(_ windows: [SeenWindow], _ name: String) throws(Refusal) -> [AppID: SeenWindow] {
+        guard windows.count <= Self.mostWindows else {
+            throw .limit(
+                name: "windows-per-source", value: UInt64(Self.mostWindows),
+                message: "too many windows in one call")
+        }
+        guard name.utf8.count <= Self.nameBytes, name.utf8.allSatisfy(Self.isNameByte) else {
+            throw .badWindows(
+                "'\(printable(name))' is no name of a source: give up to \(Self.nameBytes) "
+                    + "letters, digits and :._-")
+        }
+        var apps: [AppID: SeenWindow] = [:]
+        var isStrange = false
+        for window in windows {
+            guard window.id.utf8.count <= Self.nameBytes else {
+                throw .limit(
+                    name: "focus-name-bytes", value: UInt64(Self.nameBytes),
+                    message: "the id of a window is too long")
+            }
+            guard let app = window.app else {
+                guard window.state == .front, !isStrange else {
+                    throw .badWindows("only the window in front may be of no known app, and only one")
+                }
+                isStrange = true
+                continue
+            }
+            guard apps.updateValue(window, forKey: app) == nil else {
+                throw .badWindows("'\(printable(app.name))' stands twice: say it once, with its best window")
+            }
+        }
+        return apps
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF) || ":._-".utf8.contains(byte)
+    }
+
+    // MARK: What follows
+
+    /// When something said is over without an input.
+    package var nextDeadline: Timestamp? { self.sources.compactMap(\.ends).min() }
+
+    /// The connections that must be followed.
+    package var reporters: Set<String> { Set(self.sources.filter { $0.ends == nil }.map(\.reporter.name)) }
+
+    /// The apps in front, those of which it was said first before the others, each with who said it first.
+    package var front: [(app: AppID, source: String, window: SeenWindow)] {
+        var first: [AppID: (since: UInt64, index: Int, window: SeenWindow)] = [:]
+        for (index, source) in self.sources.enumerated() {
+            for (app, sight) in source.apps where sight.window.state == .front {
+                if let known = first[app], known.since <= sight.since { continue }
+                first[app] = (sight.since, index, sight.window)
+            }
+        }
+        let inOrder = first.sorted { a, b in
+            (a.value.since, a.value.index, a.key) < (b.value.since, b.value.index, b.key)
+        }
+        return inOrder.map { ($0.key, self.sources[$0.value.index].name, $0.value.window) }
+    }
+
+    /// What all sources say together: whoever is in front by one of them is.
+    package var report: ForegroundReport {
+        guard !self.sources.isEmpty else { return .none }
+        var shown = ShownApps()
+        for source in self.sources {
+            for (app, sight) in source.apps {
+                switch sight.window.state {
+                case .front: shown.front.insert(app)
+                case .visible: shown.visible.insert(app)
+                case .hidden: break
+                }
+            }
+        }
+        shown.visible.subtract(shown.front)
+        return .shown(shown)
+    }
+
+    /// Who says it; `nil`: nobody says anything.
+    package var testimony: FocusTestimony? {
+        guard let first = self.sources.first else { return nil }
+        let front = self.front
+        guard !front.isEmpty else { return FocusTestimony([.init(source: first.name, app: nil)]) }
+        return FocusTestimony(front.map { .init(source: $0.source, app: $0.app) })
+    }
+
+    /// What each source says, in the order in which they came.
+    package var rows: [Row] {
+        self.sources.map { source in
+            func apps(_ state: SeenWindow.State) -> [AppID] {
+                source.apps.filter { $0.value.window.state == state }.keys.sorted()
+            }
+            return Row(
+                source: source.name, process: source.reporter.process, front: apps(.front), visible: apps(.visible),
+                hidden: apps(.hidden), windows: source.windows, isLeaving: source.ends != nil)
+        }
+    }
+}
+
+/// The best window of an app, as a source sees it.
+package struct SeenWindow: Equatable, Sendable {
+    package enum State: String, CaseIterable, Sendable {
+        /// The user works with it.
+        case front
+        case visible
+        case hidden
+    }
+
+    /// `nil`: whose it is, is not known.
+    package var app: AppID?
+    package var state: State
+    /// The source's name for it; empty, if it says none.
+    package var id: String
+    package var process: UInt32?
+
+    package init(_ app: AppID?, _ state: State, id: String = "", process: UInt32? = nil) {
+        self.app = app
+        self.state = state
+        self.id = id
+        self.process = process
+    }
+}
