@@ -36,7 +36,7 @@ PROGRAMS = jostle $(DAEMONS) $(EXAMPLES)
 FOCUS = jostle-focus
 FOCUS_PACKAGES = libwayland-dev libwayland-bin libxcb1-dev libxcb-res0-dev
 # What its tests run on.
-DESKTOP_PACKAGES = xvfb openbox x11-apps x11-utils xdotool wmctrl sway phoc foot
+DESKTOP_PACKAGES = xvfb openbox x11-apps x11-utils xdotool wmctrl sway phoc foot kwin-wayland gnome-shell gir1.2-gtk-3.0
 BUILD_PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev libudev-dev libevdev-dev libgps-dev dbus python3
 PACKAGES = $(BUILD_PACKAGES) dbus-broker systemd libglib2.0-bin python3-dbus-fast libxml2-utils umockdev \
     gir1.2-umockdev-1.0 python3-gi locales iio-sensor-proxy
@@ -60,7 +60,7 @@ help:
 	@echo 'make test-kills  kill the broker under load; KILLS=$(KILLS) times'
 	@echo 'make test-walks  play every seed of the random walks, of which the suite plays one in four'
 	@echo 'make test-confined  run the tests of the daemons with what their units allow of the kernel'
-	@echo 'make test-focus  run $(FOCUS) with X, sway and phoc; as root'
+	@echo 'make test-focus  run $(FOCUS) with X, sway, phoc, KWin and GNOME Shell; as root'
 	@echo 'make test-vm  run the reader on a kernel with a sensor hub, in qemu; VM_SECONDS=600'
 	@echo 'make test-installed  install the Debian packages in a Debian with systemd, in qemu, and use them'
 	@echo 'make lint     check format, sizes, documents, imports, linkage, the D-Bus files, units, policies and the manual'
@@ -182,7 +182,7 @@ test-attacks: build-all
 
 # jostle-focus with true displays; as root, which becomes another user for those that are not to be root's.
 test-focus: deps-desktops
-	JOSTLE_TEST_DESKTOPS=1 $(SWIFT) test --disable-xctest --filter 'EndToEnd.Desktops'
+	JOSTLE_TEST_DESKTOPS=1 $(SWIFT) test --disable-xctest --filter 'EndToEnd.(Desktops|Shells)'
 
 # The reader with a true /dev/iio:device0, in a virtual machine. Downloads a kernel (70 MB) the first time.
 test-vm: deps-vm build

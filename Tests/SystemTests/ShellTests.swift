@@ -131,21 +131,17 @@ extension DesktopScene {
         fileprivate let interface: String
 
         func add(_ method: String, _ inputs: String, _ outputs: String, _ code: String) throws {
-            try self.call(
-                "org.freedesktop.DBus.Mock", "AddMethod", "sssss", self.interface, method, inputs, outputs, code)
+            try self.send(
+                "org.freedesktop.DBus.Mock", "AddMethod", ["sssss", self.interface, method, inputs, outputs, code])
         }
 
         @discardableResult
         func call(_ method: String, _ arguments: String...) throws -> String {
-            try self.call(self.interface, method, arguments)
-        }
-
-        private func call(_ interface: String, _ method: String, _ arguments: String...) throws {
-            try self.call(interface, method, arguments)
+            try self.send(self.interface, method, arguments)
         }
 
         @discardableResult
-        private func call(_ interface: String, _ method: String, _ arguments: [String]) throws -> String {
+        private func send(_ interface: String, _ method: String, _ arguments: [String]) throws -> String {
             let result = try self.stage.busctl(["call"] + self.place + [interface, method] + arguments)
             try #require(result.status == 0, "\(result.stderr)")
             return result.stdout
@@ -153,9 +149,10 @@ extension DesktopScene {
     }
 
     func startMock(_ name: String, _ path: String, _ interface: String) throws -> Mock {
-        let program = try BackgroundProgram(
-            tool: ["python3", "-m", "dbusmock", name, path, interface],
-            environment: ["DBUS_SESSION_BUS_ADDRESS": self.stage.address])
+        let program = self.keep(
+            try BackgroundProgram(
+                tool: ["python3", "-m", "dbusmock", name, path, interface],
+                environment: ["DBUS_SESSION_BUS_ADDRESS": self.stage.address]))
         try self.stage.bus.waitForName(name)
         return Mock(program: program, stage: self.stage, place: [name, path], interface: interface)
     }
@@ -178,11 +175,12 @@ extension DesktopScene {
         let copy = "\(self.stage.bus.directory)/kwin_wayland"
         let copied = try Tool.run(["cp", "/usr/bin/kwin_wayland", copy])
         try #require(copied.status == 0, "\(copied.stderr)")
-        let program = try BackgroundProgram(
-            tool: [
-                copy, "--virtual", "--no-lockscreen", "--no-global-shortcuts", "--socket", "wl-kwin",
-            ],
-            environment: self.sessionEnvironment)
+        let program = self.keep(
+            try BackgroundProgram(
+                tool: [
+                    copy, "--virtual", "--no-lockscreen", "--no-global-shortcuts", "--socket", "wl-kwin",
+                ],
+                environment: self.sessionEnvironment))
         try self.stage.bus.waitForName("org.kde.KWin")
         return program
     }
@@ -191,10 +189,10 @@ extension DesktopScene {
         var environment = self.sessionEnvironment
         environment["DBUS_SYSTEM_BUS_ADDRESS"] = self.stage.address
         environment["XDG_CURRENT_DESKTOP"] = "GNOME"
-        let login = try BackgroundProgram(
-            tool: ["python3", "-m", "dbusmock", "--system", "--template", "logind"], environment: environment)
+        _ = self.keep(
+            try BackgroundProgram(
+                tool: ["python3", "-m", "dbusmock", "--system", "--template", "logind"], environment: environment))
         try self.stage.bus.waitForName("org.freedesktop.login1")
-        self.keep(login)
         let extensions = "\(environment["XDG_DATA_HOME"] ?? "")/gnome-shell/extensions"
         let commands = [
             ["mkdir", "-p", extensions],
@@ -206,11 +204,13 @@ extension DesktopScene {
             let result = try Tool.run(command, environment: environment)
             try #require(result.status == 0, "\(command): \(result.stderr)")
         }
-        let program = try BackgroundProgram(
-            tool: [
-                "gnome-shell", "--headless", "--virtual-monitor", "800x600", "--wayland-display", "wl-gnome", "--no-x11",
-            ],
-            environment: environment)
+        let program = self.keep(
+            try BackgroundProgram(
+                tool: [
+                    "gnome-shell", "--headless", "--virtual-monitor", "800x600", "--wayland-display", "wl-gnome",
+                    "--no-x11",
+                ],
+                environment: environment))
         try self.stage.bus.waitForName("org.gnome.Shell")
         try self.stage.until("the shell has begun") { try self.stage.busctl(self.overviewProperty).status == 0 }
         try self.stage.until("the overview is closed") {
@@ -226,7 +226,8 @@ extension DesktopScene {
 
     func overview(_ isShown: Bool) throws {
         _ = try self.stage.busctl(
-            "set-property", "org.gnome.Shell", "/org/gnome/Shell", "org.gnome.Shell", "OverviewActive", "b", "\(isShown)")
+            "set-property", "org.gnome.Shell", "/org/gnome/Shell", "org.gnome.Shell", "OverviewActive", "b",
+            "\(isShown)")
     }
 
     func openGTK(on display: String, as app: String) throws -> BackgroundProgram {
@@ -236,7 +237,8 @@ extension DesktopScene {
         try self.stage.until("there is a compositor") {
             access("\(environment["XDG_RUNTIME_DIR"] ?? "")/\(display)", F_OK) == 0
         }
-        return try BackgroundProgram(
-            tool: ["/usr/bin/python3", Programs.source("Tests/Scripts/window.py"), app], environment: environment)
+        return self.keep(
+            try BackgroundProgram(
+                tool: ["/usr/bin/python3", Programs.source("Tests/Scripts/window.py"), app], environment: environment))
     }
 }
