@@ -56,19 +56,16 @@ final class DisplaySocket {
         self.watch = nil
     }
 
-    /// The display that was opened is gone.
+    /// The display that was opened is gone, or could not be opened.
     func lost() {
         self.life.failed(at: DeskLink.now())
+        if self.life.hasGivenUp { self.onGivingUp() }
         self.arm()
     }
 
     private func attempt() {
-        if self.onTry() {
-            self.life.opened(at: DeskLink.now())
-        } else {
-            self.life.failed(at: DeskLink.now())
-            if self.life.hasGivenUp { self.onGivingUp() }
-        }
+        guard self.onTry() else { return self.lost() }
+        self.life.opened(at: DeskLink.now())
         self.arm()
     }
 

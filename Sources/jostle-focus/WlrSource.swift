@@ -158,8 +158,8 @@ final class WlrSource: FocusSource {
     private func problem(of display: OpaquePointer) -> String {
         // SAFETY: the display is live.
         let code = unsafe wl_display_get_error(display)
-        return code == EPIPE || code == ECONNRESET || code == 0
-            ? "the compositor is gone" : "the compositor says something wrong: \(SystemError.message(for: code))"
+        return [0, EPIPE, ECONNRESET].contains(code)
+            ? "the compositor is gone" : "the compositor says what cannot be, or does not read what we say"
     }
 
     // MARK: What there is

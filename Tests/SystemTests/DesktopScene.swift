@@ -135,8 +135,11 @@ final class DesktopScene {
         let environment = ["DISPLAY": self.display]
         let program = try BackgroundProgram(tool: [program], environment: environment)
         var window = ""
+        var seen = ""
+        defer { if window.isEmpty { Issue.record("\(program.name) has no window: \(seen) \(program.errors)") } }
         try self.stage.until("it has a window") {
-            let listed = try Tool.run(["wmctrl", "-l", "-x"], environment: environment).stdout.split(separator: "\n")
+            seen = try Tool.run(["wmctrl", "-l", "-x"], environment: environment).stdout
+            let listed = seen.split(separator: "\n")
             window = listed.first { $0.contains(" \(program.name).") }.map { String($0.prefix { $0 != " " }) } ?? ""
             return !window.isEmpty
         }

@@ -17,7 +17,7 @@ extension EndToEnd {
             try scene.until("||")
             let openbox = try scene.startOpenbox()
             let a = try scene.openX("xcalc", as: Self.alpha)
-            let b = try scene.openX("xclipboard", as: Self.beta)
+            let b = try scene.openX("xedit", as: Self.beta)
             try scene.x("xdotool", "windowactivate", a.window)
             try scene.until("\(Self.alpha)|\(Self.beta)|")
             try scene.x("xdotool", "windowactivate", b.window)
