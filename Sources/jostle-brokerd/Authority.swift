@@ -24,17 +24,28 @@ struct Authority {
         }
     }
 
-    /// Does something for a caller who may say what state apps are in.
-    func ifReporter(among reporters: Policy.Entitled, _ call: MethodCall, then: @escaping () -> Void) {
-        self.isReporter(among: reporters, call.sender) { isReporter in
-            if isReporter { return then() }
-            let who =
-                switch (reporters, self.bus.address == .system) {
-                case (.named, false): "who has MayReportForeground in policy"
-                case (_, false): "the broker's own user and root"
-                case (_, true): "root, and who has MayReportForeground in policy,"
-                }
-            call.fail(.accessDenied("only \(who) can say that"))
+    /// Does something for a caller who may say what state apps are in, with its user and its process, if that is known.
+    ///
+    /// The bus is asked about each call alike, though it may have been before: what one says is heard in the order in which it was
+    /// said.
+    func ifReporter(
+        among reporters: Policy.Entitled, _ call: MethodCall, then: @escaping (UInt32, UInt32?) -> Void
+    ) {
+        self.bus.credentials(of: call.sender) { credentials in
+            guard let credentials, let user = credentials.user else {
+                return call.fail(.accessDenied("the bus does not know your user"))
+            }
+            let process = credentials.process.flatMap { UInt32(exactly: $0) }
+            self.isReporter(among: reporters, call.sender, of: user) { isReporter in
+                if isReporter { return then(user, process) }
+                let who =
+                    switch (reporters, self.bus.address == .system) {
+                    case (.named, false): "who has MayReportForeground in policy"
+                    case (_, false): "the broker's own user and root"
+                    case (_, true): "root, and who has MayReportForeground in policy,"
+                    }
+                call.fail(.accessDenied("only \(who) can say that"))
+            }
         }
     }
 
@@ -42,18 +53,18 @@ struct Authority {
     ///
     /// That is whoever policy names. On the system bus it is root besides; elsewhere, if policy names nobody, anybody of our
     /// own user, and root.
-    private func isReporter(among reporters: Policy.Entitled, _ sender: String, _ answer: @escaping (Bool) -> Void) {
+    private func isReporter(
+        among reporters: Policy.Entitled, _ sender: String, of user: UInt32, _ answer: @escaping (Bool) -> Void
+    ) {
         let isSystem = self.bus.address == .system
         switch reporters {
         case .everybody: return answer(true)
         case .nobodyNamed: break
         case .named(let apps): if !isSystem { return self.isOwner(of: apps[...], sender, answer) }
         }
-        self.bus.user(of: sender) { uid in
-            if let uid, uid == 0 || (!isSystem && uid == getuid()) { return answer(true) }
-            guard case .named(let apps) = reporters else { return answer(false) }
-            self.isOwner(of: apps[...], sender, answer)
-        }
+        if user == 0 || (!isSystem && user == getuid()) { return answer(true) }
+        guard case .named(let apps) = reporters else { return answer(false) }
+        self.isOwner(of: apps[...], sender, answer)
     }
 
     /// Does something for a caller who may have apps launched.

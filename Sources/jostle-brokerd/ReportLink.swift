@@ -121,25 +121,15 @@ final class ReportLink {
         }
     }
 
-    /// Does something for a caller who may say it, when it is known who that is. What one says is asked about alike, and so is
-    /// heard in the order in which it was said.
+    /// Does something for a caller who may say it.
     private func ifReporter(
         _ call: MethodCall, then: @escaping (BrokerService, FocusSources.Reporter) -> Void
     ) {
-        self.ifReporter(call) { [weak self] in
-            self?.service.bus.credentials(of: call.sender) { [weak self] credentials in
-                guard let self else { return }
-                guard let credentials, let user = credentials.user else {
-                    return call.fail(.accessDenied("the bus does not know your user"))
-                }
-                let process = credentials.process.flatMap { UInt32(exactly: $0) }
-                then(self.service, FocusSources.Reporter(name: call.sender, user: user, process: process))
-            }
+        let reporters = self.service.core.arbiter.policy.reporters
+        self.service.authority.ifReporter(among: reporters, call) { [weak self] user, process in
+            guard let self else { return }
+            then(self.service, FocusSources.Reporter(name: call.sender, user: user, process: process))
         }
-    }
-
-    private func ifReporter(_ call: MethodCall, then: @escaping () -> Void) {
-        self.service.authority.ifReporter(among: self.service.core.arbiter.policy.reporters, call, then: then)
     }
 
     /// What each source says, for those who may know it.
@@ -242,7 +232,7 @@ final class ReportLink {
             [AppState.foreground, .inactive, .background, .suspended].map(\.name) + ["auto", Self.terminated]
         _ = try GivenWord.read(word, "state", among: words) { $0 }
         let state = AppState.allCases.first { $0.name == word }
-        self.ifReporter(call) { [weak self] in
+        self.ifReporter(call) { [weak self] _, _ in
             guard let self else { return }
             if word == Self.terminated { return self.service.links.tasks.terminate(name, call) }
             guard let client = self.service.links.clients.registered(app: name) else {
@@ -260,7 +250,7 @@ final class ReportLink {
     // MARK: The lock
 
     func setLocked(_ isLocked: Bool, _ call: MethodCall) {
-        self.ifReporter(call) { [weak self] in
+        self.ifReporter(call) { [weak self] _, _ in
             self?.lock(isLocked)
             call.reply()
         }

@@ -130,7 +130,7 @@ final class TaskLink {
 
     /// Runs a task at once, to try it. For whoever may say what state apps are in.
     func run(_ app: String, _ identifier: String, _ call: MethodCall) {
-        self.service.authority.ifReporter(among: self.service.core.arbiter.policy.reporters, call) { [weak self] in
+        self.service.authority.ifReporter(among: self.service.core.arbiter.policy.reporters, call) { [weak self] _, _ in
             guard let self else { return }
             guard let owner = self.taskOwners(app).first else {
                 return call.fail(.notFound("no task of '\(printable(app))' waits"))

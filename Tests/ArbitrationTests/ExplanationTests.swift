@@ -87,21 +87,29 @@ import Testing
 
     /// A hit that waits for its group's decision is not told what was said after it.
     @Test func whatIsSaidLaterIsNotTold() {
-        let configuration = group(.exclusive) { $0.commitWindow = .milliseconds(350) }
+        let configuration = group(.exclusive) {
+            $0.select = [.specificity]
+            $0.commitWindow = .milliseconds(350)
+        }
         var lab = Lab(Policy(groups: [configuration], rules: [rule("all")]))
-        for name in ["A", "B"] { lab.add(name) }
+        lab.add("Gentle", threshold: 1.2)
+        lab.add("Hard", threshold: 2.7)
         func say(_ app: String) {
             let lines = [FocusTestimony.Line(source: "x11::0", app: AppID(app))]
-            let shown = ShownApps(front: [AppID(app)], visible: [AppID("A"), AppID("B")])
+            let shown = ShownApps(front: [AppID(app)], visible: [AppID("Gentle"), AppID("Hard")])
             lab.take(.foreground(.shown(shown), FocusTestimony(lines)))
         }
         say("C")
-        lab.hit(["a"], at: 1_000)
+        // The stricter one may fire yet.
+        lab.hit(["gentle"], at: 5_000, 2.9)
+        #expect(lab.verdicts.isEmpty)
+        lab.now = 5_050
         say("D")
-        lab.hit(["b"], at: 1_100)
-        lab.pass(to: 5_000)
+        #expect(lab.verdicts.isEmpty)
+        lab.hit(["hard"], at: 5_120, 3.1)
+        lab.pass(to: 6_000)
         let told = lab.verdicts.map { "\($0.id) \($0.testimony.map { "\($0)" } ?? "-")" }.sorted()
-        #expect(told == ["A -", "B x11::0 shows D in front"], "\(lab.said)")
+        #expect(told == ["Gentle -", "Hard x11::0 shows D in front"], "\(lab.said)")
     }
 
     @Test func whoWasRefusedByTheRules() {

@@ -153,7 +153,7 @@ extension EndToEnd {
             #expect(try stage.jostle("apps").stdout.contains("  hidden by wl-1"))
             let said = "x11::0 shows \(Self.front) in front, wl-1 shows org.example.Other in front"
             #expect(try stage.jostle("why-not", Self.back).stdout.contains("suspended, unlocked; \(said)\n"))
-            let doctor = try stage.jostle("doctor").stdout
+            let doctor = try stage.jostle("doctor", "--all").stdout
             #expect(doctor.contains("in front is \(Self.front) (x11::0), org.example.Other (wl-1)"), "\(doctor)")
             #expect(try stage.jostle("lock").status == 0)
             for app in [Self.front, third] { #expect(try self.state(app, stage).hasPrefix("s \"inactive\"")) }
