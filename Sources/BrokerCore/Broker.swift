@@ -265,7 +265,7 @@ package struct Broker {
     /// What is to be told before an input: whether tasks wait for a time of the wall clock, and whether the system is awake as
     /// far as was told.
     package mutating func awaited() -> (wallClock: Bool, isAwake: Bool) {
-        (self.clerk.work.tasks.pendingCount > 0, !self.clerk.listeners.hearing.arbiter.isAsleep)
+        (self.clerk.work.tasks.pendingCount > 0, !self.clerk.listeners.hearing.outlook.isAsleep)
     }
 
     /// What is to be seen to after an input.

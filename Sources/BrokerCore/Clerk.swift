@@ -18,7 +18,7 @@ struct Clerk {
         self.post = Post(limits, keeper: keeper)
     }
 
-    private var now: Timestamp { self.listeners.hearing.arbiter.arrivalTime }
+    private var now: Timestamp { self.listeners.hearing.outlook.arrivalTime }
 
     // MARK: Decisions
 
@@ -368,7 +368,8 @@ struct Clerk {
     /// When `tick` must be called, should no other input come before; `nil` while nothing waits for time alone.
     private mutating func nextTick() -> Timestamp? {
         var earliest = self.listeners.hearing.nextTick()
-        if let due = self.work.deadline(self.listeners.hearing.arbiter) { earliest = min(earliest ?? due, due) }
+        let due = self.work.deadline { self.listeners.hearing.arbiter.arrival(of: $0) }
+        if let due { earliest = min(earliest ?? due, due) }
         if let deadline = self.post.mailboxes.deadline { earliest = min(earliest ?? deadline, deadline) }
         return earliest
     }
@@ -378,7 +379,7 @@ struct Clerk {
         DueAfterInput(
             tick: self.nextTick(), isCleaning: self.listeners.hearing.sensing.hasLeftovers,
             isShrinking: self.listeners.isShrinkingDue, hasSteps: self.listeners.hearing.hasSteps,
-            lastEpoch: self.listeners.hearing.arbiter.lastEpoch)
+            lastEpoch: self.listeners.hearing.outlook.lastEpoch)
     }
 
     /// Gives back memory that was needed for those who have gone.

@@ -10,6 +10,8 @@ struct Hearing {
     private(set) var sensing: Sensing
     /// Who gets the events. Its apps and detectors have our numbers.
     private(set) var arbiter: Arbiter
+    /// How it stands since it was told something last.
+    private(set) var outlook: Arbiter.Outlook
     /// What it decided and nobody performed yet, the last first: taken from the end, nothing is copied.
     private var decisions: [ArbiterAction] = []
     /// What it decided since, in order.
@@ -22,7 +24,9 @@ struct Hearing {
 
     init(_ limits: BrokerLimits, _ policy: Policy, epoch: UInt64, batchLatency: TimeSpan) {
         self.sensing = Sensing(limits, batchLatency: batchLatency)
-        self.arbiter = Arbiter(policy: policy, epoch: epoch)
+        var arbiter = Arbiter(policy: policy, epoch: epoch)
+        self.outlook = arbiter.outlook()
+        self.arbiter = arbiter
     }
 
     // MARK: The arbiter
@@ -40,6 +44,7 @@ struct Hearing {
         // Lent for this input: meanwhile the sensors do not change.
         let memory = self.sensing.memory
         self.arbiter.take(input, at: arrival, lastTrue: { memory.lastTrue($0) }, into: &self.later)
+        self.outlook = self.arbiter.outlook()
     }
 
     private mutating func tellAndKeep(_ input: ArbiterInput, at arrival: Timestamp) {
@@ -54,6 +59,7 @@ struct Hearing {
                 answers.append((detector, time))
                 return time
             }, into: &self.later)
+        self.outlook = self.arbiter.outlook()
         let decisions = Array(self.later[first...])
         self.steps?.append(
             ArbiterStep(input, at: arrival, answers: answers, wasIdle: wasIdle, decisions: decisions))
@@ -86,7 +92,10 @@ struct Hearing {
     }
 
     /// Gives out no epoch up to this one any more: others may have.
-    mutating func skipEpochs(upTo epoch: UInt64) { self.arbiter.skipEpochs(upTo: epoch) }
+    mutating func skipEpochs(upTo epoch: UInt64) {
+        self.arbiter.skipEpochs(upTo: epoch)
+        self.outlook = self.arbiter.outlook()
+    }
 
     // MARK: Apps and detectors
 
@@ -233,7 +242,7 @@ struct Hearing {
 
     /// Has the detectors see the samples that have come, and the arbiter hear what they hit.
     mutating func process(_ stream: Int, _ times: Span<Int64>, _ values: Span<Double>, at arrival: Timestamp) {
-        if !self.arbiter.hasGroups {
+        if !self.outlook.hasGroups {
             self.sensing.process(stream, times, values, at: arrival)
             self.decide(stream, at: arrival)
         } else {
@@ -248,7 +257,7 @@ struct Hearing {
                 self.decide(stream, at: arrival)
             }
         }
-        if let time = self.sensing.horizon(of: stream, self.arbiter, at: arrival) {
+        if let time = self.sensing.horizon(of: stream, &self.arbiter, at: arrival) {
             self.release(upTo: time, at: arrival)
             self.tell(.motion(time), at: arrival)
         }
@@ -257,8 +266,8 @@ struct Hearing {
     /// Runs the groups' deadlines that come at or before a sample, with the hits up to it.
     private mutating func pass(to sample: Timestamp, of stream: Int, at arrival: Timestamp) {
         // Nearly every sample ends here, and the horizon costs a look at every sensor.
-        guard let deadline = self.arbiter.nextMotionDeadline, deadline <= sample else { return }
-        let time = min(sample, self.sensing.horizon(besides: stream, self.arbiter, at: arrival))
+        guard let deadline = self.outlook.nextMotionDeadline, deadline <= sample else { return }
+        let time = min(sample, self.sensing.horizon(besides: stream, &self.arbiter, at: arrival))
         guard deadline <= time, self.sensing.isNext(sample, of: stream, at: arrival) else { return }
         self.sensing.closeBuckets(of: stream, before: sample)
         self.decide(stream, at: arrival)
@@ -270,8 +279,8 @@ struct Hearing {
     private mutating func decide(_ stream: Int, at arrival: Timestamp) {
         let hits = self.sensing.takeHits(of: stream)
         guard let last = hits.last?.time else { return }
-        let horizon = self.sensing.horizon(besides: stream, self.arbiter, at: arrival)
-        if self.sensing.isFree(until: last, self.arbiter, horizon) {
+        let horizon = self.sensing.horizon(besides: stream, &self.arbiter, at: arrival)
+        if self.sensing.isFree(until: last, deadline: self.outlook.nextMotionDeadline, horizon) {
             self.tell(.hits(hits), at: arrival)
         } else {
             let hasRoom = self.sensing.wait(hits)
@@ -283,7 +292,7 @@ struct Hearing {
     /// Gives the arbiter what waits, up to the first deadline that a slower sensor may still have a say in; all of it without a
     /// time.
     private mutating func release(upTo time: Timestamp?, at arrival: Timestamp) {
-        while let next = self.sensing.release(upTo: time, deadline: self.arbiter.nextMotionDeadline) {
+        while let next = self.sensing.release(upTo: time, deadline: self.outlook.nextMotionDeadline) {
             switch next {
             case .hits(let hits): self.tell(.hits(hits), at: arrival)
             case .motion(let deadline): self.tell(.motion(deadline), at: arrival)
@@ -295,8 +304,8 @@ struct Hearing {
 
     /// When `tick` has something to do, should nothing else come before.
     mutating func nextTick() -> Timestamp? {
-        let arrival = self.arbiter.nextArrivalDeadline
-        guard let tick = self.sensing.nextTick(motion: self.arbiter.nextMotionDeadline) else { return arrival }
+        let arrival = self.outlook.nextArrivalDeadline
+        guard let tick = self.sensing.nextTick(motion: self.outlook.nextMotionDeadline) else { return arrival }
         return arrival.map { min($0, tick) } ?? tick
     }
 

@@ -430,14 +430,16 @@ package struct Sensing {
     }
 
     /// The sample time up to which all sensors have said what they had to say, `stream` with its last sample.
-    mutating func horizon(of stream: Int, _ contest: borrowing Arbiter, at arrival: Timestamp) -> Timestamp? {
+    ///
+    /// - Parameter contest: Not changed; lent as it is so that with one sensor, where nobody asks it, nothing of it is copied.
+    mutating func horizon(of stream: Int, _ contest: inout Arbiter, at arrival: Timestamp) -> Timestamp? {
         let time = self.streams[stream].engine.lastTime
         guard time >= 0 else { return nil }
-        return min(Timestamp(microseconds: time), self.horizon(besides: stream, contest, at: arrival))
+        return min(Timestamp(microseconds: time), self.horizon(besides: stream, &contest, at: arrival))
     }
 
     /// The same for all sensors but one, which are given the time that their samples may be under way.
-    mutating func horizon(besides stream: Int, _ contest: borrowing Arbiter, at arrival: Timestamp) -> Timestamp {
+    mutating func horizon(besides stream: Int, _ contest: inout Arbiter, at arrival: Timestamp) -> Timestamp {
         var time = Timestamp(microseconds: .max)
         guard self.streams.count > 1 else { return time }
         // Only a motion that is not over has somebody wait.
@@ -467,9 +469,9 @@ package struct Sensing {
     mutating func audiencesChanged() { self.audiences = nil }
 
     /// Whether hits need not wait: none does, and nothing falls due before them that another sensor may have a say in.
-    func isFree(until last: Timestamp, _ contest: borrowing Arbiter, _ horizon: Timestamp) -> Bool {
+    func isFree(until last: Timestamp, deadline: Timestamp?, _ horizon: Timestamp) -> Bool {
         guard self.waiting.isEmpty else { return false }
-        return contest.nextMotionDeadline.map { last < $0 } ?? true || last <= horizon
+        return deadline.map { last < $0 } ?? true || last <= horizon
     }
 
     /// Lets hits wait. Returns false when there are too many.

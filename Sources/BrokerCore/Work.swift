@@ -32,10 +32,12 @@ package struct Work {
     }
 
     /// When something is due without an input.
-    func deadline(_ arbiter: borrowing Arbiter) -> Timestamp? {
+    ///
+    /// - Parameter arrival: When a time comes that stands still in the sleep of the system.
+    func deadline(_ arrival: (AwakeTime) -> Timestamp?) -> Timestamp? {
         let deadlines = self.tasks.deadlines
         let wall = deadlines.wall.map { $0 - self.wallOffset }
-        guard let awake = deadlines.awake, let due = arbiter.arrival(of: awake) else { return wall }
+        guard let awake = deadlines.awake, let due = arrival(awake) else { return wall }
         return wall.map { min($0, due) } ?? due
     }
 

@@ -2,25 +2,45 @@ package import Arbitration
 package import Motion
 
 /// Something to be kept in the journal.
-package enum JournalEntry: Sendable {
-    /// Why an app of some user got an event or did not; and which registration of the run it was, counted from 1.
-    case verdict(Verdict, user: UInt32, registration: UInt64)
-    /// What an app was sent, or what became of it when it had been kept.
-    case event(JournalEvent)
-
-    /// Whether policy wants it on the disk before the power can fail.
-    var isPersistent: Bool {
-        switch self {
-        case .verdict(let verdict, _, _): verdict.isDelivered && verdict.rule?.terms.durability == .persistent
-        case .event: false
-        }
+package struct JournalEntry: Sendable {
+    enum Content: Sendable {
+        /// Why an app of some user got an event or did not; and which registration of the run it was, counted from 1.
+        case verdict(Verdict, user: UInt32, registration: UInt64)
+        case event(JournalEvent)
     }
 
-    var kind: JournalRow.Kind {
-        switch self {
-        case .verdict: .verdict
-        case .event(let event): if case .sent = event.fate { .sent } else { .changed }
-        }
+    /// What it does to the tables.
+    enum Kind: Sendable {
+        /// Adds a verdict.
+        case verdict
+        /// Adds an event.
+        case sent
+        /// Changes the verdict of an event, and may add one.
+        case changed
+    }
+
+    /// There is none only while somebody has it.
+    var content: Content?
+    /// Whether policy wants it on the disk before the power can fail. Found out once, as is the kind: to ask the content copies it.
+    let isPersistent: Bool
+    let kind: Kind
+
+    /// Why an app of some user got an event or did not.
+    ///
+    /// - Parameter registration: Which one of the run it was, counted from 1.
+    package static func verdict(
+        _ verdict: consuming Verdict, user: UInt32, registration: UInt64
+    ) -> JournalEntry {
+        let isPersistent = verdict.isDelivered && verdict.rule?.terms.durability == .persistent
+        return JournalEntry(
+            content: .verdict(consume verdict, user: user, registration: registration), isPersistent: isPersistent,
+            kind: .verdict)
+    }
+
+    /// What an app was sent, or what became of it when it had been kept.
+    package static func event(_ event: consuming JournalEvent) -> JournalEntry {
+        let kind = if case .sent = event.fate { Kind.sent } else { Kind.changed }
+        return JournalEntry(content: .event(consume event), isPersistent: false, kind: kind)
     }
 }
 

@@ -153,7 +153,7 @@ struct JournalStore: ~Copyable {
                         try self.insert(run.verdicts, run.events, of: &rows, &added)
                         run.verdicts.removeAll(keepingCapacity: true)
                         run.events.removeAll(keepingCapacity: true)
-                        try rows.with(index) { entry, wall throws(StoreError) in try self.change(entry, wall) }
+                        try rows.with(index) { content, wall throws(StoreError) in try self.change(content, wall) }
                     }
                 }
                 try self.insert(run.verdicts, run.events, of: &rows, &added)
@@ -175,8 +175,8 @@ struct JournalStore: ~Copyable {
     ) throws(StoreError) {
         let policies = rows.policies
         try self.verdicts.insert(verdicts) { index, statement, first throws(StoreError) in
-            try rows.with(index) { entry, wall throws(StoreError) in
-                guard case .verdict(let verdict, let user, let registration) = entry else { return }
+            try rows.with(index) { content, wall throws(StoreError) in
+                guard case .verdict(let verdict, let user, let registration) = content else { return }
                 let generation = verdict.generation
                 if !self.written.contains(generation), added.insert(generation).inserted {
                     try self.insert(
@@ -186,8 +186,8 @@ struct JournalStore: ~Copyable {
             }
         }
         try self.events.insert(events) { index, statement, first throws(StoreError) in
-            try rows.with(index) { entry, wall throws(StoreError) in
-                guard case .event(let event) = entry else { return }
+            try rows.with(index) { content, wall throws(StoreError) in
+                guard case .event(let event) = content else { return }
                 try self.bind(event, isSent: true, wall, to: statement, from: first)
             }
         }
@@ -233,8 +233,8 @@ struct JournalStore: ~Copyable {
     }
 
     /// Says of a verdict that stands there what came of it.
-    private borrowing func change(_ entry: JournalEntry, _ wall: Int64) throws(StoreError) {
-        guard case .event(let event) = entry else { return }
+    private borrowing func change(_ content: JournalEntry.Content, _ wall: Int64) throws(StoreError) {
+        guard case .event(let event) = content else { return }
         switch event.fate {
         case .sent: break
         case .ended(let reason, let user):

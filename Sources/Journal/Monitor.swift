@@ -55,7 +55,7 @@ final class Monitor<Value: Sendable>: @unchecked Sendable {
         // SAFETY: both live as long as we do; the mutex is unlocked on the way out.
         unsafe pthread_mutex_lock(self.mutex)
         defer { unsafe pthread_mutex_unlock(self.mutex) }
-        let (result, wakes) = body(&self.value, item)
+        let (result, wakes) = body(&self.value, consume item)
         if wakes {
             unsafe pthread_cond_broadcast(self.condition)
             if self.isListening { CLinux_eventfd_ring(self.bell) }

@@ -87,7 +87,7 @@ package final class Store {
 
     /// Has something kept. When there is no room it is left out, and counted.
     package func keep(_ entry: consuming JournalEntry, at wall: Int64) {
-        let isBad = self.shared.change(with: JournalRow(entry: entry, wall: wall)) { queue, row in
+        let isBad = self.shared.change(with: JournalRow(entry: consume entry, wall: wall)) { queue, row in
             guard queue.rows.outstanding < self.limits.waitingRows else {
                 queue.rows.leaveOut()
                 let isNews = queue.health.fail(at: Monitor<StoreQueue>.now())

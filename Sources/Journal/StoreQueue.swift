@@ -2,28 +2,12 @@ import Arbitration
 
 /// A row that waits to be written.
 struct JournalRow: Sendable {
-    /// There is none only while somebody has it.
-    var entry: JournalEntry?
+    var entry: JournalEntry
     /// When it was made, in µs of the wall clock.
     let wall: Int64
-    /// Whether policy wants it on the disk before the power can fail. Found out once: to ask the entry copies it.
-    let isPersistent: Bool
-    let kind: Kind
-
-    /// What it does to the tables.
-    enum Kind: Sendable {
-        /// Adds a verdict.
-        case verdict
-        /// Adds an event.
-        case sent
-        /// Changes the verdict of an event, and may add one.
-        case changed
-    }
 
     init(entry: consuming JournalEntry, wall: Int64) {
-        self.isPersistent = entry.isPersistent
-        self.kind = entry.kind
-        self.entry = entry
+        self.entry = consume entry
         self.wall = wall
     }
 }

@@ -25,24 +25,24 @@ struct TakenRows {
 
     /// Whether policy wants one of these on the disk before the power can fail.
     func isPersistent(_ batch: Range<Int>) -> Bool {
-        batch.contains { self.rows[$0].isPersistent }
+        batch.contains { self.rows[$0].entry.isPersistent }
     }
 
-    func kind(of index: Int) -> JournalRow.Kind { self.rows[index].kind }
+    func kind(of index: Int) -> JournalEntry.Kind { self.rows[index].entry.kind }
 
     /// Does something with what a row says and when it was made. It is taken from its place for the time: where it stands, to look at
     /// it copies it.
     mutating func with(
-        _ index: Int, _ body: (JournalEntry, _ wall: Int64) throws(StoreError) -> Void
+        _ index: Int, _ body: (JournalEntry.Content, _ wall: Int64) throws(StoreError) -> Void
     ) throws(StoreError) {
-        guard let entry = self.rows[index].entry.take() else { return }
+        guard let content = self.rows[index].entry.content.take() else { return }
         do throws(StoreError) {
-            try body(entry, self.rows[index].wall)
+            try body(content, self.rows[index].wall)
         } catch {
-            self.rows[index].entry = entry
+            self.rows[index].entry.content = content
             throw error
         }
-        self.rows[index].entry = entry
+        self.rows[index].entry.content = content
     }
 
     /// Forgets the first rows. Their memory is kept for the next ones.

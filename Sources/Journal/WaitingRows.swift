@@ -38,8 +38,8 @@ struct WaitingRows: Sendable {
             let soonest = now() + self.pace.linger
             self.lingerUntil = self.takenAt.map { max($0 + self.pace.spacing, soonest) } ?? soonest
         }
-        let isPersistent = row.isPersistent
-        self.rows.append(row)
+        let isPersistent = row.entry.isPersistent
+        self.rows.append(consume row)
         self.outstanding += 1
         let isUrgent = isPersistent || self.rows.count == self.pace.many
         if isUrgent { self.isUrgent = true }
