@@ -5,14 +5,37 @@ import Testing
 extension EndToEnd {
     /// The interface files equal what the daemons show, and the check would notice if they did not.
     @Suite(.serialized) struct InterfaceFiles {
-        private func check(_ bus: PrivateBus, _ files: String = Programs.source("dbus")) throws -> Tool.Result {
-            try bus.run([Programs.source("dbus/check-xml"), "--bus", bus.address, Programs.directory, files])
+        private func check(
+            _ bus: PrivateBus, _ files: String = Programs.source("dbus"), options: [String] = []
+        ) throws -> Tool.Result {
+            try bus.run(
+                [Programs.source("dbus/check-xml"), "--bus", bus.address] + options + [Programs.directory, files])
         }
 
         @Test func equalWhatTheDaemonsShow() throws {
             try PrivateBus.with { bus in
                 let result = try self.check(bus)
                 #expect(result == Tool.Result(status: 0, stdout: "", stderr: ""))
+            }
+        }
+
+        /// The page of objects is compared with those that there are.
+        @Test(arguments: [
+            "s|/org/jostle/Broker1/apps/.*|&.Watch|", "/LogControl1/d", "s/org.example.Torch/org.example.Lamp/",
+        ])
+        func aPageOfOtherObjectsIsNoticed(_ edit: String) throws {
+            try PrivateBus.with { bus in
+                let copy = "\(bus.directory)/objects.md"
+                let edited = try bus.run([
+                    "sh", "-ec", "sed \"$1\" \"$2\" > \"$3\"", "sh", edit, Programs.source("docs/dbus/objects.md"),
+                    copy,
+                ])
+                #expect(edited.status == 0, "\(edited.stderr)")
+                let result = try self.check(bus, options: ["--objects", copy])
+                #expect(
+                    result
+                        == Tool.Result(
+                            status: 1, stdout: "objects.md is not current: run dbus/check-xml --write\n", stderr: ""))
             }
         }
 
