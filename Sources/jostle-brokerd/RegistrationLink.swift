@@ -111,6 +111,9 @@ final class RegistrationLink {
         }
         self.service.log.debug("\(client.app.isAnonymous ? client.uniqueName : client.app.name) registered")
         self.answerRegistrations(of: client)
+        if !client.app.isAnonymous {
+            self.service.links.focusStart.appCame(isReported: self.service.core.arbiter.foreground != .none)
+        }
         try? self.service.links.tasks.input(.came(client.id))
     }
 
