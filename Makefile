@@ -25,6 +25,7 @@ UDEV = $(PREFIX)/lib/udev
 # The system's bus and polkit look in places of their own, whatever PREFIX is: neither reads /usr/local/share (polkit does since 126).
 BUS_POLICY = $(if $(filter /usr,$(PREFIX)),/usr/share,/etc)/dbus-1/system.d
 POLKIT_ACTIONS = /usr/share/polkit-1/actions
+GNOME_EXTENSION = $(SHARE)/gnome-shell/extensions/jostle-focus@jostle.org
 SENSOR_PROXY_UNIT = $(SYSTEM_UNITS)/jostle-sensord.service.d/sensor-proxy.conf
 
 DAEMONS = jostle-sensord jostle-brokerd
@@ -141,9 +142,9 @@ manual:
 	rm -rf $(MANUAL_DIR)/man[0-9]
 	Sources/manual/make-manual $(PROGRAMS_DIR) $(MANUAL_DIR)
 
-# Only what is installed, and nothing is installed for it; for packagers.
+# Only what is installed, and nothing is installed for it; for packagers. ALSO=$(FOCUS) builds that, too.
 build-programs:
-	for program in $(PROGRAMS); do \
+	for program in $(PROGRAMS) $(ALSO); do \
 	    $(SWIFT) build -c release --static-swift-stdlib --scratch-path $(SCRATCH) $(BUILD_FLAGS) --product $$program || exit 1; \
 	done
 	@$(MAKE) --no-print-directory manual
@@ -262,7 +263,7 @@ install-docs:
 
 install-manual:
 	@test -e $(MANUAL_DIR)/man1/jostle.1 || { echo "no $(MANUAL_DIR)/man1/jostle.1: run make build first"; exit 1; }
-	for page in $$(cd $(MANUAL_DIR) && echo man[0-9]/*); do \
+	for page in $$(cd $(MANUAL_DIR) && ls man[0-9]/* | grep -v $(FOCUS)); do \
 	    $(INSTALL) $(MANUAL_DIR)/$$page $(DESTDIR)$(SHARE)/man/$$page || exit 1; \
 	done
 
@@ -331,6 +332,12 @@ install-focus:
 	    $(INSTALL) /dev/null $(DESTDIR)$${file#*:} && \
 	    sed -e 's|@libexecdir@|$(LIBEXEC)|' $${file%%:*}.in > $(DESTDIR)$${file#*:} || exit 1; \
 	done
+	for file in metadata.json extension.js; do \
+	    $(INSTALL) Sources/jostle-focus/gnome/$$file $(DESTDIR)$(GNOME_EXTENSION)/$$file || exit 1; \
+	done
+	@if test -e $(MANUAL_DIR)/man8/$(FOCUS).8; then \
+	    $(INSTALL) $(MANUAL_DIR)/man8/$(FOCUS).8 $(DESTDIR)$(SHARE)/man/man8/$(FOCUS).8; \
+	fi
 
 # Besides install, before or after it. Whichever of its two names is called first, the bus starts the same program, by its unit where there is
 # systemd.

@@ -110,8 +110,8 @@ def later(package, folder):
 
 def test(folder, directory):
     packages = sorted(folder.glob("*jostle*.deb"))
-    if len(packages) != 4:
-        raise SystemExit(f"packages.py: {folder} has {len(packages)} packages, and not 4: make deb")
+    if len(packages) != 5:
+        raise SystemExit(f"packages.py: {folder} has {len(packages)} packages, and not 5: make deb")
     version = run("dpkg-deb", "-f", packages[0], "Version").strip()
     machine = Machine(directory / "root")
     options = []
