@@ -20,10 +20,10 @@ static const char usage[] =
     "publish --rate HZ --count N [--batch N] [--claimants N] [--active-every N] [--name NAME]\n"
     "    be the sensor service: wait for the claimants, then publish; every Nth sample is a shake\n"
     "subscribe --count N [--from NAME] [--timeout SECONDS]\n"
-    "          [--broker --app ID [--when CONDITION | --threshold G --every US] [--rest US]]\n"
+    "          [--broker --app ID [--when CONDITION | --threshold G] [--every US] [--rest US]]\n"
     "    print the unique name, receive events, print their latency\n"
     "fanout-client --mode raw [--rate HZ] [--latency US] [--threshold G] [--from NAME]\n"
-    "fanout-client --mode event --app ID [--when CONDITION | --threshold G --every US] [--rest US] [--from NAME]\n"
+    "fanout-client --mode event --app ID [--when CONDITION | --threshold G] [--every US] [--rest US] [--from NAME]\n"
     "    claim the samples, or register with the broker; print the unique name; count until SIGTERM\n"
     "daemon --name NAME\n"
     "    own a name and do nothing until SIGTERM\n";
@@ -98,9 +98,8 @@ int main(int count, char **arguments) {
     if (count < 2) return fputs(usage, stderr), 2;
     if (strcmp(arguments[1], "--help") == 0) return fputs(usage, stdout), 0;
 
-    /* By default every sample is a look, and every true look a hit: one event for each sample. */
     struct options options = {
-        .threshold = 1, .batch = 1, .claimants = 1, .active_every = 1, .every = 1, .rest = 1, .timeout = 120};
+        .threshold = 1, .batch = 1, .claimants = 1, .active_every = 1, .rest = 1, .timeout = 120};
     for (int index = 2; index < count; index++) {
         if (strcmp(arguments[index], "--broker") == 0) {
             options.broker = true;
@@ -113,6 +112,8 @@ int main(int count, char **arguments) {
         }
     }
     if (options.bus == NULL) return refuse("missing", "--bus");
+    /* By default every sample is a look of the preset, and every true look a hit: one event for each sample. */
+    if (options.every == 0 && options.when == NULL) options.every = 1;
     for (size_t index = 0; index < sizeof commands / sizeof *commands; index++) {
         if (strcmp(arguments[1], commands[index].name) == 0) return commands[index].run(&options);
     }

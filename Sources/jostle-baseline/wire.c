@@ -156,8 +156,8 @@ void register_app(struct bus *bus, const char *app, const struct detector *detec
     } else {
         append_option(&options, "preset", DBUS_TYPE_STRING, &preset);
         append_double_option(&options, "threshold", detector->threshold);
-        append_count_option(&options, "every", detector->every);
     }
+    if (detector->every > 0) append_count_option(&options, "every", detector->every);
     append_count_option(&options, "rest", detector->rest);
     enough(dbus_message_iter_close_container(&entry, &options));
     enough(dbus_message_iter_close_container(&detectors, &entry));

@@ -58,12 +58,12 @@ bool read_gap(DBusMessage *message, struct gap *gap);
 /* Claims the accelerometer: a rate of 0 leaves the choice to the service, a latency of 0 wants each sample at once. */
 void claim(struct bus *bus, const char *sensors, double rate, uint64_t latency_us);
 
-/* A detector of the preset `shake.planar`, or of a condition, which is looked at with every sample; times in
-   microseconds. */
+/* A detector of the preset `shake.planar`, or of a condition; times in microseconds. */
 struct detector {
     /* NULL: the preset. */
     const char *when;
     double threshold;
+    /* 0: as often as is usual for it. */
     uint64_t every;
     uint64_t rest;
 };

@@ -324,6 +324,8 @@ final class Relay {
     private let app: BackgroundProgram
     private let relay: BackgroundProgram
 
+    /// It relays when this returns.
+    ///
     /// - Parameters:
     ///   - rate: How often it sends, in Hz.
     ///   - tool: A command that becomes the relay, with its arguments.
@@ -335,6 +337,15 @@ final class Relay {
             "jostle-baseline",
             ["relay", "--bus", stage.address, "--to", name, "--rate", "\(rate)", "--threshold", "0"],
             under: tool)
+        try stage.until("the relay has its claim") {
+            let owner = try stage.busctl(
+                "call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "GetNameOwner", "s",
+                "org.jostle.Baseline.Relay")
+            guard owner.status == 0, let name = owner.stdout.split(separator: "\"").dropFirst().first else {
+                return false
+            }
+            return try stage.property("Claimants", at: Stage.Object.accelerometer).contains("\"\(name)\"")
+        }
     }
 
     /// Ends it, and returns how old its events were.

@@ -19,35 +19,51 @@ extension EndToEnd {
         }
 
         /// Eight programs want all of the processors, and the broker is the one that gives way: events are late, and all come.
-        /// How late they may be before they are given up is policy, and how late the scheduler lets somebody be who gives way, a
-        /// plain relay in C says that does, too.
+        /// How late they may be before they are given up is policy. How late the scheduler lets somebody be who gives way, a
+        /// plain relay in C says that does, too, as often and at the same time. On which processor either of them waits behind how
+        /// many is chance, and stays so for seconds: that is why there are rounds, and their sum counts.
         @Test func aBrokerWithoutTimeLosesNothing() throws {
             let stage = try Stage(broker: false)
             let manager = try ServiceManager(in: stage.bus.directory, watchdog: 4_000_000)
             let patient = try stage.directory("policy", ["10-test": "[Rule all]\nThen=allow\nLifespan=10min\n"])
             try stage.startBroker(
                 "--policy", patient, environment: manager.environment, under: ["nice", "-n", "19"])
-            let good = try stage.reader(of: "norm(x, y, z) > 0.5g", every: 100_000, "org.example.Good")
-            let relayed = try Relay(on: stage, rate: 10, under: ["nice", "-n", "19"])
-            let hogs = try (0..<8).map { _ in
-                try BackgroundProgram(tool: ["timeout", "3", "sh", "-c", "while :; do :; done"])
+            var late: (good: Int, relayed: Int) = (0, 0)
+            let rounds = FloodBars.asked == nil ? 1 : 7
+            for number in 0..<rounds {
+                let (good, relayed) = try self.starve(stage, "org.example.Good\(number)")
+                late.good += try #require(good["p90_us"])
+                late.relayed += try #require(relayed["p90_us"])
             }
-            for hog in hogs { #expect(try hog.waitForEnd() == .exited(124)) }
-            let object = Stage.Object.app("org.example.Good")
+            if FloodBars.asked != nil { #expect(late.good <= max(rounds * 100_000, 2 * late.relayed), "\(late)") }
+            #expect(try stage.count("Dropped", at: Stage.Object.accelerometer) == 0)
+            try manager.check()
+        }
+
+        /// Lets eight programs run for a while, and returns how old the events were then, of an app and of a relay's. All come.
+        private func starve(_ stage: Stage, _ app: String) throws -> (good: Figures, relayed: Figures) {
+            let seconds = FloodBars.asked ?? 3
+            let good = try stage.reader(of: "norm(x, y, z) > 0.5g", every: 100_000, app)
+            let relay = try Relay(on: stage, rate: 10, under: ["nice", "-n", "19"])
+            let object = Stage.Object.app(app)
+            try stage.until("events come") { try stage.count("Delivered", at: object) > 0 }
+            let hogs = try (0..<8).map { _ in
+                try BackgroundProgram(tool: ["timeout", "\(seconds)", "sh", "-c", "while :; do :; done"])
+            }
+            for hog in hogs { #expect(try hog.waitForEnd(timeout: .seconds(60)) == .exited(124)) }
             #expect(try stage.count("Dropped", at: object) == 0)
             #expect(try stage.count("Expired", at: object) == 0)
             let delivered = try stage.count("Delivered", at: object)
             // Sent before the answer to that was.
             let figures = try #require(Figures(try stage.figures(of: good)))
             #expect(figures["lost"] == 0 && figures["refused"] == 0)
-            #expect(delivered > 0 && UInt64(figures["events"] ?? 0) >= delivered)
-            let usual = try relayed.figures()
-            if FloodBars.asked != nil {
-                let bar = max(100_000, 2 * (try #require(usual["p99_us"])))
-                #expect((figures["p99_us"] ?? .max) <= bar, "\(figures), a plain relay: \(usual)")
-            }
-            #expect(try stage.count("Dropped", at: Stage.Object.accelerometer) == 0)
-            try manager.check()
+            let events = try #require(figures["events"])
+            #expect(delivered > 0 && UInt64(events) >= delivered)
+            let relayed = try relay.figures()
+            // What is not asked for as often says nothing of the other.
+            let usual = try #require(relayed["events"])
+            #expect(min(usual, events) >= 5 * seconds && events <= 2 * usual + 20, "\(figures), \(relayed)")
+            return (figures, relayed)
         }
 
         /// A broker that does not run does not say that it lives; when it runs again, it does.
