@@ -158,3 +158,10 @@ package struct EffectiveDetector {
         ]
     }
 }
+
+/// A detector that is wanted of an app, compiled, and of whose share it is to be.
+struct WantedDetector {
+    let request: DetectorRequest
+    let compiled: CompiledDetector
+    let payer: UInt32
+}

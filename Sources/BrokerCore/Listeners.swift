@@ -123,12 +123,15 @@ struct Listeners {
         _ parts: [Installation.Part], to app: AppHandle, isOwn: Bool, at now: Timestamp
     ) throws(Refusal) -> [CompiledDetector] {
         try self.registry.check(parts, of: app)
-        var compiled: [CompiledDetector] = []
-        compiled.reserveCapacity(parts.reduce(0) { $0 + $1.requests.count })
+        var wanted: [WantedDetector] = []
+        wanted.reserveCapacity(parts.reduce(0) { $0 + $1.requests.count })
         for part in parts {
-            for request in part.requests { compiled.append(try self.compile(request)) }
+            for request in part.requests {
+                wanted.append(
+                    WantedDetector(request: request, compiled: try self.compile(request), payer: part.payer))
+            }
         }
-        let change = self.registry.change(by: compiled, parts, of: app)
+        let change = self.registry.change(by: wanted, of: app)
         try self.registry.count(change, of: app)
         do throws(Refusal) {
             try self.hearing.count(change)
@@ -136,14 +139,8 @@ struct Listeners {
             self.registry.uncount(change, of: app)
             throw error
         }
-        var rest = compiled[...]
-        for part in parts {
-            for (request, detector) in zip(part.requests, rest) {
-                self.install(detector, request, for: app, part.payer, isOwn: isOwn, at: now)
-            }
-            rest = rest.dropFirst(part.requests.count)
-        }
-        return compiled
+        for detector in wanted { self.install(detector, for: app, isOwn: isOwn, at: now) }
+        return wanted.map(\.compiled)
     }
 
     private func compile(_ request: DetectorRequest) throws(Refusal) -> CompiledDetector {
@@ -165,21 +162,19 @@ struct Listeners {
         return SensorDescription.accelerometer
     }
 
-    private mutating func install(
-        _ detector: CompiledDetector, _ request: DetectorRequest, for app: AppHandle, _ payer: UInt32, isOwn: Bool,
-        at now: Timestamp
-    ) {
+    private mutating func install(_ wanted: WantedDetector, for app: AppHandle, isOwn: Bool, at now: Timestamp) {
+        let (request, payer) = (wanted.request, wanted.payer)
         if let old = self.registry[app]?.detectors[request.name] {
             if isOwn { self.registry.own(old, true, of: app) }
             // What is the same goes on: the event for which an app was started must not end with its registration.
-            if old.isUnchanged(by: detector, request) {
+            if old.isUnchanged(by: wanted.compiled, request) {
                 if old.payer != payer { self.registry.put(old.paid(by: payer, isOwn: isOwn || old.isOwn), of: app) }
                 return
             }
             self.hearing.replace(old, at: now)
             if old.isOwn { self.gone.append((request.name, app)) }
         }
-        let added = self.hearing.add(detector, of: app, payer, at: now)
+        let added = self.hearing.add(wanted.compiled, of: app, payer, at: now)
         let installed = InstalledDetector(
             id: added.id, request: request, effective: added.detector, isOwn: isOwn, payer: payer)
         self.registry.put(installed, of: app)

@@ -224,22 +224,18 @@ package struct Registry {
         }
     }
 
-    /// - Parameter detectors: What the requests are, compiled, in their order.
-    func change(by detectors: [CompiledDetector], _ parts: [Installation.Part], of app: AppHandle) -> Change {
+    /// What detectors change that an app wants.
+    func change(by wanted: [WantedDetector], of app: AppHandle) -> Change {
         let known = self.apps[app]?.detectors ?? [:]
         var change = Change()
-        var rest = detectors[...]
-        for part in parts {
-            for (detector, request) in zip(rest, part.requests) {
-                let old = known[request.name]
-                if let old, old.isUnchanged(by: detector, request) {
-                    // The same request again changes nothing, unless it is of another share.
-                    if old.payer != part.payer { change.add(old.effective, part.payer, insteadOf: old) }
-                } else {
-                    change.add(detector, part.payer, insteadOf: old)
-                }
+        for detector in wanted {
+            let old = known[detector.request.name]
+            if let old, old.isUnchanged(by: detector.compiled, detector.request) {
+                // The same request again changes nothing, unless it is of another share.
+                if old.payer != detector.payer { change.add(old.effective, detector.payer, insteadOf: old) }
+            } else {
+                change.add(detector.compiled, detector.payer, insteadOf: old)
             }
-            rest = rest.dropFirst(part.requests.count)
         }
         return change
     }
