@@ -120,6 +120,21 @@ struct Launching {
     }
 
     /// One launch of a name at a time, and each user rests after his own failures only.
+    /// A launch and the app that it is for agree on that: one for a user's app is not for one that is nobody's.
+    @Test func aLaunchIsForTheAppThatIsMeant() {
+        let id = AppID("A")
+        for user in [nil, 7, 8] as [UInt32?] {
+            let entry = AppEntry(id, order: 1, AppEntrance(user: user), AppSettings())
+            for wanted in [nil, 7] as [UInt32?] {
+                var lab = Launching()
+                _ = lab.want("A", of: wanted)
+                let isFor = lab.launches.launch(of: id, for: user) != nil
+                #expect(isFor == (wanted == nil || wanted == user))
+                #expect(entry.isApp(id, of: wanted) == isFor, "\(wanted as Any) is for \(user as Any)")
+            }
+        }
+    }
+
     @Test func usersOfOneNameRestForThemselves() {
         var lab = Launching()
         #expect(lab.want("A", of: 7) == ["start A shake of 7"])

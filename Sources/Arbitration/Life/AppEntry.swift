@@ -27,8 +27,8 @@ struct AppEntry: Sendable {
         _ = self.grant(settings)
     }
 
-    /// Whether it is the app of a name and a user.
-    func isApp(_ id: AppID, of user: UInt32?) -> Bool { self.id == id && isOneUser(self.user, user) }
+    /// Whether it is the app that is meant by a name and a user.
+    func isApp(_ id: AppID, of user: UInt32?) -> Bool { self.id == id && isMeant(appOf: self.user, by: user) }
 
     /// Takes in what is known of it now.
     mutating func admit(_ entrance: AppEntrance, _ settings: AppSettings) {

@@ -71,13 +71,11 @@ package struct LaunchRequest: Equatable, Sendable {
         self.strength = strength
         self.ends = ends
     }
-
-    /// Whether a user's app of this name is meant.
-    func isMeant(for user: UInt32?) -> Bool { self.user == nil || self.user == user }
 }
 
-/// Whether two users can be the same: nobody in particular can be anybody.
-func isOneUser(_ one: UInt32?, _ other: UInt32?) -> Bool { one == nil || other == nil || one == other }
+/// Whether an app is one that is meant, of those with its name: who means nobody's in particular means anybody's, and who means
+/// somebody's does not mean nobody's.
+func isMeant(appOf owner: UInt32?, by user: UInt32?) -> Bool { user == nil || user == owner }
 
 /// One call that starts or resumes an app.
 package struct Launch: Equatable, Sendable {
@@ -91,9 +89,6 @@ package struct Launch: Equatable, Sendable {
     package var timeout: TimeSpan
     /// Whose app it is to be; `nil`: nobody's in particular.
     package var user: UInt32?
-
-    /// Whether a user's app of this name is meant.
-    func isMeant(for user: UInt32?) -> Bool { self.user == nil || self.user == user }
 }
 
 /// What became of a launch.

@@ -48,7 +48,9 @@ package struct Launches: Sendable {
         }
 
         /// The launch that is under way, if it is that of a user's app of this name.
-        func flight(of user: UInt32?) -> Flight? { self.flight.flatMap { $0.launch.isMeant(for: user) ? $0 : nil } }
+        func flight(of user: UInt32?) -> Flight? {
+            self.flight.flatMap { isMeant(appOf: user, by: $0.launch.user) ? $0 : nil }
+        }
     }
 
     private var entries: [AppID: Entry] = [:]
@@ -75,10 +77,12 @@ package struct Launches: Sendable {
     func answerBy(_ app: AppID, of user: UInt32?) -> Timestamp? { self.entries[app]?.flight(of: user)?.answerBy }
     /// Whether somebody wishes that an app be launched that is not yet.
     package func isWaiting(_ app: AppID, of user: UInt32?) -> Bool {
-        self.entries[app]?.wishes.contains { $0.request.isMeant(for: user) } == true
+        self.entries[app]?.wishes.contains { isMeant(appOf: user, by: $0.request.user) } == true
     }
     package func isWaiting(_ app: AppID, of user: UInt32?, for reason: LaunchReason) -> Bool {
-        self.entries[app]?.wishes.contains { $0.request.isMeant(for: user) && $0.request.reason.isServed(with: reason) }
+        self.entries[app]?.wishes.contains {
+            isMeant(appOf: user, by: $0.request.user) && $0.request.reason.isServed(with: reason)
+        }
             == true
     }
     /// Whether an app can be launched for something that is of use until then, as far as is known: not while it rests after
@@ -131,9 +135,9 @@ package struct Launches: Sendable {
     }
 
     /// An app need not be launched for this any more. A launch that is under way goes on.
-    package mutating func withdraw(_ app: AppID, of user: UInt32?, where isMeant: (LaunchReason) -> Bool) {
+    package mutating func withdraw(_ app: AppID, of user: UInt32?, where isOver: (LaunchReason) -> Bool) {
         guard self.entries[app] != nil else { return }
-        self.entries[app]?.wishes.removeAll { $0.request.isMeant(for: user) && isMeant($0.request.reason) }
+        self.entries[app]?.wishes.removeAll { isMeant(appOf: user, by: $0.request.user) && isOver($0.request.reason) }
         self.isUnsettled = true
     }
 
@@ -150,7 +154,7 @@ package struct Launches: Sendable {
 
     /// Whether an app that is to be launched is on the bus.
     private func isRunning(_ request: LaunchRequest) -> Bool {
-        self.running[request.app]?.contains { request.isMeant(for: $0) } ?? false
+        self.running[request.app]?.contains { isMeant(appOf: $0, by: request.user) } ?? false
     }
 
     /// There is word on a launch. On one that is over already it changes nothing.
