@@ -1,3 +1,5 @@
+package import Motion
+
 /// Calls that wait to be served: of each sender in their order, of a user's senders in turn, and of all users in turn.
 ///
 /// A sender has a bounded number outstanding, whether they wait, are being served or wait for their answer. When too many
@@ -224,6 +226,8 @@ package enum CallLimits {
     package static let waitingBytes = 4 << 20
     /// What a call is taken to cost besides its bytes.
     static let overhead = 512
+    /// Calls that may wait until it is known whether they are allowed.
+    package static let waitingForLeave = UserShares(limit: 256, reserve: 16)
     /// Bytes of answers that one sender need not have read; beyond it he is not served.
     package static let unreadBytes = FlowWindow.limit
 
@@ -232,5 +236,7 @@ package enum CallLimits {
         "calls-per-caller": UInt64(outstanding),
         "waiting-call-bytes": UInt64(waitingBytes),
         "unread-answer-bytes": UInt64(unreadBytes),
+        "calls-waiting-for-leave": UInt64(waitingForLeave.limit),
+        "calls-waiting-for-leave-per-user": UInt64(waitingForLeave.share),
     ]
 }

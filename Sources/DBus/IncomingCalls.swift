@@ -16,6 +16,7 @@ final class IncomingCalls {
     /// Calls that are refused, until their callers are told. They have the same shares and turns: whoever floods us can neither
     /// delay that others are told, nor take their places.
     private(set) var refusals = CallQueue<Refusal>()
+    let unknown: UnknownCallers
     private var given = GivenDescriptors()
     private var callers: [String: Caller] = [:]
     /// Callers whose user is to be asked for when a question under way has its answer; each is in `callers`.
@@ -26,12 +27,11 @@ final class IncomingCalls {
     private var isServing = false
     /// Calls wait for the bus to read what was answered before.
     private var isParked = false
-    /// Calls had to wait, and what that took is not given back yet.
-    private var isTidyingDue = false
+    private(set) lazy var tidying = Tidying(on: self.connection.loop) { [unowned self] in
+        self.isServing || self.isParked
+    }
     /// When somebody was last answered before others.
     private var lastUrgent = Int64.min / 2
-    /// When calls last had to wait, or were forgotten.
-    private var lastBusy: Int64 = 0
     /// How long calls that waited have been served since there was a pause, in µs.
     private var served: Int64 = 0
     /// The round of the loop in which calls were last served as they arrived, and how long that took.
@@ -86,8 +86,6 @@ final class IncomingCalls {
     private static let readingShare: Int64 = 4_000
     /// Whoever has so many calls waiting is watched, to forget them when he leaves.
     private static let watchedFrom = 4
-    /// How long nothing may have waited until memory is given back, in µs.
-    private static let tidyingPause: Int64 = 1_000_000
     /// How long a caller is held who gives no sign of reading: programs that only ever wait for their own answers hear no
     /// Ping. It grows while there is none.
     private static let patience: ClosedRange<Int64> = 500_000...8_000_000
@@ -102,6 +100,7 @@ final class IncomingCalls {
         self.connection = connection
         self.watch = watch
         self.answers = PacedSender(on: connection, pings: Self.pings)
+        self.unknown = UnknownCallers(of: connection)
         // Each that is remembered keeps memory from being given back that others around it used.
         watch.onDeparture = { [weak self] sender in
             if self?.callers[sender] != nil { self?.left(sender) }
@@ -124,9 +123,12 @@ final class IncomingCalls {
         if isServed {
             guard self.queue.begin(call.sender) else { return self.refuse(call) }
             call.isCounted = true
-            let start = Clock.monotonic.now()
+            let (start, bytes) = (Clock.monotonic.now(), call.message.size)
             self.serve(&call)
-            self.round.spent += Clock.monotonic.now() - start
+            let end = Clock.monotonic.now()
+            self.round.spent += end - start
+            // Calls that never have to wait can be a flood, too.
+            self.tidying.served(end - start, bytes: bytes, at: end)
             return
         }
         let sender = call.sender
@@ -209,26 +211,7 @@ final class IncomingCalls {
         guard !self.isServing, !self.isParked, self.hasWork else { return }
         self.isServing = true
         self.connection.loop.turns.add { [weak self] in self?.serveNext() ?? false }
-        self.tidyLater()
-    }
-
-    /// Gives memory back once calls have not had to wait for a while.
-    private func tidyLater() {
-        self.lastBusy = Clock.monotonic.now()
-        guard !self.isTidyingDue else { return }
-        self.isTidyingDue = true
-        self.tidy(at: self.lastBusy + Self.tidyingPause)
-    }
-
-    private func tidy(at time: Int64) {
-        self.connection.loop.once(at: time) { [weak self] in
-            guard let self else { return }
-            let quiet = self.lastBusy + Self.tidyingPause
-            if self.isServing || self.isParked { return self.tidy(at: time + Self.tidyingPause) }
-            if quiet > time { return self.tidy(at: quiet) }
-            self.isTidyingDue = false
-            FreeMemory.forgetWhatRan()
-        }
+        self.tidying.later()
     }
 
     private var hasWork: Bool { !self.queue.isIdle || !self.refusals.isIdle }
@@ -344,19 +327,22 @@ final class IncomingCalls {
         let waiting = self.queue.drop(sender)
         for call in waiting { call.abandon() }
         _ = self.refusals.drop(sender)
+        for call in self.unknown.take(of: sender) { call.abandon() }
         self.given.forget(sender)
         self.toAsk.removeAll { $0 == sender }
         // Who never had to wait leaves nothing that is worth a wake-up.
-        if !waiting.isEmpty { self.tidyLater() }
+        if !waiting.isEmpty { self.tidying.later() }
         guard let caller = self.callers.removeValue(forKey: sender) else { return }
         if let token = caller.watch { self.watch.unfollow(token) }
     }
 
+    /// Whose connection a caller's is, if that is known.
+    func knownUser(of sender: String) -> UInt32? { self.callers[sender]?.user }
+
     /// Tells whose connection a caller's is; at once, if that is known. A unique name never means another.
     func user(of sender: String, then: @escaping (UInt32?) -> Void) {
         if let user = self.callers[sender]?.user { return then(user) }
-        self.connection.callBus("GetConnectionUnixUser", sender) { [weak self] result in
-            let user = try? result.take().read(reply: UInt32.self)
+        self.unknown.ask(for: sender) { [weak self] user in
             if let self, let user, sender.hasPrefix(":") {
                 self.caller(sender).user = user
                 self.queue.setUser(user, of: sender)
@@ -364,6 +350,25 @@ final class IncomingCalls {
                 self.given.setUser(user, of: sender)
             }
             then(user)
+        }
+    }
+
+    /// Serves a call again once it is known whose it is.
+    func identify(_ call: MethodCall) {
+        let sender = call.sender
+        let isFirst = !self.unknown.hasCalls(of: sender)
+        for refused in self.unknown.add(call) { self.refuse(refused) }
+        guard isFirst, self.unknown.hasCalls(of: sender) else { return }
+        self.user(of: sender) { [weak self] user in
+            guard let self else { return }
+            var calls: [MethodCall] = self.unknown.take(of: sender).reversed()
+            while var call = calls.popLast() {
+                if user == nil {
+                    call.fail(.accessDenied("the bus does not know your user"))
+                } else {
+                    self.serve(&call)
+                }
+            }
         }
     }
 
@@ -401,7 +406,7 @@ final class IncomingCalls {
         _ = self.refusals.dropAll()
         self.given = GivenDescriptors()
         self.toAsk = []
-        for call in self.queue.dropAll() { call.abandon() }
+        for call in self.queue.dropAll() + self.unknown.takeAll() { call.abandon() }
         for caller in self.callers.values {
             if let token = caller.watch { self.watch.unfollow(token) }
         }

@@ -11,12 +11,10 @@ final class ObjectTree {
     private var root = Node("")
     /// Nodes that were looked at for introspection, ever.
     private(set) var visits: UInt64 = 0
-    /// Calls whose object's guardian has not answered yet.
-    private var waiting = 0
+    /// Places for calls of which it is not known yet whether they are allowed. They are held in memory, and anybody can make them.
+    private var waiting = CallLimits.waitingForLeave
 
-    /// How many calls may wait for guardians, and how many bytes each may have that is still to be read. They are held in memory, and
-    /// anybody can make them.
-    static let waitingLimit = 256
+    /// How many bytes each of them may have that is still to be read.
     static let waitingBytes = 128 << 10
     /// How many nodes introspection names below one: an answer is to stay small, however many apps there are.
     static let childLimit = 1_024
@@ -58,6 +56,7 @@ final class ObjectTree {
         guard let guardian = object.guardian else {
             return self.perform(interface, member, on: object, call)
         }
+        guard let user = self.user(of: call) else { return }
         let leave = Leave(self)
         call.awaitsLeave = true
         guardian(call) { [weak self] refusal in
@@ -66,9 +65,7 @@ final class ObjectTree {
             defer { if leave.isLate { call.detach() } }
             if let refusal { return call.fail(refusal) }
             // The answer may have come later: the object may be gone, or another may stand in its place.
-            guard let self, self.objects[object.path] === object else {
-                return call.fail(.noObject(at: path))
-            }
+            guard let self, self.objects[object.path] === object else { return call.fail(.noObject(at: path)) }
             self.perform(interface, member, on: object, call)
         }
         if call.awaitsLeave {
@@ -78,7 +75,17 @@ final class ObjectTree {
                 return call.fail(.limitsExceeded("a call that waits for leave has at most \(Self.waitingBytes) bytes"))
             }
         }
-        self.refuse(call, ifTooManyWaitWith: leave)
+        self.wait(call, of: user, leave)
+    }
+
+    /// Whose a call is, in whose share it is to wait. `nil`: that has to be asked, and the call comes again when it is known.
+    private func user(of call: MethodCall) -> UInt32? {
+        let incoming = call.connection.incoming
+        guard let user = incoming.knownUser(of: call.sender) else {
+            incoming.identify(call)
+            return nil
+        }
+        return user
     }
 
     /// Whether a method takes the descriptors that a call brings. One that has to ask for leave first takes none: the call would
@@ -95,30 +102,39 @@ final class ObjectTree {
         }
     }
 
-    /// Refuses a call that is to wait for leave, if that is too much.
-    private func refuse(_ call: MethodCall, ifTooManyWaitWith leave: Leave) {
-        guard self.waiting > Self.waitingLimit, leave.end() else { return }
+    /// Has a call wait for leave in the share of its user, if it has to, or refuses it when there is no room.
+    private func wait(_ call: MethodCall, of user: UInt32, _ leave: Leave) {
+        guard !leave.wait(in: user), leave.end() else { return }
         call.awaitsLeave = false
-        call.fail(.limitsExceeded("\(Self.waitingLimit) calls wait for leave already"))
+        call.fail(
+            .limitsExceeded(
+                "calls-waiting-for-leave: \(self.waiting.limit) may, those of your user as far as others leave room"))
     }
 
-    /// A guardian's leave for one call: given or refused once, or never.
+    /// Leave for one call: given or refused once, or never.
     private final class Leave {
         private weak var tree: ObjectTree?
+        /// In whose share it waits, if it does.
+        private var payer: UInt32?
         /// The call waits, or did.
         var isLate = false
 
-        init(_ tree: ObjectTree) {
-            self.tree = tree
-            tree.waiting += 1
-        }
+        init(_ tree: ObjectTree) { self.tree = tree }
 
         deinit { _ = self.end() }
+
+        /// Takes a place in a user's share, unless it is over. Returns false when there is none.
+        func wait(in payer: UInt32) -> Bool {
+            guard let tree else { return true }
+            guard tree.waiting.take(1, for: payer) else { return false }
+            self.payer = payer
+            return true
+        }
 
         /// True the first time.
         func end() -> Bool {
             guard let tree else { return false }
-            tree.waiting -= 1
+            if let payer { tree.waiting.giveBack(1, for: payer) }
             self.tree = nil
             return true
         }
@@ -226,6 +242,7 @@ final class ObjectTree {
                 then: then)
         }
         guard table.discreet.contains(name) else { return goOn(true) }
+        guard let user = self.user(of: call) else { return }
         let leave = Leave(self)
         table.ask(whether: name, of: context, isFor: call) { [weak self] isFor in
             guard leave.end() else { return }
@@ -233,7 +250,7 @@ final class ObjectTree {
             guard self?.objects[object.path] === object else { return call.fail(.noObject(at: object.path.text)) }
             goOn(isFor)
         }
-        self.refuse(call, ifTooManyWaitWith: leave)
+        self.wait(call, of: user, leave)
     }
 
     private func set(_ object: ExportedObject, _ call: MethodCall) throws(BusError) {
@@ -303,12 +320,8 @@ final class ObjectTree {
         guard let node = self.node(at: path) else { return self.failUnknown(path, call) }
         // Who asks is asked for once, however many objects are not for everybody.
         guard node.dependsOnCaller else { return self.introspect(path, call) { _ in true } }
-        let leave = Leave(self)
-        call.connection.user(of: call.sender) { [weak self] uid in
-            guard leave.end(), let self else { return }
-            self.introspect(path, call) { object in object.visibility?(call.sender, uid) ?? true }
-        }
-        self.refuse(call, ifTooManyWaitWith: leave)
+        guard let user = self.user(of: call) else { return }
+        self.introspect(path, call) { object in object.visibility?(call.sender, user) ?? true }
     }
 
     private func introspect(_ path: String, _ call: MethodCall, seeing isSeen: (ExportedObject) -> Bool) {
@@ -322,12 +335,8 @@ final class ObjectTree {
     /// Says that there is no object, in the time and under the limit that it takes to say so of one that the caller must not see:
     /// who he is is asked for first.
     private func failUnknown(_ path: String, _ call: MethodCall) {
-        guard self.root.open < self.objects.count else { return call.fail(.noObject(at: path)) }
-        let leave = Leave(self)
-        call.connection.user(of: call.sender) { _ in
-            if leave.end() { call.fail(.noObject(at: path)) }
-        }
-        self.refuse(call, ifTooManyWaitWith: leave)
+        if self.root.open < self.objects.count, self.user(of: call) == nil { return }
+        call.fail(.noObject(at: path))
     }
 
     private func node(at path: String) -> Node? {

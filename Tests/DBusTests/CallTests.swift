@@ -245,9 +245,16 @@ extension BusTests {
 
             object.isSlow = true
             var ends: [String] = []
-            let limit = ObjectTree.waitingLimit
+            // Those of root may be all, those of another user its share.
+            let places = "calls-waiting-for-leave" + (geteuid() == 0 ? "" : "-per-user")
+            let limit = Int(try #require(CallLimits.table[places]))
             // One caller alone may not have so many open.
             let callers = try (0...(limit / CallLimits.outstanding)).map { _ in try station.client() }
+            // Their user is known from now on.
+            object.isSlow = false
+            object.refusal = nil
+            for caller in callers { _ = try caller.callAndWait(target, "Where").read(String.self) }
+            object.isSlow = true
             for number in 0..<(limit + 10) {
                 callers[number % callers.count].call(target, "Where") { ends.append($0.errorName()) }
             }
@@ -276,6 +283,25 @@ extension BusTests {
             #expect(last == standard("UnknownObject"))
         }
 
+        /// Whose a connection is has to be asked at its first call. Many who are new at once keep each other from nothing.
+        @Test func manyNewConnectionsDenyNobody() throws {
+            let station = try Station()
+            _ = Gallery.export(on: station.connection)
+            let target = CallTarget(Station.name, Gallery.guarded, "org.example.Gallery")
+            let callers = try (0..<6).map { _ in try station.client() }
+            var ends: [String] = []
+            // More than may wait for leave.
+            for caller in callers {
+                for _ in 0..<50 { caller.call(target, "Where") { ends.append($0.errorName()) } }
+            }
+            let other = try station.client()
+            other.call(target, "Where") { ends.append($0.errorName()) }
+            try station.until("answers") { ends.count == 301 }
+            #expect(ends.filter { !$0.isEmpty } == [])
+            // Once for each.
+            #expect(station.connection.incoming.unknown.asked == 7)
+        }
+
         @Test func keptCallsDoNotStopTheReading() throws {
             let station = try Station()
             let object = Gallery.export(on: station.connection)
@@ -295,6 +321,8 @@ extension BusTests {
             let object = Gallery.export(on: station.connection)
             let client = try station.client()
             let target = CallTarget(Station.name, Gallery.guarded, "org.example.Gallery")
+            // It is known from now on whose the connection is: its guardian is asked at once.
+            _ = try client.callAndWait(target, "Where").read(String.self)
             object.isSlow = true
             var ends: [String] = []
             for size in [ObjectTree.waitingBytes / 2, ObjectTree.waitingBytes] {

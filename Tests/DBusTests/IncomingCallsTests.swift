@@ -57,6 +57,30 @@ extension BusTests {
             try station.until("the rest") { counter.log.count == 105 }
         }
 
+        /// A flood whose calls never wait takes memory, too; what apps say as a rule is none.
+        @Test func memoryIsGivenBackAfterCallsThatNeverWaited() throws {
+            let station = try Station()
+            _ = Counter.export(on: station.connection)
+            let client = try station.client()
+            let tidying = station.connection.incoming.tidying
+            // One after the other, each a millisecond, until it is much.
+            for _ in 0..<Tidying.much.time / 1_000 {
+                _ = try client.callAndWait(Counter.target, "Count", "flood").signature
+            }
+            try station.until("memory is given back") { tidying.count == 1 }
+            // Few calls in each second are not worth it.
+            var now = Clock.monotonic.now()
+            for _ in 0..<1_000 {
+                now += Tidying.pause / 10
+                tidying.served(Tidying.much.time / 20, bytes: Tidying.much.bytes / 20, at: now)
+            }
+            try station.run(for: .milliseconds(1_500))
+            #expect(tidying.count == 1)
+            // Large ones are.
+            for _ in 0..<40 { tidying.served(1, bytes: Tidying.much.bytes / 20, at: now) }
+            try station.until("memory is given back") { tidying.count == 2 }
+        }
+
         @Test func whatIsUrgentIsNotBehindCalls() throws {
             let station = try Station()
             let counter = Counter.export(on: station.connection)
