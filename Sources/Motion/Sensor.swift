@@ -151,4 +151,10 @@ package enum SensorLimits {
     package static let streams = 16
     /// Most streams of all sensors and connections, as far as there are descriptors.
     package static let allStreams = 1_024
+    /// Who found no place at a sensor, and is to be told when there is one.
+    package static let refused = UserShares(limit: 64, reserve: 4)
+    /// Calls of one connection that wait behind one of its own for what others say of it, and those of all for each interface that is
+    /// claimed by.
+    package static let waiting = 32
+    package static let allWaiting = UserShares(limit: 1_024, reserve: 64)
 }

@@ -6,6 +6,8 @@
 package struct UserShares: Equatable, Sendable {
     /// The user who may take whatever is free.
     package static let root: UInt32 = 0
+    /// Stands for all whose user is not known.
+    package static let unknown = UInt32.max
 
     /// The most that all users have together.
     package let limit: Int

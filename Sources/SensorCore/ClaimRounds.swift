@@ -7,7 +7,8 @@ package import Motion
 /// a distance from it, however often something changes. An awake connection of whom nothing changed is never asked about.
 ///
 /// Connections are asked about and not users: polkit answers by the session that a connection's process is in, and only polkit
-/// knows that. One user may sit in front and be logged in from afar besides.
+/// knows that. One user may sit in front and be logged in from afar besides. Users have turns, and each has a share of the questions
+/// under way: nobody waits for what is asked about others. What was said of whoever is refused is known until something changes.
 ///
 /// A value; times are µs of one clock that only goes forward.
 package struct ClaimRounds: Sendable {
@@ -33,6 +34,8 @@ package struct ClaimRounds: Sendable {
     package struct Moment: Equatable, Sendable {
         fileprivate let changes: UInt64
         fileprivate let time: Int64
+        /// Rises with each question.
+        fileprivate let number: UInt64
     }
 
     /// So long claims go on after a change without a yes.
@@ -55,8 +58,11 @@ package struct ClaimRounds: Sendable {
     }
 
     private struct Subject {
+        let user: UInt32
         /// `nil`: it is awake.
         var resting: Resting?
+        /// The latest question about it that was answered. What is said to one of before is old.
+        var answered: UInt64
         var isHolder = false
         var isRefused = false
         /// Since when an answer is missing: the first change after the last question that had one.
@@ -64,34 +70,47 @@ package struct ClaimRounds: Sendable {
         /// When it is asked about again although nothing changes, and how long that was put off.
         var again: Int64?
         var wait: Int64 = 0
+        /// The latest round that it was in: nobody is in one twice.
+        var round: UInt64 = 0
 
         var kind: Kind { self.resting == nil ? .awake : .behind }
     }
 
     private struct Question {
         let kind: Kind
+        let user: UInt32
+        let number: UInt64
         /// The first change since it was asked: then the answer is old.
         var missed: Int64?
     }
 
     private struct Line {
         /// Whom this round has not asked about yet.
-        var names: ArraySlice<String> = []
+        var names = UserTurns<String>()
         /// How many it is about.
         var count = 0
         /// When the next may begin.
         var notBefore = Int64.min
+        /// Which round this is.
+        var round: UInt64 = 0
         /// Of somebody of its kind an answer may be missing who is not in this round.
         var isWanted = false
+        /// Among them may be some who were not in it yet, and come in: or all would wait until a long one is over.
+        var hasNews = false
+
+        mutating func want() { (self.isWanted, self.hasNews) = (true, true) }
 
         mutating func end(at now: Int64) {
-            self.names = []
+            self.names = UserTurns()
             self.notBefore = now + max(ClaimRounds.pause, Int64(self.count) * ClaimRounds.pauseForEach)
         }
     }
 
     private var subjects: [String: Subject] = [:]
     private var questions: [String: Question] = [:]
+    private var places = UserShares(limit: Self.most, reserve: 0)
+    private var lastQuestion: UInt64 = 0
+    private var lastRound: UInt64 = 0
     private var lines = [Line(), Line()]
     private var changes: UInt64 = 0
     private var isSilent = false
@@ -107,17 +126,32 @@ package struct ClaimRounds: Sendable {
     /// Why a connection's claims rest; `nil` when they do not, or it is not known.
     package func resting(_ name: String) -> Resting? { self.subjects[name]?.resting }
 
+    /// Why a connection is refused that was refused before, as long as nothing changed since; `nil`: that has to be asked.
+    package func refusal(of name: String) -> Resting? {
+        guard let subject = self.subjects[name], subject.isRefused, !subject.isHolder, subject.since == nil else {
+            return nil
+        }
+        return subject.resting
+    }
+
     /// What a question that is asked now can know.
-    package func moment(at now: Int64) -> Moment { Moment(changes: self.changes, time: now) }
+    package mutating func moment(at now: Int64) -> Moment {
+        Moment(changes: self.changes, time: now, number: self.nextQuestion())
+    }
+
+    private mutating func nextQuestion() -> UInt64 {
+        self.lastQuestion += 1
+        return self.lastQuestion
+    }
 
     // MARK: Who is there
 
     /// A connection holds a claim.
     ///
     /// - Parameter asked: when the question was asked to which polkit said yes, if it holds none yet.
-    package mutating func hold(_ name: String, asOf asked: Moment?, at now: Int64) {
+    package mutating func hold(_ name: String, of user: UInt32, asOf asked: Moment?, at now: Int64) {
         if self.subjects[name] == nil {
-            var subject = Subject()
+            var subject = Subject(user: user, answered: asked?.number ?? self.lastQuestion)
             if asked?.changes != self.changes { subject.since = asked?.time ?? now }
             self.put(subject, name)
         }
@@ -133,14 +167,22 @@ package struct ClaimRounds: Sendable {
     /// A connection is refused, and remembered until it may claim.
     ///
     /// - Parameter answer: why; `nil`: because its claims rest.
-    package mutating func refuse(_ name: String, _ answer: Answer?, asOf asked: Moment, at now: Int64) {
-        if self.subjects[name] == nil {
-            var subject = Subject(resting: answer == .no ? .inactive : .unknown)
-            if answer == .unknown { self.putOff(&subject, at: now) }
-            if answer == .silent || asked.changes != self.changes { subject.since = asked.time }
-            self.put(subject, name)
+    package mutating func refuse(
+        _ name: String, of user: UInt32, _ answer: Answer?, asOf asked: Moment, at now: Int64
+    ) {
+        var subject =
+            self.subjects[name] ?? Subject(user: user, resting: .unknown, answered: 0, since: asked.time)
+        subject.isRefused = true
+        if let answer, answer != .silent, !subject.isHolder, asked.number > subject.answered {
+            subject.answered = asked.number
+            subject.resting = answer == .no ? .inactive : .unknown
+            subject.again = nil
+            if asked.changes == self.changes {
+                subject.since = nil
+                if answer == .unknown { self.putOff(&subject, at: now) }
+            }
         }
-        self.subjects[name]?.isRefused = true
+        self.put(subject, name)
     }
 
     /// A connection that was refused is not to be remembered any more.
@@ -158,7 +200,7 @@ package struct ClaimRounds: Sendable {
     private mutating func put(_ subject: Subject, _ name: String) {
         self.subjects[name] = subject
         guard let since = subject.since else { return }
-        self.lines[subject.kind.rawValue].isWanted = true
+        self.lines[subject.kind.rawValue].want()
         if subject.resting == nil { self.nextLapse = min(self.nextLapse ?? .max, since + Self.patience) }
     }
 
@@ -170,13 +212,15 @@ package struct ClaimRounds: Sendable {
 
     // MARK: Who is asked about
 
-    /// Whom to ask about now, if anybody. To be called until it says nobody, and again after every input.
-    package mutating func next(at now: Int64) -> String? {
+    /// Whom to ask about now, if anybody, and whose it is. To be called until it says nobody, and again after every input.
+    package mutating func next(at now: Int64) -> (name: String, user: UInt32)? {
         guard !self.isSilent else { return nil }
         for kind in Kind.allCases where self.hasRoom(for: kind) {
-            guard let name = self.next(kind, at: now) else { continue }
-            self.questions[name] = Question(kind: kind)
-            return name
+            guard let (name, user) = self.next(kind, at: now) else { continue }
+            let isTaken = self.places.take(1, for: user)
+            precondition(isTaken, "a user is asked about who has room")
+            self.questions[name] = Question(kind: kind, user: user, number: self.nextQuestion())
+            return (name, user)
         }
         return nil
     }
@@ -186,12 +230,17 @@ package struct ClaimRounds: Sendable {
         return kind == .awake || self.questions.values.count { $0.kind == .behind } < Self.mostBehind
     }
 
-    private mutating func next(_ kind: Kind, at now: Int64) -> String? {
-        if self.lines[kind.rawValue].names.isEmpty { self.begin(kind, at: now) }
-        while let name = self.lines[kind.rawValue].names.popFirst() {
+    private mutating func next(_ kind: Kind, at now: Int64) -> (name: String, user: UInt32)? {
+        if self.lines[kind.rawValue].names.isEmpty {
+            self.begin(kind, at: now)
+        } else if self.lines[kind.rawValue].hasNews {
+            self.join(kind)
+        }
+        let places = self.places
+        while let (name, user) = self.lines[kind.rawValue].names.next(where: { places.room(for: $0) > 0 }) {
             if self.lines[kind.rawValue].names.isEmpty { self.lines[kind.rawValue].end(at: now) }
             // It may have gone meanwhile, or had an answer.
-            if self.subjects[name].map({ self.isMissing($0, name) }) ?? false { return name }
+            if self.subjects[name].map({ self.isMissing($0, name) }) ?? false { return (name, user) }
         }
         return nil
     }
@@ -203,12 +252,23 @@ package struct ClaimRounds: Sendable {
     /// Begins a round, if it is time for one and there is somebody to ask about.
     private mutating func begin(_ kind: Kind, at now: Int64) {
         guard self.lines[kind.rawValue].isWanted, now >= self.lines[kind.rawValue].notBefore else { return }
-        let names = self.subjects.compactMap { name, subject in
-            subject.kind == kind && self.isMissing(subject, name) ? name : nil
-        }
-        self.lines[kind.rawValue].names = names[...]
-        self.lines[kind.rawValue].count = names.count
+        self.lastRound += 1
+        self.lines[kind.rawValue].round = self.lastRound
+        self.lines[kind.rawValue].count = 0
         self.lines[kind.rawValue].isWanted = false
+        self.join(kind)
+    }
+
+    /// Takes those into a round who were not in it yet.
+    private mutating func join(_ kind: Kind) {
+        let round = self.lines[kind.rawValue].round
+        self.lines[kind.rawValue].hasNews = false
+        for (name, subject) in self.subjects
+        where subject.kind == kind && subject.round != round && self.isMissing(subject, name) {
+            self.subjects[name]?.round = round
+            self.lines[kind.rawValue].names.add(name, of: subject.user)
+            self.lines[kind.rawValue].count += 1
+        }
     }
 
     /// When to call `tick`, should nothing else come before; `nil`: there is nothing to wait for.
@@ -249,7 +309,7 @@ package struct ClaimRounds: Sendable {
     }
 
     private mutating func wantRounds() {
-        for kind in Kind.allCases { self.lines[kind.rawValue].isWanted = true }
+        for kind in Kind.allCases { self.lines[kind.rawValue].want() }
     }
 
     /// polkit answers nobody any more: whoever waits for its word rests, and nobody is asked about.
@@ -269,11 +329,17 @@ package struct ClaimRounds: Sendable {
 
     /// polkit answered, or did not.
     package mutating func answered(_ answer: Answer, about name: String, at now: Int64) -> [Effect] {
-        guard let question = self.questions.removeValue(forKey: name), var subject = self.subjects[name] else {
+        guard let question = self.questions.removeValue(forKey: name) else { return [] }
+        self.places.giveBack(1, for: question.user)
+        guard var subject = self.subjects[name] else { return [] }
+        guard question.number > subject.answered else {
+            // It has been let in, or refused, by what was asked since. Now it can be asked about again.
+            self.put(subject, name)
             return []
         }
         var effects: [Effect] = []
         if answer != .silent {
+            subject.answered = question.number
             subject.since = question.missed
             subject.again = nil
         }

@@ -19,26 +19,18 @@ final class ClaimHolders {
         var claims: [(service: SensorService, client: SensorClient)] = []
     }
 
-    private let names: NameWatch
     /// What polkit says; `nil`: nobody is asked about.
     private let rounds: PolkitRounds?
     private let log: Log
     private var holders: [String: Holder] = [:]
-    /// Who was refused, of each user some.
-    private var refused: [String: (user: UInt32, watch: NameWatch.Token)] = [:]
-    private var refusedShares = UserShares(limit: 256, reserve: 16)
     /// Whoever was refused may claim by now.
     var onAllowed: (String) -> Void = { _ in }
 
     init(on bus: Connection, _ names: NameWatch, _ polkit: Polkit?, log: Log) {
-        self.names = names
-        self.rounds = polkit.map { PolkitRounds($0, PolkitAction.claim, on: bus.loop) }
+        self.rounds = polkit.map { PolkitRounds($0, PolkitAction.claim, names, on: bus.loop) }
         self.log = log
         self.rounds?.onRest = { [unowned self] in self.rest($0, $1) }
-        self.rounds?.onAllow = { [unowned self] name in
-            self.forget(name)
-            self.onAllowed(name)
-        }
+        self.rounds?.onAllow = { [unowned self] in self.onAllowed($0) }
     }
 
     var forgeries: UInt64 { self.rounds?.forgeries ?? 0 }
@@ -57,7 +49,7 @@ final class ClaimHolders {
     func hold(_ client: SensorClient, of service: SensorService, _ caller: ClaimRights.Caller) {
         guard let user = caller.user else { return }
         self.holders[caller.name, default: Holder(user: user)].claims.append((service, client))
-        if self.isAsked(user) { self.rounds?.hold(caller.name, asOf: caller.asked) }
+        if self.isAsked(user) { self.rounds?.hold(caller.name, of: user, asOf: caller.asked) }
     }
 
     /// It holds one thing less.
@@ -75,20 +67,21 @@ final class ClaimHolders {
     ) {
         guard let user = caller.user, self.isAsked(user), let rounds else { return then(.success(caller)) }
         if self.holders[caller.name] != nil {
-            guard let resting = self.rounds?.resting(caller.name) else { return then(.success(caller)) }
-            return then(.failure(self.refusal(of: caller, user, resting)))
-        }
-        var caller = caller
-        caller.asked = rounds.moment
-        rounds.ask(caller.name) { [weak self] answer in
-            guard let self else { return }
-            switch answer {
-            case .yes:
-                self.forget(caller.name)
+            do throws(BusError) {
+                try self.confirm(caller)
                 then(.success(caller))
-            case .no: then(.failure(self.refusal(of: caller, user, .inactive, .no)))
-            case .unknown(let reason), .silent(let reason):
-                then(.failure(self.refusal(of: caller, user, .unknown, answer, reason)))
+            } catch {
+                then(.failure(error))
+            }
+            return
+        }
+        rounds.admit(caller.name, of: user) { admission in
+            switch admission {
+            case .yes(let asked):
+                var caller = caller
+                caller.asked = asked
+                then(.success(caller))
+            case .no(let resting, let reason): then(.failure(Self.refusal(resting, reason)))
             }
         }
     }
@@ -97,39 +90,21 @@ final class ClaimHolders {
     func confirm(_ caller: ClaimRights.Caller) throws(BusError) {
         guard let user = caller.user, self.holders[caller.name] != nil, let resting = self.rounds?.resting(caller.name)
         else { return }
-        throw self.refusal(of: caller, user, resting)
+        self.rounds?.refuse(caller.name, of: user)
+        throw Self.refusal(resting)
     }
 
-    /// Remembers who is refused, to tell it when it may.
-    ///
-    /// - Parameter answer: What polkit said; `nil`: its claims rest.
-    private func refusal(
-        of caller: ClaimRights.Caller, _ user: UInt32, _ resting: Resting, _ answer: Polkit.Answer? = nil,
-        _ reason: String? = nil
-    ) -> BusError {
-        let name = caller.name
-        if self.refused[name] == nil, self.refusedShares.take(1, for: user) {
-            let watch = self.names.follow(name) { [weak self] in if $0 == nil { self?.forget(name) } }
-            self.refused[name] = (user, watch)
-        }
-        if self.refused[name] != nil { self.rounds?.refuse(name, answer, asOf: caller.asked) }
+    private static func refusal(_ resting: Resting, _ reason: String? = nil) -> BusError {
         switch resting {
         case .inactive:
-            return .accessDenied(
+            .accessDenied(
                 "claim: polkit lets the user claim sensors whose session is in front (\(PolkitAction.claim)), and that is not yours: "
                     + "you get no samples now, and SensorChanged when you may claim")
         case .unknown:
-            return .accessDenied(
+            .accessDenied(
                 "claim: nobody says whether you may claim sensors (\(PolkitAction.claim)), polkit does not answer"
                     + (reason.map { ": \($0)" } ?? "") + ". You get SensorChanged when you may")
         }
-    }
-
-    private func forget(_ name: String) {
-        guard let (user, watch) = self.refused.removeValue(forKey: name) else { return }
-        self.refusedShares.giveBack(1, for: user)
-        self.names.unfollow(watch)
-        self.rounds?.forget(name)
     }
 
     /// Lets all claims of a connection rest, or go on.

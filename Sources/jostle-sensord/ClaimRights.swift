@@ -34,9 +34,7 @@ final class ClaimRights {
     /// The connection that owns the broker's name.
     private var broker: String?
     /// What waits behind the first question of a connection.
-    private var waiting: [String: [Question]] = [:]
-    /// How much of a connection's may wait so: polkit takes its time, anybody can ask, and there are not so many sensors.
-    private static let questions = 32
+    private var waiting = WaitingLines<Question>()
     private(set) var streams: UserShares
 
     /// What policy says of rates.
@@ -53,7 +51,15 @@ final class ClaimRights {
     private enum Question {
         case claim(rate: Double, orSlower: Bool, (Result<Caller, BusError>) -> Void)
         /// Only what was asked before must be answered.
-        case turn(() -> Void)
+        case turn(MethodCall, () -> Void)
+
+        /// Says that there is no room for it.
+        func refuse() {
+            switch self {
+            case .claim(_, _, let answer): answer(.failure(.tooManyWait))
+            case .turn(let call, _): call.fail(.tooManyWait)
+            }
+        }
     }
 
     init(on bus: Connection, _ names: NameWatch, _ policy: PolicySource, _ polkit: Polkit?, log: Log) {
@@ -75,20 +81,21 @@ final class ClaimRights {
     func ask(
         _ rate: Double, orSlower: Bool, of sender: String, _ answer: @escaping (Result<Caller, BusError>) -> Void
     ) {
-        if let waiting = self.waiting[sender] {
-            guard waiting.count < Self.questions else { return answer(.failure(Self.tooMany)) }
-            self.waiting[sender]?.append(.claim(rate: rate, orSlower: orSlower, answer))
+        if self.waiting.isOpen(sender) {
+            let question = Question.claim(rate: rate, orSlower: orSlower, answer)
+            if !self.waiting.add(question, of: sender) { answer(.failure(.tooManyWait)) }
         } else if let caller = self.known(sender),
             caller.user == nil || self.isForAll(rate) && self.holders.isAwake(sender)
         {
             answer(.success(caller))
         } else {
-            self.waiting[sender] = []
+            self.waiting.open(sender, of: nil)
             self.identify(sender) { [weak self] caller in
                 guard let self else { return }
                 guard let caller else {
                     return self.finish(sender) { answer(.failure(.accessDenied("the bus does not know your user"))) }
                 }
+                for question in self.waiting.setUser(caller.user ?? UserShares.root, of: sender) { question.refuse() }
                 self.holders.admit(caller) { [weak self] admission in
                     guard case .success(let caller) = admission else {
                         return self?.finish(sender) { answer(admission) } ?? ()
@@ -112,26 +119,21 @@ final class ClaimRights {
         }
     }
 
-    private static let tooMany = BusError.limitsExceeded(
-        "\(questions) of your calls wait already for what may be claimed")
-
     /// Answers a call once all that its connection asked before is answered.
     func afterAnswers(_ call: MethodCall, _ body: @escaping () -> Void) {
-        guard let waiting = self.waiting[call.sender] else { return body() }
-        guard waiting.count < Self.questions else { return call.fail(Self.tooMany) }
-        self.waiting[call.sender]?.append(.turn(body))
+        guard self.waiting.isOpen(call.sender) else { return body() }
+        if !self.waiting.add(.turn(call, body), of: call.sender) { call.fail(.tooManyWait) }
     }
 
     /// Answers the first question of a connection, and takes up what waited behind it.
     private func finish(_ sender: String, _ answer: () -> Void) {
-        guard let questions = self.waiting.removeValue(forKey: sender) else { return }
+        let questions = self.waiting.close(sender)
         answer()
         for question in questions {
             switch question {
             case .claim(let rate, let orSlower, let answer): self.ask(rate, orSlower: orSlower, of: sender, answer)
             // A claim before it may have to ask anew.
-            case .turn(let body):
-                if self.waiting[sender] == nil { body() } else { self.waiting[sender]?.append(question) }
+            case .turn(let call, let body): self.afterAnswers(call, body)
             }
         }
     }
@@ -143,10 +145,7 @@ final class ClaimRights {
 
     private func identify(_ sender: String, _ then: @escaping (Caller?) -> Void) {
         if let caller = self.known(sender) { return then(caller) }
-        self.bus.callBus("GetConnectionUnixUser", sender) { result in
-            let user = try? result.take().read(reply: UInt32.self)
-            then(user.map { Caller(name: sender, user: $0) })
-        }
+        self.bus.user(of: sender) { user in then(user.map { Caller(name: sender, user: $0) }) }
     }
 
     // MARK: Rates
@@ -240,5 +239,14 @@ final class ClaimRights {
 
     func giveBackStream(of caller: Caller) {
         if let user = caller.user { self.streams.giveBack(1, for: user) }
+    }
+}
+
+extension BusError {
+    /// What is told whoever asks more than may wait.
+    static var tooManyWait: BusError {
+        .limitsExceeded(
+            "waiting-per-caller, all-waiting: \(SensorLimits.waiting) of your calls wait already for what may be claimed, "
+                + "or those of your user are as many as the others leave")
     }
 }

@@ -1,9 +1,10 @@
 import DBus
 import DaemonSupport
 import Loop
+import Motion
 import SensorCore
 
-/// polkit, asked what a connection may do; one line of questions for all who want to know.
+/// polkit, asked what a connection may do; one line of questions for all who want to know, in which users have turns.
 ///
 /// No question waits for a person. So many are under way at a time. When one has no answer, and nobody has had one since it was asked,
 /// polkit is silent: no question has an answer for a while, which is longer each time, or until polkit is there anew or says anything.
@@ -35,6 +36,7 @@ final class Polkit {
     private struct Question {
         let action: String
         let sender: String
+        let user: UInt32
         let then: (Answer) -> Void
     }
     /// What was known when a question was asked.
@@ -49,8 +51,9 @@ final class Polkit {
     private let log: Log
     private var listeners: [(News) -> Void] = []
     private var owner: String?
-    private var line: [Question] = []
-    private var underWay = 0
+    private var line = UserTurns<Question>()
+    /// Places for questions that are under way.
+    private var places = UserShares(limit: Polkit.most, reserve: 0)
     /// Why nobody is asked at present.
     private var silence: String?
     /// How long that lasts, in µs; 0 while polkit answers.
@@ -96,19 +99,22 @@ final class Polkit {
         for listener in self.listeners { listener(news) }
     }
 
-    /// Asks whether a connection may do something, if that takes no password. Never answers before this returns.
-    func ask(_ action: String, of sender: String, _ then: @escaping (Answer) -> Void) {
+    /// Asks whether a connection of a user may do something, if that takes no password. Never answers before this returns.
+    func ask(_ action: String, of sender: String, _ user: UInt32, _ then: @escaping (Answer) -> Void) {
         if let silence { return self.bus.afterRound { then(.silent(silence)) } }
-        self.line.append(Question(action: action, sender: sender, then: then))
+        self.line.add(Question(action: action, sender: sender, user: user, then: then), of: user)
         self.askNext()
     }
 
     private func askNext() {
-        while self.underWay < Self.most, !self.line.isEmpty { self.send(self.line.removeFirst()) }
+        while let (question, user) = self.line.next(where: { self.places.room(for: $0) > 0 }) {
+            let isTaken = self.places.take(1, for: user)
+            invariant(isTaken, "a question that is asked has a place")
+            self.send(question)
+        }
     }
 
     private func send(_ question: Question) {
-        self.underWay += 1
         let attempt = self.attempt
         let target = CallTarget(Self.name, Self.path, Self.interface.description)
         let subject = Structure("system-bus-name", ["name": Value.string(question.sender)])
@@ -117,7 +123,7 @@ final class Polkit {
             timeout: Self.patience
         ) { [weak self] result in
             guard let self else { return }
-            self.underWay -= 1
+            self.places.giveBack(1, for: question.user)
             question.then(self.answer(result, attempt))
             self.askNext()
         }
@@ -170,8 +176,7 @@ final class Polkit {
         } else {
             self.timer = self.bus.loop.schedule(after: self.pause) { [unowned self] in self.tryAgain() }
         }
-        let questions = self.line
-        self.line = []
+        let questions = self.line.takeAll()
         self.bus.afterRound { for question in questions { question.then(.silent(reason)) } }
         self.tell(.silent)
     }

@@ -7,19 +7,31 @@ import SensorCore
 ///
 /// Not `Sendable`: it belongs to the loop's thread.
 final class PolkitRounds {
+    /// Whether a connection may have something that it does not have yet.
+    enum Admission {
+        /// By what was said to a question of then.
+        case yes(asOf: ClaimRounds.Moment)
+        case no(Resting, reason: String?)
+    }
+
     private let polkit: Polkit
     private let action: String
+    private let names: NameWatch
     private let loop: EventLoop
     private var rounds = ClaimRounds()
     private var timer: EventLoop.TimerID?
+    /// Who was refused, of each user some.
+    private var refused: [String: (user: UInt32, watch: NameWatch.Token)] = [:]
+    private var refusedShares = UserShares(limit: 256, reserve: 16)
     /// What a connection holds rests for this reason, or goes on.
     var onRest: (_ name: String, Resting?) -> Void = { _, _ in }
-    /// A connection that was refused would not be by now, and is not remembered any more.
+    /// A connection that was refused would not be by now.
     var onAllow: (_ name: String) -> Void = { _ in }
 
-    init(_ polkit: Polkit, _ action: String, on loop: EventLoop) {
+    init(_ polkit: Polkit, _ action: String, _ names: NameWatch, on loop: EventLoop) {
         self.polkit = polkit
         self.action = action
+        self.names = names
         self.loop = loop
         polkit.listen { [unowned self] news in
             self.goOn { rounds, now in
@@ -44,16 +56,10 @@ final class PolkitRounds {
     /// Why what a connection holds rests; `nil`: it does not, or is not known.
     func resting(_ name: String) -> Resting? { self.rounds.resting(name) }
 
-    /// What a question that is asked now can know.
-    var moment: ClaimRounds.Moment { self.rounds.moment(at: self.now) }
-
-    /// Asks about a connection that holds nothing yet.
-    func ask(_ name: String, _ then: @escaping (Polkit.Answer) -> Void) { self.polkit.ask(self.action, of: name, then) }
-
     /// A connection holds something, or more, by what was said to a question of then.
-    func hold(_ name: String, asOf asked: ClaimRounds.Moment?) {
+    func hold(_ name: String, of user: UInt32, asOf asked: ClaimRounds.Moment?) {
         self.goOn { rounds, now in
-            rounds.hold(name, asOf: asked, at: now)
+            rounds.hold(name, of: user, asOf: asked, at: now)
             return []
         }
     }
@@ -61,18 +67,54 @@ final class PolkitRounds {
     /// A connection holds nothing any more.
     func letGo(_ name: String) { self.rounds.letGo(name) }
 
-    /// A connection was refused, and is told when it is not any more.
-    ///
-    /// - Parameter answer: What polkit said; `nil`: what it holds rests.
-    func refuse(_ name: String, _ answer: Polkit.Answer?, asOf asked: ClaimRounds.Moment?) {
+    // MARK: Who may
+
+    /// Finds out whether a connection may that holds nothing yet. Whoever was refused is refused at once, as long as nothing changed.
+    func admit(_ name: String, of user: UInt32, _ then: @escaping (Admission) -> Void) {
+        if let resting = self.rounds.refusal(of: name) { return then(.no(resting, reason: nil)) }
+        let asked = self.rounds.moment(at: self.now)
+        self.polkit.ask(self.action, of: name, user) { [weak self] answer in
+            guard let self else { return }
+            switch answer {
+            case .yes:
+                self.forget(name)
+                then(.yes(asOf: asked))
+            case .no:
+                self.refuse(name, of: user, answer, asOf: asked)
+                then(.no(.inactive, reason: nil))
+            case .unknown(let reason), .silent(let reason):
+                self.refuse(name, of: user, answer, asOf: asked)
+                then(.no(.unknown, reason: reason))
+            }
+        }
+    }
+
+    /// Remembers who is refused, because what it holds rests.
+    func refuse(_ name: String, of user: UInt32) {
+        self.refuse(name, of: user, nil, asOf: self.rounds.moment(at: self.now))
+    }
+
+    private func refuse(
+        _ name: String, of user: UInt32, _ answer: Polkit.Answer?, asOf asked: ClaimRounds.Moment
+    ) {
+        if self.refused[name] == nil, self.refusedShares.take(1, for: user) {
+            // With a rule of its own: what others do must not wake us.
+            let watch = self.names.follow(name, ownRule: true) { [weak self] in if $0 == nil { self?.forget(name) } }
+            self.refused[name] = (user, watch)
+        }
+        guard self.refused[name] != nil else { return }
         self.goOn { rounds, now in
-            rounds.refuse(name, answer?.forRounds, asOf: asked ?? rounds.moment(at: now), at: now)
+            rounds.refuse(name, of: user, answer?.forRounds, asOf: asked, at: now)
             return []
         }
     }
 
-    /// A connection that was refused is not to be told.
-    func forget(_ name: String) { self.rounds.forget(name) }
+    private func forget(_ name: String) {
+        guard let (user, watch) = self.refused.removeValue(forKey: name) else { return }
+        self.refusedShares.giveBack(1, for: user)
+        self.names.unfollow(watch)
+        self.rounds.forget(name)
+    }
 
     // MARK: Rounds
 
@@ -82,11 +124,13 @@ final class PolkitRounds {
             switch effect {
             case .rest(let name, let resting): self.onRest(name, resting)
             case .goOn(let name): self.onRest(name, nil)
-            case .allow(let name): self.onAllow(name)
+            case .allow(let name):
+                self.forget(name)
+                self.onAllow(name)
             }
         }
-        while let name = self.rounds.next(at: self.now) {
-            self.polkit.ask(self.action, of: name) { [weak self] answer in
+        while let (name, user) = self.rounds.next(at: self.now) {
+            self.polkit.ask(self.action, of: name, user) { [weak self] answer in
                 self?.goOn { $0.answered(answer.forRounds, about: name, at: $1) }
             }
         }

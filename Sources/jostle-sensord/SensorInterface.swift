@@ -115,6 +115,7 @@ final class ReaderService {
     private var limits: [String: UInt64] {
         let (claimants, streams) = (SensorHub.strangers, self.rights.streams)
         let messages = SensorHub.messages
+        let (refused, waiting) = (SensorLimits.refused, SensorLimits.allWaiting)
         return [
             "claimants": UInt64(claimants.limit), "claimants-of-root": UInt64(claimants.reserve),
             "claimants-per-user": UInt64(claimants.share), "messages-per-second": UInt64(messages.limit),
@@ -124,6 +125,10 @@ final class ReaderService {
             "motion-bytes": UInt64(SyntheticMotion.Limits.script), "streams": UInt64(SensorLimits.streams),
             "all-streams": UInt64(streams.limit), "all-streams-of-root": UInt64(streams.reserve),
             "all-streams-per-user": UInt64(streams.share), "stream-bytes": UInt64(SampleStream.room),
+            "refused-claims": UInt64(refused.limit), "refused-claims-of-root": UInt64(refused.reserve),
+            "refused-claims-per-user": UInt64(refused.share),
+            "waiting-per-caller": UInt64(SensorLimits.waiting), "all-waiting": UInt64(waiting.limit),
+            "all-waiting-of-root": UInt64(waiting.reserve), "all-waiting-per-user": UInt64(waiting.share),
             "signal-bytes": UInt64(SignalLine.room + SignalLine.kept),
         ].merging(CallLimits.table) { own, _ in own }
     }

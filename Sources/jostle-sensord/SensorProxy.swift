@@ -32,12 +32,13 @@ final class SensorProxy {
     private var wanted: Set<ProxySensor> = []
     private var taps: [ProxySensor: Tap] = [:]
     /// What waits, by its sender, behind a question to polkit.
-    private var asked: [String: [() -> Void]] = [:]
-    /// How many of a connection's calls may wait so: there are no more sensors to claim and release.
-    private static let questions = 8
+    private var asked = WaitingLines<Waiting>()
     /// Looks where up is for the compass.
     private var upTap: Tap?
     private var up = SIMD3<Double>(0, 0, 1)
+
+    /// A call that waits, and what says whether it may go on.
+    private typealias Waiting = (call: MethodCall, answer: (BusError?) -> Void)
 
     /// A connection that claims sensors.
     private final class Client {
@@ -60,7 +61,7 @@ final class SensorProxy {
         self.bus = bus
         self.names = names
         self.sender = sender
-        self.rounds = polkit.map { PolkitRounds($0, "net.hadess.SensorProxy.claim-sensor", on: bus.loop) }
+        self.rounds = polkit.map { PolkitRounds($0, "net.hadess.SensorProxy.claim-sensor", names, on: bus.loop) }
         self.log = log
         let guardian: ExportedObject.Guardian? = polkit == nil ? nil : { [weak self] in self?.admit($0, $1) }
         bus.export(
@@ -184,32 +185,51 @@ final class SensorProxy {
         let member = call.message.member ?? ""
         let isClaim = member.hasPrefix("Claim")
         guard isClaim || member.hasPrefix("Release") else { return answer(nil) }
-        guard let waiting = self.asked[call.sender] else { return isClaim ? self.ask(call, answer) : answer(nil) }
-        guard waiting.count < Self.questions else {
-            return answer(.limitsExceeded("\(Self.questions) calls of yours wait for polkit already"))
-        }
-        self.asked[call.sender]?.append { [weak self] in self?.admit(call, answer) }
+        guard self.asked.isOpen(call.sender) else { return isClaim ? self.ask(call, answer) : answer(nil) }
+        if !self.asked.add((call, answer), of: call.sender) { answer(.tooManyWait) }
     }
 
     /// Asks polkit: those who sit at the machine may claim, as a rule. Who holds claims is known to be let in, or not to be.
     private func ask(_ call: MethodCall, _ answer: @escaping (BusError?) -> Void) {
-        let refusal = BusError.accessDenied("polkit does not let you claim sensors")
-        if self.clients[call.sender] != nil {
-            return answer(self.rounds?.resting(call.sender) == nil ? nil : refusal)
+        let sender = call.sender
+        if self.clients[sender] != nil {
+            return answer(self.rounds?.resting(sender) == nil ? nil : Self.refusal(.inactive, nil))
         }
-        self.asked[call.sender] = []
-        let asked = self.rounds?.moment
-        self.rounds?.ask(call.sender) { [weak self] verdict in
-            switch verdict {
-            case .yes: answer(nil)
-            case .no: answer(refusal)
-            case .unknown(let reason), .silent(let reason):
-                answer(.accessDenied("polkit cannot be asked whether you may claim sensors: \(reason)"))
-            }
+        self.asked.open(sender, of: nil)
+        self.bus.user(of: sender) { [weak self] user in
             guard let self else { return }
-            if self.clients[call.sender] != nil { self.rounds?.hold(call.sender, asOf: asked) }
-            // With the next one it is known by what it holds.
-            self.bus.afterRound { for next in self.asked.removeValue(forKey: call.sender) ?? [] { next() } }
+            guard let user, let rounds = self.rounds else {
+                return self.finish(sender) { answer(.accessDenied("the bus does not know your user")) }
+            }
+            for (_, answer) in self.asked.setUser(user, of: sender) { answer(.tooManyWait) }
+            rounds.admit(sender, of: user) { [weak self] admission in
+                self?.finish(sender) {
+                    switch admission {
+                    case .yes(let asked):
+                        answer(nil)
+                        if self?.clients[sender] != nil { rounds.hold(sender, of: user, asOf: asked) }
+                    case .no(let resting, let reason): answer(Self.refusal(resting, reason))
+                    }
+                }
+            }
+        }
+    }
+
+    private static func refusal(_ resting: Resting, _ reason: String?) -> BusError {
+        switch resting {
+        case .inactive: .accessDenied("polkit does not let you claim sensors")
+        case .unknown:
+            .accessDenied(
+                "polkit cannot be asked whether you may claim sensors" + (reason.map { ": \($0)" } ?? ""))
+        }
+    }
+
+    /// Answers the first call of a connection, and takes up what waited behind it.
+    private func finish(_ sender: String, _ answer: () -> Void) {
+        answer()
+        // With the next one it is known by what it holds.
+        self.bus.afterRound { [weak self] in
+            for (call, answer) in self?.asked.close(sender) ?? [] { self?.admit(call, answer) }
         }
     }
 

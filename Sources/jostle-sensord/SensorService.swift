@@ -21,8 +21,7 @@ final class SensorService: SampleSink {
     private(set) var object: ExportedObject?
     private var clients = SensorClients()
     /// Connections that found no place, to be told when there is one.
-    private var refused: [String] = []
-    private static let mostRefused = 16
+    private var refused = LatestOfUsers<String>(SensorLimits.refused)
     private var actions: [SensorAction] = []
     private var timer: EventLoop.TimerID?
     private var isPerforming = false
@@ -95,7 +94,7 @@ final class SensorService: SampleSink {
         let known = self.clients.peer(caller.name)
         let client = known ?? self.makeClient(caller)
         do throws(BusError) {
-            let answer = try self.claim(request, for: client)
+            let answer = try self.claim(request, for: client, atMost: caller.fastest)
             // It hears nothing any more of what it claimed before.
             if case .peer(_, let line) = client.receiver, known != nil {
                 let lost = line.forget()
@@ -108,13 +107,16 @@ final class SensorService: SampleSink {
         }
     }
 
-    private func claim(_ request: SensorRequest, for client: SensorClient) throws(BusError) -> [String: Value] {
+    /// - Parameter fastest: The rate that it may have, if it asked for more.
+    private func claim(
+        _ request: SensorRequest, for client: SensorClient, atMost fastest: Double?
+    ) throws(BusError) -> [String: Value] {
         // What the source holds was read for those who claimed the sensor until now, at its pace until now.
         self.source.catchUp()
         do throws(ClaimProblem) {
             let caller = client.caller
             let inForce = try self.hub.claim(client.id, request, of: caller?.user, into: &self.actions)
-            client.allowed = caller?.fastest
+            client.allowed = fastest
             // What was left of the old claim goes out ahead of the answer.
             self.perform()
             return self.terms(of: client, inForce)
@@ -123,25 +125,21 @@ final class SensorService: SampleSink {
             case .value:
                 throw .invalidConfiguration("\(client.stream == nil ? "claim" : "stream"): \(error)")
             case .limit:
-                for name in client.names { self.remember(refused: name) }
+                if let caller = client.caller { self.remember(refused: caller) }
                 throw .limitsExceeded("\(error)")
             }
         }
     }
 
-    /// Remembers somebody who found no place, of many the latest.
-    private func remember(refused name: String) {
-        self.refused.removeAll { $0 == name }
-        if self.refused.count == Self.mostRefused { self.refused.removeFirst() }
-        self.refused.append(name)
+    /// Remembers somebody who found no place, of many of a user the latest.
+    private func remember(refused caller: ClaimRights.Caller) {
+        _ = self.refused.takeFirst { $0 == caller.name }
+        self.refused.add(caller.name, of: caller.user ?? UserShares.root)
     }
 
     /// Tells those who found no place that there may be one.
     private func tellRefused() {
-        guard !self.refused.isEmpty else { return }
-        let names = self.refused
-        self.refused = []
-        for name in names { self.announce(to: name) }
+        for name in self.refused.takeAll(where: { _ in true }) { self.announce(to: name) }
     }
 
     /// Tells one connection, or everybody, of the sensor as it is now.
@@ -208,7 +206,7 @@ final class SensorService: SampleSink {
             if let self, let client { self.flush(client) }
         }
         do throws(BusError) {
-            return (given, try self.claim(request, for: client))
+            return (given, try self.claim(request, for: client, atMost: caller.fastest))
         } catch {
             self.forget(client)
             throw error

@@ -12,21 +12,23 @@ private let second: Int64 = 1_000_000
     /// Everybody whom there is to ask about now.
     private mutating func ask(at now: Int64) -> [String] {
         var names: [String] = []
-        while let name = self.rounds.next(at: now) { names.append(name) }
+        while let (name, _) = self.rounds.next(at: now) { names.append(name) }
         return names
     }
 
-    private mutating func hold(_ names: String..., at now: Int64 = 0) {
-        for name in names { self.rounds.hold(name, asOf: self.rounds.moment(at: now), at: now) }
+    private mutating func hold(_ names: String..., of user: UInt32 = 1_000, at now: Int64 = 0) {
+        for name in names { self.rounds.hold(name, of: user, asOf: self.rounds.moment(at: now), at: now) }
     }
 
-    private mutating func refuse(_ name: String, _ answer: ClaimRounds.Answer, at now: Int64 = 0) {
-        self.rounds.refuse(name, answer, asOf: self.rounds.moment(at: now), at: now)
+    private mutating func refuse(
+        _ name: String, of user: UInt32 = 1_001, _ answer: ClaimRounds.Answer, at now: Int64 = 0
+    ) {
+        self.rounds.refuse(name, of: user, answer, asOf: self.rounds.moment(at: now), at: now)
     }
 
     @Test mutating func whoIsAwakeIsAskedAboutFirst() {
-        for number in 0..<50 { self.refuse("refused \(number)", .no) }
-        self.hold("a", "b", "c")
+        for number in 0..<50 as Range<UInt32> { self.refuse("refused \(number)", of: 2_000 + number, .no) }
+        for (name, user) in [("a", 1), ("b", 2), ("c", 3)] as [(String, UInt32)] { self.hold(name, of: user) }
         #expect(self.ask(at: 0) == [])
         #expect(self.rounds.changed(isSilent: false, at: second) == [])
         let asked = self.ask(at: second)
@@ -74,7 +76,7 @@ private let second: Int64 = 1_000_000
     @Test mutating func whoCameWhileSomethingChangedIsAskedAbout() {
         let before = self.rounds.moment(at: second)
         _ = self.rounds.changed(isSilent: false, at: 2 * second)
-        self.rounds.hold("a", asOf: before, at: 3 * second)
+        self.rounds.hold("a", of: 1_000, asOf: before, at: 3 * second)
         self.hold("b", at: 3 * second)
         #expect(self.ask(at: 3 * second) == ["a"])
         #expect(self.rounds.tick(at: second + ClaimRounds.patience) == [.rest("a", .unknown)])
@@ -125,6 +127,80 @@ private let second: Int64 = 1_000_000
         #expect(self.rounds.answered(.yes, about: "b", at: 20 * second) == [])
         #expect(self.rounds.fellSilent(at: 21 * second) == [.rest("a", .unknown)])
         #expect(self.rounds.changed(isSilent: true, at: 22 * second) == [.rest("b", .unknown)])
+    }
+
+    /// Whoever is refused need not be asked about again for being refused again.
+    @Test mutating func whatWasSaidIsKnownUntilSomethingChanges() {
+        self.refuse("a", .no)
+        self.refuse("b", .unknown)
+        self.refuse("c", .silent)
+        #expect(self.rounds.refusal(of: "a") == .inactive && self.rounds.refusal(of: "b") == .unknown)
+        #expect(self.rounds.refusal(of: "c") == nil && self.rounds.refusal(of: "d") == nil)
+        _ = self.rounds.changed(isSilent: false, at: second)
+        for name in ["a", "b", "c"] { #expect(self.rounds.refusal(of: name) == nil) }
+        // Asked by itself it is known again, and the answer of the round that was asked before says no more.
+        #expect(Set(self.ask(at: second)) == ["a", "b", "c"])
+        self.refuse("a", .no, at: second)
+        #expect(self.rounds.refusal(of: "a") == .inactive)
+        #expect(self.rounds.answered(.unknown, about: "a", at: second) == [])
+        #expect(self.rounds.refusal(of: "a") == .inactive)
+        #expect(self.rounds.answered(.no, about: "b", at: second) == [])
+        #expect(self.rounds.refusal(of: "b") == .inactive)
+        #expect(self.rounds.answered(.yes, about: "c", at: second) == [.allow("c")])
+        #expect(self.rounds.refusal(of: "c") == nil)
+        // What rests says nothing of whoever holds nothing.
+        self.rounds.letGo("a")
+        self.rounds.forget("a")
+        #expect(self.rounds.refusal(of: "a") == nil)
+    }
+
+    /// However many connections a user has, and however long nobody answers about them.
+    @Test mutating func nobodyWaitsForWhatIsAskedAboutOthers() {
+        for number in 0..<200 { self.hold("many \(number)", of: 1) }
+        for number in 0..<200 { self.refuse("refused \(number)", of: 1, .no) }
+        self.hold("a", of: 2)
+        self.refuse("b", of: 3, .no)
+        _ = self.rounds.changed(isSilent: false, at: second)
+        let asked = self.ask(at: second)
+        #expect((1...ClaimRounds.most / 2).contains(asked.count { $0.hasPrefix("many ") }))
+        #expect(asked.contains("a") && asked.contains("b"))
+        // Of two who have many each has his turn.
+        for number in 0..<200 { self.hold("more \(number)", of: 4) }
+        for name in asked { _ = self.rounds.answered(.yes, about: name, at: 2 * second) }
+        _ = self.rounds.changed(isSilent: false, at: 2 * second)
+        var now = 2 * second
+        var next: [String] = []
+        while next.count < 100 {
+            now += second
+            for name in self.ask(at: now) {
+                next.append(name)
+                _ = self.rounds.answered(.yes, about: name, at: now)
+            }
+        }
+        #expect(next.contains { $0.hasPrefix("many ") } && next.contains { $0.hasPrefix("more ") })
+    }
+
+    /// A connection lets go, and is let in anew: what is said to a question of before does not make it rest.
+    @Test mutating func anOldAnswerSaysNothingOfWhoWasLetInSince() {
+        self.hold("a")
+        _ = self.rounds.changed(isSilent: false, at: second)
+        #expect(self.ask(at: second) == ["a"])
+        self.rounds.letGo("a")
+        self.hold("a", at: 2 * second)
+        #expect(self.rounds.answered(.no, about: "a", at: 3 * second) == [])
+        #expect(self.rounds.resting("a") == nil && self.rounds.underWay == 0)
+        #expect(self.ask(at: 3 * second) == [] && self.rounds.tick(at: 7 * second) == [])
+        #expect(self.ask(at: 7 * second) == [] && self.rounds.nextDeadline == nil)
+        // One that was let in by what was asked before the change is still asked about, once the old question is over.
+        _ = self.rounds.changed(isSilent: false, at: 8 * second)
+        #expect(self.ask(at: 8 * second) == ["a"])
+        self.rounds.letGo("a")
+        let before = self.rounds.moment(at: 8 * second)
+        _ = self.rounds.changed(isSilent: false, at: 9 * second)
+        self.rounds.hold("a", of: 1_000, asOf: before, at: 9 * second)
+        #expect(self.ask(at: 9 * second) == [])
+        #expect(self.rounds.answered(.no, about: "a", at: 10 * second) == [])
+        #expect(self.ask(at: 10 * second) == ["a"])
     }
 
     /// However often something changes.
@@ -192,6 +268,9 @@ private struct World {
 
     private var names: [String] { (0..<24).map { "c\($0)" } }
 
+    /// Whose a connection is.
+    private func user(of name: String) -> UInt32 { UInt32(name.utf8.last ?? 0) % 4 + 1_000 }
+
     mutating func step() throws {
         let name = self.names.randomElement(using: &self.random) ?? ""
         switch Int.random(in: 0..<20, using: &self.random) {
@@ -232,24 +311,28 @@ private struct World {
         if let holder = self.holders[name] {
             guard holder.resting != nil else { return }
             self.refused.insert(name)
-            self.rounds.refuse(name, nil, asOf: moment, at: self.now)
+            self.rounds.refuse(name, of: self.user(of: name), nil, asOf: moment, at: self.now)
+        } else if let refusal = self.rounds.refusal(of: name) {
+            #expect(self.refused.contains(name), "seed \(self.seed): \(name)")
+            if refusal == .inactive { #expect(!self.allowed.contains(name), "seed \(self.seed): \(name)") }
         } else if self.isSilent {
             self.refused.insert(name)
-            self.rounds.refuse(name, .silent, asOf: moment, at: self.now)
+            self.rounds.refuse(name, of: self.user(of: name), .silent, asOf: moment, at: self.now)
         } else if self.allowed.contains(name) {
             self.refused.remove(name)
             self.rounds.forget(name)
             self.coming.append((name, moment, self.changes.count))
         } else {
             self.refused.insert(name)
-            self.rounds.refuse(name, self.random.chance(0.8) ? .no : .unknown, asOf: moment, at: self.now)
+            let answer: ClaimRounds.Answer = self.random.chance(0.8) ? .no : .unknown
+            self.rounds.refuse(name, of: self.user(of: name), answer, asOf: moment, at: self.now)
         }
     }
 
     private mutating func hold() {
         guard !self.coming.isEmpty else { return }
         let (name, moment, changes) = self.coming.removeFirst()
-        self.rounds.hold(name, asOf: moment, at: self.now)
+        self.rounds.hold(name, of: self.user(of: name), asOf: moment, at: self.now)
         self.holders[name] = Holder(confirmed: changes)
         self.take(self.rounds.tick(at: self.now))
     }
@@ -300,7 +383,8 @@ private struct World {
 
     /// Asks whom there is to ask about, and looks at what must hold.
     private mutating func goOn() throws {
-        while let name = self.rounds.next(at: self.now) {
+        while let (name, user) = self.rounds.next(at: self.now) {
+            #expect(user == self.user(of: name), "seed \(self.seed): \(name)")
             #expect(!self.isSilent && !self.questions.contains { $0.name == name }, "seed \(self.seed): \(name)")
             #expect(self.holders[name] != nil || self.refused.contains(name), "seed \(self.seed): \(name)")
             self.asked += 1

@@ -183,9 +183,13 @@ extension EndToEnd {
                 as: Stage.nobody,
                 [
                     "p \(Self.claim(400))", "p \(Self.claim(400, ",'or-slower':V('b',True)"))", "q \(Self.claim(300))",
+                    "q \(Self.claim(400, ",'or-slower':V('b',True)"))", "q \(Self.claim(20))",
                 ])
             #expect(lines[0].contains("AccessDenied: claim: rate 400.0 Hz needs FastestRate"), "\(lines)")
             #expect(lines[1].contains("\"allowed\": 300.0") && lines[2].hasPrefix("q ok "), "\(lines)")
+            // Each claim is told of what it asks for, and not of what the one before did.
+            #expect(!lines[2].contains("allowed") && lines[3].contains("\"allowed\": 300.0"), "\(lines)")
+            #expect(lines[4].hasPrefix("q ok ") && !lines[4].contains("allowed"), "\(lines)")
             // Whom polkit does not let claim at all is told that, and no rate.
             try scene.say("no", of: Self.alice)
             let refused = try scene.stage.script(as: Stage.nobody, ["p \(Self.claim(400))"])
@@ -435,6 +439,71 @@ extension EndToEnd {
             try scene.startPolkit()
             try scene.putInFront(Self.alice)
             try expectAll(of: script)
+        }
+
+        // MARK: Strangers
+
+        /// Whoever is refused and claims again, and again, is answered by what polkit said, until something changes.
+        @Test func polkitIsNotAskedAnewOfWhoIsRefused() throws {
+            let scene = try Scene()
+            try scene.putInFront(Self.alice)
+            let lines = try scene.stage.startScript(
+                as: Stage.somebody,
+                Array(repeating: "p \(Self.claim())", count: 20) + ["say refused", "p hear Go", "p name", "p await 1"]
+                    + ["p \(Self.claim())"])
+            _ = try lines.waitForLine { $0 == "refused" }
+            #expect(lines.output.split(separator: "\n").count { $0.hasPrefix("p \(Self.refusal)polkit lets") } == 20)
+            #expect(try scene.asked(of: Self.bob) == 1)
+            let name = try lines.waitForLine { $0.hasPrefix("p name ") }.dropFirst("p name ".count)
+            try scene.putInFront(Self.bob)
+            try scene.until("he is asked about") { try scene.asked(of: Self.bob) == 2 }
+            _ = try scene.stage.script("x send \(name) / org.example.Test Go")
+            _ = try lines.waitForLine { $0.hasPrefix("p ok ") }
+        }
+
+        /// The same to a desktop's.
+        @Test func polkitIsNotAskedAnewOfADesktopThatIsRefused() throws {
+            let scene = try Scene(devices: [DeviceBed.accelerometer()])
+            let claim =
+                "p call net.hadess.SensorProxy /net/hadess/SensorProxy net.hadess.SensorProxy ClaimAccelerometer"
+            try scene.putInFront(Self.alice)
+            let lines = try scene.stage.script(as: Stage.somebody, Array(repeating: claim, count: 20))
+            #expect(lines.count { $0.contains("AccessDenied: polkit does not let you") } == 20, "\(lines)")
+            #expect(try scene.asked(of: Self.bob) == 1)
+        }
+
+        /// polkit says nothing of many connections of a user: another one's question does not wait behind theirs.
+        @Test func aStrangersQuestionsDelayNobody() throws {
+            let scene = try Scene()
+            let stage = scene.stage
+            try scene.say("silence", of: Self.bob)
+            try scene.say("yes", of: Self.alice)
+            let bob = try stage.startScript(
+                as: Stage.somebody, (0..<60).map { "p\($0) begin" + Self.claim().dropFirst("call".count) })
+            try bob.waitUntilSaid("staying")
+            try scene.until("polkit is asked") { try scene.asked(of: Self.bob) >= 14 }
+            let alice = try stage.script(as: Stage.nobody, ["p \(Self.claim())"])
+            #expect(alice.first?.hasPrefix("p ok ") == true, "\(alice)")
+            #expect(!bob.output.contains(" error "), "\(bob.output)")
+            #expect(try scene.asked(of: Self.bob) == 14)
+        }
+
+        /// Nor are the places for calls that wait for polkit all his.
+        @Test func aStrangersCallsLeaveOthersTheirPlaces() throws {
+            let scene = try Scene(devices: [DeviceBed.accelerometer()])
+            let stage = scene.stage
+            let claim = "call net.hadess.SensorProxy /net/hadess/SensorProxy net.hadess.SensorProxy ClaimAccelerometer"
+            try scene.say("silence", of: Self.bob)
+            try scene.say("yes", of: Self.alice)
+            // Known connections, so that it is known whose calls wait.
+            let bob = try stage.startScript(
+                as: Stage.somebody,
+                (0..<10).map { "p\($0) call org.jostle.Sensors1 / org.freedesktop.DBus.Introspectable Introspect" }
+                    + (0..<330).map { "p\($0 % 10) begin" + claim.dropFirst("call".count) })
+            try bob.waitUntilSaid("staying")
+            _ = try bob.waitForLine { $0.contains("LimitsExceeded: calls-waiting-for-leave: 256 may") }
+            #expect(try stage.script(as: Stage.nobody, ["p \(claim)"]) == ["p ok []"])
+            #expect(!bob.output.contains("polkit cannot be asked"), "\(bob.output)")
         }
 
         // MARK: Waiting

@@ -285,13 +285,15 @@ extension EndToEnd {
             #expect(hasty.output.hasPrefix("a ok []\na ok []\nb ok []\nb ok []\ndone\n"), "\(hasty.output)")
             #expect(try self.claims("accelerometer", on: stage) == 0)
             try stage.kill(hasty)
-            // While polkit says nothing, nobody can have more calls waiting than there are sensors to ask for.
+            // While polkit says nothing, nobody can have many calls waiting.
             try polkit.signal(SIGSTOP)
-            let many = try stage.startScript(Array(repeating: begin, count: 10))
-            _ = try many.waitForLine { $0.contains("Error.LimitsExceeded: 8 calls") }
+            let many = try stage.startScript(Array(repeating: begin, count: 34))
+            _ = try many.waitForLine {
+                $0.contains("Error.LimitsExceeded: waiting-per-caller, all-waiting: 32 of your calls")
+            }
             #expect(try self.property("HasAccelerometer", on: stage) == "b true")
             try polkit.signal(SIGCONT)
-            for _ in 0..<9 { _ = try many.waitForLine { $0 == "a ok []" } }
+            for _ in 0..<33 { _ = try many.waitForLine { $0 == "a ok []" } }
             try stage.kill(many)
             try self.until("accelerometer", is: "idle", on: stage)
             _ = try polkit.terminate()
