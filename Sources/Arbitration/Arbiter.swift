@@ -130,6 +130,8 @@ package struct Arbiter: Sendable {
         case .away(let app): self.dismiss(app, into: &actions)
         case .told(let app, let state): self.hear(state, of: app, into: &actions)
         case .foreground(let report, let testimony): self.report(report, testimony, into: &actions)
+        case .frozen(let apps): self.freeze(apps, into: &actions)
+        case .playing(let apps): self.play(apps, into: &actions)
         case .sleep(let begins): self.apps.sleep(begins, at: self.arrivalTime)
         case .beginAssertion(let app, let request): self.begin(request, of: app, into: &actions)
         case .endAssertion(let app, let id): self.live(app, into: &actions) { $0.end(id, at: $2, $1) }
@@ -364,8 +366,21 @@ package struct Arbiter: Sendable {
         _ foreground: ForegroundReport, _ testimony: FocusTestimony?, into actions: inout [ArbiterAction]
     ) {
         guard self.apps.report(foreground, testimony) else { return }
-        self.contests.hear(testimony, report: self.apps.reports)
+        self.contests.hear(testimony, report: self.apps.reports.foreground)
         self.placeAll(.foreground, into: &actions)
+    }
+
+    /// Takes in which apps cannot run now. Their place is another until that is over.
+    private mutating func freeze(_ frozen: [AppID: FocusTestimony], into actions: inout [ArbiterAction]) {
+        guard self.apps.freeze(frozen) else { return }
+        self.contests.hear(frozen: frozen, report: self.apps.reports.frozen)
+        self.placeAll(.frozen, into: &actions)
+    }
+
+    /// Takes in whose players play. That moves nobody, but those whom it concerns are at work, or no more.
+    private mutating func play(_ playing: Set<AppID>, into actions: inout [ArbiterAction]) {
+        guard self.apps.play(playing) else { return }
+        self.placeAll(.player, into: &actions)
     }
 
     private mutating func begin(
@@ -414,6 +429,8 @@ package struct Arbiter: Sendable {
             // For whom nothing changes there is nothing to review.
             guard let id = self.apps.id(of: app), self.apps.grant(policy.settings(for: id), to: app) else { continue }
             self.live(app, into: &actions) { $0.review(at: $2, $1) }
+            // What its player does may count now, or no more.
+            self.place(app, .player, into: &actions)
         }
         self.apps.reviewSessions(into: &actions)
         self.review(into: &actions)

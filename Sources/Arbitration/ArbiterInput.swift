@@ -15,6 +15,10 @@ package enum ArbiterInput: Sendable {
     case told(AppHandle, AppState?)
     /// What is said of the foreground, and by whom, which decides nothing.
     case foreground(ForegroundReport, FocusTestimony? = nil)
+    /// These apps cannot run now, whatever is seen of them; each with who said so first, which decides nothing.
+    case frozen([AppID: FocusTestimony])
+    /// The players of these apps play. It counts for those whose app file says so.
+    case playing(Set<AppID>)
     /// The system goes to sleep, or is back. Budgets stand still in between.
     case sleep(Bool)
     /// An app asks for an assertion. The answer is an action.

@@ -7,6 +7,8 @@ package struct AppEntrance: Equatable, Sendable {
     package var isProvenEnough: Bool
     /// The modes that its app file asks for.
     package var declared: WordSet<BackgroundMode>
+    /// Its app file says that it is at work in audio while its player plays.
+    package var hasPlayer: Bool
     /// The state that it is said to be in, whatever else is the case.
     package var told: AppState?
     /// False for an app that exists without being on the bus.
@@ -16,11 +18,12 @@ package struct AppEntrance: Equatable, Sendable {
 
     package init(
         proof: IdentityProof = .name, isProvenEnough: Bool = true, declared: WordSet<BackgroundMode> = .all,
-        told: AppState? = nil, isConnected: Bool = true, user: UInt32? = nil
+        hasPlayer: Bool = false, told: AppState? = nil, isConnected: Bool = true, user: UInt32? = nil
     ) {
         self.proof = proof
         self.isProvenEnough = isProvenEnough
         self.declared = declared
+        self.hasPlayer = hasPlayer
         self.told = told
         self.isConnected = isConnected
         self.user = user
@@ -37,8 +40,8 @@ package struct AppFacts: Equatable, Sendable {
     /// Modes it is at work in. One that is not granted counts for nothing.
     package var activities: WordSet<BackgroundMode>
     package var hasAssertion: Bool
-    /// The number of what was said of the foreground, if that is why it is not there; 0: it is not, or in a verdict, which has
-    /// what was said. No rule sees it.
+    /// The number of what was said, if that is why it is not in the foreground; 0: it is not, or in a verdict, which has what
+    /// was said. No rule sees it.
     package var report: UInt32 = 0
     /// When the user last had to do with it, as far as the broker saw that itself.
     package var lastUsed: Timestamp

@@ -102,6 +102,7 @@ package struct BrokerLimits: Equatable, Sendable {
             "held-per-app": UInt64(self.heldPerApp),
             "assertion-name-bytes": UInt64(self.assertionNameBytes),
             "focus-sources": UInt64(FocusSources.shares.limit),
+            "apps-per-source": UInt64(FocusSources.mostListed),
             "focus-sources-per-user": UInt64(FocusSources.shares.share),
             "focus-name-bytes": UInt64(FocusSources.nameBytes),
             "windows-per-source": UInt64(FocusSources.mostWindows),

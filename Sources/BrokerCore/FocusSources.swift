@@ -1,10 +1,10 @@
 package import Arbitration
 package import Motion
 
-/// Keeps what each source says that the user sees: which apps are in front, seen, or hidden.
+/// Keeps what each source says of apps: which the user sees in front, beside or not, which play, and which are frozen.
 ///
-/// A source is named by whoever reports it, a compositor of a session for example, and belongs to a user. What it said stands for
-/// a while after its reporter left the bus, so that one that starts anew changes nothing.
+/// A source is named by whoever reports it, a compositor of a session for example, and belongs to a user. Of each subject it is a
+/// source of its own. What it said stands for a while after its reporter left the bus, so that one that starts anew changes nothing.
 package struct FocusSources: Sendable {
     /// In the order in which they came.
     private var sources: [Source] = []
@@ -15,18 +15,33 @@ package struct FocusSources: Sendable {
     package private(set) var changes: UInt64 = 0
 
     /// A user has half of what the others leave.
-    static let shares = UserShares(limit: 8, reserve: 0)
+    static let shares = UserShares(limit: 16, reserve: 0)
     /// What a source may say at the most.
     static let mostWindows = 1_024
+    /// The same for a list of apps.
+    static let mostListed = 256
     /// Of the name of a source, and of the id of a window.
     static let nameBytes = 64
     /// How long it stands what a reporter said that left.
     package static let standing = TimeSpan.seconds(5)
 
+    /// What a source says something about.
+    package enum Subject: Sendable {
+        case windows
+        /// Whose players play.
+        case playing
+        /// Who cannot run.
+        case frozen
+    }
+
     private struct Source: Sendable {
         let name: String
+        let subject: Subject
         var reporter: Reporter
+        /// Of windows.
         var apps: [AppID: Sight] = [:]
+        /// Of a list, each since it is said, as a number.
+        var listed: [AppID: UInt64] = [:]
         /// A window is in front whose app is not known.
         var strange: SeenWindow?
         /// Its reporter left, and it stands until then.
@@ -34,7 +49,9 @@ package struct FocusSources: Sendable {
 
         var windows: Int { self.apps.count + (self.strange == nil ? 0 : 1) }
 
-        func isSource(_ name: String, of user: UInt32) -> Bool { self.name == name && self.reporter.user == user }
+        func isSource(_ name: String, _ subject: Subject, of user: UInt32) -> Bool {
+            self.name == name && self.subject == subject && self.reporter.user == user
+        }
     }
 
     /// What a source says of an app.
@@ -64,8 +81,12 @@ package struct FocusSources: Sendable {
         package var process: UInt32?
         /// By their names.
         package var front: [AppID]
+        /// Those in front, or that cannot run, of which it said so before the others.
+        package var first: [AppID]
         package var visible: [AppID]
         package var hidden: [AppID]
+        package var playing: [AppID]
+        package var frozen: [AppID]
         package var windows: Int
         package var isLeaving: Bool
     }
@@ -79,19 +100,10 @@ package struct FocusSources: Sendable {
         _ windows: [SeenWindow], as name: String, by reporter: Reporter
     ) throws(Refusal) {
         let apps = try self.check(windows, name)
-        let index: Int
-        if let known = self.sources.firstIndex(where: { $0.isSource(name, of: reporter.user) }) {
-            index = known
-        } else {
-            guard self.shares.take(1, for: reporter.user) else {
-                throw Refusal("focus-sources", self.shares, reporter.user, "too many sources say what is in front")
-            }
-            index = self.sources.count
-            self.sources.append(Source(name: name, reporter: reporter))
-            self.changes += 1
-        }
+        let index = try self.index(of: name, .windows, by: reporter)
         let before = self.sources[index]
-        var after = Source(name: name, reporter: reporter, strange: windows.first { $0.app == nil })
+        var after = Source(
+            name: name, subject: .windows, reporter: reporter, strange: windows.first { $0.app == nil })
         self.lastSaid += 1
         for (app, window) in apps {
             let known = before.apps[app].flatMap { $0.window.state == window.state ? $0.since : nil }
@@ -104,9 +116,49 @@ package struct FocusSources: Sendable {
         if !isSame { self.changes += 1 }
     }
 
-    /// Takes back what a source of a connection said.
+    /// Takes in all apps of which a source says that their players play, or that they are frozen. One that names none is none.
+    package mutating func say(
+        _ subject: Subject, of apps: [AppID], as name: String, by reporter: Reporter
+    ) throws(Refusal) {
+        guard apps.count <= Self.mostListed else {
+            throw .limit(
+                name: "apps-per-source", value: UInt64(Self.mostListed), message: "too many apps in one call")
+        }
+        try Self.check(name)
+        guard !apps.isEmpty else {
+            return self.remove { $0.isSource(name, subject, of: reporter.user) }
+        }
+        let index = try self.index(of: name, subject, by: reporter)
+        let before = self.sources[index]
+        var after = Source(name: name, subject: subject, reporter: reporter)
+        self.lastSaid += 1
+        for app in apps { after.listed[app] = before.listed[app] ?? self.lastSaid }
+        self.sources[index] = after
+        let isSame =
+            before.reporter.process == reporter.process && before.ends == nil && before.listed == after.listed
+        if !isSame { self.changes += 1 }
+    }
+
+    /// The place of a source, which may be new.
+    private mutating func index(
+        of name: String, _ subject: Subject, by reporter: Reporter
+    ) throws(Refusal) -> Int {
+        if let known = self.sources.firstIndex(where: { $0.isSource(name, subject, of: reporter.user) }) {
+            return known
+        }
+        guard self.shares.take(1, for: reporter.user) else {
+            throw Refusal("focus-sources", self.shares, reporter.user, "too many sources say something of apps")
+        }
+        self.sources.append(Source(name: name, subject: subject, reporter: reporter))
+        self.changes += 1
+        return self.sources.count - 1
+    }
+
+    /// Takes back what a source of a connection said of windows. A list ends with an empty one.
     package mutating func forget(_ name: String, by reporter: String) {
-        self.remove { $0.name == name && $0.reporter.name == reporter && $0.ends == nil }
+        self.remove {
+            $0.subject == .windows && $0.name == name && $0.reporter.name == reporter && $0.ends == nil
+        }
     }
 
     /// A connection left the bus: what it said stands for a while yet.
@@ -142,11 +194,7 @@ package struct FocusSources: Sendable {
                 name: "windows-per-source", value: UInt64(Self.mostWindows),
                 message: "too many windows in one call")
         }
-        guard name.utf8.count <= Self.nameBytes, name.utf8.allSatisfy(Self.isNameByte) else {
-            throw .badWindows(
-                "'\(printable(name))' is no name of a source: give up to \(Self.nameBytes) "
-                    + "letters, digits and :._-")
-        }
+        try Self.check(name)
         var apps: [AppID: SeenWindow] = [:]
         var isStrange = false
         for window in windows {
@@ -169,6 +217,14 @@ package struct FocusSources: Sendable {
         return apps
     }
 
+    private static func check(_ name: String) throws(Refusal) {
+        guard name.utf8.count <= Self.nameBytes, name.utf8.allSatisfy(Self.isNameByte) else {
+            throw .badWindows(
+                "'\(printable(name))' is no name of a source: give up to \(Self.nameBytes) "
+                    + "letters, digits and :._-")
+        }
+    }
+
     private static func isNameByte(_ byte: UInt8) -> Bool {
         (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF) || ":._-".utf8.contains(byte)
     }
@@ -183,22 +239,43 @@ package struct FocusSources: Sendable {
 
     /// The apps in front, those of which it was said first before the others, each with who said it first.
     package var front: [(app: AppID, source: String, window: SeenWindow)] {
-        var first: [AppID: (since: UInt64, index: Int, window: SeenWindow)] = [:]
+        let inOrder = self.firstInFront.sorted { a, b in
+            (a.value.since, a.value.index, a.key) < (b.value.since, b.value.index, b.key)
+        }
+        return inOrder.compactMap { app, said in
+            let source = self.sources[said.index]
+            return source.apps[app].map { (app, source.name, $0.window) }
+        }
+    }
+
+    /// Which source said it first of an app, by its place, and since when it says so.
+    private typealias Said = (since: UInt64, index: Int)
+
+    private var firstInFront: [AppID: Said] {
+        var first: [AppID: Said] = [:]
         for (index, source) in self.sources.enumerated() {
             for (app, sight) in source.apps where sight.window.state == .front {
                 if let known = first[app], known.since <= sight.since { continue }
-                first[app] = (sight.since, index, sight.window)
+                first[app] = (sight.since, index)
             }
         }
-        let inOrder = first.sorted { a, b in
-            (a.value.since, a.value.index, a.key) < (b.value.since, b.value.index, b.key)
+        return first
+    }
+
+    private var firstFrozen: [AppID: Said] {
+        var first: [AppID: Said] = [:]
+        for (index, source) in self.sources.enumerated() where source.subject == .frozen {
+            for (app, since) in source.listed {
+                if let known = first[app], known.since <= since { continue }
+                first[app] = (since, index)
+            }
         }
-        return inOrder.map { ($0.key, self.sources[$0.value.index].name, $0.value.window) }
+        return first
     }
 
     /// What all sources say together: whoever is in front by one of them is.
     package var report: ForegroundReport {
-        guard !self.sources.isEmpty else { return .none }
+        guard self.sources.contains(where: { $0.subject == .windows }) else { return .none }
         var shown = ShownApps()
         for source in self.sources {
             for (app, sight) in source.apps {
@@ -215,21 +292,41 @@ package struct FocusSources: Sendable {
 
     /// Who says it; `nil`: nobody says anything.
     package var testimony: FocusTestimony? {
-        guard let first = self.sources.first else { return nil }
+        guard let first = self.sources.first(where: { $0.subject == .windows }) else { return nil }
         let front = self.front
         guard !front.isEmpty else { return FocusTestimony([.init(source: first.name, app: nil)]) }
         return FocusTestimony(front.map { .init(source: $0.source, app: $0.app) })
     }
 
+    /// The apps whose players play, by any source.
+    package var playing: Set<AppID> {
+        self.sources.reduce(into: []) { playing, source in
+            if source.subject == .playing { playing.formUnion(source.listed.keys) }
+        }
+    }
+
+    /// The apps that cannot run, each with the source that said so first.
+    package var frozen: [AppID: FocusTestimony] {
+        let testimonies = self.sources.map { FocusTestimony.frozen(by: $0.name) }
+        return self.firstFrozen.mapValues { testimonies[$0.index] }
+    }
+
     /// What each source says, in the order in which they came.
     package var rows: [Row] {
-        self.sources.map { source in
+        let (inFront, frozen) = (self.firstInFront, self.firstFrozen)
+        return self.sources.enumerated().map { index, source in
             func apps(_ state: SeenWindow.State) -> [AppID] {
                 source.apps.filter { $0.value.window.state == state }.keys.sorted()
             }
+            func listed(_ subject: Subject) -> [AppID] {
+                source.subject == subject ? source.listed.keys.sorted() : []
+            }
+            let first = (source.subject == .frozen ? frozen : inFront).filter { $0.value.index == index }
             return Row(
-                source: source.name, process: source.reporter.process, front: apps(.front), visible: apps(.visible),
-                hidden: apps(.hidden), windows: source.windows, isLeaving: source.ends != nil)
+                source: source.name, process: source.reporter.process, front: apps(.front),
+                first: first.keys.sorted(), visible: apps(.visible),
+                hidden: apps(.hidden), playing: listed(.playing), frozen: listed(.frozen), windows: source.windows,
+                isLeaving: source.ends != nil)
         }
     }
 }

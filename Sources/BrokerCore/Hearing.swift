@@ -35,9 +35,9 @@ struct Hearing {
     mutating func tell(_ input: ArbiterInput, at arrival: Timestamp) {
         switch input {
         case .detector, .policy: self.sensing.audiencesChanged()
-        case .app, .back, .away, .told, .foreground, .sleep, .beginAssertion, .endAssertion, .beginActivity,
-            .endActivity, .leave, .task, .removeDetector, .available, .device, .hits, .motion, .rewind, .answer,
-            .launch, .launched:
+        case .app, .back, .away, .told, .foreground, .frozen, .playing, .sleep, .beginAssertion, .endAssertion,
+            .beginActivity, .endActivity, .leave, .task, .removeDetector, .available, .device, .hits, .motion, .rewind,
+            .answer, .launch, .launched:
             break
         }
         if self.steps != nil { return self.tellAndKeep(input, at: arrival) }

@@ -1,9 +1,14 @@
 package import Arbitration
+package import Motion
 
 /// What is said of apps and of the device, and what apps say of their own life.
 package enum LifeInput: Sendable {
     /// Which apps are said to be in front or seen, and by whom.
     case foreground(ForegroundReport, FocusTestimony? = nil)
+    /// Which apps cannot run now, and who said so first.
+    case frozen([AppID: FocusTestimony])
+    /// Whose players play.
+    case playing(Set<AppID>)
     /// What state a single app is said to be in, whatever else is the case; `nil`: no more.
     case told(AppHandle, AppState?)
     case locked(Bool)
@@ -20,7 +25,7 @@ package enum LifeInput: Sendable {
     var app: AppHandle? {
         switch self {
         case .told(let app, _), .beginAssertion(let app, _), .beginActivity(let app, _, _, _): app
-        case .foreground, .locked, .clock, .sleep, .endAssertion, .endActivity: nil
+        case .foreground, .frozen, .playing, .locked, .clock, .sleep, .endAssertion, .endActivity: nil
         }
     }
 
@@ -31,6 +36,8 @@ package enum LifeInput: Sendable {
         var device = device
         switch self {
         case .foreground(let report, let testimony): return .foreground(report, testimony)
+        case .frozen(let apps): return .frozen(apps)
+        case .playing(let apps): return .playing(apps)
         case .told(let app, let state): return .told(app, state)
         case .sleep(let begins): return .sleep(begins)
         case .beginAssertion(let app, let request): return .beginAssertion(app, request)

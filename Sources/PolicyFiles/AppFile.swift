@@ -14,6 +14,8 @@ package struct AppFile: Equatable, Sendable {
     package var usage = ""
     /// Modes in which it wants to work in the background.
     package var modes = WordSet<BackgroundMode>.none
+    /// It is at work in audio while its MPRIS player plays.
+    package var hasPlayer = false
     /// Background work that the broker may launch, by name.
     package var tasks: [String] = []
     /// Detectors that exist while it is not running.
@@ -47,6 +49,12 @@ package struct AppFile: Equatable, Sendable {
         ) { (file, words) throws(ValueProblem) in
             file.modes = WordSet(try Values.list(words, "mode"))
         },
+        Key(
+            "Mpris", .flag, "no",
+            "Whether it is at work in audio while its MPRIS player plays. It needs `Modes=audio`, and policy that grants it."
+        ) { (file, words) throws(ValueProblem) in
+            file.hasPlayer = try Values.flag(words)
+        },
         Key("Tasks", .names, "", "Background work that the broker may launch, by name.") {
             (file, words) throws(ValueProblem) in
             guard words.count <= AppFile.mostTasks else {
@@ -70,7 +78,8 @@ package struct AppFile: Equatable, Sendable {
     ]
 
     static let examples = [
-        "Usage": "Skips to the next track when you shake the device", "Modes": "audio", "Tasks": "sync tidy-up",
+        "Usage": "Skips to the next track when you shake the device", "Modes": "audio", "Mpris": "yes",
+        "Tasks": "sync tidy-up",
         "Windows": "player Player-*",
     ]
 

@@ -70,6 +70,12 @@ package struct AppFileReader {
         self.close()
         self.isDone = true
         for finding in self.parser.findings.all { self.findings.append(finding) }
+        if self.file.hasPlayer, !self.file.modes.contains(.audio) {
+            self.findings.append(
+                Finding(
+                    .playerWithoutAudio, at: self.place ?? Place(file: self.name, line: 1),
+                    "Mpris=yes does nothing: the app does not ask for audio", advice: "add Modes=audio"))
+        }
         guard self.file.asksForMore, self.file.usage.isEmpty else { return }
         self.findings.append(
             Finding(

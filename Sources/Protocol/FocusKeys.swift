@@ -8,8 +8,13 @@ package enum FocusKey {
     /// Of a source: who reports it.
     package static let reporter = "process"
     package static let front = "front"
+    /// Those of which it said so before the others.
+    package static let first = "first"
     package static let visible = "visible"
     package static let hidden = "hidden"
+    /// Of lists of apps.
+    package static let playing = "playing"
+    package static let frozen = "frozen"
     package static let windows = "windows"
     /// Its reporter left, and what it said stands for a moment yet.
     package static let leaving = "leaving"

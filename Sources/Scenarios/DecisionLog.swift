@@ -145,7 +145,7 @@ package struct DecisionLog: Sendable {
         case .changed(let change):
             switch change.cause {
             case .came, .left, .told: return nil
-            case .foreground, .lock, .grace, .overrun, .task, .launched: break
+            case .foreground, .lock, .grace, .overrun, .task, .launched, .frozen, .player: break
             }
             var entry = self.entry(.state, nil, app, time)
             entry.addPlain("state", change.to.name)
@@ -161,6 +161,7 @@ package struct DecisionLog: Sendable {
             entry.addPlain("assertion", Scenario.word(name))
             entry.add("by", end.rawValue)
             return entry
+        case .player: return nil
         case .activityEnded(_, let mode):
             var entry = self.entry(.ended, nil, app, time)
             entry.addPlain("mode", mode.name)

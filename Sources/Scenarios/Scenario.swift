@@ -32,6 +32,10 @@ package struct Scenario: Equatable, Sendable {
         case state(AppID, AppState?)
         /// Somebody says which apps are in front and which are seen beside, or stops saying so.
         case foreground(ForegroundReport)
+        /// Somebody says which apps cannot run now.
+        case frozen(Set<AppID>)
+        /// Somebody says whose players play.
+        case playing(Set<AppID>)
         /// Without a number it is the oldest of its mode that ends.
         case activity(AppID, BackgroundMode, isRunning: Bool, number: UInt64? = nil, session: SessionRequest? = nil)
         case assertion(AppID, AssertionStep)
@@ -114,7 +118,8 @@ package struct Scenario: Equatable, Sendable {
 
     /// What can happen, as the second word of a line.
     package static let verbs: [String] = [
-        "app", "back", "away", "detector", "remove", "available", "state", "foreground", "activity", "assertion",
+        "app", "back", "away", "detector", "remove", "available", "state", "foreground", "frozen", "playing",
+        "activity", "assertion",
         "task",
         "locked", "sleep",
         "power", "clock", "hit", "consume", "pass", "launch", "launched", "leave", "policy", "end",
@@ -143,8 +148,9 @@ extension Scenario.Event {
         case .locked, .power, .clock: .device
         case .hit: .motion
         case .policy: .policy
-        case .app, .back, .away, .state, .foreground, .activity, .assertion, .task, .sleep, .detector, .removeDetector,
-            .available, .answer,
+        case .app, .back, .away, .state, .foreground, .frozen, .playing, .activity, .assertion, .task, .sleep,
+            .detector,
+            .removeDetector, .available, .answer,
             .launch, .launched, .leave, .motion, .rewind, .lastTrue, .end:
             nil
         }

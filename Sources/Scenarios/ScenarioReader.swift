@@ -242,6 +242,8 @@ private struct LineReader {
             let token = try self.next("a state")
             return .state(id, token.text == "auto" ? nil : try self.word(token, "state"))
         case "foreground": return .foreground(try self.report())
+        case "frozen": return .frozen(try self.appsOrNobody())
+        case "playing": return .playing(try self.appsOrNobody())
         case "activity":
             let id = try self.app()
             let mode: BackgroundMode = try self.word(try self.next("a mode"), "mode")
@@ -344,12 +346,13 @@ private struct LineReader {
 
     private mutating func entrance() throws(ScenarioProblem) -> AppEntrance {
         var entrance = AppEntrance()
-        let options = try self.options(["state", "proof", "proven", "connected", "modes", "user"])
+        let options = try self.options(["state", "proof", "proven", "connected", "modes", "player", "user"])
         entrance.user = try self.user(options)
         if let value = options["state"] { entrance.told = try self.word(value, "state") }
         if let value = options["proof"] { entrance.proof = try self.word(value, "proof") }
         if let value = options["proven"] { entrance.isProvenEnough = try self.flag(value) }
         if let value = options["connected"] { entrance.isConnected = try self.flag(value) }
+        if let value = options["player"] { entrance.hasPlayer = try self.flag(value) }
         if let value = options["modes"] { entrance.declared = try self.modes(value) }
         return entrance
     }
@@ -374,6 +377,11 @@ private struct LineReader {
             ShownApps(
                 front: token.text == "nobody" ? [] : try self.apps(token),
                 visible: try visible.map { token throws(ScenarioProblem) in try self.apps(token) } ?? []))
+    }
+
+    private mutating func appsOrNobody() throws(ScenarioProblem) -> Set<AppID> {
+        let token = try self.next("app ids or nobody")
+        return token.text == "nobody" ? [] : try self.apps(token)
     }
 
     /// App ids with commas between them.

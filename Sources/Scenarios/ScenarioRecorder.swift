@@ -106,7 +106,8 @@ package struct ScenarioRecorder: Sendable {
         case .lastTrue(_, _, let time): return fits(time)
         case .detector(_, let facts): return fits(facts.rest) && facts.rest >= .zero
         case .assertion(_, .begin(_, let warning, _)): return fits(warning) && warning >= .zero
-        case .app, .back, .away, .removeDetector, .available, .state, .foreground, .activity, .assertion(_, .end),
+        case .app, .back, .away, .removeDetector, .available, .state, .foreground, .frozen, .playing, .activity,
+            .assertion(_, .end),
             .assertion(_, .renew), .task, .locked, .sleep, .power, .clock, .answer, .launched, .leave, .policy, .end:
             return true
         case .launch(_, _, _, let lasting, _): return fits(lasting) && lasting >= .zero
@@ -126,6 +127,8 @@ package struct ScenarioRecorder: Sendable {
         case .away(let app): return self.apps[app].map { [.away($0.id)] } ?? []
         case .told(let app, let state): return self.apps[app].map { [.state($0.id, state)] } ?? []
         case .foreground(let report, _): return [.foreground(report)]
+        case .frozen(let apps): return [.frozen(Set(apps.keys))]
+        case .playing(let apps): return [.playing(apps)]
         case .task(let app, let step): return self.apps[app].map { [.task($0.id, step)] } ?? []
         case .sleep(let begins): return [.sleep(begins)]
         case .beginAssertion(let app, let request):

@@ -145,6 +145,10 @@ package struct ScenarioRunner {
         case .away(let id): if let app = self.apps[id] { self.tell(.away(app)) }
         case .state(let id, let state): if let app = self.apps[id] { self.tell(.told(app, state)) }
         case .foreground(let report): self.tell(.foreground(report))
+        case .frozen(let apps):
+            let testimony = FocusTestimony.frozen(by: "")
+            self.tell(.frozen(Dictionary(uniqueKeysWithValues: apps.map { ($0, testimony) })))
+        case .playing(let apps): self.tell(.playing(apps))
         case .activity(let id, let mode, let isRunning, let number, let session):
             if let app = self.apps[id] { self.activity(app, mode, isRunning, number, session) }
         case .assertion(let id, let step): if let app = self.apps[id] { self.assertion(app, step) }
@@ -278,8 +282,9 @@ package struct ScenarioRunner {
         case .locked(let isLocked): self.device.isLocked = isLocked
         case .power(let power): self.device.power = power
         case .clock(let minute): self.device.minuteOfWeek = minute
-        case .app, .back, .away, .detector, .removeDetector, .available, .state, .foreground, .activity, .assertion,
-            .task, .sleep, .hit,
+        case .app, .back, .away, .detector, .removeDetector, .available, .state, .foreground, .frozen, .playing,
+            .activity,
+            .assertion, .task, .sleep, .hit,
             .answer, .launch, .launched, .leave, .policy, .motion, .rewind, .lastTrue, .end:
             break
         }

@@ -58,6 +58,8 @@ extension Scenario.Event: CustomStringConvertible {
             let visible = apps.visible.isEmpty ? nil : Self.text(apps.visible)
             return "foreground \(apps.front.isEmpty ? "nobody" : Self.text(apps.front))"
                 + Self.option("visible", visible)
+        case .frozen(let apps): return "frozen \(apps.isEmpty ? "nobody" : Self.text(apps))"
+        case .playing(let apps): return "playing \(apps.isEmpty ? "nobody" : Self.text(apps))"
         case .activity(let id, let mode, let isRunning, let number, let session):
             return "activity \(id) \(mode.name) \(isRunning ? "begin" : "end")"
                 + Self.option("class", session.map { Scenario.word($0.name) })
@@ -107,6 +109,7 @@ extension Scenario.Event: CustomStringConvertible {
         if let user = entrance.user { words.append("user=\(user)") }
         if !entrance.isProvenEnough { words.append("proven=no") }
         if !entrance.isConnected { words.append("connected=no") }
+        if entrance.hasPlayer { words.append("player=yes") }
         if !entrance.declared.isAll {
             let modes = entrance.declared.elements.map(\.name).joined(separator: ",")
             words.append("modes=\(modes.isEmpty ? "none" : modes)")

@@ -108,7 +108,8 @@ final class AppFileLink {
         let id = known?.id ?? self.service.links.clients.takeHandle()
         let durable = self.service.links.durable[file.id]
         let file = durable.map { file.sharing($0) } ?? file
-        let entrance = AppEntrance(proof: durable?.binding.proof ?? .name, declared: file.modes)
+        let entrance = AppEntrance(
+            proof: durable?.binding.proof ?? .name, declared: file.modes, hasPlayer: file.hasPlayer)
         // What a user installs, or has a Flatpak install, is his, and takes nothing of what the system has.
         let owner = durable?.binding.user ?? (file.layer == .user ? getuid() : nil)
         let registered = durable.map { Installation.Part($0.detectors, payer: $0.binding.user) }
@@ -159,7 +160,8 @@ final class AppFileLink {
         self.service.log.report(findings)
         client.file = file ?? (findings.isEmpty ? nil : self.service.links.durable[client.app].map { AppFile($0) })
         if let file = client.file { self.install(file) } else { self.uninstall(client.app) }
-        return AppEntrance(proof: client.proof, declared: client.file?.modes ?? .none)
+        return AppEntrance(
+            proof: client.proof, declared: client.file?.modes ?? .none, hasPlayer: client.file?.hasPlayer ?? false)
     }
 }
 

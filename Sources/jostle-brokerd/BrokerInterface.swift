@@ -114,6 +114,16 @@ enum BrokerInterface {
                 (service: BrokerService, call: MethodCall, options: [String: Value]) throws(BusError) in
                 try service.links.reports.forgetWindows(options, call)
             },
+            Method(later: "SetPlaying", in: ["apps", "options"]) {
+                (service: BrokerService, call: MethodCall, apps: [String], options: [String: Value]) throws(BusError)
+                in
+                try service.links.reports.setList(.playing, apps, options, of: "SetPlaying", call)
+            },
+            Method(later: "SetFrozen", in: ["apps", "options"]) {
+                (service: BrokerService, call: MethodCall, apps: [String], options: [String: Value]) throws(BusError)
+                in
+                try service.links.reports.setList(.frozen, apps, options, of: "SetFrozen", call)
+            },
             Method(later: "Push", in: ["app", "options"]) {
                 (service: BrokerService, call: MethodCall, app: String, options: [String: Value]) throws(BusError) in
                 try OptionReader.none(options, of: "Push")

@@ -109,6 +109,7 @@ extension Client {
         case .assertionEnded(let id, _, _):
             self.assertions[id] = nil
             self.changed("Assertions")
+        case .player: self.changedForAll("Activities")
         case .activityEnded(let id, _):
             self.activities[id] = nil
             self.activitiesChanged()
@@ -139,6 +140,10 @@ extension Client {
     /// The last launch that is over: why, what came of it, and when that was; empty before the first.
     var lastLaunch: [String: Value] { self.tally?.launches.options ?? [:] }
 
-    var activityList: [String] { (self.life?.activities ?? []).map(\.mode.name) }
+    /// By the modes. What its player has it at work in comes last.
+    var activityList: [String] {
+        guard let life else { return [] }
+        return life.activities.map(\.mode.name) + (life.isAtPlay ? [BackgroundMode.audio.name] : [])
+    }
     var grantList: [String] { (self.service.core.arbiter.settings(of: self.id)?.grants.elements ?? []).map(\.name) }
 }

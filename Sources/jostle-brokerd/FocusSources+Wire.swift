@@ -38,8 +38,11 @@ extension FocusSources.Row {
         var options: [String: Value] = [
             FocusKey.source: .string(self.source),
             FocusKey.front: apps(self.front),
+            FocusKey.first: apps(self.first),
             FocusKey.visible: apps(self.visible),
             FocusKey.hidden: apps(self.hidden),
+            FocusKey.playing: apps(self.playing),
+            FocusKey.frozen: apps(self.frozen),
             FocusKey.windows: .uint32(UInt32(clamping: self.windows)),
             FocusKey.leaving: .boolean(self.isLeaving),
         ]

@@ -17,6 +17,8 @@ final class ReportLink {
     private var reporters: [String: NameWatch.Token] = [:]
     /// Runs when what one of them said is over that left.
     private var timer: EventLoop.TimerID?
+    /// What the core was told last of lists.
+    private var told: (playing: Set<AppID>, frozen: [AppID: FocusTestimony]) = ([], [:])
     /// The apps in front, in the order in which that was said first.
     private(set) var front: [AppID] = []
     /// Whose the names are that policy lets say it: followed, so that who may know is known whenever something changes.
@@ -104,16 +106,35 @@ final class ReportLink {
         }
     }
 
+    /// Takes in of which apps a source of the caller says that they play, or are frozen.
+    func setList(
+        _ subject: FocusSources.Subject, _ names: [String], _ options: [String: Value], of method: String,
+        _ call: MethodCall
+    ) throws(BusError) {
+        let source = try Self.source(options, of: method)
+        for name in names where !AppID.isValid(name) { throw .badAppID(name) }
+        let apps = names.map { AppID($0) }
+        self.say(call) { (sources, reporter) throws(Refusal) in
+            try sources.say(subject, of: apps, as: source, by: reporter)
+        }
+    }
+
     private static func source(_ options: [String: Value], of method: String) throws(BusError) -> String {
         try OptionReader(options, of: method, known: [FocusKey.source]).text(FocusKey.source) ?? ""
     }
 
     private func say(_ windows: [SeenWindow], as source: String, _ call: MethodCall) {
+        self.say(call) { (sources, reporter) throws(Refusal) in
+            try sources.say(windows, as: source, by: reporter)
+        }
+    }
+
+    private func say(
+        _ call: MethodCall, _ body: @escaping (inout FocusSources, FocusSources.Reporter) throws(Refusal) -> Void
+    ) {
         self.ifReporter(call) { service, reporter in
             do throws(Refusal) {
-                try service.links.reports.change { (sources, _) throws(Refusal) in
-                    try sources.say(windows, as: source, by: reporter)
-                }
+                try service.links.reports.change { (sources, _) throws(Refusal) in try body(&sources, reporter) }
             } catch {
                 return call.fail(BusError(error))
             }
@@ -184,7 +205,21 @@ final class ReportLink {
         self.service.log.debug(
             "in front: " + (front.isEmpty ? "no app" : front.map(Self.text).joined(separator: "; ")))
         self.service.happened(.life(.foreground(self.sources.report, self.sources.testimony)))
+        self.tellLists()
         self.service.links.clients.watchers.foregroundChanged()
+    }
+
+    /// Tells the core of lists that are others now: they are rarely, and each is written down by a recording.
+    private func tellLists() {
+        let (playing, frozen) = (self.sources.playing, self.sources.frozen)
+        if playing != self.told.playing {
+            self.told.playing = playing
+            self.service.happened(.life(.playing(playing)))
+        }
+        if frozen != self.told.frozen {
+            self.told.frozen = frozen
+            self.service.happened(.life(.frozen(frozen)))
+        }
     }
 
     /// By what it was told that an app is in front.

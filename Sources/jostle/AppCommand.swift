@@ -160,6 +160,8 @@ struct AppCommand {
         case "overrun": "it did not end an assertion or a task in time"
         case "task": "a task of its was begun"
         case "launched": "it is launched for something"
+        case "frozen": "it cannot run, because its processes are frozen, or it can again"
+        case "player": "its player plays"
         case let other: other
         }
     }

@@ -44,6 +44,13 @@ struct StatusCommand {
         if broker.flag("ForegroundReported") {
             self.foregroundLines(broker).forEach { self.terminal.print($0) }
         }
+        let rows = FocusRow.all(broker)
+        for (app, tellers) in rows.tellers(\.frozen) {
+            self.terminal.print("\(app) is frozen" + Self.said(by: tellers.filter { !$0.isEmpty }))
+        }
+        for (app, tellers) in rows.tellers(\.playing) {
+            self.terminal.print("\(app) plays" + Self.said(by: tellers.filter { !$0.isEmpty }))
+        }
         self.terminal.print()
         var table = Table(["SENSOR", "RATE", "RECEIVED", "LOST", "GAPS", "REFUSED"], right: [1, 2, 3, 4, 5])
         for sensor in sensors {

@@ -75,6 +75,31 @@ private func changed(_ from: AppState, _ to: AppState, _ cause: StateCause = .fo
     private static let grace = AppLife.State.background(.grace(until: .zero + .seconds(2)))
     private static let working = AppLife.State.background(.working)
 
+    // MARK: Players
+
+    @Test func aPlayerKeepsItsAppGoing() {
+        var living = Living()
+        func play(_ isPlaying: Bool, _ second: Int64) -> [LifeEffect] {
+            living.life.play(isPlaying, at: living.at(second), living.settings)
+        }
+        _ = living.move(.background)
+        #expect(play(true, 1).isEmpty && living.life.state == Self.working && living.life.isAtPlay)
+        #expect(living.pass(100).isEmpty && living.remaining(100) == nil)
+        #expect(living.life.modes == WordSet([.audio]))
+        // When it stops there is the moment that everybody has.
+        #expect(play(false, 100).isEmpty && living.remaining(100) == .seconds(2) && !living.life.isAtPlay)
+        #expect(living.pass(102) == [changed(.background, .suspended, .grace)])
+        // Who plays runs.
+        #expect(play(true, 200) == [changed(.suspended, .background, .player)])
+        #expect(play(true, 201).isEmpty)
+        // Who cannot run does not play, but goes on when it can.
+        #expect(living.move(.frozen, 202) == [changed(.background, .suspended)])
+        #expect(living.life.modes == .none && !living.life.isAtPlay && living.pass(300).isEmpty)
+        #expect(living.move(.background, 301) == [changed(.suspended, .background)])
+        #expect(living.life.state == Self.working && living.life.isAtPlay)
+        #expect(living.move(.gone, 302) == [changed(.background, .dead)] && !living.life.isAtPlay)
+    }
+
     // MARK: From each state to each place
 
     @Test(
@@ -83,6 +108,7 @@ private func changed(_ from: AppState, _ to: AppState, _ cause: StateCause = .fo
             (.dead, .visible, [changed(.dead, .inactive)], .inactive),
             (.dead, .behindLock, [changed(.dead, .inactive)], .inactive),
             (.dead, .background, [changed(.dead, .background)], grace),
+            (.dead, .frozen, [changed(.dead, .suspended)], .suspended),
             (.dead, .told(.foreground), [changed(.dead, .foreground)], .foreground),
             (.dead, .told(.inactive), [changed(.dead, .inactive)], .inactive),
             (.dead, .told(.background), [changed(.dead, .background)], .background(.told)),
@@ -93,6 +119,7 @@ private func changed(_ from: AppState, _ to: AppState, _ cause: StateCause = .fo
             (.foreground, .visible, [changed(.foreground, .inactive)], .inactive),
             (.foreground, .behindLock, [changed(.foreground, .inactive)], .inactive),
             (.foreground, .background, [changed(.foreground, .background)], grace),
+            (.foreground, .frozen, [changed(.foreground, .suspended)], .suspended),
             (.foreground, .told(.foreground), [], .foreground),
             (.foreground, .told(.inactive), [changed(.foreground, .inactive)], .inactive),
             (.foreground, .told(.background), [changed(.foreground, .background)], .background(.told)),

@@ -57,7 +57,7 @@ import Randomness
         let fronts = (0..<Int.random(in: 1...5, using: &generator)).map {
             FocusTestimony.Line(source: pick("", "x11::0"), app: pick(nil, AppID("org.example.B\($0)")))
         }
-        copy.surroundings.testimony = pick(nil, FocusTestimony(fronts))
+        copy.surroundings.testimony = pick(nil, FocusTestimony(fronts), FocusTestimony.frozen(by: "freezer"))
         return copy
     }
 
@@ -111,6 +111,17 @@ import Randomness
             let body = Array(verdict.encoded[5...].dropLast())
             let sum = Verdict.sum(over: body[...])
             let head = [2] + (0..<4).map { UInt8(truncatingIfNeeded: sum >> ($0 * 8)) }
+            #expect(try Verdict(encoded: head + body) == verdict)
+        }
+    }
+
+    /// What was written before anybody was said to be frozen.
+    @Test func theVersionWithoutFrozenIsRead() throws {
+        for var verdict in Self.verdicts(seed: 8) {
+            verdict.surroundings.testimony = FocusTestimony([.init(source: "x11::0", app: AppID("org.example.B"))])
+            let body = Array(verdict.encoded[5...].dropLast())
+            let sum = Verdict.sum(over: body[...])
+            let head = [3] + (0..<4).map { UInt8(truncatingIfNeeded: sum >> ($0 * 8)) }
             #expect(try Verdict(encoded: head + body) == verdict)
         }
     }

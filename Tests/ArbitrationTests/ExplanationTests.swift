@@ -112,6 +112,28 @@ import Testing
         #expect(told == ["Gentle -", "Hard x11::0 shows D in front"], "\(lab.said)")
     }
 
+    /// Who cannot run is suspended though it is in front, and the source is named; of others nothing is said.
+    @Test func whoIsFrozenIsSuspendedByASource() {
+        var lab = Lab(Policy(rules: [rule("all") { $0.states = WordSet([.foreground]) }]))
+        lab.add("A")
+        lab.add("B")
+        lab.take(.foreground(.shown(ShownApps(front: [AppID("A"), AppID("B")]))))
+        func state(_ app: String) -> AppState? { lab.apps[app].flatMap { lab.arbiter.life(of: $0)?.appState } }
+        lab.take(.frozen([AppID("A"): .frozen(by: "freezer")]))
+        #expect(state("A") == .suspended && state("B") == .foreground)
+        lab.hit(["a", "b"], at: 1_000)
+        #expect(self.text(lab, "A").contains("suspended, unlocked; freezer says that it is frozen\n"))
+        #expect(!self.text(lab, "B").contains("frozen"))
+        // A single word on the app goes before it, and then the freezer was not the cause.
+        lab.tell("A", .suspended)
+        lab.hit(["a"], at: 3_000)
+        #expect(!self.text(lab, "A").contains("frozen"), "\(self.text(lab, "A"))")
+        lab.tell("A", nil)
+        #expect(state("A") == .suspended)
+        lab.take(.frozen([:]))
+        #expect(state("A") == .foreground)
+    }
+
     @Test func whoWasRefusedByTheRules() {
         let rules = [
             rule("call", line: 3) {

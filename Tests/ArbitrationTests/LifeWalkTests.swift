@@ -26,16 +26,22 @@ import Randomness
         var front: ForegroundReport = .none
         var isLocked = false
         var told: [String: AppState] = [:]
+        var frozen: Set<String> = []
+        var playing: Set<String> = []
 
         /// Whether an app is where the user looks.
         func isFront(_ name: String) -> Bool {
             if let told = self.told[name] { return told == .foreground }
+            if self.frozen.contains(name) { return false }
             switch self.front {
             case .none: return !self.isLocked
             case .shown(let apps): return !self.isLocked && apps.front.contains(AppID(name))
             }
         }
     }
+
+    /// Some have a player.
+    private static func entrance(_ name: String) -> AppEntrance { AppEntrance(hasPlayer: name < "C") }
 
     @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
     func keepsItsPromises(_ seed: UInt64) {
@@ -44,7 +50,7 @@ import Randomness
         var lab = Lab(Self.policy(&generator))
         var said = Said()
         var counts: [String: Int] = [:]
-        for name in Self.names { lab.add(name) }
+        for name in Self.names { lab.add(name, Self.entrance(name)) }
         for _ in 0..<4_000 {
             let name = Self.names.randomElement(using: &generator) ?? "A"
             guard let app = lab.apps[name] else { continue }
@@ -85,7 +91,14 @@ import Randomness
             case 24:
                 lab.take(.leave(app))
                 said.told[name] = nil
-                lab.add(name)
+                lab.add(name, Self.entrance(name))
+            case 25:
+                said.frozen = Set(Self.names.filter { _ in Int.random(in: 0..<4, using: &generator) == 0 })
+                let frozen = said.frozen.map { (AppID($0), FocusTestimony.frozen(by: "freezer")) }
+                lab.take(.frozen(Dictionary(uniqueKeysWithValues: frozen)))
+            case 26:
+                said.playing = Set(Self.names.filter { _ in .random(using: &generator) })
+                lab.take(.playing(Set(said.playing.map { AppID($0) })))
             default: lab.hit([name.lowercased()], at: lab.now)
             }
             // Live events go to apps that can take them, and only a rule wakes.
@@ -105,6 +118,7 @@ import Randomness
                 case .expiring: counts["expiring", default: 0] += 1
                 case .assertionEnded(_, _, let end): counts["ended \(end)", default: 0] += 1
                 case .activityEnded: counts["activity ended", default: 0] += 1
+                case .player(let isAtPlay): counts[isAtPlay ? "plays" : "plays no more", default: 0] += 1
                 }
             }
             for name in Self.names { self.check(name, said, lab) }
@@ -114,7 +128,8 @@ import Randomness
         for word in [
             "suspended grace", "suspended overrun", "suspended told", "inactive lock", "foreground foreground",
             "expiring", "ended overrun", "ended foreground", "ended suspended", "activity ended", "begun", "budget",
-            "hourly", "ungranted", "suspended", "dead", "repeated",
+            "hourly", "ungranted", "suspended", "dead", "repeated", "suspended frozen", "foreground frozen", "plays",
+            "plays no more", "background player",
         ] {
             #expect(counts[word, default: 0] > 0, "\(word): \(counts)")
         }
@@ -131,6 +146,9 @@ import Randomness
         #expect(facts.state == life.appState)
         #expect(facts.hasAssertion == life.hasAssertion)
         #expect(facts.activities == life.modes)
+        let plays = said.playing.contains(name) && Self.entrance(name).hasPlayer && settings.grants.contains(.audio)
+        #expect(life.isAtPlay == (plays && facts.state.canReceive))
+        if said.frozen.contains(name), said.told[name] == nil { #expect(facts.state == .suspended) }
         for assertion in life.assertions {
             // None outlives its deadline.
             if let remaining = lab.arbiter.remaining(of: assertion.id, app, at: ms(lab.now)) {

@@ -165,6 +165,76 @@ import Testing
         #expect(try say(SeenWindow(Self.b, .front), ":1.3"))
     }
 
+    // MARK: Players and frozen apps
+
+    @Test func listsSayNothingOfTheForeground() throws {
+        try self.sources.say(.frozen, of: [Self.a], as: "freezer", by: Self.reporter())
+        try self.sources.say(.playing, of: [Self.b, Self.a], as: "mpris", by: Self.reporter())
+        #expect(self.sources.report == .none && self.sources.testimony == nil)
+        #expect(self.sources.playing == [Self.a, Self.b] && Array(self.sources.frozen.keys) == [Self.a])
+        try self.sources.say([SeenWindow(Self.c, .front)], as: "mpris", by: Self.reporter())
+        // What is said of windows is apart, whatever its source is called.
+        #expect(self.sources.rows.map(\.source) == ["freezer", "mpris", "mpris"])
+        #expect(self.sources.rows.map(\.playing) == [[], [Self.a, Self.b], []])
+        #expect(self.sources.rows.map(\.frozen) == [[Self.a], [], []])
+        #expect(self.sources.rows.map(\.first) == [[Self.a], [], [Self.c]])
+        #expect(self.sources.testimony?.description == "mpris shows org.example.C in front")
+        self.sources.forget("mpris", by: ":1.1")
+        #expect(self.sources.report == .none && self.sources.playing.count == 2)
+    }
+
+    @Test func aListStandsAWhileAndAnEmptyOneEnds() throws {
+        try self.sources.say(.playing, of: [Self.a], as: "mpris", by: Self.reporter())
+        try self.sources.say(.frozen, of: [Self.b], as: "", by: Self.reporter())
+        self.sources.leave(":1.1", at: Self.at(1_000))
+        self.sources.pass(to: Self.at(5_999))
+        #expect(self.sources.playing == [Self.a] && self.sources.frozen.count == 1)
+        // Who comes anew takes its place, of its own subject.
+        try self.sources.say(.playing, of: [Self.a, Self.c], as: "mpris", by: Self.reporter(":1.2"))
+        #expect(self.sources.rows.count == 2 && self.sources.rows.map(\.isLeaving) == [false, true])
+        self.sources.pass(to: Self.at(6_000))
+        #expect(self.sources.frozen.isEmpty && self.sources.playing == [Self.a, Self.c])
+        #expect(self.sources.nextDeadline == nil && self.sources.reporters == [":1.2"])
+        try self.sources.say(.playing, of: [], as: "mpris", by: Self.reporter(":1.2"))
+        #expect(self.sources.rows.isEmpty && self.sources.reporters.isEmpty)
+        let changes = self.sources.changes
+        try self.sources.say(.playing, of: [], as: "mpris", by: Self.reporter(":1.2"))
+        #expect(self.sources.changes == changes)
+    }
+
+    /// Of several it is the one that said it first.
+    @Test func whoSaysFirstThatAnAppIsFrozen() throws {
+        func by(_ app: AppID) -> String? { self.sources.frozen[app]?.description }
+        try self.sources.say(.frozen, of: [Self.a], as: "one", by: Self.reporter())
+        try self.sources.say(.frozen, of: [Self.a, Self.b], as: "two", by: Self.reporter(user: 1_001))
+        #expect(by(Self.a) == "one says that it is frozen" && by(Self.b) == "two says that it is frozen")
+        #expect(self.sources.rows.map(\.first) == [[Self.a], [Self.b]])
+        // What it goes on saying it does not say anew.
+        try self.sources.say(.frozen, of: [Self.b, Self.a], as: "one", by: Self.reporter())
+        #expect(by(Self.a) == "one says that it is frozen" && by(Self.b) == "two says that it is frozen")
+        try self.sources.say(.frozen, of: [Self.b], as: "one", by: Self.reporter())
+        #expect(by(Self.a) == "two says that it is frozen" && by(Self.b) == "two says that it is frozen")
+    }
+
+    @Test func aListHasItsBounds() throws {
+        func refusal(_ apps: [AppID], as name: String) -> String {
+            let refusal = self.refusal { () throws(Refusal) in
+                try self.sources.say(.frozen, of: apps, as: name, by: Self.reporter())
+            }
+            return refusal.map { "\($0)" } ?? "taken"
+        }
+        let many = (0...256).map { AppID("org.example.N\($0)") }
+        #expect(refusal(many, as: "x").contains("apps-per-source"))
+        #expect(refusal([Self.a], as: "a b").contains("no name of a source"))
+        #expect(self.sources.changes == 0 && self.sources.rows.isEmpty)
+        let share = try #require(BrokerLimits().table["focus-sources-per-user"])
+        for number in 0..<share { #expect(refusal([Self.a], as: "s\(number)") == "taken") }
+        #expect(refusal([Self.a], as: "more").contains("focus-sources-per-user"))
+        #expect(refusal(many.dropLast() + [], as: "s0") == "taken" && self.sources.frozen.count == 257)
+        // An empty list gives its room back.
+        #expect(refusal([], as: "s1") == "taken" && refusal([Self.a], as: "more") == "taken")
+    }
+
     // MARK: Limits
 
     @Test func noUserTakesAllSources() throws {
@@ -175,7 +245,7 @@ import Testing
             self.refusal { () throws(Refusal) in try self.sources.say([], as: "more", by: Self.reporter()) }
                 == .noRoom(
                     name: "focus-sources-per-user", value: share,
-                    message: "too many sources say what is in front; your user's share of focus-sources is used up"))
+                    message: "too many sources say something of apps; your user's share of focus-sources is used up"))
         // One that is there is no other.
         try self.sources.say([SeenWindow(Self.a, .front)], as: "s0", by: Self.reporter(":1.9"))
         try self.sources.say([], as: "s0", by: Self.reporter(user: 1_001))
@@ -184,7 +254,7 @@ import Testing
         for number in 0..<(all - share - 1) { try self.sources.say([], as: "r\(number)", by: Self.reporter(user: 0)) }
         let full = self.refusal { () throws(Refusal) in try self.sources.say([], as: "r", by: Self.reporter(user: 0)) }
         #expect(
-            full == .noRoom(name: "focus-sources", value: all, message: "too many sources say what is in front"))
+            full == .noRoom(name: "focus-sources", value: all, message: "too many sources say something of apps"))
         // What is over is free again.
         self.sources.forget("s1", by: ":1.1")
         try self.sources.say([], as: "r", by: Self.reporter(user: 0))

@@ -32,6 +32,8 @@ import Testing
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,SetForeground",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,SetWindows",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,ForgetWindows",
+            "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,SetPlaying",
+            "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,SetFrozen",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,Push",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,SetState",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,SetLock",

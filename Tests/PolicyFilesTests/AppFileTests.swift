@@ -23,6 +23,7 @@ import Testing
             Modes=location
             Tasks=sync tidy-up
             Windows=player Player-*
+            Mpris=yes
 
             [Detector skip]
             preset=shake.planar
@@ -37,6 +38,7 @@ import Testing
         wanted.path = "apps.d/org.example.App.conf"
         wanted.usage = "Skips to the next track when you shake the device"
         wanted.modes = WordSet([.audio, .location])
+        wanted.hasPlayer = true
         wanted.tasks = ["sync", "tidy-up"]
         wanted.windows = [NamePattern("player"), NamePattern("Player-*")]
         wanted.detectors = [
@@ -59,6 +61,7 @@ import Testing
         arguments: [
             ("[App]\nUsage=x\nModes=audio adio\n", "E001 3:13", "did you mean 'audio'?"),
             ("[App]\nUsge=x\n", "E001 2:1", "did you mean 'Usage'?"),
+            ("[App]\nUsage=x\nModes=audio\nMpris=maybe\n", "E003 4:7", ""),
             ("[App]\nWindows=a * b\n", "E003 2:11", "with more than stars"),
             ("[App]\nWindows=a **\n", "E003 2:11", "with more than stars"),
             ("[App]\nWindows=a b a\n", "E002 2:13", "remove one"),
@@ -89,6 +92,14 @@ import Testing
     func theNameIsTheAppsId(_ name: String) {
         let (file, found, _) = self.read("[App]\nUsage=x\n", name: name)
         #expect(file == nil && found == ["E055 1:1"])
+    }
+
+    /// A player counts as audio, so that what does not ask for that asks for nothing.
+    @Test func aPlayerNeedsAudio() {
+        let (file, found, _) = self.read("[App]\nUsage=x\nModes=voip\nMpris=yes\n")
+        #expect(file?.hasPlayer == true && found == ["W058 1:1"])
+        #expect(self.read("[App]\nUsage=x\nModes=audio\nMpris=yes\n").found == [])
+        #expect(self.read("[App]\nMpris=no\n").found == [])
     }
 
     @Test func usageIsNotEndless() {

@@ -184,13 +184,18 @@ import Randomness
         private mutating func change() {
             guard let app = self.apps.keys.sorted().randomElement(using: &self.generator) else { return }
             let (mode, number) = (BackgroundMode.allCases[self.pick(7)], UInt64(self.pick(4)))
-            switch self.pick(18) {
+            switch self.pick(20) {
             case 16: self.tell(.away(app))
             case 17: self.tell(.back(app, self.entrance()))
             case 0...1: self.tell(.told(app, self.state()))
             case 2...3:
                 let ids = [nil] + self.apps.values.sorted().map { Optional($0) }
                 self.tell(.foreground(self.pick(4) == 0 ? .none : .app(ids[self.pick(ids.count)])))
+            case 18:
+                let ids = self.apps.values.sorted().filter { _ in self.flip() }
+                let testimony = FocusTestimony.frozen(by: "freezer")
+                self.tell(.frozen(Dictionary(ids.map { ($0, testimony) }, uniquingKeysWith: { first, _ in first })))
+            case 19: self.tell(.playing(Set(self.apps.values.sorted().filter { _ in self.flip() })))
             case 4: self.tell(.sleep(self.flip()))
             case 5...7:
                 let name = ["a", "=b c", "-"][self.pick(3)]

@@ -44,6 +44,9 @@ import Testing
             Scenario.Step(.zero, .back(AppID("D"), AppEntrance(proof: .unit))), Scenario.Step(.zero, .away(AppID("D"))),
             Scenario.Step(.zero, .foreground(.app(id))), Scenario.Step(.zero, .foreground(.app(nil))),
             Scenario.Step(.zero, .foreground(.none)), Scenario.Step(.zero, .state(id, nil)),
+            Scenario.Step(.zero, .app(AppID("P"), AppEntrance(hasPlayer: true))),
+            Scenario.Step(.zero, .frozen([id, AppID("B")])), Scenario.Step(.zero, .frozen([])),
+            Scenario.Step(.zero, .playing([AppID("P")])), Scenario.Step(.zero, .playing([])),
             Scenario.Step(
                 .zero,
                 .foreground(.shown(ShownApps(front: [id, AppID("B")], visible: [AppID("C"), .anonymous(2)])))),

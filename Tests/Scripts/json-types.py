@@ -43,7 +43,8 @@ TASK = {
     "deadline_us?": BOOT, "idle": bool, "external_power": bool, "discretionary": bool, "attempt?": int, "waits_for": [str],
 }
 FOCUS = {
-    "source": str, "process": int, "front": [str], "visible": [str], "hidden": [str], "windows": int, "leaving": bool,
+    "source": str, "process": int, "front": [str], "first": [str], "visible": [str], "hidden": [str], "playing": [str],
+    "frozen": [str], "windows": int, "leaving": bool,
 }
 APP_ROW = {
     "app": str, "path": str, "state": str, "shown": str, "shown_by": str, "detectors": int, "hits": int, "delivered": int, "denied": int, "dropped": int,

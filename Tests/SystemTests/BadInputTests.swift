@@ -313,6 +313,16 @@ extension EndToEnd {
                     Self.bad("\(root) SetWindows a(sa{sv})a{sv} [[],{'sorce':V('s','')}]", Self.invalid, "'source'?"),
                     Self.bad("\(root) ForgetWindows s ['a']", "InvalidArgs", "'a{sv}', got 's'"),
                     Self.bad("\(root) ForgetWindows a{sv} [{'source':V('u',1)}]", Self.invalid, "source is a text 's'"),
+                    Self.bad("\(root) SetPlaying s ['a']", "InvalidArgs", "'asa{sv}', got 's'"),
+                    Self.bad("\(root) SetPlaying asa{sv} [['a'],{}]", Self.invalid, "no app id"),
+                    Self.bad("\(root) SetFrozen asa{sv} [[''],{}]", Self.invalid, "no app id"),
+                    Self.bad("\(root) SetFrozen asa{sv} [[],{'sorce':V('s','')}]", Self.invalid, "'source'?"),
+                    Self.bad(
+                        "\(root) SetFrozen asa{sv} [['a.b'],{'source':V('s','x'*65)}]", Self.invalid,
+                        "no name of a source"),
+                    Self.bad(
+                        "\(root) SetPlaying asa{sv} [['a.b%d'%i for i in range(257)],{}]", "LimitsExceeded",
+                        "apps-per-source is 256"),
                     Self.bad("\(root) SetState ss ['org.example.App','auto']", "InvalidArgs", "'ssa{sv}', got 'ss'"),
                     Self.bad("\(root) SetState ssa{sv} ['org.example.App','',{}]", Self.invalid, "no state ''"),
                     Self.bad("\(root) SetState ssa{sv} ['org.example.App','dead',{}]", Self.invalid, "no state 'dead'"),

@@ -171,11 +171,12 @@ import Testing
         #expect(self.states(exam.remarks(now: 5)) == [.good, .good])
         #expect(exam.remarks(now: 5).first?.text == "in front is org.example.A")
         let row = FocusRow(
-            source: "x11::0", process: 7, front: ["org.example.A", "org.example.B"], visible: [], hidden: [],
-            windows: 2,
+            source: "x11::0", process: 7, front: ["org.example.A", "org.example.B"],
+            first: ["org.example.A", "org.example.B"], visible: [], hidden: [], playing: [], frozen: [], windows: 2,
             isLeaving: false)
         let gone = FocusRow(
-            source: "", process: 8, front: ["org.example.B"], visible: [], hidden: [], windows: 1, isLeaving: true)
+            source: "", process: 8, front: ["org.example.B"], first: [], visible: [], hidden: [], playing: [], frozen: [],
+            windows: 1, isLeaving: true)
         exam.sources = [row, gone]
         #expect(
             exam.remarks(now: 5).first?.text

@@ -231,6 +231,82 @@ extension EndToEnd {
                     && answers[1].hasSuffix("windows-per-source is 1024"), "\(answers[1])")
         }
 
+        // MARK: Who plays, and who sleeps
+
+        /// A player that plays keeps its app going for which that is said, and only while policy and app file have it so.
+        @Test func aPlayerKeepsItsAppGoing() throws {
+            let stage = try Stage(source: nil, broker: false)
+            func policy(_ grants: String) -> String { "[Policy]\nDefault=allow\n\n[App *]\nGrace=0s\n\(grants)" }
+            func reload(_ grants: String) throws {
+                _ = try stage.directory("policy", ["10-test": policy(grants)])
+                #expect(try self.rootCall(stage, "Reload", "a{sv}", "0").status == 0)
+            }
+            let file = "[App]\nUsage=plays\nModes=audio\n"
+            try stage.startBroker(
+                policy: policy("Grants=audio\n"), apps: [Self.front: file + "Mpris=yes\n", Self.back: file])
+            let apps = try [Self.front, Self.back].map { app in
+                let script = try stage.startScript(
+                    "app own \(app)", "app call \(Self.broker) Register sa{sv} ['\(app)',{}]")
+                try script.waitUntilSaid("staying")
+                return script
+            }
+            let list = "SetPlaying asa{sv} [['\(Self.front)','\(Self.back)'],{'source':V('s','mpris')}]"
+            let player = try stage.startScript(
+                "one call \(Self.broker) SetForeground sa{sv} ['',{}]", "one call \(Self.broker) \(list)")
+            try player.waitUntilSaid("staying")
+            #expect(player.output.hasPrefix("one ok []\none ok []\n"), "\(player.output)")
+            #expect(try self.state(Self.front, stage) == "s \"background\" s \"player\"")
+            #expect(try stage.property("Activities", at: Stage.Object.app(Self.front)) == "as 1 \"audio\"")
+            #expect(try self.state(Self.back, stage) == "s \"suspended\" s \"grace\"")
+            #expect(try stage.jostle("status").stdout.contains("\(Self.front) plays, says mpris\n"))
+            // Without the grant it is nothing; with it, it is again what it was.
+            try reload("")
+            #expect(try self.state(Self.front, stage) == "s \"suspended\" s \"grace\"")
+            #expect(try stage.property("Activities", at: Stage.Object.app(Self.front)) == "as 0")
+            try reload("Grants=audio\n")
+            #expect(try self.state(Self.front, stage) == "s \"background\" s \"player\"")
+            // What it said stands for a while, and no longer.
+            _ = try player.terminate()
+            try stage.until("nobody says who plays") {
+                try stage.property("FocusSources", at: Stage.Object.broker) == "aa{sv} 0"
+            }
+            #expect(try self.state(Self.front, stage) == "s \"foreground\" s \"foreground\"")
+            #expect(try stage.property("Activities", at: Stage.Object.app(Self.front)) == "as 0")
+            _ = apps
+        }
+
+        /// Who is frozen is suspended in front, too, and hears again as soon as nobody says so.
+        @Test func whoIsFrozenHearsNothing() throws {
+            let stage = try Stage()
+            let app = try stage.watch(Stage.always, "--app", Self.front)
+            _ = try app.nextEvent()
+            let freezer = try stage.startScript(
+                "one call \(Self.broker) SetForeground sa{sv} ['\(Self.front)',{}]",
+                "one call \(Self.broker) SetFrozen asa{sv} [['\(Self.front)'],{'source':V('s','freezer')}]")
+            try freezer.waitUntilSaid("staying")
+            #expect(try self.state(Self.front, stage) == "s \"suspended\" s \"frozen\"")
+            let delivered = try stage.count("Delivered", at: Stage.Object.app(Self.front))
+            let denied = try stage.count("Denied", at: Stage.Object.app(Self.front))
+            try stage.until("the frozen app is denied") {
+                try stage.count("Denied", at: Stage.Object.app(Self.front)) >= denied + 5
+            }
+            #expect(try stage.count("Delivered", at: Stage.Object.app(Self.front)) == delivered)
+            let explained = try stage.jostle("explain", "last", "--app", Self.front).stdout
+            #expect(explained.contains("NOT DELIVERED  S1.suspended"), "\(explained)")
+            #expect(explained.contains("suspended, unlocked; freezer says that it is frozen\n"), "\(explained)")
+            #expect(try stage.jostle("status").stdout.contains("\(Self.front) is frozen, says freezer\n"))
+            #expect(try stage.jostle("apps").stdout.contains("frozen by freezer"))
+            #expect(try stage.jostle("app", Self.front).stdout.contains("its processes are frozen"))
+            // Another connection of the user takes its place, and says that it is over.
+            let answers = try stage.script(
+                "two call \(Self.broker) SetFrozen asa{sv} [[],{'source':V('s','freezer')}]")
+            #expect(answers == ["two ok []"])
+            #expect(try self.state(Self.front, stage) == "s \"foreground\" s \"frozen\"")
+            try stage.until("it hears again") {
+                try stage.count("Delivered", at: Stage.Object.app(Self.front)) > delivered
+            }
+        }
+
         /// Whoever policy names, and nobody else.
         @Test func policyNamesTheReporter() throws {
             let policy = "[Policy]\nDefault=allow\n\n[App org.example.Shell]\nMayReportForeground=yes\n"
@@ -240,17 +316,19 @@ extension EndToEnd {
                 "other call \(Self.broker) SetForeground sa{sv} ['org.example.A',{}]",
                 "other call \(Self.broker) SetWindows a(sa{sv})a{sv} [[],{}]",
                 "other call \(Self.broker) ForgetWindows a{sv} [{}]",
+                "other call \(Self.broker) SetPlaying asa{sv} [[],{}]",
+                "other call \(Self.broker) SetFrozen asa{sv} [[],{}]",
                 "other call \(Self.broker) SetState ssa{sv} ['org.example.A','auto',{}]",
                 "other call \(Self.broker) SetLock sa{sv} ['locked',{}]",
                 "shell own org.example.Shell", "shell call \(Self.broker) SetForeground sa{sv} ['org.example.A',{}]",
                 "shell call \(Self.broker) SetLock sa{sv} ['locked',{}]")
-            try #require(lines.count == 7)
-            for line in lines[0...4] {
+            try #require(lines.count == 9)
+            for line in lines[0...6] {
                 #expect(
                     line == "other error org.freedesktop.DBus.Error.AccessDenied: "
                         + "only who has MayReportForeground in policy can say that")
             }
-            #expect(lines[5...6].allSatisfy { $0 == "shell ok []" })
+            #expect(lines[7...8].allSatisfy { $0 == "shell ok []" })
             let refused = try stage.jostle("lock")
             #expect(refused.status == 4 && refused.stderr.contains("MayReportForeground"))
         }

@@ -139,6 +139,11 @@ struct Contests: Sendable {
     /// Takes in who says what is in front, and by which number apps know it.
     mutating func hear(_ testimony: FocusTestimony?, report: UInt32) { self.rules.hear(testimony, report: report) }
 
+    /// The same of who says that an app cannot run.
+    mutating func hear(frozen: [AppID: FocusTestimony], report: UInt32) {
+        self.rules.hear(frozen: frozen, report: report)
+    }
+
     /// Who could still fire may be another now.
     mutating func review(_ apps: Apps, into actions: inout [ArbiterAction]) {
         for group in self.groups.active {

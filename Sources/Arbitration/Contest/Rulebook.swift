@@ -9,6 +9,9 @@ struct Rulebook: Sendable {
     /// Who said what is in front, and by which number apps know it.
     private var testimony: FocusTestimony?
     private var report: UInt32 = 0
+    /// Who said of which app that it cannot run, and by which number apps know it.
+    private var frozen: [AppID: FocusTestimony] = [:]
+    private var frozenReport: UInt32 = 0
 
     /// What stands for the policy's default when it allows.
     static let defaultRule = Rule(
@@ -29,11 +32,23 @@ struct Rulebook: Sendable {
         self.report = report
     }
 
-    /// What is the case around an app. Who said that it is not in front is told only where nothing else was said since: what is
-    /// told later must be true.
-    private func surroundings(of facts: AppFacts) -> Surroundings {
-        let isSaidLast = facts.report != 0 && facts.report == self.report
-        return Surroundings(device: self.device, testimony: isSaidLast ? self.testimony : nil)
+    mutating func hear(frozen: [AppID: FocusTestimony], report: UInt32) {
+        self.frozen = frozen
+        self.frozenReport = report
+    }
+
+    /// What is the case around an app. Who said that it is not in front, or cannot run, is told only where nothing else was said
+    /// since: what is told later must be true.
+    private func surroundings(of facts: AppFacts, _ id: AppID?) -> Surroundings {
+        var testimony: FocusTestimony?
+        if facts.report != 0 {
+            if facts.report == self.report {
+                testimony = self.testimony
+            } else if facts.report == self.frozenReport, let id {
+                testimony = self.frozen[id]
+            }
+        }
+        return Surroundings(device: self.device, testimony: testimony)
     }
 
     /// The index of the group that a rule names.
@@ -89,7 +104,7 @@ struct Rulebook: Sendable {
             preset: first.detector.preset, time: first.hit.time, intensity: candidate.rank.intensity,
             dimension: first.detector.dimension, threshold: first.detector.threshold, reason: reason,
             generation: generation ?? self.generation, facts: candidate.facts.ofVerdict,
-            surroundings: self.surroundings(of: candidate.facts), rule: first.rule, limits: candidate.limits,
+            surroundings: self.surroundings(of: candidate.facts, id), rule: first.rule, limits: candidate.limits,
             contest: contest, rank: candidate.rank, decidedBy: decidedBy, mixing: mixing,
             takenBy: takenBy)
     }
@@ -110,7 +125,7 @@ struct Rulebook: Sendable {
             epoch: epoch, app: detector.app, id: app.id, detector: detector.facts.name,
             preset: detector.facts.preset, time: hit.time, intensity: hit.peak, dimension: detector.facts.dimension,
             threshold: detector.facts.threshold, reason: reason, generation: self.generation,
-            facts: app.facts.ofVerdict, surroundings: self.surroundings(of: app.facts), rule: passage.rule,
+            facts: app.facts.ofVerdict, surroundings: self.surroundings(of: app.facts, app.id), rule: passage.rule,
             limits: passage.limits, nearest: nearest, alongside: alongside)
     }
 

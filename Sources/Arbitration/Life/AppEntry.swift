@@ -7,6 +7,8 @@ struct AppEntry: Sendable {
     let order: UInt64
     /// The modes that its app file asks for.
     private(set) var declared: WordSet<BackgroundMode>
+    /// Its app file says that it is at work in audio while its player plays.
+    private var hasPlayer: Bool
     /// False while it exists without being on the bus.
     private(set) var isConnected: Bool
     /// Whose it is, if it is somebody's.
@@ -20,6 +22,7 @@ struct AppEntry: Sendable {
         self.id = id
         self.order = order
         self.declared = entrance.declared
+        self.hasPlayer = entrance.hasPlayer
         self.isConnected = entrance.isConnected
         self.user = entrance.user
         self.facts = AppFacts(state: .dead, proof: entrance.proof, isProvenEnough: entrance.isProvenEnough)
@@ -30,9 +33,13 @@ struct AppEntry: Sendable {
     /// Whether it is the app that is meant by a name and a user.
     func isApp(_ id: AppID, of user: UInt32?) -> Bool { self.id == id && isMeant(appOf: self.user, by: user) }
 
+    /// Whether what its player does counts: it asks for that, and has audio.
+    var isAtWorkWhilePlaying: Bool { self.hasPlayer && self.settings.grants.contains(.audio) }
+
     /// Takes in what is known of it now.
     mutating func admit(_ entrance: AppEntrance, _ settings: AppSettings) {
         self.declared = entrance.declared
+        self.hasPlayer = entrance.hasPlayer
         self.isConnected = entrance.isConnected
         self.user = entrance.user
         self.facts.proof = entrance.proof
@@ -54,7 +61,7 @@ struct AppEntry: Sendable {
 
     /// Takes in how it lives now.
     ///
-    /// - Parameter report: The number of what was said of the foreground, if it is where it is because of that.
+    /// - Parameter report: The number of what was said, if it is where it is because of that.
     mutating func show(_ life: AppLife, report: UInt32, at arrival: Timestamp) {
         let state = life.appState
         if state == .foreground, self.facts.state != .foreground { self.facts.lastUsed = arrival }

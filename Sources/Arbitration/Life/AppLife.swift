@@ -15,6 +15,8 @@ package struct AppLife: Sendable {
         /// It would be in the foreground, or seen, if the screen were not locked.
         case behindLock
         case background
+        /// It cannot run.
+        case frozen
         /// Somebody said what state it is in, and that is it, whatever else is the case.
         case told(AppState)
     }
@@ -47,6 +49,8 @@ package struct AppLife: Sendable {
     package private(set) var activities: [Activity] = []
     /// A task of its is under way.
     package private(set) var doesTask = false
+    /// Its player plays, its app file says that this counts, and policy grants it audio.
+    private var isPlaying = false
     /// Assertions that it did not end in time.
     package private(set) var overruns: UInt64 = 0
     /// It is launched for something, and has until then to answer.
@@ -69,7 +73,13 @@ package struct AppLife: Sendable {
         }
     }
 
-    package var modes: WordSet<BackgroundMode> { WordSet(self.activities.map(\.mode)) }
+    package var modes: WordSet<BackgroundMode> {
+        var modes = WordSet(self.activities.map(\.mode))
+        if self.isAtPlay { modes.insert(.audio) }
+        return modes
+    }
+    /// Whether it is at work because its player plays. Who is suspended or dead is at no work.
+    package var isAtPlay: Bool { self.isPlaying && self.appState.canReceive }
     package var hasAssertion: Bool { !self.assertions.isEmpty }
 
     // MARK: Where it is
@@ -88,7 +98,7 @@ package struct AppLife: Sendable {
             if self.awaySince == nil { self.awaySince = now.awake }
         // Seen by the user: what it used of its budget is not given back, and the time away neither begins nor ends.
         case .visible, .told(.inactive): break
-        case .gone, .told(.suspended), .told(.dead): break
+        case .gone, .frozen, .told(.suspended), .told(.dead): break
         }
         effects += self.enter(self.next(hasMoved: true, at: now, settings), cause, at: now)
         return effects + self.suspendIfDue(cause, at: now)
@@ -108,6 +118,13 @@ package struct AppLife: Sendable {
         if answerBy != nil, self.state == .suspended, self.awaySince != nil { self.awaySince = now.awake }
         self.launchedUntil = answerBy
         return self.settle(.launched, at: now, settings)
+    }
+
+    /// Its player plays, as far as that counts, or no more.
+    package mutating func play(_ isPlaying: Bool, at now: Moment, _ settings: AppSettings) -> [LifeEffect] {
+        guard isPlaying != self.isPlaying else { return [] }
+        self.isPlaying = isPlaying
+        return self.settle(isPlaying ? .player : .grace, at: now, settings)
     }
 
     // MARK: What it does
@@ -246,15 +263,15 @@ package struct AppLife: Sendable {
         case .foreground, .told(.foreground): return .foreground
         case .visible, .behindLock, .told(.inactive): return .inactive
         case .told(.background): return .background(.told)
-        case .told(.suspended): return .suspended
+        case .frozen, .told(.suspended): return .suspended
         case .background: break
         }
-        switch (self.state, hasMoved || self.launchedUntil != nil) {
-        // Only a new place or a launch brings a suspended app back.
+        switch (self.state, hasMoved || self.launchedUntil != nil || self.isPlaying) {
+        // Only a new place, a launch or a player that plays, and so runs, brings a suspended app back.
         case (.suspended, false): return .suspended
         case (.suspended, true), (.dead, _), (.foreground, _), (.inactive, _), (.background, _): break
         }
-        if self.launchedUntil != nil || self.doesTask || !self.assertions.isEmpty
+        if self.launchedUntil != nil || self.doesTask || self.isPlaying || !self.assertions.isEmpty
             || !settings.grants.isDisjoint(with: self.modes)
         {
             return .background(.working)

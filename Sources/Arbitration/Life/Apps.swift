@@ -125,14 +125,20 @@ struct Apps: Sendable {
 
     /// What was said of the foreground.
     var foreground: ForegroundReport { self.lives.report }
-    /// The number of what was said last of the foreground.
-    var reports: UInt32 { self.lives.reports }
+    /// The numbers of what was said last.
+    var reports: Lives.Reports { self.lives.reports }
     var clock: AwakeClock { self.lives.clock }
 
     /// Takes in what is said of the foreground, and by whom. Returns whether that is new.
     mutating func report(_ foreground: ForegroundReport, _ testimony: FocusTestimony?) -> Bool {
         self.lives.report(foreground, testimony)
     }
+
+    /// Takes in which apps cannot run now. Returns whether that is new.
+    mutating func freeze(_ frozen: [AppID: FocusTestimony]) -> Bool { self.lives.freeze(frozen) }
+
+    /// Takes in whose players play. Returns whether that is new.
+    mutating func play(_ playing: Set<AppID>) -> Bool { self.lives.play(playing) }
 
     /// Takes in what is said of this app alone.
     mutating func tell(_ app: AppHandle, _ state: AppState?) { self.lives.tell(app, state) }
@@ -172,6 +178,7 @@ struct Apps: Sendable {
         _ body: (inout AppLife, AppSettings, Moment) -> [LifeEffect]
     ) -> Reach? {
         guard var life = self.lives[app], let entry = self[app] else { return nil }
+        let isAtPlay = life.isAtPlay
         let effects = body(&life, entry.settings, self.lives.clock.moment(at: arrival))
         self.lives[app] = life
         self.lives.schedule(app, entry, notBefore: arrival)
@@ -179,6 +186,7 @@ struct Apps: Sendable {
         let (old, new) = (entry.facts.state, life.appState)
         let isReached = self.noteForLaunches(entry, to: new)
         for effect in effects where !effect.isOwnDoing { actions.append(.life(app, effect)) }
+        if life.isAtPlay != isAtPlay { actions.append(.life(app, .player(isAtPlay: life.isAtPlay))) }
         self.endSessions(of: app, except: life.activities, into: &actions)
         if old != new, !new.canReceive { return .lost }
         return isReached ? .regained : nil
@@ -190,7 +198,10 @@ struct Apps: Sendable {
     ) -> Reach? {
         guard let entry = self[app] else { return nil }
         let place = entry.isConnected ? self.lives.place(of: app, entry.id) : .gone
-        return self.live(app, at: arrival, into: &actions) { $0.move(to: place, cause, at: $2, $1) }
+        let isPlaying = entry.isConnected && entry.isAtWorkWhilePlaying && self.lives.isPlaying(entry.id)
+        return self.live(app, at: arrival, into: &actions) {
+            $0.move(to: place, cause, at: $2, $1) + $0.play(isPlaying, at: $2, $1)
+        }
     }
 
     /// How long an app can go on as things are; `nil`: nothing ends it.

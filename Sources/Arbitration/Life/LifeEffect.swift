@@ -9,12 +9,14 @@ package enum LifeEffect: Equatable, Sendable {
     case assertionEnded(AssertionID, name: String, AssertionEnd)
     /// An activity ended without the app having ended it.
     case activityEnded(ActivityID, BackgroundMode)
+    /// Its player has it at work now, or no more.
+    case player(isAtPlay: Bool)
 
     /// That an app came or left is no news to anybody.
     var isOwnDoing: Bool {
         switch self {
         case .changed(let change): change.cause == .came || change.cause == .left
-        case .expiring, .assertionEnded, .activityEnded: false
+        case .expiring, .assertionEnded, .activityEnded, .player: false
         }
     }
 }
@@ -52,6 +54,10 @@ package enum StateCause: String, Sendable {
     case task
     /// It is launched for something.
     case launched
+    /// It cannot run, or can again.
+    case frozen
+    /// Its player plays.
+    case player
 }
 
 /// What happens to the task of an app, as far as its life goes.

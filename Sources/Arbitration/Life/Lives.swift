@@ -11,9 +11,29 @@ struct Lives: Sendable {
     private(set) var report = ForegroundReport.none
     /// Who said it, for people.
     private var testimony: FocusTestimony?
-    /// Counts what was said of the foreground, so that a verdict names what held for it and nothing said since.
-    private(set) var reports: UInt32 = 0
+    /// The numbers of what was said last, so that a verdict names what held for it and nothing said since.
+    private(set) var reports = Reports()
+    /// The apps that cannot run now, and who said so.
+    private var frozen: [AppID: FocusTestimony] = [:]
+    /// The apps whose players play.
+    private var playing: Set<AppID> = []
     private var isLocked = false
+
+    /// Counts what is said. A number names one thing, so that one number in the facts of an app is enough.
+    struct Reports: Sendable {
+        private(set) var foreground: UInt32 = 0
+        private(set) var frozen: UInt32 = 0
+        private var last: UInt32 = 0
+
+        mutating func hearForeground() { self.foreground = self.next() }
+        mutating func hearFrozen() { self.frozen = self.next() }
+
+        /// 0 stands for none.
+        private mutating func next() -> UInt32 {
+            self.last = self.last == .max ? 1 : self.last + 1
+            return self.last
+        }
+    }
 
     subscript(_ app: AppHandle) -> AppLife? {
         get {
@@ -40,15 +60,32 @@ struct Lives: Sendable {
         guard foreground != self.report || testimony != self.testimony else { return false }
         self.report = foreground
         self.testimony = testimony
-        // 0 stands for none.
-        self.reports = self.reports == .max ? 1 : self.reports + 1
+        self.reports.hearForeground()
         return true
     }
 
-    /// The number of what was said of the foreground, if an app is in its place because of that; 0: it is not.
+    /// Takes in which apps cannot run now. Returns whether that is new.
+    mutating func freeze(_ frozen: [AppID: FocusTestimony]) -> Bool {
+        guard frozen != self.frozen else { return false }
+        self.frozen = frozen
+        self.reports.hearFrozen()
+        return true
+    }
+
+    /// Takes in whose players play. Returns whether that is new.
+    mutating func play(_ playing: Set<AppID>) -> Bool {
+        guard playing != self.playing else { return false }
+        self.playing = playing
+        return true
+    }
+
+    func isPlaying(_ id: AppID) -> Bool { self.playing.contains(id) }
+
+    /// The number of what was said, if an app is in its place because of that; 0: it is not.
     func report(behind place: AppLife.Place) -> UInt32 {
         switch place {
-        case .visible, .background: self.reports
+        case .visible, .background: self.reports.foreground
+        case .frozen: self.reports.frozen
         case .gone, .foreground, .behindLock, .told: 0
         }
     }
@@ -67,6 +104,7 @@ struct Lives: Sendable {
     /// Where an app is by all that was said.
     func place(of app: AppHandle, _ id: AppID) -> AppLife.Place {
         if let state = self.told(app) { return .told(state) }
+        if !self.frozen.isEmpty, self.frozen[id] != nil { return .frozen }
         let front: AppLife.Place = self.isLocked ? .behindLock : .foreground
         switch self.report {
         case .none: return front

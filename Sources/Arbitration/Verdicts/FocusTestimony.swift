@@ -1,6 +1,6 @@
 package import Motion
 
-/// Who says what is in front, for people: it decides nothing. Immutable, and shared by all verdicts of its time.
+/// Who says what is in front, or that an app cannot run, for people: it decides nothing. Immutable, and shared by all verdicts of its time.
 package final class FocusTestimony: Sendable {
     /// What one of them says.
     package struct Line: Equatable, Sendable {
@@ -19,6 +19,8 @@ package final class FocusTestimony: Sendable {
     package let lines: [Line]
     /// How many more apps are in front.
     package let others: Int
+    /// The first line says of the app itself that it cannot run.
+    package let isOfFrozen: Bool
     /// What it takes to keep it, about.
     package let bytes: Int
 
@@ -29,9 +31,15 @@ package final class FocusTestimony: Sendable {
         self.init(Array(lines.prefix(Self.mostLines)), others: max(0, lines.count - Self.mostLines))
     }
 
-    init(_ lines: [Line], others: Int) {
+    /// A source says that the app cannot run.
+    package static func frozen(by source: String) -> FocusTestimony {
+        FocusTestimony([Line(source: source, app: nil)], others: 0, isOfFrozen: true)
+    }
+
+    init(_ lines: [Line], others: Int, isOfFrozen: Bool = false) {
         self.lines = lines
         self.others = others
+        self.isOfFrozen = isOfFrozen
         self.bytes = lines.reduce(64) { $0 + 64 + $1.source.utf8.count + ($1.app?.name.utf8.count ?? 0) }
     }
 
@@ -41,19 +49,23 @@ package final class FocusTestimony: Sendable {
         let lines = self.lines.map { line in
             Line(source: line.source, app: line.app.map { isKnown($0) ? $0 : .anotherApp })
         }
-        return FocusTestimony(lines, others: self.others)
+        return FocusTestimony(lines, others: self.others, isOfFrozen: self.isOfFrozen)
     }
 }
 
 extension FocusTestimony: Equatable {
     package static func == (a: FocusTestimony, b: FocusTestimony) -> Bool {
-        a === b || (a.lines == b.lines && a.others == b.others)
+        a === b || (a.lines == b.lines && a.others == b.others && a.isOfFrozen == b.isOfFrozen)
     }
 }
 
 extension FocusTestimony: CustomStringConvertible {
     /// In words: `x11::0 shows org.example.Other in front`.
     package var description: String {
+        if self.isOfFrozen {
+            let source = self.lines.first?.source ?? ""
+            return "\(source.isEmpty ? "somebody" : source) says that it is frozen"
+        }
         var said = self.lines.map { line in
             let app = line.app.map(Explanation.shown) ?? "no app"
             return line.source.isEmpty

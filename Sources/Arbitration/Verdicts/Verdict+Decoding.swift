@@ -18,7 +18,8 @@ extension ByteReader {
     fileprivate mutating func verdict(_ version: UInt8) throws(RecordProblem) -> Verdict {
         var verdict = try self.verdict()
         if version > 2 {
-            verdict.surroundings.testimony = try self.optional { reader throws(RecordProblem) in try reader.testimony()
+            verdict.surroundings.testimony = try self.optional { reader throws(RecordProblem) in
+                try reader.testimony(version)
             }
         }
         return verdict
@@ -44,13 +45,14 @@ extension ByteReader {
             alongside: try self.optional { reader throws(RecordProblem) in try reader.number() })
     }
 
-    private mutating func testimony() throws(RecordProblem) -> FocusTestimony {
+    private mutating func testimony(_ version: UInt8) throws(RecordProblem) -> FocusTestimony {
         let lines = try self.list { reader throws(RecordProblem) in
             FocusTestimony.Line(
                 source: try reader.text(),
                 app: try reader.optional { reader throws(RecordProblem) in try reader.app() })
         }
-        return FocusTestimony(lines, others: try self.int())
+        let others = try self.int()
+        return FocusTestimony(lines, others: others, isOfFrozen: version > 3 ? try self.flag() : false)
     }
 
     private mutating func handle() throws(RecordProblem) -> AppHandle {

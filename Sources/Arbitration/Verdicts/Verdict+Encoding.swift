@@ -36,8 +36,8 @@ package struct VerdictEncoder {
 
 extension Verdict {
     /// To be raised with every change of what is written, or of its order.
-    package static let encodingVersion: UInt8 = 3
-    /// What is still read. In those of version 2 nobody said what is in front.
+    package static let encodingVersion: UInt8 = 4
+    /// What is still read. In those of version 2 nobody said what is in front, and in those of version 3 nobody was frozen.
     static let oldestEncoding: UInt8 = 2
 
     /// FNV-1a: any one byte that is another makes another sum.
@@ -88,6 +88,7 @@ extension ByteWriter {
                 writer.write(line.app) { $0.write($1) }
             }
             writer.write(testimony.others)
+            writer.write(testimony.isOfFrozen)
         }
     }
 

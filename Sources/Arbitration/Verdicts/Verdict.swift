@@ -71,7 +71,7 @@ extension AppID {
 /// What was the case around an app.
 package struct Surroundings: Equatable, Sendable {
     package var device: DeviceFacts
-    /// Who said what is in front, when that is why the app was not.
+    /// Who said what is in front, when that is why the app was not, or that it cannot run.
     package var testimony: FocusTestimony?
 }
 
