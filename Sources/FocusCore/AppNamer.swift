@@ -9,6 +9,8 @@ package import Motion
 package struct AppNamer: Sendable {
     private var files = DesktopFiles()
     private var known: Set<String> = []
+    /// Whose a process is that is an app of the broker's; `nil`: several apps'.
+    private var processes: [UInt32: AppID?] = [:]
     private var aliases = WindowAliases()
 
     package init() {}
@@ -18,10 +20,13 @@ package struct AppNamer: Sendable {
         package var id: AppID
         /// `Windows` of its app file.
         package var windows: [NamePattern]
+        /// The process that made its connection, while there is one.
+        package var process: UInt32?
 
-        package init(id: AppID, windows: [NamePattern] = []) {
+        package init(id: AppID, windows: [NamePattern] = [], process: UInt32? = nil) {
             self.id = id
             self.windows = windows
+            self.process = process
         }
     }
 
@@ -32,11 +37,19 @@ package struct AppNamer: Sendable {
     package mutating func take(_ apps: [KnownApp]) {
         self.known = Set(apps.map(\.id.name))
         self.aliases = WindowAliases()
-        for app in apps { self.aliases.add(app.windows, of: app.id) }
+        self.processes = [:]
+        for app in apps {
+            self.aliases.add(app.windows, of: app.id)
+            guard let process = app.process else { continue }
+            let other = self.processes[process]
+            self.processes[process] = .some(other == nil || other == app.id ? app.id : nil)
+        }
     }
 
     /// The app of a window; `nil` of its process: it is not known.
     package func app(of claims: WindowClaims, process: WindowProcess? = nil) -> NamedApp {
+        // Whoever talks to the broker as an app is that app.
+        if let number = claims.process, let app = self.processes[number] ?? nil { return .app(app, by: .process) }
         // The instance tells windows of one program apart that have a class in common.
         var names: [String] = []
         for name in [claims.appID, claims.gtkAppID, claims.instance, claims.windowClass] {

@@ -9,6 +9,8 @@ package enum NamedApp: Hashable, Sendable {
 
     /// What an app was known by, the surest first.
     package enum Way: String, Sendable, CaseIterable {
+        /// Its process is the one that is the app on the bus.
+        case process
         /// The window says the app's id itself.
         case exact
         /// The unit of systemd or the scope that its process runs in.

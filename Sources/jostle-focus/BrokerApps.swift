@@ -19,8 +19,10 @@ final class BrokerApps {
     /// What was told last.
     private var told: [AppNamer.KnownApp] = []
     private var isDue = false
-    /// Runs when there are other apps than before, or they have other windows.
+    /// Runs when there are other apps than before, or they have other windows or processes.
     var onChange: ([AppNamer.KnownApp]) -> Void = { _ in }
+    /// Runs when the broker said something of apps, also what does not change which there are.
+    var onNews: ([AppNamer.KnownApp]) -> Void = { _ in }
 
     private static let broker = CallTarget(BusName.broker, Path.broker, InterfaceName.broker.description)
 
@@ -88,7 +90,7 @@ final class BrokerApps {
     private func take(_ rows: [ListedApp]) {
         for row in rows where AppID.isValid(row.app) {
             self.apps[row.object] = AppNamer.KnownApp(
-                id: AppID(row.app), windows: row.windows.map { NamePattern($0) })
+                id: AppID(row.app), windows: row.windows.map { NamePattern($0) }, process: row.process)
         }
     }
 
@@ -102,7 +104,8 @@ final class BrokerApps {
     private func tell() {
         self.isDue = false
         guard self.isComplete else { return }
-        let apps = self.apps.values.sorted { $0.id < $1.id }
+        let apps = self.apps.values.sorted { ($0.id, $0.process ?? 0) < ($1.id, $1.process ?? 0) }
+        self.onNews(apps)
         guard apps != self.told else { return }
         self.told = apps
         self.onChange(apps)

@@ -83,6 +83,25 @@ import Testing
                 == .unknown(hint: "it says that it is of several apps: org.example.Filed, org.example.Known"))
     }
 
+    @Test func theProcessThatIsAnAppOnTheBusHasItsWindows() {
+        var namer = AppNamer()
+        let (a, b, c) = (AppID("org.example.A"), AppID("org.example.B"), AppID("org.example.C"))
+        namer.take([
+            .init(id: a, process: 7), .init(id: b, process: 8), .init(id: c, process: 8), .init(id: c, process: 9),
+            .init(id: c, process: 9), .init(id: b),
+        ])
+        #expect(namer.app(of: WindowClaims(process: 7)) == .app(a, by: .process))
+        // Also where its window says something else.
+        #expect(namer.app(of: WindowClaims(appID: "org.example.B", process: 7)) == .app(a, by: .process))
+        #expect(namer.app(of: WindowClaims(process: 9)) == .app(c, by: .process))
+        // One that is several apps does not say of which its window is.
+        #expect(namer.app(of: WindowClaims(process: 8)).id == nil)
+        #expect(namer.app(of: WindowClaims(appID: "org.example.B", process: 8)) == .app(b, by: .exact))
+        #expect(namer.app(of: WindowClaims(process: 10)).id == nil)
+        namer.take([.init(id: a)])
+        #expect(namer.app(of: WindowClaims(process: 7)).id == nil)
+    }
+
     @Test func classesAreComparedAsTheyStandFirst() {
         let namer = Self.namer([
             ("org.example.Upper", "Exec=a\nStartupWMClass=Tool"), ("org.example.Lower", "Exec=b\nStartupWMClass=tool"),
