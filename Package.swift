@@ -129,7 +129,7 @@ let package = Package(
             "jostle-focus",
             [
                 "FocusCore", "CWayland", "CWlrToplevel", "CXCB", "Arbitration", "Motion", "Protocol", "DBus", "Loop",
-                "DaemonSupport",
+                "DaemonSupport", "Processes",
             ],
             exclude: ["gnome"], resources: [.embedInCode("kwin.js")]),
         program(
@@ -219,7 +219,7 @@ let package = Package(
         tests(
             "BrokerCoreTests",
             ["BrokerCore", "Arbitration", "Background", "Detection", "Motion", "Randomness", "Scenarios"]),
-        tests("FocusCoreTests", ["FocusCore", "Arbitration", "Motion"]),
+        tests("FocusCoreTests", ["FocusCore", "Arbitration", "Motion", "Processes"]),
         tests("ProcessesTests", ["Processes", "Motion"]),
         tests("LoopTests", ["Loop", "Randomness"]),
         tests("DaemonSupportTests", ["DaemonSupport", "Loop", "CLinux", "Motion", "Randomness"]),

@@ -27,6 +27,11 @@ package struct ProcessFiles: ~Copyable {
     /// The control groups that the process is in.
     package var groups: [UInt8] { Self.contents("cgroup", in: self.directory, atMost: Self.mostBytes) ?? [] }
 
+    /// What it sees mounted.
+    package var mounts: [UInt8] {
+        Self.contents("mountinfo", in: self.directory, atMost: Self.mostMountBytes) ?? []
+    }
+
     /// The name of its program, as much as the kernel keeps of it, and a line's end.
     package var command: [UInt8] { Self.contents("comm", in: self.directory, atMost: Self.mostBytes) ?? [] }
 
@@ -44,7 +49,7 @@ package struct ProcessFiles: ~Copyable {
     /// waiting.
     package var sandbox: [UInt8]? {
         guard let root = try? Self.open("root", in: self.directory, Self.nameOnly | O_DIRECTORY) else { return nil }
-        let mounts = Self.contents("mountinfo", in: self.directory, atMost: Self.mostMountBytes) ?? []
+        let mounts = self.mounts
         guard Self.answersAtOnce(root, mounts) else { return [] }
         do throws(SystemError) {
             let file = try Self.open(".flatpak-info", in: root, Self.nameOnly | O_NOFOLLOW)

@@ -1,7 +1,17 @@
+/// All that somebody knows of something; the next takes its place.
+package protocol WholeReport: Sendable {
+    /// Whether it is what a broker takes for granted of whom it has not heard of.
+    var isNothing: Bool { get }
+}
+
+extension Desk.Report: WholeReport {
+    package var isNothing: Bool { self == .forget }
+}
+
 /// What of a source's reports goes to the broker next: one at a time, and the newest.
-package struct ReportQueue: Sendable {
+package struct ReportQueue<Report: WholeReport>: Sendable {
     /// What the broker should know.
-    private var wanted: Desk.Report?
+    private var wanted: Report?
     /// The broker was told, or is being told.
     private var isSaid = true
     /// The number of the call that has no answer yet.
@@ -12,7 +22,7 @@ package struct ReportQueue: Sendable {
     package init() {}
 
     /// There is something new to say.
-    package mutating func add(_ report: Desk.Report) {
+    package mutating func add(_ report: Report) {
         self.wanted = report
         self.isSaid = false
     }
@@ -22,7 +32,7 @@ package struct ReportQueue: Sendable {
         self.isBrokerThere = isThere
         self.underWay = nil
         // A broker that comes has nothing to forget.
-        self.isSaid = self.wanted == nil || self.wanted == .forget
+        self.isSaid = self.wanted?.isNothing ?? true
     }
 
     /// A call was answered. A broker that was silent may have heard nothing.
@@ -33,7 +43,7 @@ package struct ReportQueue: Sendable {
     }
 
     /// What to say now, and the number of the call; it counts as said.
-    package mutating func next() -> (report: Desk.Report, call: UInt64)? {
+    package mutating func next() -> (report: Report, call: UInt64)? {
         guard self.isBrokerThere, self.underWay == nil, !self.isSaid, let wanted else { return nil }
         self.isSaid = true
         self.lastCall += 1

@@ -10,18 +10,9 @@ package struct UnitName: Equatable, Sendable {
 
     /// - Parameter file: The lines of `/proc/PID/cgroup`: the hierarchy's number, its controllers, and the path in it.
     package init?(ofGroups file: [UInt8]) {
-        var (unified, legacy): (String?, String?) = (nil, nil)
-        for line in file.split(separator: UInt8(ascii: "\n")) {
-            let fields = line.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
-            guard fields.count == 3 else { continue }
-            if fields[0].elementsEqual("0".utf8), fields[1].isEmpty {
-                unified = String(decoding: fields[2], as: UTF8.self)
-            } else if fields[1].elementsEqual("name=systemd".utf8) {
-                legacy = String(decoding: fields[2], as: UTF8.self)
-            }
-        }
+        let groups = GroupPaths(file)
         // While both are there, systemd may keep its groups in either.
-        guard let text = unified.flatMap(Self.unit) ?? legacy.flatMap(Self.unit) else { return nil }
+        guard let text = groups.unified.flatMap(Self.unit) ?? groups.named.flatMap(Self.unit) else { return nil }
         self.text = text
     }
 

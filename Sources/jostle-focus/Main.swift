@@ -24,7 +24,15 @@ struct Main {
             let kinds = try self.kinds(arguments.values(of: self.sourceOption))
             let daemon = try Daemon(self.syntax.name, owning: BusName.focus, arguments)
             let names = NameWatch(on: daemon.bus)
-            let naming = Naming(on: daemon.loop, daemon.bus, names, log: daemon.log)
+            let apps = BrokerApps(on: daemon.bus, names, log: daemon.log)
+            let naming = Naming(on: daemon.loop, apps, log: daemon.log)
+            let freezer = FreezerLink(
+                on: daemon.loop, Reporter("SetFrozen", as: "freezer", on: daemon.bus, names, log: daemon.log),
+                log: daemon.log)
+            apps.onNews = { freezer.take($0) }
+            let players = PlayerLink(
+                on: daemon.bus, daemon.loop, naming,
+                Reporter("SetPlaying", as: "mpris", on: daemon.bus, names, log: daemon.log), log: daemon.log)
             var sources: [any FocusSource] = []
             for kind in kinds {
                 let desk = DeskLink(on: daemon.loop, naming)
@@ -35,13 +43,21 @@ struct Main {
                 guard !sources.contains(where: { $0.name == source.name }) else {
                     throw UsageProblem("source: \(source.name) is given twice")
                 }
-                let reporter = Reporter(source.name, on: daemon.bus, names, log: daemon.log)
+                let reporter = Reporter(windowsOf: source.name, on: daemon.bus, names, log: daemon.log)
                 desk.onReport = { reporter.add($0) }
                 sources.append(source)
             }
             _ = FocusService(sources, on: daemon.bus)
             for source in sources { source.start() }
-            let code = try daemon.run(ready: { names.refresh() }, lost: { names.forgetAll() })
+            let code = try daemon.run(
+                ready: {
+                    names.refresh()
+                    players.refresh()
+                },
+                lost: {
+                    names.forgetAll()
+                    players.forget()
+                })
             for source in sources { source.stop() }
             code.exit()
         } catch let problem as UsageProblem {

@@ -1,4 +1,3 @@
-import DBus
 import DaemonSupport
 import FocusCore
 import Glibc
@@ -14,13 +13,13 @@ final class Naming {
     private let apps: BrokerApps
     private var followers: [() -> Void] = []
 
-    init(on loop: EventLoop, _ bus: Connection, _ names: NameWatch, log: Log) {
+    init(on loop: EventLoop, _ apps: BrokerApps, log: Log) {
         let environment = { (name: String) -> String? in
             // SAFETY: the text is copied at once, and nothing of ours changes the environment.
             unsafe getenv(name).map { unsafe String(cString: $0) }
         }
         self.folders = DesktopFolders(DesktopPlaces.folders(environment), on: loop, log: log)
-        self.apps = BrokerApps(on: bus, names, log: log)
+        self.apps = apps
         self.folders.onRead = { [weak self] files in self?.change { $0.take(files) } }
         self.apps.onChange = { [weak self] apps in self?.change { $0.take(apps) } }
         self.folders.start()

@@ -5,45 +5,35 @@ import Motion
 import Protocol
 
 /// Tells the broker what one source sees: one call at a time, the newest next, and all of it again to a broker that comes.
-final class Reporter {
-    private let bus: Connection
+final class Reporter<Report: WholeReport> {
+    /// Calls the broker with a report.
+    typealias Say = (Report, _ options: [String: Value], @escaping (consuming CallResult) -> Void) -> Void
+
     private let source: String
     private let log: Log
-    private var queue = ReportQueue()
+    private let say: Say
+    private var queue = ReportQueue<Report>()
     /// What the broker said last that it was not: each refusal is told once.
     private var refusal: String?
 
-    private static let broker = CallTarget(BusName.broker, Path.broker, InterfaceName.broker.description)
-
-    init(_ source: String, on bus: Connection, _ names: NameWatch, log: Log) {
-        self.bus = bus
+    init(_ source: String, _ names: NameWatch, log: Log, _ say: @escaping Say) {
         self.source = source
         self.log = log
+        self.say = say
         _ = names.follow(BusName.broker, ownRule: true) { [weak self] owner in
             self?.queue.brokerChanged(isThere: owner != nil)
             self?.send()
         }
     }
 
-    func add(_ report: Desk.Report) {
+    func add(_ report: Report) {
         self.queue.add(report)
         self.send()
     }
 
     private func send() {
         guard let (report, call) = self.queue.next() else { return }
-        let options: [String: Value] = [FocusKey.source: .string(self.source)]
-        let then: (consuming CallResult) -> Void = { [weak self] in self?.answered(call, $0) }
-        // A broker that nobody needs is not started for it.
-        switch report {
-        case .windows(let rows):
-            self.log.debug("\(self.source): \(Self.text(rows))")
-            self.bus.call(
-                Self.broker, "SetWindows", rows.map(Self.wire), options, autoStart: false, then: then)
-        case .forget:
-            self.log.debug("\(self.source): nobody knows")
-            self.bus.call(Self.broker, "ForgetWindows", options, autoStart: false, then: then)
-        }
+        self.say(report, [FocusKey.source: .string(self.source)]) { [weak self] in self?.answered(call, $0) }
     }
 
     private func answered(_ call: UInt64, _ result: consuming CallResult) {
@@ -60,6 +50,25 @@ final class Reporter {
         }
         self.send()
     }
+}
+
+private let broker = CallTarget(BusName.broker, Path.broker, InterfaceName.broker.description)
+
+extension Reporter where Report == Desk.Report {
+    /// Tells of a source's windows.
+    convenience init(windowsOf source: String, on bus: Connection, _ names: NameWatch, log: Log) {
+        self.init(source, names, log: log) { report, options, then in
+            // A broker that nobody needs is not started for it.
+            switch report {
+            case .windows(let rows):
+                log.debug("\(source): \(Self.text(rows))")
+                bus.call(broker, "SetWindows", rows.map(Self.wire), options, autoStart: false, then: then)
+            case .forget:
+                log.debug("\(source): nobody knows")
+                bus.call(broker, "ForgetWindows", options, autoStart: false, then: then)
+            }
+        }
+    }
 
     private static func wire(_ row: AppRow) -> Structure<String, [String: Value]> {
         var details: [String: Value] = [
@@ -73,5 +82,16 @@ final class Reporter {
         rows.isEmpty
             ? "no app has a window"
             : rows.map { "\($0.app?.name ?? "an unknown app") \($0.state.rawValue)" }.joined(separator: ", ")
+    }
+}
+
+extension Reporter where Report == AppList {
+    /// Tells with a method of the broker's of which apps something is true.
+    convenience init(_ method: String, as source: String, on bus: Connection, _ names: NameWatch, log: Log) {
+        self.init(source, names, log: log) { list, options, then in
+            let names = list.apps.map(\.name)
+            log.debug("\(source): \(names.isEmpty ? "no app" : names.joined(separator: ", "))")
+            bus.call(broker, method, names, options, autoStart: false, then: then)
+        }
     }
 }

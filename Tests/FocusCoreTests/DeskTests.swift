@@ -407,7 +407,7 @@ private struct Scene {
     )
 
     @Test func oneIsUnderWayAndTheNewestIsNext() throws {
-        var queue = ReportQueue()
+        var queue = ReportQueue<Desk.Report>()
         queue.add(Self.a)
         #expect(queue.next() == nil)
         queue.brokerChanged(isThere: true)
@@ -427,7 +427,7 @@ private struct Scene {
     }
 
     @Test func anotherBrokerIsToldAgain() throws {
-        var queue = ReportQueue()
+        var queue = ReportQueue<Desk.Report>()
         queue.brokerChanged(isThere: true)
         queue.add(Self.b)
         let said = queue.next()
@@ -442,7 +442,7 @@ private struct Scene {
     }
 
     @Test func aBrokerThatWasSilentIsToldAgainAndANewOneHasNothingToForget() throws {
-        var queue = ReportQueue()
+        var queue = ReportQueue<Desk.Report>()
         queue.brokerChanged(isThere: true)
         queue.add(Self.b)
         let first = queue.next()

@@ -1,15 +1,16 @@
 #!/usr/bin/python3
-"""Takes what a broker is told of windows, in its place: window-broker.py ADDRESS [refuse].
+"""Takes what a broker is told of windows, players and frozen apps, in its place: window-broker.py ADDRESS [refuse | APP=PID...].
 
 Prints a line for each call: the time of CLOCK_MONOTONIC in µs, the source, and "forget" or the apps in front, those seen and those
-hidden, as `front|visible|hidden`. An app whose id is empty is `?`. "refuse" lets nobody say anything.
+hidden, as `front|visible|hidden`; or which play or are frozen, after "playing" or "frozen". An app whose id is empty is `?`. "refuse"
+lets nobody say anything. Each APP is listed as one that this process registered.
 """
 
 import asyncio
 import sys
 import time
 
-from dbus_fast import Message, MessageType
+from dbus_fast import Message, MessageType, Variant
 from dbus_fast.aio import MessageBus
 
 KNOWN = {"state": "s", "window": "s", "pid": "u"}
@@ -31,6 +32,11 @@ def text(rows):
 async def main():
     bus = await MessageBus(bus_address=sys.argv[1]).connect()
     refuses = sys.argv[2:] == ["refuse"]
+    apps = [] if refuses else [app.split("=") for app in sys.argv[2:]]
+    rows = [
+        [f"/org/jostle/Broker1/apps/{number}", {"app": Variant("s", app), "process": Variant("u", int(process))}]
+        for number, (app, process) in enumerate(apps)
+    ]
 
     def answer(message):
         if message.message_type is not MessageType.METHOD_CALL or message.interface != "org.jostle.Broker1":
@@ -42,7 +48,12 @@ async def main():
             print(now, message.body[1]["source"].value, text(message.body[0]), flush=True)
         elif (message.member, message.signature) == ("ForgetWindows", "a{sv}"):
             print(now, message.body[0]["source"].value, "forget", flush=True)
-        else:
+        elif (message.member, message.signature) in (("SetPlaying", "asa{sv}"), ("SetFrozen", "asa{sv}")):
+            names, options = message.body
+            print(now, options["source"].value, message.member[3:].lower(), *names, flush=True)
+        elif (message.member, message.signature) == ("ListApps", "a{sv}"):
+            return Message.new_method_return(message, "a(oa{sv})", [[] if message.body[0] else rows])
+        elif message.member != "Watch":
             return None
         return Message.new_method_return(message)
 

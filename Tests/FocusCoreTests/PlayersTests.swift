@@ -1,0 +1,120 @@
+import FocusCore
+import Motion
+import Testing
+
+/// Whose media players play.
+@Suite struct PlayersTests {
+    private static let (one, two) = ("org.mpris.MediaPlayer2.one", "org.mpris.MediaPlayer2.two")
+    private static let (a, b) = (AppID("org.example.A"), AppID("org.example.B"))
+
+    /// Names apps by what players say, as windows are named.
+    private static func named(_ players: Players) -> Set<AppID> {
+        players.playing { claims in
+            claims.appID.map { .app(AppID($0), by: .exact) } ?? .unknown(hint: "")
+        }
+    }
+
+    @Test func aPlayerCountsFromWhenItIsKnownUntilItStops() {
+        var players = Players()
+        #expect(players.put(Self.one, owner: ":1.1") == [.come(":1.1")])
+        #expect(players.put(Self.one, owner: ":1.1") == [])
+        players.hear(":1.1", status: "Playing")
+        #expect(Self.named(players) == [])
+        players.describe(":1.1", entry: "org.example.A", process: 7)
+        #expect(Self.named(players) == [Self.a])
+        for status in ["Paused", "Stopped", "playing", ""] {
+            players.hear(":1.1", status: "Playing")
+            #expect(Self.named(players) == [Self.a])
+            players.hear(":1.1", status: status)
+            #expect(Self.named(players) == [], "\(status)")
+        }
+        // Who is no player says what he likes.
+        players.hear(":1.2", status: "Playing")
+        players.describe(":1.2", entry: "org.example.B", process: 8)
+        #expect(Self.named(players) == [] && !players.contains(":1.2"))
+    }
+
+    @Test func aPlayerThatDiesOrGivesItsNameAwayPlaysNoMore() {
+        var players = Players()
+        _ = players.put(Self.one, owner: ":1.1")
+        _ = players.put(Self.two, owner: ":1.1")
+        players.describe(":1.1", entry: "org.example.A", process: 7)
+        players.hear(":1.1", status: "Playing")
+        // It has another name yet.
+        #expect(players.put(Self.one, owner: nil) == [])
+        #expect(Self.named(players) == [Self.a])
+        #expect(players.put(Self.two, owner: ":1.2") == [.leave(":1.1"), .come(":1.2")])
+        #expect(Self.named(players) == [])
+        players.describe(":1.2", entry: "org.example.B", process: 8)
+        players.hear(":1.2", status: "Playing")
+        #expect(Self.named(players) == [Self.b])
+        #expect(players.clear() == [.leave(":1.2")])
+        #expect(Self.named(players) == [])
+        // What was asked of it before is answered too late.
+        players.describe(":1.2", entry: "org.example.B", process: 8)
+        #expect(!players.contains(":1.2"))
+    }
+
+    @Test func noMoreAreKeptThanThereIsRoomFor() {
+        var players = Players()
+        for number in 0..<200 { _ = players.put("org.mpris.MediaPlayer2.p\(number)", owner: ":1.\(number)") }
+        #expect((0..<200).count { players.contains(":1.\($0)") } == Players.most)
+        #expect(players.leftOut == 200 - UInt64(Players.most))
+        // One that has many names takes nobody's place.
+        var greedy = Players()
+        for number in 0..<200 { _ = greedy.put("org.mpris.MediaPlayer2.p\(number)", owner: ":1.1") }
+        #expect(greedy.put(Self.one, owner: ":1.2") == [.come(":1.2")])
+        #expect(greedy.leftOut == 200 - UInt64(Players.mostNames))
+        // What is no player's name is none.
+        #expect(greedy.put("org.mpris.MediaPlayer2", owner: ":1.3") == [])
+        #expect(greedy.put("org.mpris.MediaPlayer2x.one", owner: ":1.3") == [])
+    }
+
+    @Test func whoFlapsIsToldAtItsPace() {
+        var roll = AppRoll(pace: .seconds(1))
+        var reports: [AppList] = []
+        // On and off every 10 ms for 10 s, and on in the end.
+        for step in 0...1_000 {
+            let now = Timestamp(microseconds: Int64(step) * 10_000)
+            if let report = roll.step(step % 2 == 0 ? [Self.a] : [], at: now) { reports.append(report) }
+        }
+        #expect((2...11).contains(reports.count))
+        let deadline = roll.deadline
+        if let deadline {
+            let last = roll.step([Self.a], at: deadline)
+            #expect((last ?? reports.last)?.apps == [Self.a])
+        } else {
+            #expect(reports.last?.apps == [Self.a])
+        }
+    }
+
+    @Test func onlyWhatChangedIsToldAndNothingWakesMeanwhile() {
+        var roll = AppRoll(pace: .seconds(1))
+        let start = Timestamp(microseconds: 0)
+        // A broker knows of nobody that he plays.
+        #expect(roll.step([], at: start) == nil)
+        #expect(roll.step([Self.b, Self.a], at: start)?.apps == [Self.a, Self.b])
+        #expect(roll.deadline == nil)
+        #expect(roll.step([Self.a], at: start + .milliseconds(400)) == nil)
+        #expect(roll.deadline == start + .seconds(1))
+        // Back before it was told: there was nothing.
+        #expect(roll.step([Self.a, Self.b], at: start + .milliseconds(500)) == nil)
+        #expect(roll.deadline == nil)
+        #expect(roll.step([], at: start + .seconds(2))?.apps == [])
+        let many = Set((0..<300).map { AppID("org.example.App\($0)") })
+        #expect(roll.step(many, at: start + .seconds(4))?.apps.count == AppRoll.most)
+    }
+
+    @Test func anEmptyListIsToldABrokerThatWasToldOthers() throws {
+        var queue = ReportQueue<AppList>()
+        queue.brokerChanged(isThere: true)
+        queue.add(AppList([Self.a]))
+        let said = queue.next()
+        queue.answered(try #require(said).call)
+        queue.add(AppList([]))
+        #expect(queue.next()?.report == AppList([]))
+        // The next one has heard of none.
+        queue.brokerChanged(isThere: true)
+        #expect(queue.next() == nil)
+    }
+}
