@@ -6,7 +6,7 @@ import Loop
 
 /// The windows of an X server whose window manager keeps to EWMH.
 ///
-/// Nothing here waits for an answer but the greeting: requests are numbered, and their answers are taken as they come. What a window says
+/// Nothing here waits for an answer but to the greeting, of a server that has just answered another: requests are numbered, and their answers are taken as they come. What a window says
 /// is read in pieces of bounded size, and what vanished meanwhile is an error that nobody minds.
 /// Not `Sendable`: it belongs to the thread of its loop.
 @safe
@@ -17,6 +17,7 @@ final class X11Source: FocusSource {
     private let loop: EventLoop
     private let log: Log
     private let socket: DisplaySocket
+    private var knock: X11Knock?
     private var line: X11Line?
     private var watch: EventLoop.Registration?
     private var names: X11Names?
@@ -25,8 +26,7 @@ final class X11Source: FocusSource {
     private var waiting: [UInt32] = []
     /// The windows of the manager's list that have not told all yet; the first list is whole when there is none.
     private var isGathering = true
-    private var knowsList = false
-    private var knowsFront = false
+    private var knows = (list: false, front: false)
     private var currentDesktop: UInt32?
     private var front: UInt32 = 0
 
@@ -74,28 +74,36 @@ final class X11Source: FocusSource {
     // MARK: The connection
 
     private func open() -> Bool {
-        // Where nobody takes connections, the library need not try.
-        guard (try? connectedSocket(self.socket.path)) != nil, let line = X11Line(to: self.display) else {
+        do throws(SystemError) {
+            self.knock = try X11Knock(at: self.socket.path, on: self.loop) { [weak self] in self?.enter($0) }
+            return true
+        } catch {
             return false
         }
+    }
+
+    /// Goes in where somebody answered.
+    private func enter(_ isAnswered: Bool) {
+        self.knock = nil
+        guard isAnswered, let line = X11Line(to: self.display) else { return self.socket.lost() }
         do throws(SystemError) {
             self.watch = try self.loop.watch(line.descriptor, for: .read) { [weak self] _ in self?.serve() }
         } catch {
             self.log.error("\(self.name): \(error)")
-            return false
+            return self.socket.lost()
         }
         self.line = line
         self.isGathering = true
-        (self.knowsList, self.knowsFront) = (false, false)
+        self.knows = (list: false, front: false)
         self.desk.begin()
         X11Names.ask(on: line) { [weak self] in self?.begin($0) }
         line.flush()
-        return true
     }
 
     private func drop() {
         if let watch { self.loop.cancel(watch) }
         self.watch = nil
+        self.knock = nil
         self.line?.close()
         self.line = nil
         self.names = nil
@@ -175,13 +183,13 @@ final class X11Source: FocusSource {
             self.line?.follow(id, structure: true)
             self.doubt(id, X11Window.Property.allCases)
         }
-        self.knowsList = true
+        self.knows.list = true
         self.checkWhole()
     }
 
     private func activate(_ window: UInt32) {
         self.front = window
-        self.knowsFront = true
+        self.knows.front = true
         self.desk.setFront(window == 0 ? [] : [Self.text(window)])
         // One for which there was no room finds it when it comes to the front.
         if window != 0, self.windows[window]?.isKnown == true, !self.desk.contains(Self.text(window)) {
@@ -256,7 +264,7 @@ final class X11Source: FocusSource {
 
     /// The first look is over when each window of the list has told all that it was asked.
     private func checkWhole() {
-        guard self.isGathering, self.knowsList, self.knowsFront,
+        guard self.isGathering, self.knows.list, self.knows.front,
             self.windows.values.allSatisfy(\.isKnown)
         else { return }
         self.isGathering = false
