@@ -51,6 +51,20 @@ import Testing
         #expect(hear(.locked, hard, "system.shake") == [])
         #expect(hear(.both, hard, "system.shake") == [])
     }
+
+    /// With windows, of which one is in front at a time.
+    @Test func withWindowsOneIsInFrontAtMost() {
+        let story = Story.desktop
+        let (first, second) = ("gentle app, no right", "gentle app, playing")
+        let expected = [([first, second], [first]), ([second], [second]), ([second], []), ([second], [])]
+        for (place, (own, system)) in zip(story.places, expected) {
+            for (detector, titles) in [("shake.planar", own), ("system.shake", system)] {
+                let heard = story.apps.filter { Story.isMeant(detector, at: $0, in: place, during: Story.shakes[0]) }
+                #expect(heard.map(\.title) == titles, "\(place.name), \(detector)")
+            }
+        }
+        #expect(story.differences().count == 14)
+    }
 }
 
 extension EndToEnd.Demo {

@@ -100,6 +100,7 @@ extension EndToEnd {
             ),
             Case("demo", "refresh", "--track", "way.gpx", status: 2, "--track goes with tracker"),
             Case("demo", "tracker", "--live", "60", status: 2, "--live goes with pomodoro"),
+            Case("demo", "tracker", "--desktop", status: 2, "--desktop goes with background"),
             Case("presets", "shak", status: 2, "there is no preset 'shak', did you mean 'shake'?"),
             Case("explain", "0", status: 2, "give an epoch or 'last', not '0'"),
             Case("explain", "lst", status: 2, "give an epoch or 'last', not 'lst'"),

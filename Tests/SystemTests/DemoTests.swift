@@ -8,7 +8,7 @@ extension EndToEnd {
         /// Starts the demo with a directory of its own for what it makes.
         func start(_ arguments: [String], _ bus: PrivateBus) throws -> (BackgroundProgram, directory: String) {
             let directory = "\(bus.directory)/demo"
-            #expect(mkdir(directory, 0o700) == 0)
+            #expect(mkdir(directory, 0o755) == 0)
             let program = try BackgroundProgram(
                 tool: ["python3", Programs.source("Tests/Scripts/leftovers.py"), Programs.path(of: "jostle"), "demo"]
                     + arguments, environment: ["TMPDIR": directory, "NO_COLOR": "1"])
@@ -109,7 +109,7 @@ extension EndToEnd {
         @Test func withoutABusProgramItSaysSo() throws {
             try PrivateBus.with { bus in
                 let directory = "\(bus.directory)/demo"
-                #expect(mkdir(directory, 0o700) == 0)
+                #expect(mkdir(directory, 0o755) == 0)
                 let result = try Tool.run(
                     ["env", "PATH=\(directory)", Programs.path(of: "jostle"), "demo"],
                     environment: ["TMPDIR": directory])

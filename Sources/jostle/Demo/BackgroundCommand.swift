@@ -10,18 +10,25 @@ final class BackgroundCommand {
     private let terminal: Terminal
     private let isJSON: Bool
     private let stage: DemoStage
-    private var story = BackgroundStory()
+    /// Where the windows are, if there are any.
+    private let desktop: DemoDesktop?
+    private var story: BackgroundStory
     /// Who says what is in front, while somebody does: it takes its word back by leaving.
     private var shell: Connection?
     /// What is going on, while something is.
     private var scene: (place: BackgroundStory.Place, shake: DemoStory.Shake)?
     private var listening: Set<String> = []
 
-    init(isJSON: Bool, terminal: Terminal, loop: EventLoop) {
+    static let desktop = CommandOption.flag(
+        "desktop", "background: with windows on a screen that nobody sees, by sway and jostle-focus")
+
+    init(isJSON: Bool, isDesktop: Bool, terminal: Terminal, loop: EventLoop) {
         self.isJSON = isJSON
         self.terminal = terminal
         self.loop = loop
         self.stage = DemoStage(motion: DemoStory.rest, on: loop)
+        self.desktop = isDesktop ? DemoDesktop(on: self.stage) : nil
+        self.story = isDesktop ? .desktop : BackgroundStory()
     }
 
     func run() throws(CommandFailure) {
@@ -31,7 +38,7 @@ final class BackgroundCommand {
         }
         try self.build()
         if !self.isJSON { self.opening() }
-        for place in BackgroundStory.Place.allCases {
+        for place in self.story.places {
             try self.go(to: place)
             for shake in BackgroundStory.shakes {
                 try self.shake(shake, in: place)
@@ -48,18 +55,20 @@ final class BackgroundCommand {
     // MARK: The stage
 
     private func build() throws(CommandFailure) {
+        try self.desktop?.check()
         try self.stage.open()
         try self.stage.write(policy: BackgroundStory.policy)
-        for app in BackgroundStory.apps where app.hasRight {
+        for app in self.story.apps where app.hasRight {
             try self.stage.write(app: app.id, BackgroundStory.appFile)
         }
         try self.stage.build()
-        for app in BackgroundStory.apps {
+        for app in self.story.apps {
             try self.stage.startApp("the \(app.title)", "example-background", app.arguments) { [self] line in
                 self.heard(line, from: app)
             }
         }
-        try self.stage.wait(until: { self.listening.count == BackgroundStory.apps.count })
+        try self.stage.wait(until: { self.listening.count == self.story.apps.count })
+        try self.desktop?.build(of: self.story.apps.map(\.id))
     }
 
     /// A line of an app: that it listens, or an event.
@@ -79,19 +88,25 @@ final class BackgroundCommand {
     /// Brings the apps to where they are to be, as the user would: from the foreground, by another app, the lock, or both.
     private func go(to place: BackgroundStory.Place) throws(CommandFailure) {
         try self.stage.tellBroker("SetLock", LockState.unlocked.rawValue)
+        if let desktop {
+            if case .app(let id) = place.inFront { try desktop.show(id) } else { try desktop.showNothing() }
+        } else {
+            try self.endReport()
+            if case .app(let id) = place.inFront { try self.report(inFront: id) }
+        }
+        if place.isLocked { try self.stage.tellBroker("SetLock", LockState.locked.rawValue) }
+    }
+
+    /// Until somebody says again what is in front, every app counts as being there.
+    private func endReport() throws(CommandFailure) {
         if let shell {
             _ = try? shell.callAndWait(DemoStage.broker, "ForgetWindows", noOptions)
             shell.close()
         }
         self.shell = nil
-        // Whoever said what is in front took it back; until somebody says so again, every app counts as being there.
         repeat {
             try self.stage.rest(.milliseconds(5))
         } while try self.stage.property("ForegroundReported") == .boolean(true)
-        if place.isBehindAnother {
-            try self.report(inFront: BackgroundStory.front.id)
-        }
-        if place.isLocked { try self.stage.tellBroker("SetLock", LockState.locked.rawValue) }
     }
 
     /// Says what is in front, from a connection of its own.
@@ -126,30 +141,38 @@ final class BackgroundCommand {
     }
 
     private func opening() {
-        for line in [
-            "Apps that listen to the accelerometer (their own detector) and to the system's shake, as real processes on a private",
-            "bus: gentle ones from 2.3 g on, hard ones from 3.5 g on. Two play a sound all the while, and may: that is their right.",
-            "",
-            Self.padded("where they are") + Self.padded("shake", 8)
-                + BackgroundStory.apps.map { Self.padded($0.title) }.joined(),
-        ] { self.terminal.print(line) }
+        let words =
+            self.desktop == nil
+            ? [
+                "Apps that listen to the accelerometer (their own detector) and to the system's shake, as real processes on a private",
+                "bus: gentle ones from 2.3 g on, hard ones from 3.5 g on. Two play a sound all the while, and may: that is their right.",
+            ]
+            : [
+                "Two apps with windows on a screen that nobody sees, as real processes: sway has the windows, and jostle-focus tells the",
+                "broker which of them is in front. Each listens to the accelerometer (its own detector) from 2.3 g on and to the system's",
+                "shake. The second plays a sound all the while, and may: that is its right.",
+            ]
+        let title = self.desktop == nil ? "where they are" : "who is in front"
+        let columns =
+            Self.padded(title) + Self.padded("shake", 8) + self.story.apps.map { Self.padded($0.title) }.joined()
+        for line in words + ["", columns] { self.terminal.print(line) }
     }
 
     private func report(_ shake: DemoStory.Shake, in place: BackgroundStory.Place) {
         if self.isJSON { return self.printJSON(shake, place) }
-        let cells = BackgroundStory.apps.map { app in
+        let cells = self.story.apps.map { app in
             let got = app.detectors.filter { self.story.hasArrived($0, at: app, in: place, during: shake) }
             return got.isEmpty ? "-" : got.map { $0 == "system.shake" ? "system" : "own" }.joined(separator: ", ")
         }
         self.terminal.print(
-            Self.padded(place.rawValue) + Self.padded("\(shake.name)", 8) + cells.map { Self.padded($0) }.joined())
+            Self.padded(place.name) + Self.padded("\(shake.name)", 8) + cells.map { Self.padded($0) }.joined())
     }
 
     private func printJSON(_ shake: DemoStory.Shake, _ place: BackgroundStory.Place) {
-        for app in BackgroundStory.apps {
+        for app in self.story.apps {
             for detector in app.detectors {
                 var line = JSONLine()
-                line.add("place", place.rawValue)
+                line.add("place", place.name)
                 line.add("shake", shake.name)
                 line.add("app", app.id)
                 line.add("right", app.hasRight)

@@ -5,18 +5,36 @@ import Motion
 /// A value, so that its judgement can be tested without a bus.
 struct BackgroundStory: Equatable {
     /// Where the apps are.
-    enum Place: String, CaseIterable {
-        /// The user is with them.
-        case foreground
-        /// Another app is in front.
-        case background
-        /// The screen was locked over them.
-        case locked
-        /// Another app was in front, and then the screen was locked.
-        case both = "background, locked"
+    struct Place: Hashable {
+        let name: String
+        /// Whom the user is with, unless the screen is locked.
+        let inFront: InFront
+        var isLocked = false
 
-        var isLocked: Bool { self == .locked || self == .both }
-        var isBehindAnother: Bool { self == .background || self == .both }
+        /// The user is with them all: nobody says what is in front.
+        static let foreground = Place(name: "foreground", inFront: .everybody)
+        /// Another app is in front.
+        static let background = Place(name: "background", inFront: .app(BackgroundStory.front.id))
+        /// The screen was locked over them.
+        static let locked = Place(name: "locked", inFront: .everybody, isLocked: true)
+        /// Another app was in front, and then the screen was locked.
+        static let both = Place(
+            name: "background, locked", inFront: .app(BackgroundStory.front.id), isLocked: true)
+        static let allCases = [foreground, background, locked, both]
+
+        func isInFront(_ app: App) -> Bool {
+            switch self.inFront {
+            case .everybody: !self.isLocked
+            case .app(let id): !self.isLocked && id == app.id
+            case .nobody: false
+            }
+        }
+    }
+
+    enum InFront: Hashable {
+        case everybody
+        case app(String)
+        case nobody
     }
 
     /// One of the apps.
@@ -55,6 +73,25 @@ struct BackgroundStory: Equatable {
     static let front = App(id: "org.jostle.Demo.Front", title: "app in front", threshold: nil, hasRight: false)
     static let shakes = DemoStory.shakes
 
+    /// Of two programs with windows one is in front, the other, or neither; and one behind the lock.
+    static let desktop = BackgroundStory(
+        apps: [apps[0], apps[2]],
+        places: [
+            Place(name: "the first in front", inFront: .app(apps[0].id)),
+            Place(name: "the second", inFront: .app(apps[2].id)),
+            Place(name: "neither", inFront: .nobody),
+            Place(name: "the second, locked", inFront: .app(apps[2].id), isLocked: true),
+        ])
+
+    /// Who listens, and where that is tried.
+    let apps: [App]
+    let places: [Place]
+
+    init(apps: [App] = Self.apps, places: [Place] = Place.allCases) {
+        self.apps = apps
+        self.places = places
+    }
+
     /// The rules of the phone, as they are shipped, and a right for the two that play.
     static let policy = """
         [Policy]
@@ -87,7 +124,7 @@ struct BackgroundStory: Equatable {
 
     /// Whether a detector is to bring an event, as the article reports it.
     static func isMeant(_ detector: String, at app: App, in place: Place, during shake: DemoStory.Shake) -> Bool {
-        let isInFront = place == .foreground || (place == .background && app == self.front)
+        let isInFront = place.isInFront(app)
         // The system's shake goes to who is in front, whatever right another one has.
         guard detector != "system.shake", let threshold = app.threshold else { return isInFront }
         // Listening to the sensor itself works everywhere, for who has some right.
@@ -95,16 +132,16 @@ struct BackgroundStory: Equatable {
     }
 
     /// What is not as the article reports it, up to a place and its shakes; empty when all is.
-    func differences(in places: some Sequence<Place> = Place.allCases) -> [String] {
+    func differences(in places: [Place]? = nil) -> [String] {
         var differences: [String] = []
-        for place in places {
+        for place in places ?? self.places {
             for shake in Self.shakes {
-                for app in Self.apps {
+                for app in self.apps {
                     for detector in app.detectors {
                         let isMeant = Self.isMeant(detector, at: app, in: place, during: shake)
                         guard self.hasArrived(detector, at: app, in: place, during: shake) != isMeant else { continue }
                         differences.append(
-                            "\(place.rawValue), \(shake.name) shake: the \(app.title) got "
+                            "\(place.name), \(shake.name) shake: the \(app.title) got "
                                 + "\(isMeant ? "nothing" : "an event") from \(detector)")
                     }
                 }

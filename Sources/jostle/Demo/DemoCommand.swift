@@ -11,7 +11,7 @@ final class DemoCommand {
     static let syntax = CommandSyntax(
         "demo", "show the documented case on a private bus: two apps, two shakes, without a policy and with one",
         reaching: .ownBus,
-        options: [CommonOption.json, PomodoroCommand.length, TrackerCommand.track],
+        options: [CommonOption.json, BackgroundCommand.desktop, PomodoroCommand.length, TrackerCommand.track],
         arguments: [
             CommandArgument(
                 acts.joined(separator: "|"),
@@ -32,9 +32,12 @@ final class DemoCommand {
         if act != "pomodoro", arguments.has(PomodoroCommand.length) {
             throw UsageProblem("demo: --live goes with pomodoro")
         }
+        let isDesktop = arguments.has(BackgroundCommand.desktop)
+        if act != "background", isDesktop { throw UsageProblem("demo: --desktop goes with background") }
         switch act {
         case nil: try DemoCommand(isJSON: isJSON, terminal: terminal, loop: loop).run()
-        case "background": try BackgroundCommand(isJSON: isJSON, terminal: terminal, loop: loop).run()
+        case "background":
+            try BackgroundCommand(isJSON: isJSON, isDesktop: isDesktop, terminal: terminal, loop: loop).run()
         case "refresh": try RefreshCommand(isJSON: isJSON, terminal: terminal, loop: loop).run()
         case "pomodoro":
             let work = try arguments.value(of: PomodoroCommand.length)

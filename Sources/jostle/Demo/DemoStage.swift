@@ -150,7 +150,7 @@ final class DemoStage {
         guard owned.count == 2 else { throw CommandFailure(.no, "a daemon ended before it was ready") }
     }
 
-    private func path(of program: String) throws(CommandFailure) -> String {
+    func path(of program: String) throws(CommandFailure) -> String {
         guard let path = siblingProgram(program) else {
             throw CommandFailure(.no, "\(program) is not beside this program")
         }
@@ -261,7 +261,7 @@ final class DemoStage {
             "[D-BUS Service]\nName=\(name)\nExec=\(command)\n", "\(self.serviceDirectory)/\(name).service")
     }
 
-    private func write(_ text: String, _ path: String) throws(CommandFailure) {
+    func write(_ text: String, _ path: String) throws(CommandFailure) {
         let file = try OutputFile(path)
         do throws(SystemError) {
             try file.write(Array(text.utf8))
@@ -308,12 +308,22 @@ final class DemoStage {
         try? self.loop.run(until: { isLate || isSo() })
     }
 
-    private func start(
-        _ title: String, _ program: String, _ arguments: [String], output: ChildProcess.Stream = .inherit,
+    /// Starts a program. Its end before ours is a failure.
+    ///
+    /// - Parameters:
+    ///   - environment: what it finds in its environment besides ours.
+    ///   - user: as whom it runs; `nil`: as we do.
+    @discardableResult
+    func start(
+        _ title: String, _ program: String, _ arguments: [String], environment: [String: String] = [:],
+        as user: UInt32? = nil, mayEnd: Bool = false, output: ChildProcess.Stream = .inherit,
         errorOutput: ChildProcess.Stream = .inherit
     ) throws(CommandFailure) -> ChildProcess {
         // setpriv asks the kernel to end the child when we end, however we end.
-        var command = ChildProcess.Command("setpriv", ["--pdeathsig", "TERM", "--", program] + arguments)
+        var command = ChildProcess.Command("setpriv", ["--pdeathsig", "TERM"])
+        if let user { command.arguments += ["--reuid=\(user)", "--regid=\(user)", "--clear-groups"] }
+        let lines = environment.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+        command.arguments += ["--"] + (lines.isEmpty ? [] : ["env"] + lines) + [program] + arguments
         command.output = output
         command.errorOutput = errorOutput
         command.input = .null
@@ -321,13 +331,24 @@ final class DemoStage {
         command.hasOwnGroup = true
         do throws(SystemError) {
             let child = try ChildProcess(command, on: self.loop) { [weak self] ending in
-                if let self, !self.isStriking, !self.isKilling { self.fail("\(title) ended: \(ending)") }
+                guard let self, !self.isStriking, !self.isKilling else { return }
+                if !mayEnd { self.fail("\(title) ended: \(ending)") }
             }
             self.children.append(child)
             return child
         } catch {
             throw CommandFailure(.no, "cannot start \(title): \(error)")
         }
+    }
+
+    /// Makes a directory for what this user's programs share.
+    func makeDirectory(_ name: String, for user: UInt32?) throws(CommandFailure) -> String {
+        let path = "\(self.directory)/\(name)"
+        // SAFETY: the paths are NUL-terminated strings for the time of the calls.
+        var isMade = unsafe mkdir(path, 0o700) == 0
+        if let user { isMade = unsafe isMade && chown(path, user, user) == 0 && chmod(self.directory, 0o711) == 0 }
+        guard isMade else { throw CommandFailure(.no, "cannot make a directory: \(SystemError.last("mkdir"))") }
+        return path
     }
 
     private func read(
