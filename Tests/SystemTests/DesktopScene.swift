@@ -109,6 +109,8 @@ final class DesktopScene {
         return self.display
     }
 
+    func xServer() throws -> BackgroundProgram { try #require(self.server) }
+
     func killX() throws {
         try self.stage.kill(self.server)
         self.server = nil
@@ -171,6 +173,11 @@ final class DesktopScene {
         return program
     }
 
+    func killCompositor() throws {
+        try self.stage.kill(self.compositor)
+        self.compositor = nil
+    }
+
     @discardableResult
     func startDouble(_ arguments: String...) throws -> BackgroundProgram {
         let program = try BackgroundProgram(
@@ -192,4 +199,14 @@ final class DesktopScene {
         let result = try Tool.run(["swaymsg", command], environment: self.environment)
         try #require(result.status == 0, "\(result.stdout) \(result.stderr)")
     }
+
+    /// Has sway do one thing after the other, and say when it was asked for each; "wait MS" waits between two.
+    func swayCommands(_ commands: [String]) throws -> BackgroundProgram {
+        self.keep(
+            try BackgroundProgram(
+                tool: ["python3", Programs.source("Tests/Scripts/sway-commands.py"), "\(self.runtime)/ipc"] + commands))
+    }
+
+    /// The time with which a line begins.
+    static func time(of line: String) throws -> Int64 { try #require(Int64(line.prefix { $0 != " " })) }
 }

@@ -82,6 +82,25 @@ extension EndToEnd {
             #expect(at - start < 1_000_000, "after \(at - start) us")
         }
 
+        /// One that takes connections and answers nobody keeps nobody waiting, and what comes in its place is seen.
+        @Test func anXServerThatNeverAnswersIsNotWaitedFor() throws {
+            let scene = try DesktopScene()
+            let display = try scene.startX()
+            let server = try scene.xServer()
+            try server.signal(SIGSTOP)
+            try scene.startFocus("x11", ["DISPLAY": display])
+            for _ in 0..<3 { #expect(try scene.stage.jostle("focus", "--list").status == 0) }
+            try server.signal(SIGCONT)
+            try scene.until("||")
+            // Nor is one that hangs later.
+            try server.signal(SIGSTOP)
+            #expect(try scene.stage.jostle("focus", "--list").status == 0)
+            try scene.killX()
+            try scene.until("forget")
+            _ = try scene.startX(display)
+            try scene.until("||")
+        }
+
         // MARK: Wayland
 
         @Test(arguments: ["sway", "phoc"]) func whoIsInFrontOnWaylandIsSaid(_ compositor: String) throws {
@@ -138,16 +157,12 @@ extension EndToEnd {
             try scene.until("\(Self.alpha)||")
             let b = try scene.openWayland(on: "wayland-1", as: Self.beta)
             try scene.until("\(Self.beta)|\(Self.alpha)|")
-            let asking = try BackgroundProgram(
-                tool: [
-                    "python3", Programs.source("Tests/Scripts/sway-focus.py"), "\(scene.runtime)/ipc", "200",
-                    Self.alpha,
-                    Self.beta,
-                ])
+            let asking = try scene.swayCommands(
+                (0..<200).flatMap { ["[app_id=\($0 % 2 == 0 ? Self.alpha : Self.beta)] focus", "wait 50"] })
             var times: [Int64] = []
             for round in 0..<200 {
                 let (front, other) = round % 2 == 0 ? (Self.alpha, Self.beta) : (Self.beta, Self.alpha)
-                let asked = try #require(Int64(try asking.waitForLine { $0.hasSuffix(front) }.prefix { $0 != " " }))
+                let asked = try DesktopScene.time(of: asking.waitForLine { $0.contains(front) })
                 times.append(try scene.until("\(front)|\(other)|") - asked)
             }
             _ = try asking.waitForEnd()
