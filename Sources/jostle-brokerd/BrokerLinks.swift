@@ -19,7 +19,6 @@ final class BrokerLinks {
     let reports: ReportLink
     let explanations: ExplainLink
     let login: LoginLink
-    let focusStart: FocusStart
     private let power: PowerLink
     /// Our own object on the bus.
     private let object: ExportedObject
@@ -43,7 +42,6 @@ final class BrokerLinks {
         self.explanations = ExplainLink(service, store)
         self.login = LoginLink(service, on: loginBus)
         self.power = PowerLink(service, on: loginBus, self.login.names)
-        self.focusStart = FocusStart(on: service.bus)
         self.object = ExportedObject(Path.broker, [(BrokerInterface.table, service)])
         service.bus.export(self.object)
     }

@@ -10,6 +10,7 @@ import Protocol
 final class RegistrationLink {
     private unowned let service: BrokerService
     private unowned let clients: ClientLink
+    private let focusStart: FocusStart
     /// Who waits for the disk to say whose apps are; `nil`: it has, or it fails.
     private var parked: [(client: Client, user: UInt32)]?
 
@@ -20,6 +21,7 @@ final class RegistrationLink {
     init(_ service: BrokerService, _ clients: ClientLink, waits: Bool) {
         self.service = service
         self.clients = clients
+        self.focusStart = FocusStart(on: service.bus)
         self.parked = waits ? [] : nil
     }
 
@@ -112,7 +114,7 @@ final class RegistrationLink {
         self.service.log.debug("\(client.app.isAnonymous ? client.uniqueName : client.app.name) registered")
         self.answerRegistrations(of: client)
         if !client.app.isAnonymous {
-            self.service.links.focusStart.appCame(isReported: self.service.core.arbiter.foreground != .none)
+            self.focusStart.appCame(isReported: self.service.core.arbiter.foreground != .none)
         }
         try? self.service.links.tasks.input(.came(client.id))
     }

@@ -175,7 +175,8 @@ import Testing
             first: ["org.example.A", "org.example.B"], visible: [], hidden: [], playing: [], frozen: [], windows: 2,
             isLeaving: false)
         let gone = FocusRow(
-            source: "", process: 8, front: ["org.example.B"], first: [], visible: [], hidden: [], playing: [], frozen: [],
+            source: "", process: 8, front: ["org.example.B"], first: [], visible: [], hidden: [], playing: [],
+            frozen: [],
             windows: 1, isLeaving: true)
         exam.sources = [row, gone]
         #expect(
