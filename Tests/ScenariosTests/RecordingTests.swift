@@ -299,7 +299,10 @@ import Randomness
             names(AppFacts()) == [
                 "state", "proof", "isProvenEnough", "grants", "activities", "hasAssertion", "report", "lastUsed",
             ])
-        #expect(names(AppEntrance()) == ["proof", "isProvenEnough", "declared", "told", "isConnected", "user"])
+        #expect(
+            names(AppEntrance()) == [
+                "proof", "isProvenEnough", "declared", "hasPlayer", "told", "isConnected", "user",
+            ])
         #expect(names(AssertionRequest(AssertionID(1), "")) == ["id", "name", "warning"])
         #expect(names(DeviceFacts()) == ["isLocked", "power", "minuteOfWeek"])
         #expect(
