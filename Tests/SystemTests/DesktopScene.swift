@@ -123,12 +123,13 @@ final class DesktopScene {
 
     func x(_ command: String...) throws { try self.x(command) }
 
+    /// Starts a window manager. It says that it is there before it takes windows, so it is waited for until it runs what it is told to.
     func startOpenbox() throws -> BackgroundProgram {
-        let program = try BackgroundProgram(tool: ["openbox"], environment: ["DISPLAY": self.display])
-        try self.stage.until("a window manager is there") {
-            let owner = ["xprop", "-root", "_NET_SUPPORTING_WM_CHECK"]
-            return try Tool.run(owner, environment: ["DISPLAY": self.display]).stdout.contains("window id")
-        }
+        let file = "\(self.runtime)/openbox"
+        unlink(file)
+        let program = try BackgroundProgram(
+            tool: ["openbox", "--startup", "touch \(file)"], environment: ["DISPLAY": self.display])
+        try self.stage.until("a window manager takes windows") { access(file, F_OK) == 0 }
         return program
     }
 
