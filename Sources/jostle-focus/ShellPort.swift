@@ -12,14 +12,14 @@ final class ShellPort {
     init(_ shells: [ShellSource]) { self.shells = shells }
 
     static let table = Interface<ShellPort>(
-        interface,
+        interface, notes: .jostle,
         methods: [
-            Method("Window", in: ["window", "app_id", "class", "instance", "pid", "state"]) {
+            Method("Window", in: ["window", "app_id", "window_class", "instance", "pid", "state", "options"]) {
                 (
                     port, call, window: String, appID: String, windowClass: String, instance: String, process: String,
-                    state: String
+                    state: String, options: [String: Value]
                 ) throws(BusError) in
-                let shell = try port.shell(of: call)
+                let shell = try port.shell(of: call, options)
                 guard let state = WindowState(rawValue: state) else {
                     throw .invalidArguments("Window: state is front, visible or hidden")
                 }
@@ -27,18 +27,25 @@ final class ShellPort {
                     appID: appID, instance: instance, windowClass: windowClass, process: UInt32(process))
                 shell.put(window, claims, state)
             },
-            Method("Closed", in: ["window"]) { (port, call, window: String) throws(BusError) in
-                try port.shell(of: call).close(window)
+            Method("Closed", in: ["window", "options"]) {
+                (port, call, window: String, options: [String: Value]) throws(BusError) in
+                try port.shell(of: call, options).close(window)
             },
-            Method("Said") { (port, call) throws(BusError) in try port.shell(of: call).said() },
-            Method("Left") { (port, call) throws(BusError) in try port.shell(of: call).left() },
+            Method("Said", in: ["options"]) { (port, call, options: [String: Value]) throws(BusError) in
+                try port.shell(of: call, options).said()
+            },
+            Method("Left", in: ["options"]) { (port, call, options: [String: Value]) throws(BusError) in
+                try port.shell(of: call, options).left()
+            },
         ],
-        signals: [SignalDescription("Wanted", [])])
+        signals: [SignalDescription("Wanted", ["details"], [String: Value].self)])
 
-    private func shell(of call: MethodCall) throws(BusError) -> ShellSource {
+    /// - Parameter options: None is known yet.
+    private func shell(of call: MethodCall, _ options: [String: Value]) throws(BusError) -> ShellSource {
         guard let shell = self.shells.first(where: { $0.isFrom(call.sender) }) else {
             throw .accessDenied("windows are told by the desktop's shell")
         }
+        _ = try OptionReader(options, of: "shell", known: [])
         return shell
     }
 }

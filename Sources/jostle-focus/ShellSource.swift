@@ -93,7 +93,10 @@ final class ShellSource: FocusSource {
         if let patience { self.loop.reschedule(patience, at: Clock.monotonic.now() + Self.patience) }
         switch self.shell {
         // It may have told before we knew who it is.
-        case .gnome: self.bus.signal(from: Path.focus, ShellPort.interface, "Wanted", to: owner) { _ in }
+        case .gnome:
+            self.bus.signal(from: Path.focus, ShellPort.interface, "Wanted", to: owner) {
+                [String: Value]().write(to: &$0)
+            }
         case .kwin: self.load(into: owner, attempt: 1)
         }
     }

@@ -28,7 +28,7 @@ function tell(window) {
     const state = window === active() ? "front" : isHere(window) ? "visible" : "hidden";
     callDBus(
         service, path, face, "Window", text(window.internalId), text(window.desktopFileName), text(window.resourceClass),
-        text(window.resourceName), text(window.pid), state);
+        text(window.resourceName), text(window.pid), state, {});
 }
 
 let front = null;
@@ -44,7 +44,7 @@ function follow(window) {
 added.connect(follow);
 removed.connect(function (window) {
     if (front === window) { front = null; }
-    callDBus(service, path, face, "Closed", text(window.internalId));
+    callDBus(service, path, face, "Closed", text(window.internalId), {});
 });
 activated.connect(function (window) {
     const left = front;
@@ -58,4 +58,4 @@ workspace.currentDesktopChanged.connect(function () {
 
 front = active() && counts(active()) ? active() : null;
 all().forEach(follow);
-callDBus(service, path, face, "Said");
+callDBus(service, path, face, "Said", {});

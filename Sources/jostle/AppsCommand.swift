@@ -18,7 +18,8 @@ struct AppsCommand {
 
     private func run() throws(CommandFailure) {
         let service = try Service.broker(on: self.bus, self.loop)
-        let sources = FocusRow.all(try service.properties(Path.broker, InterfaceName.broker))
+        // Who says what is in front stands beside: where that is not told, there is a list all the same.
+        let sources = (try? service.properties(Path.broker, InterfaceName.broker)).map { FocusRow.all($0) } ?? []
         let apps = try AppRow.all(service, sources)
         if self.isJSON {
             for app in apps { self.terminal.print(app.json) }

@@ -79,7 +79,7 @@ def pygobject(files):
 
 def main(binding, directory):
     files = {path.stem: path.read_text() for path in pathlib.Path(directory).glob("*.xml")}
-    assert len(files) == 5, files.keys()
+    assert len(files) == 7, files.keys()
     if binding == "dbus-fast":
         asyncio.run(dbus_fast(files))
     else:

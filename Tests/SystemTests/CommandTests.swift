@@ -90,7 +90,7 @@ extension EndToEnd {
             Case("wach", status: 2, "unknown command 'wach', did you mean 'watch'?"),
             Case("status", "now", status: 2, "unexpected argument 'now'"),
             Case("sensors", "--jason", status: 2, "did you mean '--json'?"),
-            Case("focus", "--all", status: 2, "focus: unknown option '--all'"),
+            Case("focus", "--all", status: 2, "unknown option '--all'"),
             Case("focus", "org.example.App", status: 2, "unexpected argument 'org.example.App'"),
             Case("apps", "--bus", "here", status: 2, "session, system or a bus address, not 'here'"),
             Case("apps", "--bus", "nonsense:", status: 2, "Unknown address type"),

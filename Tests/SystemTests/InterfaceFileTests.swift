@@ -61,7 +61,7 @@ extension EndToEnd {
                 ls "$directory$interfaces" | wc -l
                 """, "sh", Programs.source(""),
             ])
-            let lines = "/opt/jostle/share/dbus-1/interfaces\n\(Version.text)\n5\n"
+            let lines = "/opt/jostle/share/dbus-1/interfaces\n\(Version.text)\n7\n"
             #expect(result == Tool.Result(status: 0, stdout: lines, stderr: ""))
         }
 

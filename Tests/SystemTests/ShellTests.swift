@@ -112,8 +112,9 @@ extension EndToEnd {
             let scene = try DesktopScene()
             try scene.startFocus("gnome", [:])
             let call = [
-                "call", "org.jostle.Focus1", "/org/jostle/Focus1", "org.jostle.Focus1.Shell", "Window", "ssssss", "1",
-                "org.example.Alpha", "", "", "", "front",
+                "call", "org.jostle.Focus1", "/org/jostle/Focus1", "org.jostle.Focus1.Shell", "Window", "ssssssa{sv}",
+                "1",
+                "org.example.Alpha", "", "", "", "front", "0",
             ]
             let stranger = try scene.stage.busctl(call)
             #expect(stranger.status != 0 && stranger.stderr.contains("Access denied"), "\(stranger)")

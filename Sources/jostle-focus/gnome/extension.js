@@ -36,7 +36,7 @@ class Windows {
 
     destroy() {
         Gio.DBus.session.signal_unsubscribe(this._wanted);
-        this._call("Left", null);
+        this._call("Left", new GLib.Variant("(a{sv})", [{}]));
         Gio.bus_unwatch_name(this._watch);
         for (const [object, id] of this._signals) object.disconnect(id);
         for (const [window, ids] of this._followed) ids.forEach(id => window.disconnect(id));
@@ -61,7 +61,7 @@ class Windows {
             ids.forEach(id => window.disconnect(id));
             this._followed.delete(window);
             if (this._front === window) this._front = null;
-            this._call("Closed", new GLib.Variant("(s)", [this._id(window)]));
+            this._call("Closed", new GLib.Variant("(sa{sv})", [this._id(window), {}]));
         }));
         this._followed.set(window, ids);
         tell();
@@ -77,7 +77,7 @@ class Windows {
 
     _tellAll() {
         this._tellEach();
-        this._call("Said", null);
+        this._call("Said", new GLib.Variant("(a{sv})", [{}]));
     }
 
     _tellEach() {
@@ -109,9 +109,9 @@ class Windows {
     _tell(window) {
         const text = value => value ?? "";
         const pid = window.get_pid();
-        this._call("Window", new GLib.Variant("(ssssss)", [
+        this._call("Window", new GLib.Variant("(ssssssa{sv})", [
             this._id(window), text(this._appID(window)), text(window.get_wm_class()), text(window.get_wm_class_instance()),
-            pid > 0 ? `${pid}` : "", this._state(window),
+            pid > 0 ? `${pid}` : "", this._state(window), {},
         ]));
     }
 }
