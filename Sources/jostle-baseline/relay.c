@@ -61,6 +61,8 @@ int run_relay(const struct options *options) {
     owner_follow(&relay.sensors, &relay.bus, from);
     bus_request_name(&relay.bus, options->name != NULL ? options->name : "org.jostle.Baseline.Relay");
     claim(&relay.bus, from, options->rate, 0);
+    printf("relaying\n");
+    fflush(stdout);
     bus_run(&relay.bus);
     printf("{\"samples\":%llu,\"lost\":%llu,\"refused\":%llu,\"events\":%llu,\"cpu_us\":%llu}\n",
            (unsigned long long)relay.samples, (unsigned long long)relay.lost, (unsigned long long)relay.refused,

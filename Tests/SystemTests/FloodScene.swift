@@ -337,15 +337,7 @@ final class Relay {
             "jostle-baseline",
             ["relay", "--bus", stage.address, "--to", name, "--rate", "\(rate)", "--threshold", "0"],
             under: tool)
-        try stage.until("the relay has its claim") {
-            let owner = try stage.busctl(
-                "call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "GetNameOwner", "s",
-                "org.jostle.Baseline.Relay")
-            guard owner.status == 0, let name = owner.stdout.split(separator: "\"").dropFirst().first else {
-                return false
-            }
-            return try stage.property("Claimants", at: Stage.Object.accelerometer).contains("\"\(name)\"")
-        }
+        _ = try self.relay.waitForLine { $0 == "relaying" }
     }
 
     /// Ends it, and returns how old its events were.
