@@ -183,7 +183,7 @@ test-attacks: build-all
 
 # jostle-focus with true displays; as root, which becomes another user for those that are not to be root's.
 test-focus: deps-desktops
-	JOSTLE_TEST_DESKTOPS=1 $(SWIFT) test --disable-xctest --filter 'EndToEnd.(Desktops|Shells)'
+	JOSTLE_TEST_DESKTOPS=1 $(SWIFT) test --disable-xctest --filter 'EndToEnd.(Desktops|Shells|PhoneShells|Sleepers)'
 
 # The reader with a true /dev/iio:device0, in a virtual machine. Downloads a kernel (70 MB) the first time.
 test-vm: deps-vm build

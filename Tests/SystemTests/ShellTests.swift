@@ -213,7 +213,10 @@ extension DesktopScene {
                 ],
                 environment: environment))
         try self.stage.bus.waitForName("org.gnome.Shell")
-        try self.stage.until("the shell has begun") { try self.stage.busctl(self.overviewProperty).status == 0 }
+        // The shell ends its start by showing all windows; closed before that, they would be shown afterwards.
+        try self.stage.until("the shell shows its overview") {
+            try self.stage.busctl(self.overviewProperty).stdout == "b true\n"
+        }
         try self.stage.until("the overview is closed") {
             try self.overview(false)
             return try self.stage.busctl(self.overviewProperty).stdout == "b false\n"

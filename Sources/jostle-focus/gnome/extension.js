@@ -2,6 +2,7 @@
 /* exported init */
 
 const { Gio, GLib, Meta, Shell } = imports.gi;
+const Main = imports.ui.main;
 
 const SERVICE = "org.jostle.Focus1";
 const PATH = "/org/jostle/Focus1";
@@ -15,11 +16,15 @@ class Windows {
         this._followed = new Map();
         this._front = null;
         this._owner = null;
+        this._isCovered = Main.overview.visibleTarget;
         this._signals = [];
         const connect = (object, signal, handler) => this._signals.push([object, object.connect(signal, handler)]);
         connect(global.display, "window-created", (_display, window) => this._follow(window));
         connect(global.display, "notify::focus-window", () => this._focus());
         connect(global.workspace_manager, "active-workspace-changed", () => this._tellEach());
+        // Over all windows lies the overview, and the focus may stay with one beneath it.
+        connect(Main.overview, "showing", () => this._cover(true));
+        connect(Main.overview, "hiding", () => this._cover(false));
         for (const actor of global.get_window_actors()) this._follow(actor.meta_window);
         this._front = this._followed.has(global.display.focus_window) ? global.display.focus_window : null;
         // Whoever comes later, or does not know us yet, asks for everything.
@@ -75,6 +80,11 @@ class Windows {
         if (this._front) this._tell(this._front);
     }
 
+    _cover(isCovered) {
+        this._isCovered = isCovered;
+        this._tellEach();
+    }
+
     _tellAll() {
         this._tellEach();
         this._call("Said", new GLib.Variant("(a{sv})", [{}]));
@@ -101,7 +111,7 @@ class Windows {
     }
 
     _state(window) {
-        if (window === global.display.focus_window) return "front";
+        if (window === global.display.focus_window && !this._isCovered) return "front";
         const isHere = window.located_on_workspace(global.workspace_manager.get_active_workspace());
         return window.minimized || !isHere ? "hidden" : "visible";
     }
