@@ -65,21 +65,49 @@ package struct CallQueue<Call> {
         let cost = bytes + CallLimits.overhead
         guard self.begin(sender) else { return [call] }
         if let user { self.setUser(user, of: sender) }
+        return self.enter([Entry(call: call, bytes: cost)], of: sender, isFirst: false)
+    }
+
+    /// Takes calls back that were taken and cannot be ended yet, each with its bytes: they wait before what their sender asked
+    /// later. Returns what has to be refused for them.
+    package mutating func putBack(_ calls: [(call: Call, bytes: Int)], of sender: String) -> [Call] {
+        guard self.senders[sender] != nil else { return calls.map(\.call) }
+        let entries = calls.map { Entry(call: $0.call, bytes: $0.bytes + CallLimits.overhead) }
+        return self.enter(entries, of: sender, isFirst: true)
+    }
+
+    /// Has calls wait that count as their sender's, before or behind his others, and says which are refused.
+    private mutating func enter(_ entries: [Entry], of sender: String, isFirst: Bool) -> [Call] {
         var refused: [Call] = []
-        while self.bytes + cost > CallLimits.waitingBytes {
-            guard let heaviest = self.whoMakesRoom(for: cost, of: sender) else {
+        for entry in isFirst ? entries.reversed() : entries {
+            guard self.makeRoom(for: entry.bytes, of: sender, &refused) else {
                 self.ended(sender)
-                return refused + [call]
+                refused.append(entry.call)
+                continue
             }
+            let place = isFirst ? 0 : self.waiting(of: sender)
+            self.senders[sender]?.waiting.insert(entry, at: place)
+            self.charge(sender, with: entry.bytes)
+            if self.waiting(of: sender) == 1, !self.isHeld(sender) { self.lineUp(sender) }
+        }
+        return refused
+    }
+
+    /// False: who has most is the sender himself.
+    private mutating func makeRoom(for bytes: Int, of sender: String, _ refused: inout [Call]) -> Bool {
+        while self.bytes + bytes > CallLimits.waitingBytes {
+            guard let heaviest = self.whoMakesRoom(for: bytes, of: sender) else { return false }
             refused.append(self.takeLast(of: heaviest))
         }
+        return true
+    }
+
+    /// Puts bytes on a sender's account that wait.
+    private mutating func charge(_ sender: String, with bytes: Int) {
         let payer = self.payer(of: sender)
-        self.senders[sender]?.waiting.append(Entry(call: call, bytes: cost))
-        self.accounts[payer, default: Account()].senders[sender, default: 0] += cost
-        self.accounts[payer]?.bytes += cost
-        self.bytes += cost
-        if self.waiting(of: sender) == 1, !self.isHeld(sender) { self.lineUp(sender) }
-        return refused
+        self.accounts[payer, default: Account()].senders[sender, default: 0] += bytes
+        self.accounts[payer]?.bytes += bytes
+        self.bytes += bytes
     }
 
     private func payer(of sender: String) -> Payer { self.senders[sender]?.user.map(Payer.user) ?? .sender(sender) }

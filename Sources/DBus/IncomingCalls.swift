@@ -169,6 +169,7 @@ final class IncomingCalls {
     }
 
     private func serve(_ call: inout MethodCall) {
+        if let rest = call.takeRest() { return rest() }
         self.connection.objects.dispatch(call)
         if !isKnownUniquelyReferenced(&call) { call.detach() }
     }
@@ -361,15 +362,22 @@ final class IncomingCalls {
         guard isFirst, self.unknown.hasCalls(of: sender) else { return }
         self.user(of: sender) { [weak self] user in
             guard let self else { return }
-            var calls: [MethodCall] = self.unknown.take(of: sender).reversed()
-            while var call = calls.popLast() {
-                if user == nil {
-                    call.fail(.accessDenied("the bus does not know your user"))
-                } else {
-                    self.serve(&call)
-                }
+            let calls = self.unknown.take(of: sender)
+            guard user != nil else {
+                for call in calls { call.fail(.accessDenied("the bus does not know your user")) }
+                return
             }
+            self.putBack(calls.map { ($0, $0.message.size) }, of: sender)
         }
+    }
+
+    /// Goes on with calls that were kept when their sender has his turn: all that became ready together, at once, would be in front
+    /// of whatever is urgent.
+    func putBack(_ calls: [(call: MethodCall, bytes: Int)], of sender: String) {
+        // The queue counts what waits.
+        for (call, _) in calls { call.isCounted = false }
+        for refused in self.queue.putBack(calls, of: sender) { self.refuse(refused) }
+        self.serveInTurns()
     }
 
     /// Asks for the user of a sender whose call waits, or who was given a descriptor, so that he has no more than his user's share.

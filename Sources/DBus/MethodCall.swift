@@ -17,6 +17,8 @@ package final class MethodCall {
     var isCounted = false
     /// It was not read yet, for somebody has to give leave first.
     var awaitsLeave = false
+    /// What is left to do of it, in its caller's turn.
+    private var rest: (() -> Void)?
 
     init(_ message: consuming Message, on connection: Connection) {
         self.sender = message.sender ?? ""
@@ -62,8 +64,26 @@ package final class MethodCall {
         unsafe self.send(Message(adopting: reply))
     }
 
+    /// Has the rest of a kept call done in its caller's turn.
+    ///
+    /// - Parameter bytes: What `rest` keeps in memory until then.
+    package func resume(keeping bytes: Int, _ rest: @escaping () -> Void) {
+        guard self.isCurrent, self.isCounted else { return rest() }
+        self.rest = rest
+        self.connection.incoming.putBack([(self, bytes)], of: self.sender)
+    }
+
+    /// Hands out what is left to do of it, once.
+    func takeRest() -> (() -> Void)? {
+        defer { self.rest = nil }
+        return self.rest
+    }
+
     /// Ends the call without a word to a caller who is gone or does not listen.
-    func abandon() { self.isAnswered = true }
+    func abandon() {
+        self.isAnswered = true
+        self.rest = nil
+    }
 
     private func send(_ reply: consuming Message) {
         let bytes = reply.size

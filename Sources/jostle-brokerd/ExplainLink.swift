@@ -32,7 +32,7 @@ final class ExplainLink {
             }
             let event: VerdictQuery.Event = number == 0 ? .last : isSequence ? .sequence(number) : .epoch(number)
             let query = VerdictQuery(event, of: app, for: viewer)
-            self.find(query) { [weak self] records in
+            self.find(query, call) { [weak self] records in
                 guard let self else { return }
                 let verdicts = self.service.core.records.show(records, for: query, among: self.service.core.registry)
                 guard !verdicts.isEmpty else {
@@ -46,12 +46,12 @@ final class ExplainLink {
 
     /// Hands the verdicts that are asked for to `then`; not always at once, because those that are not kept in memory any
     /// more may have to be read from elsewhere.
-    private func find(_ query: VerdictQuery, then: @escaping ([VerdictRecord]) -> Void) {
+    private func find(_ query: VerdictQuery, _ call: MethodCall, then: @escaping ([VerdictRecord]) -> Void) {
         let recent = self.service.core.records.find(query)
         if self.service.core.records.hasAll(of: query) || (query.event == .last && !recent.isEmpty) {
             return then(recent)
         }
-        self.findStored(query) { stored in
+        self.findStored(query, call) { stored in
             // What is in both is shown once; what is in memory alone may not have come to the disk, nor may its end.
             then(
                 recent
@@ -62,27 +62,24 @@ final class ExplainLink {
     // MARK: What the journal knows
 
     /// Hands the verdicts of the epoch that a query is about to `then`, from the journal; none, if it does not know.
-    private func findStored(_ query: VerdictQuery, then: @escaping ([VerdictRecord]) -> Void) {
+    private func findStored(_ query: VerdictQuery, _ call: MethodCall, then: @escaping ([VerdictRecord]) -> Void) {
         let wanted: JournalQuery
         switch query.event {
-        case .epoch(let epoch): return self.askJournal(epoch, then: then)
+        case .epoch(let epoch): return self.askJournal(JournalQuery(epoch: epoch), call, then: then)
         case .last: wanted = JournalQuery(app: query.app?.id, limit: Self.newest)
         case .sequence(let sequence): wanted = JournalQuery(app: query.app?.id, sequence: sequence, limit: Self.newest)
         }
-        self.askJournal(wanted) { [weak self] records in
+        self.askJournal(wanted, call) { [weak self] records in
             guard let self, let last = records.last(where: { query.concerns($0) }) else { return then([]) }
-            self.askJournal(last.verdict.epoch, then: then)
+            self.askJournal(JournalQuery(epoch: last.verdict.epoch), call, then: then)
         }
     }
 
     /// How many of the newest are looked through for one that the caller may see.
     private static let newest = 256
 
-    private func askJournal(_ epoch: UInt64, then: @escaping ([VerdictRecord]) -> Void) {
-        self.askJournal(JournalQuery(epoch: epoch), then: then)
-    }
-
-    private func askJournal(_ query: JournalQuery, then: @escaping ([VerdictRecord]) -> Void) {
+    /// Asks for a call what it is about. The disk answers many at once; each goes on in its caller's turn.
+    private func askJournal(_ query: JournalQuery, _ call: MethodCall, then: @escaping ([VerdictRecord]) -> Void) {
         guard let link = self.storeLink else { return then([]) }
         link.store.ask(query) { result in
             switch result {
@@ -90,10 +87,15 @@ final class ExplainLink {
                 self.service.log.warning("the journal cannot be read: \(failure)")
                 then([])
             case .success(let answer):
-                then(answer.verdicts.map { VerdictRecord($0, ofThisRun: $0.started == link.started) })
+                call.resume(keeping: answer.verdicts.count * Self.rowBytes) {
+                    then(answer.verdicts.map { VerdictRecord($0, ofThisRun: $0.started == link.started) })
+                }
             }
         }
     }
+
+    /// What a row of the journal is taken to need in memory.
+    private static let rowBytes = 512
 
     // MARK: Why not
 
@@ -119,7 +121,7 @@ final class ExplainLink {
             // Launches are counted from the start of the broker; the journal remembers longer.
             guard answer.tally.launches.begun == 0, !app.id.isAnonymous else { return call.reply(answer.options) }
             let query = VerdictQuery(.last, of: app, for: viewer)
-            self.askJournal(JournalQuery(app: app.id, limit: Self.newest)) { records in
+            self.askJournal(JournalQuery(app: app.id, limit: Self.newest), call) { records in
                 var answer = answer
                 // A launch of this run, which may merely wait, hides none that failed before.
                 let last = records.last {

@@ -37,6 +37,34 @@ import Testing
         #expect(queue.outstanding(of: "a") == CallLimits.outstanding)
     }
 
+    @Test func whatIsPutBackComesBeforeWhatWasAskedLater() {
+        var queue = CallQueue<String>()
+        for call in ["a1", "a2", "a3", "b1", "b2"] { _ = queue.offer(call, from: String(call.prefix(1)), bytes: 10) }
+        #expect([queue.next(), queue.next(), queue.next()] == ["a1", "b1", "a2"])
+        #expect(queue.putBack([("a1", 10), ("a2", 10)], of: "a") == [])
+        // They had a place, and have it still: none is counted twice.
+        #expect(queue.outstanding(of: "a") == 3)
+        #expect(self.drain(&queue) == ["b2", "a1", "a2", "a3"])
+        queue.ended("b")
+        #expect(queue.isIdle && queue.outstanding(of: "a") == 0 && queue.outstanding(of: "b") == 0)
+        // Who has nothing outstanding any more has left.
+        #expect(queue.putBack([("a1", 10)], of: "a") == ["a1"])
+        #expect(queue.isIdle)
+        // Nor is a held sender served by it.
+        _ = queue.offer("c1", from: "c", bytes: 10)
+        #expect(queue.next() == "c1")
+        queue.hold("c")
+        #expect(queue.putBack([("c1", 10)], of: "c") == [])
+        #expect(queue.isIdle)
+        queue.release("c")
+        #expect(self.drain(&queue) == ["c1"])
+        // It costs room like any other; there is none without end.
+        _ = queue.offer("d1", from: "d", bytes: 10)
+        #expect(queue.next() == "d1")
+        #expect(queue.putBack([("d1", CallLimits.waitingBytes)], of: "d") == ["d1"])
+        #expect(queue.isIdle && queue.outstanding(of: "d") == 0)
+    }
+
     @Test func whoeverHasMostWaitingMakesRoom() {
         var queue = CallQueue<String>()
         let big = CallLimits.waitingBytes / 4 - CallLimits.overhead

@@ -14,7 +14,7 @@ extension BusTests {
             static let target = CallTarget(Station.name, path, "org.example.Counter")
             var log: [String] = []
 
-            static func export(on connection: Connection) -> Counter {
+            static func export(on connection: Connection, guardian: ExportedObject.Guardian? = nil) -> Counter {
                 let counter = Counter()
                 let table = Interface<Counter>(
                     "org.example.Counter",
@@ -30,7 +30,7 @@ extension BusTests {
                             return [UInt8](repeating: 7, count: Int(bytes))
                         },
                     ])
-                connection.export(ExportedObject(Self.path, [(table, counter)]))
+                connection.export(ExportedObject(Self.path, [(table, counter)], guardian: guardian))
                 return counter
             }
         }
@@ -54,6 +54,20 @@ extension BusTests {
             // Of the flood at most one for each of his five was served in between, besides what came before he asked.
             let first = try #require(counter.log.firstIndex(of: "good"))
             #expect(counter.log[first...].count { $0 == "flood" } <= 10, "\(counter.log)")
+            try station.until("the rest") { counter.log.count == 105 }
+        }
+
+        /// Calls that had to wait until it was known whose they are are served in turns, too.
+        @Test func whatWaitedForItsUserIsNotServedAtOnce() throws {
+            let station = try Station()
+            let counter = Counter.export(on: station.connection) { _, answer in answer(nil) }
+            let (flooder, good) = (try station.client(), try station.client())
+            try self.send(100, "Count", "flood", from: flooder)
+            var answers = 0
+            for _ in 0..<5 { good.call(Counter.target, "Count", "good") { _ in answers += 1 } }
+            try station.until("the good one's answers") { answers == 5 }
+            let before = try #require(counter.log.firstIndex(of: "good"))
+            #expect(before < 50, "\(counter.log)")
             try station.until("the rest") { counter.log.count == 105 }
         }
 

@@ -196,7 +196,7 @@ final class FloodScene {
     }
 
     func run() throws {
-        let alone = try ProcessValue.status("VmRSS", of: self.daemon.pid)
+        let alone = try Resident(of: self.daemon.pid)
         let crowds = try self.crowds.map { try $0.start(on: self.stage.address, self.attackerOptions) }
         let good = try self.stage.reader(of: "norm(x, y, z) > 0.5g", every: 20_000, Self.app)
         let plain = try BackgroundProgram(
@@ -205,9 +205,7 @@ final class FloodScene {
             try self.stage.busctl("status", Stage.yardstick).status == 0
         }
         let relayed = try Relay(on: self.stage)
-        let before =
-            self.crowds.isEmpty
-            ? try ProcessValue.status("VmRSS", of: self.daemon.pid) : alone + Self.leftByCrowd
+        let before = try self.crowds.isEmpty ? Resident(of: self.daemon.pid) : alone
 
         // The flood outlasts what is measured beside it.
         let flood = try self.startFlood(seconds: self.bars.seconds + 1)
@@ -292,18 +290,31 @@ final class FloodScene {
     }
 
     /// - Parameter verdicts: How many are kept of the good app's events, to be explained: they are no flood's.
-    private func checkMemory(before: Int, verdicts: Int) throws {
+    private func checkMemory(before: Resident, verdicts: Int) throws {
         guard let memory = self.bars.memory else { return }
         let pid = try self.daemon.pid
-        let usual = before + verdicts * Self.verdictBytes + (self.flood?.isLarge == true ? Self.leftByLarge : 0)
+        let left = (self.crowds.isEmpty ? 0 : Self.leftByCrowd) + (self.flood?.isLarge == true ? Self.leftByLarge : 0)
+        let usual = before.all + left + verdicts * Self.verdictBytes
         #expect(try ProcessValue.status("VmHWM", of: pid) <= memory.peak)
         do {
             try self.stage.until("the memory returns", timeout: .seconds(5)) {
-                try Double(ProcessValue.status("VmRSS", of: pid)) <= Double(usual) * memory.after
+                try Double(Resident(of: pid).own + before.files) <= Double(usual) * memory.after
             }
         } catch {
-            let parts = try ["VmRSS", "RssAnon", "RssFile"].map { "\($0) \(try ProcessValue.status($0, of: pid))" }
-            Issue.record("\(error), \(parts.joined(separator: ", ")), before \(before), usual \(usual)")
+            Issue.record("\(error), \(try Resident(of: pid)), before \(before), usual \(usual)")
+        }
+    }
+
+    /// What a daemon has in memory. How much of its program and its libraries is there is the kernel's business, which takes it
+    /// back when it likes: it counts as it was before.
+    private struct Resident {
+        let own, files: Int
+
+        var all: Int { self.own + self.files }
+
+        init(of pid: Int32) throws {
+            self.files = try ProcessValue.status("RssFile", of: pid)
+            self.own = try ProcessValue.status("VmRSS", of: pid) - self.files
         }
     }
 
