@@ -13,16 +13,28 @@ extension BusTests {
             static let path = ObjectPath(literal: "/org/example/Counter")
             static let target = CallTarget(Station.name, path, "org.example.Counter")
             var log: [String] = []
+            private var kept: [MethodCall] = []
+            /// Is shown all calls that are kept, at each that comes.
+            var onKept: ([MethodCall]) -> Void = { _ in }
 
-            static func export(on connection: Connection, guardian: ExportedObject.Guardian? = nil) -> Counter {
+            func count(_ name: String) {
+                self.log.append(name)
+                let end = Clock.monotonic.now() + 1_000
+                while Clock.monotonic.now() < end {}
+            }
+
+            static func export(on connection: Connection) -> Counter {
                 let counter = Counter()
                 let table = Interface<Counter>(
                     "org.example.Counter",
                     methods: [
                         Method("Count", in: ["name"]) { (counter: Counter, _, name: String) throws(BusError) in
-                            counter.log.append(name)
-                            let end = Clock.monotonic.now() + 1_000
-                            while Clock.monotonic.now() < end {}
+                            counter.count(name)
+                        },
+                        Method(later: "Keep", in: ["name"]) {
+                            (counter: Counter, call: MethodCall, _: String) throws(BusError) in
+                            counter.kept.append(call)
+                            counter.onKept(counter.kept)
                         },
                         Method("Fetch", in: ["bytes"], out: ["data"]) {
                             (counter: Counter, _, bytes: UInt32) throws(BusError) -> [UInt8] in
@@ -30,7 +42,7 @@ extension BusTests {
                             return [UInt8](repeating: 7, count: Int(bytes))
                         },
                     ])
-                connection.export(ExportedObject(Self.path, [(table, counter)], guardian: guardian))
+                connection.export(ExportedObject(Self.path, [(table, counter)]))
                 return counter
             }
         }
@@ -57,18 +69,26 @@ extension BusTests {
             try station.until("the rest") { counter.log.count == 105 }
         }
 
-        /// Calls that had to wait until it was known whose they are are served in turns, too.
-        @Test func whatWaitedForItsUserIsNotServedAtOnce() throws {
+        /// Calls that were kept, and can all be ended at the same time, are ended in turns, too.
+        @Test func whatIsReadyTogetherIsNotDoneAtOnce() throws {
             let station = try Station()
-            let counter = Counter.export(on: station.connection) { _, answer in answer(nil) }
+            let counter = Counter.export(on: station.connection)
             let (flooder, good) = (try station.client(), try station.client())
-            try self.send(100, "Count", "flood", from: flooder)
             var answers = 0
-            for _ in 0..<5 { good.call(Counter.target, "Count", "good") { _ in answers += 1 } }
-            try station.until("the good one's answers") { answers == 5 }
-            let before = try #require(counter.log.firstIndex(of: "good"))
-            #expect(before < 50, "\(counter.log)")
-            try station.until("the rest") { counter.log.count == 105 }
+            counter.onKept = { calls in
+                guard calls.count == 60 else { return }
+                good.call(Counter.target, "Count", "good") { _ in answers += 1 }
+                for call in calls {
+                    call.resume(keeping: 100) {
+                        counter.count("kept")
+                        call.reply()
+                    }
+                }
+            }
+            try self.send(60, "Keep", "", from: flooder)
+            try station.until("the good one's answer") { answers == 1 }
+            #expect(counter.log.count < 40, "\(counter.log)")
+            try station.until("the rest") { counter.log.count == 61 }
         }
 
         /// A flood whose calls never wait takes memory, too; what apps say as a rule is none.
