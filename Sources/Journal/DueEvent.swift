@@ -25,7 +25,7 @@ package struct DueEvent: Equatable, Sendable {
     }
 
     /// What tells it from all others. Its number does not: an app may number it anew after a restart.
-    struct Key: Hashable, Sendable {
+    package struct Key: Hashable, Sendable {
         let app: AppID
         let user: UInt32?
         let epoch: UInt64
@@ -33,7 +33,7 @@ package struct DueEvent: Equatable, Sendable {
         let detector: String
     }
 
-    var key: Key {
+    package var key: Key {
         Key(
             app: self.app, user: self.user, epoch: self.content.epoch, time: self.content.time,
             detector: self.content.detector)
@@ -41,31 +41,48 @@ package struct DueEvent: Equatable, Sendable {
 }
 
 /// What is to be done to the due events on the disk: the last word on each.
-struct DueChanges: Sendable {
+package struct DueChanges: Sendable {
     /// `nil`: it is due no more.
-    private(set) var events: [DueEvent.Key: DueEvent?] = [:]
+    package private(set) var events: [DueEvent.Key: DueEvent?] = [:]
+    /// Those to be kept that may be on the disk already: when they are over, they have to be taken from there.
+    private var known: Set<DueEvent.Key> = []
 
-    var isEmpty: Bool { self.events.isEmpty }
-    var count: Int { self.events.count }
+    package init() {}
 
-    mutating func add(_ event: DueEvent) { self.events[event.key] = .some(event) }
+    package var isEmpty: Bool { self.events.isEmpty }
+    package var count: Int { self.events.count }
+
+    /// - Parameter isKnown: It was to be kept before, and may be on the disk.
+    package mutating func add(_ event: DueEvent, isKnown: Bool = false) {
+        let key = event.key
+        // What is to be taken from the disk may be there.
+        if isKnown || self.isForgotten(key) { self.known.insert(key) }
+        self.events[key] = .some(event)
+    }
 
     /// What has not come to the disk need not be taken from there.
-    mutating func remove(_ event: DueEvent) {
-        if case .some(.some) = self.events[event.key] {
-            self.events[event.key] = nil
+    package mutating func remove(_ event: DueEvent) { self.remove(event.key) }
+
+    private mutating func remove(_ key: DueEvent.Key) {
+        if case .some(.some) = self.events[key], !self.known.contains(key) {
+            self.events[key] = nil
         } else {
-            self.events[event.key] = .some(nil)
+            self.known.remove(key)
+            self.events[key] = .some(nil)
         }
     }
 
+    private func isForgotten(_ key: DueEvent.Key) -> Bool {
+        if case .some(nil) = self.events[key] { true } else { false }
+    }
+
     /// Takes in what comes later.
-    mutating func merge(_ later: DueChanges) {
+    package mutating func merge(_ later: DueChanges) {
         for (key, change) in later.events {
-            if change == nil, case .some(.some) = self.events[key] {
-                self.events[key] = nil
+            if let event = change {
+                self.add(event, isKnown: later.known.contains(key))
             } else {
-                self.events[key] = change
+                self.remove(key)
             }
         }
     }

@@ -108,10 +108,12 @@ package final class Store {
     // MARK: What is due
 
     /// Has an event kept until it is forgotten. `takeNews` says when it is on the disk; with no room for it, it never is.
-    package func keep(_ event: DueEvent) {
+    ///
+    /// - Parameter again: It was to be kept before, and may be on the disk.
+    package func keep(_ event: DueEvent, again: Bool = false) {
         self.shared.change { queue in
             guard queue.due.outstanding < self.limits.waitingRows else { return ((), false) }
-            queue.due.add(event)
+            queue.due.add(event, isKnown: again)
             return ((), true)
         }
     }

@@ -1,25 +1,28 @@
 /// Due events that wait for the writer, and how many there are of them until they are on the disk.
-struct WaitingDue: Sendable {
+package struct WaitingDue: Sendable {
     private var changes = DueChanges()
     /// Due events that are on no disk yet: these, and those that the writer has taken.
-    private(set) var outstanding = 0
+    package private(set) var outstanding = 0
 
-    var isEmpty: Bool { self.changes.isEmpty }
+    package init() {}
 
-    mutating func add(_ event: DueEvent) {
+    package var isEmpty: Bool { self.changes.isEmpty }
+
+    /// - Parameter isKnown: It was to be kept before, and may be on the disk.
+    package mutating func add(_ event: DueEvent, isKnown: Bool = false) {
         self.outstanding += 1
-        self.changes.add(event)
+        self.changes.add(event, isKnown: isKnown)
     }
 
-    mutating func remove(_ event: DueEvent) { self.changes.remove(event) }
+    package mutating func remove(_ event: DueEvent) { self.changes.remove(event) }
 
     /// Hands the changes over, on top of those that the writer has.
-    mutating func take(into taken: inout DueChanges) {
+    package mutating func take(into taken: inout DueChanges) {
         taken.merge(self.changes)
         self.changes = DueChanges()
         self.outstanding = taken.count
     }
 
     /// The writer tried, and still has so many.
-    mutating func setTaken(_ count: Int) { self.outstanding = self.changes.count + count }
+    package mutating func setTaken(_ count: Int) { self.outstanding = self.changes.count + count }
 }

@@ -53,15 +53,17 @@ final class DiskLink {
 
     /// Brings all events to the disk again that are to be there, because it has lost them.
     func storeAgain() {
-        for event in self.service.core.mailboxes.durableEvents { self.persist(event) }
+        for event in self.service.core.mailboxes.durableEvents { self.persist(event, again: true) }
     }
 
     // MARK: What is due
 
     /// Has an event outlive the broker. What a client without a name gets does not: nobody would come back for it.
-    func persist(_ event: StoredEvent) {
+    ///
+    /// - Parameter again: It was to outlive it before, and may be on the disk.
+    func persist(_ event: StoredEvent, again: Bool = false) {
         guard let store = self.link?.store, !event.app.isAnonymous else { return }
-        store.keep(self.due(event))
+        store.keep(self.due(event), again: again)
     }
 
     /// An event is over that was to outlive the broker.
