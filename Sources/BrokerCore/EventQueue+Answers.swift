@@ -105,7 +105,10 @@ extension EventQueue {
             self.waiting.insert(kept)
             return self.expect(event.ends)
         }
-        self.keep(KeptEvent(event), at: now, &actions)
+        var kept = KeptEvent(event)
+        // It may have been sent before a restart.
+        kept.attempts = event.isRedelivered ? 1 : 0
+        self.keep(kept, at: now, &actions)
         if event.terms.durability == .persistent, self.keeps(event.sequence) { actions.append(.persist(event)) }
     }
 
