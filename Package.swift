@@ -104,7 +104,7 @@ let package = Package(
 
         // The shell.
         shell("PolicyFiles", ["Arbitration", "Detection", "Motion", "CInih"]),
-        shell("Journal", ["Arbitration", "Background", "Motion", "CSQLite", "CLinux"]),
+        shell("Journal", ["Arbitration", "Background", "Motion", "Loop", "CSQLite", "CLinux"]),
         shell("Loop", ["CLinux"]),
         shell("DBus", ["CDBus", "Loop", "Motion"]),
         shell("Protocol", ["Motion", "DBus"]),

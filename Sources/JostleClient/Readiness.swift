@@ -1,4 +1,5 @@
 import Glibc
+import Loop
 
 /// Waits until a descriptor is readable, without holding up the thread that asks: a thread of its own does, which ends with the
 /// wait.
@@ -39,7 +40,8 @@ enum Readiness {
         var isStarted = true
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                isStarted = self.start(Wait(descriptor, reading, continuation))
+                let wait = Wait(descriptor, reading, continuation)
+                isStarted = startThread(stackBytes: 256 << 10) { wait.work() }
                 if !isStarted { continuation.resume() }
             }
         } onCancel: {
@@ -52,26 +54,5 @@ enum Readiness {
 
     private static func failed(_ message: String) -> JostleError {
         JostleError(kind: .failed, name: "", message: message)
-    }
-
-    /// The corresponding C function is `pthread_create`.
-    private static func start(_ wait: Wait) -> Bool {
-        // SAFETY: the thread takes over the value that it is handed, and nobody waits for its end.
-        let box = unsafe Unmanaged.passRetained(wait)
-        var thread = pthread_t()
-        let result = unsafe pthread_create(
-            &thread, nil,
-            { argument in
-                // SAFETY: the one reference that was made for us.
-                guard let argument = unsafe argument else { return nil }
-                unsafe Unmanaged<Wait>.fromOpaque(argument).takeRetainedValue().work()
-                return nil
-            }, box.toOpaque())
-        guard result == 0 else {
-            unsafe box.release()
-            return false
-        }
-        pthread_detach(thread)
-        return true
     }
 }

@@ -1,7 +1,7 @@
 /// What people are told of a disk that fails now and then: when it begins, and when it is over for good.
 ///
 /// It is over when it went well for a while. The while is twice as long each time that trouble comes back soon, so that
-/// a disk that is just too slow does not say so again and again. Times are those of `Monitor.now`.
+/// a disk that is just too slow does not say so again and again. Times are those of `Clock.monotonic`.
 package struct DiskHealth: Sendable {
     /// How long it must go well the first time, and how long at most.
     private let calm: (first: Int64, longest: Int64)

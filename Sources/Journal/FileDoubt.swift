@@ -2,7 +2,7 @@
 ///
 /// The kernel tells that a file was written to, but not by whom: what others write while we write is hidden by it. It also
 /// tells when somebody closes the file who could have written to it, and that is never we. All who read with SQLite do the
-/// same, so that a file is looked over only once after what we wrote, and never for long. Times are those of `Monitor.now`.
+/// same, so that a file is looked over only once after what we wrote, and never for long. Times are those of `Clock.monotonic`.
 package struct FileDoubt: Sendable {
     private let pause: Int64
     /// We wrote since the file was looked over. One that was just opened is written to at once.

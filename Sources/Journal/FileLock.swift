@@ -1,4 +1,5 @@
 import Glibc
+import Loop
 
 /// Keeps a directory for one broker alone, for as long as this lives. The kernel drops it with the program.
 struct FileLock: ~Copyable {
@@ -27,7 +28,7 @@ struct FileLock: ~Copyable {
                 close(descriptor)
                 throw error
             }
-            guard Monitor<StoreQueue>.now() < deadline else {
+            guard Clock.monotonic.now() < deadline else {
                 close(descriptor)
                 throw StoreError(.taken, "another broker keeps its state in \(directory) and holds \(path)")
             }

@@ -1,4 +1,5 @@
 import Glibc
+import Loop
 
 /// The directory that a broker keeps things in: locked for it alone, and watched.
 struct HeldDirectory: ~Copyable {
@@ -7,7 +8,7 @@ struct HeldDirectory: ~Copyable {
     private var watch: DirectoryWatch
     /// What happened since the last look.
     private var changes = DirectoryWatch.Changes()
-    /// When the lock was found to be gone, in the time of `Monitor.now`.
+    /// When the lock was found to be gone, in the time of `Clock.monotonic`.
     private var goneSince: Int64?
     /// When to look again, even if nothing happens.
     private(set) var deadline: Int64?
@@ -42,7 +43,7 @@ struct HeldDirectory: ~Copyable {
         let place = try self.lock.place()
         guard place != .ours else { return self.goneSince = nil }
         if place == .empty {
-            let now = Monitor<StoreQueue>.now()
+            let now = Clock.monotonic.now()
             let since = self.goneSince ?? now
             self.goneSince = since
             guard now >= since + Self.grace else { return self.deadline = since + Self.grace }

@@ -1,6 +1,7 @@
 import Arbitration
 package import Background
 import Glibc
+import Loop
 package import Motion
 
 /// What is kept on the disk, and the one thread that writes it.
@@ -30,8 +31,9 @@ package final class Store {
         self.limits = limits
         self.notify = notify
         let health = DiskHealth(
-            calm: limits.calm.microseconds, longest: limits.longestCalm.microseconds, at: Monitor<StoreQueue>.now())
-        self.shared = Monitor(StoreQueue(limits.pace, epochFloor: UInt64(max(0, run.started)), health))
+            calm: limits.calm.microseconds, longest: limits.longestCalm.microseconds, at: Clock.monotonic.now())
+        self.shared = Monitor(
+            StoreQueue(limits.pace, epochFloor: UInt64(max(0, run.started)), health), canListen: true)
         let writer = StoreWriter.Launch(
             directory: directory, run: run, limits: limits, shared: self.shared, notify: notify)
         if !writer.start() {
@@ -49,7 +51,7 @@ package final class Store {
     ///
     /// The one call that waits, for the start of a program; longer than that for another one that leaves the directory.
     package func firstEpochs(within patience: TimeSpan) throws(DirectoryInUse) -> EpochBlock? {
-        let deadline = Monitor<StoreQueue>.now() + patience.microseconds
+        let deadline = Clock.monotonic.now() + patience.microseconds
         let result: Result<EpochBlock?, DirectoryInUse> = self.shared.wait { queue in
             if let block = queue.firstEpochs {
                 queue.firstEpochs = nil
@@ -60,7 +62,7 @@ package final class Store {
             // The writer says so by itself when that is over.
             var deadline = deadline
             if case .awaited(let until) = queue.hold { deadline = max(deadline, until + Self.answerTime) }
-            return Monitor<StoreQueue>.now() >= deadline ? .done(.success(nil)) : .wait(until: deadline)
+            return Clock.monotonic.now() >= deadline ? .done(.success(nil)) : .wait(until: deadline)
         }
         let block = try result.get()
         if let block { self.expect(block.end) }
@@ -90,11 +92,11 @@ package final class Store {
         let isBad = self.shared.change(with: JournalRow(entry: consume entry, wall: wall)) { queue, row in
             guard queue.rows.outstanding < self.limits.waitingRows else {
                 queue.rows.leaveOut()
-                let isNews = queue.health.fail(at: Monitor<StoreQueue>.now())
+                let isNews = queue.health.fail(at: Clock.monotonic.now())
                 if isNews { queue.news.append(.told(.failed("rows are left out: the disk is too slow for them"))) }
                 return (isNews, false)
             }
-            let isUrgent = queue.rows.add(row, at: Monitor<StoreQueue>.now())
+            let isUrgent = queue.rows.add(row, at: Clock.monotonic.now())
             return (false, isUrgent || queue.isIdle)
         }
         if isBad { self.notify() }
@@ -234,7 +236,7 @@ package final class Store {
     /// Finds out whether the disk has not answered for too long, and says so. Whoever waits for it is told each time.
     package func noteSilence() {
         let isSilent = self.shared.change { queue in
-            let now = Monitor<StoreQueue>.now()
+            let now = Clock.monotonic.now()
             guard let due = queue.alarm.time, now >= due else { return (false, false) }
             queue.alarm.set(for: now + self.limits.longestSilence.microseconds)
             let why = "the disk does not answer"
@@ -256,13 +258,13 @@ package final class Store {
 
     /// Has the writer write what there is and end; does not wait longer than that.
     package func close(within patience: TimeSpan) {
-        let deadline = Monitor<StoreQueue>.now() + patience.microseconds
+        let deadline = Clock.monotonic.now() + patience.microseconds
         self.shared.change { queue in
             queue.isStopping = true
             return ((), true)
         }
         self.shared.wait { queue in
-            queue.isOver || Monitor<StoreQueue>.now() >= deadline ? .done(()) : .wait(until: deadline)
+            queue.isOver || Clock.monotonic.now() >= deadline ? .done(()) : .wait(until: deadline)
         }
     }
 

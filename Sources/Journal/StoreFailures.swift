@@ -1,6 +1,6 @@
 import Motion
 
-/// What goes wrong with the two files, and when to try again. Times are those of `Monitor.now`.
+/// What goes wrong with the two files, and when to try again. Times are those of `Clock.monotonic`.
 struct StoreFailures {
     /// How long after a failure to try again.
     private let pause: Int64

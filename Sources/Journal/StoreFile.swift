@@ -1,4 +1,5 @@
 import Glibc
+import Loop
 import Motion
 
 /// One SQLite file of ours: made, brought up to date and looked over before anything is done with it.
@@ -319,7 +320,7 @@ struct StoreFile: ~Copyable {
 
     /// Finds out whether the file is in order, when others may have written to it in a moment in which we did so, too.
     private mutating func lookOver() throws(StoreError) {
-        let start = Monitor<StoreQueue>.now()
+        let start = Clock.monotonic.now()
         guard self.doubt.isTimeToLook(at: start) else { return }
         try self.database.quickCheck(self.path)
         guard try self.database.number("PRAGMA schema_version") == self.tableVersion,
@@ -328,7 +329,7 @@ struct StoreFile: ~Copyable {
             throw StoreError(.touched, "somebody changed the tables of \(self.path)")
         }
         try self.kind.check(self.database)
-        self.doubt.looked(from: start, to: Monitor<StoreQueue>.now())
+        self.doubt.looked(from: start, to: Clock.monotonic.now())
     }
 
     /// What a failure really was: SQLite blames the file for what was missing beside it.

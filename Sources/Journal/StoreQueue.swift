@@ -1,4 +1,5 @@
 import Arbitration
+import Loop
 
 /// A row that waits to be written.
 struct JournalRow: Sendable {

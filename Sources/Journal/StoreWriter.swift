@@ -2,6 +2,7 @@ import Arbitration
 import Background
 import CLinux
 import Glibc
+import Loop
 import Motion
 
 /// The thread that writes: opens the files, keeps what is handed to it, answers questions about it.
@@ -36,33 +37,8 @@ final class StoreWriter {
         let shared: Monitor<StoreQueue>
         let notify: @Sendable () -> Void
 
-        private final class Box: Sendable {
-            let launch: Launch
-            init(_ launch: Launch) { self.launch = launch }
-        }
-
-        /// Starts the thread; false when there can be none. The corresponding C function is `pthread_create`.
-        func start() -> Bool {
-            var attributes = pthread_attr_t()
-            // SAFETY: the attributes are ours, and the thread takes over the box that it is handed.
-            unsafe pthread_attr_init(&attributes)
-            defer { unsafe pthread_attr_destroy(&attributes) }
-            unsafe pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
-            unsafe pthread_attr_setstacksize(&attributes, Self.stackBytes)
-            let box = unsafe Unmanaged.passRetained(Box(self))
-            var thread = pthread_t()
-            let result = unsafe pthread_create(
-                &thread, &attributes,
-                { argument in
-                    // SAFETY: the one reference that was made for us.
-                    guard let argument = unsafe argument else { return nil }
-                    let box = unsafe Unmanaged<Box>.fromOpaque(argument).takeRetainedValue()
-                    StoreWriter(box.launch).work()
-                    return nil
-                }, box.toOpaque())
-            if result != 0 { unsafe box.release() }
-            return result == 0
-        }
+        /// Starts the thread; false when there can be none.
+        func start() -> Bool { startThread(stackBytes: Self.stackBytes) { StoreWriter(self).work() } }
 
         /// SQLite needs some tens of KiB, but 4.5 KiB for each of up to 200 links when a path leads in a circle. What is not
         /// touched takes no memory.
@@ -111,7 +87,7 @@ final class StoreWriter {
         let deadlines = [self.state?.file.deadline, self.journal?.file.deadline, self.directory.deadline]
         let lookAt = deadlines.compactMap { $0 }.min()
         return self.shared.wait(for: self.directory.descriptor) { queue, isReadable -> Monitor<StoreQueue>.Step<Bool> in
-            let now = Monitor<StoreQueue>.now()
+            let now = Clock.monotonic.now()
             var next = isFailing ? self.failures.retryAt : queue.health.deadline
             if let lookAt { next = min(next ?? .max, lookAt) }
             var isReady = queue.isStopping || !queue.questions.isEmpty || isReadable || next.map { now >= $0 } ?? false
@@ -149,7 +125,7 @@ final class StoreWriter {
         let isFailing = self.failures.isAny
         let reason = self.failures.endRound()
         let isNews = self.shared.change { queue in
-            let now = Monitor<StoreQueue>.now()
+            let now = Clock.monotonic.now()
             queue.alarm.set(for: nil)
             if let reason {
                 if queue.health.fail(at: now) { queue.news.append(.told(.failed(reason.description))) }
@@ -194,7 +170,7 @@ final class StoreWriter {
     }
 
     /// Whether a file need not wait to be opened anew.
-    private var isTimeToReopen: Bool { self.failures.isTimeToReopen(at: Monitor<StoreQueue>.now()) }
+    private var isTimeToReopen: Bool { self.failures.isTimeToReopen(at: Clock.monotonic.now()) }
 
     // MARK: Epochs
 
@@ -228,7 +204,7 @@ final class StoreWriter {
     /// Sees to a failure.
     private func stateFailed(_ error: StoreError) {
         let error = self.state?.file.explain(error) ?? error
-        self.failures.stateFailed(error, at: Monitor<StoreQueue>.now())
+        self.failures.stateFailed(error, at: Clock.monotonic.now())
         switch error.code {
         case .unavailable, .full: return
         // Why we left it before is what counts.
@@ -390,7 +366,7 @@ final class StoreWriter {
     /// Sees to a failure; true when a broken journal is out of the way.
     private func journalFailed(_ error: StoreError) -> Bool {
         let error = self.journal?.file.explain(error) ?? error
-        self.failures.journalFailed(error, at: Monitor<StoreQueue>.now())
+        self.failures.journalFailed(error, at: Clock.monotonic.now())
         switch error.code {
         case .unavailable, .full: return false
         case .taken where self.journal == nil: return false
@@ -448,7 +424,7 @@ final class StoreWriter {
     /// Takes our directory. A broker that starts waits for one that ends.
     private func hold() throws(StoreError) {
         let patience = self.isRestored ? .zero : self.limits.lockPatience
-        let deadline = Monitor<StoreQueue>.now() + patience.microseconds
+        let deadline = Clock.monotonic.now() + patience.microseconds
         do throws(StoreError) {
             try self.directory.hold(until: deadline) {
                 self.shared.withLock { $0.hold = .awaited(until: deadline) }

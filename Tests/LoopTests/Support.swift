@@ -4,20 +4,7 @@ import Synchronization
 
 /// Runs `body` on a thread of its own.
 func onThread(_ body: @escaping @Sendable () -> Void) {
-    final class Box {
-        let body: @Sendable () -> Void
-        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    }
-    var thread = pthread_t()
-    let box = Unmanaged.passRetained(Box(body))
-    let code = pthread_create(
-        &thread, nil,
-        { pointer in
-            if let pointer { Unmanaged<Box>.fromOpaque(pointer).takeRetainedValue().body() }
-            return nil
-        }, box.toOpaque())
-    invariant(code == 0, "no thread")
-    pthread_detach(thread)
+    invariant(startThread(stackBytes: 1 << 20, body), "no thread")
 }
 
 extension Pipe {

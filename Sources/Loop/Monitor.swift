@@ -1,22 +1,26 @@
-import CLinux
+package import CLinux
 import Glibc
 
 /// A value that two threads share: one at a time, and each may wait for what the other does to it.
 ///
+/// It is inlined where it is used: rows of the journal and readings of devices go through it.
+///
 /// `@unchecked Sendable` because: the value is touched under the mutex only; the pointers never change, and what they
 /// point to is made for use by several threads and lives as long as this object.
 @safe
-final class Monitor<Value: Sendable>: @unchecked Sendable {
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    private var value: Value
-    /// For who also waits for a descriptor; -1 when there can be none.
-    private let bell = CLinux_eventfd()
+package final class Monitor<Value: Sendable>: @unchecked Sendable {
+    @usableFromInline let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    @usableFromInline let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    @usableFromInline var value: Value
+    /// For who also waits for a descriptor; -1 when there is none.
+    @usableFromInline let bell: Int32
     /// Somebody waits for the bell.
-    private var isListening = false
+    @usableFromInline var isListening = false
 
-    init(_ value: Value) {
+    /// - Parameter canListen: Whether somebody is to wait for a descriptor besides, which takes one more.
+    package init(_ value: Value, canListen: Bool) {
         self.value = value
+        self.bell = canListen ? CLinux_eventfd() : -1
         // SAFETY: fresh memory of our own; none of these can fail with these arguments on Linux.
         unsafe pthread_mutex_init(self.mutex, nil)
         var attributes = pthread_condattr_t()
@@ -35,21 +39,13 @@ final class Monitor<Value: Sendable>: @unchecked Sendable {
         if self.bell >= 0 { close(self.bell) }
     }
 
-    /// CLOCK_MONOTONIC in microseconds: what deadlines are counted in.
-    static func now() -> Int64 {
-        var time = timespec()
-        // SAFETY: the pointer is valid for the call.
-        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000
-    }
-
     /// Has the value to itself for as long as `body` takes. Wakes whoever waits if `body` says so.
-    func change<R>(_ body: (inout Value) -> (result: R, wakes: Bool)) -> R {
+    @inlinable package func change<R>(_ body: (inout Value) -> (result: R, wakes: Bool)) -> R {
         self.change(with: ()) { value, _ in body(&value) }
     }
 
     /// The same with something that is handed over: what a closure holds it would copy.
-    func change<Item, R>(
+    @inlinable package func change<Item, R>(
         with item: consuming Item, _ body: (inout Value, consuming Item) -> (result: R, wakes: Bool)
     ) -> R {
         // SAFETY: both live as long as we do; the mutex is unlocked on the way out.
@@ -64,17 +60,17 @@ final class Monitor<Value: Sendable>: @unchecked Sendable {
         return result
     }
 
-    func withLock<R>(_ body: (inout Value) -> R) -> R { self.change { (body(&$0), false) } }
+    @inlinable package func withLock<R>(_ body: (inout Value) -> R) -> R { self.change { (body(&$0), false) } }
 
     /// What `body` is asked for next.
-    enum Step<R> {
+    package enum Step<R> {
         case done(R)
         /// Ask again after a change, or at this time.
         case wait(until: Int64?)
     }
 
     /// Asks `body` until it is done, and waits in between.
-    func wait<R>(_ body: (inout Value) -> Step<R>) -> R {
+    @inlinable package func wait<R>(_ body: (inout Value) -> Step<R>) -> R {
         // SAFETY: both live as long as we do; the mutex is held except while waiting, and unlocked on the way out.
         unsafe pthread_mutex_lock(self.mutex)
         defer { unsafe pthread_mutex_unlock(self.mutex) }
@@ -92,7 +88,7 @@ final class Monitor<Value: Sendable>: @unchecked Sendable {
 
     /// Asks `body` until it is done, and waits in between, for a descriptor that becomes readable as well: `body` is told
     /// whether it is. For one thread.
-    func wait<R>(for descriptor: Int32?, _ body: (inout Value, _ isReadable: Bool) -> Step<R>) -> R {
+    @inlinable package func wait<R>(for descriptor: Int32?, _ body: (inout Value, _ isReadable: Bool) -> Step<R>) -> R {
         guard let descriptor, self.bell >= 0 else { return self.wait { body(&$0, false) } }
         var isReadable = false
         while true {
@@ -108,7 +104,7 @@ final class Monitor<Value: Sendable>: @unchecked Sendable {
                     pollfd(fd: self.bell, events: Int16(POLLIN), revents: 0),
                     pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
                 ]
-                let left = deadline.map { min(max(0, ($0 - Self.now() + 999) / 1_000), 60_000) } ?? -1
+                let left = deadline.map { min(max(0, ($0 - Clock.monotonic.now() + 999) / 1_000), 60_000) } ?? -1
                 // SAFETY: as many as there are.
                 unsafe poll(&files, nfds_t(files.count), Int32(left))
                 CLinux_eventfd_drain(self.bell)

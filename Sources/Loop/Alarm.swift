@@ -4,9 +4,9 @@ import Glibc
 /// A time that one thread sets before it does what may never come back, and by which another one hears of it.
 ///
 /// Unlike a timer of the loop, it wakes nobody as long as all goes well. The corresponding C function is `timerfd_create`.
-struct Alarm: Sendable {
-    /// In the time of `Monitor.now`.
-    private(set) var time: Int64?
+package struct Alarm: Sendable {
+    /// In the time of `Clock.monotonic`.
+    package private(set) var time: Int64?
     private let timer = Timer()
 
     private final class Timer: Sendable {
@@ -16,11 +16,13 @@ struct Alarm: Sendable {
         deinit { if self.raw >= 0 { close(self.raw) } }
     }
 
+    package init() {}
+
     /// Readable from that time on; `nil` when there can be none.
-    var descriptor: Int32? { self.timer.raw >= 0 ? self.timer.raw : nil }
+    package var descriptor: Int32? { self.timer.raw >= 0 ? self.timer.raw : nil }
 
     /// Sets the time, or that there is none. Either way the descriptor is not readable until then.
-    mutating func set(for time: Int64?) {
+    package mutating func set(for time: Int64?) {
         self.time = time
         guard let descriptor else { return }
         let time = time ?? 0
