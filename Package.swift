@@ -71,6 +71,7 @@ let package = Package(
         // Only to be preloaded by tests.
         .library(name: "disk-faults", type: .dynamic, targets: ["disk-faults"]),
         .library(name: "clock-jump", type: .dynamic, targets: ["clock-jump"]),
+        .library(name: "hanging-reads", type: .dynamic, targets: ["hanging-reads"]),
     ] + fuzzProducts,
     targets: [
         // C at the edge.
@@ -189,6 +190,12 @@ let package = Package(
             linkerSettings: [withoutRuntime]),
         .target(
             name: "clock-jump", path: "Tests/ClockJump",
+            cSettings: [
+                .define("_GNU_SOURCE"), .enableWarning("all"), .enableWarning("extra"), .treatAllWarnings(as: .error),
+            ],
+            linkerSettings: [withoutRuntime]),
+        .target(
+            name: "hanging-reads", path: "Tests/HangingReads",
             cSettings: [
                 .define("_GNU_SOURCE"), .enableWarning("all"), .enableWarning("extra"), .treatAllWarnings(as: .error),
             ],

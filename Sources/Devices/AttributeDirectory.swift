@@ -75,39 +75,43 @@ struct AttributeDirectory {
 }
 
 /// One attribute that is read again and again: a file that stays open.
-final class AttributeFile {
+final class AttributeFile: Sendable {
+    /// Makes a number of what an attribute holds.
+    typealias Parser = @Sendable (_ text: Span<UInt8>) -> Double?
+
     private let path: String
     private let name: String
-    private var descriptor: OwnedDescriptor
+    private let descriptor: OwnedDescriptor
     /// No converter has as many bits.
     private static let largest = 0x1p40
-    /// What a number takes at most.
-    private var bytes = [UInt8](repeating: 0, count: 64)
+    /// Bytes that a number takes at most.
+    static let longestNumber = 64
 
-    init(_ directory: AttributeDirectory, _ name: String) throws(DeviceProblem) {
-        self.path = directory.path(of: name)
-        self.name = name
-        self.descriptor = try Self.open(self.path, name)
+    convenience init(_ directory: AttributeDirectory, _ name: String) throws(DeviceProblem) {
+        try self.init(directory.path(of: name), name)
     }
 
-    private static func open(_ path: String, _ name: String) throws(DeviceProblem) -> OwnedDescriptor {
+    private init(_ path: String, _ name: String) throws(DeviceProblem) {
+        self.path = path
+        self.name = name
         do throws(SystemError) {
-            return try OwnedDescriptor(opening: path, O_RDONLY)
+            self.descriptor = try OwnedDescriptor(opening: path, O_RDONLY)
         } catch {
             throw DeviceProblem(error, on: name)
         }
     }
 
-    /// Reads the number that the attribute holds now.
-    func number() throws(DeviceProblem) -> Double { try self.reading { AttributeText.number($0) } }
+    /// The file that has this one's place now.
+    func reopened() throws(DeviceProblem) -> AttributeFile { try AttributeFile(self.path, self.name) }
 
-    /// Reads what the attribute holds now, as `parse` makes a number of it.
-    func reading(_ parse: (Span<UInt8>) -> Double?) throws(DeviceProblem) -> Double {
-        if self.isReplaced { self.descriptor = try Self.open(self.path, self.name) }
+    /// Reads what the attribute holds now, as `parse` makes a number of it. Waits for the device.
+    ///
+    /// - Parameter bytes: Room to read into.
+    func number(_ parse: Parser, _ bytes: inout [UInt8]) throws(DeviceProblem) -> Double {
         let raw = self.descriptor.raw
         var count = 0
         var failure: SystemError?
-        unsafe self.bytes.withUnsafeMutableBytes { buffer in
+        unsafe bytes.withUnsafeMutableBytes { buffer in
             do throws(SystemError) {
                 // SAFETY: the kernel writes at most `buffer.count` bytes at its base.
                 count = try systemCall("pread") { unsafe pread(raw, buffer.baseAddress, buffer.count, 0) }
@@ -116,14 +120,14 @@ final class AttributeFile {
             }
         }
         if let failure { throw DeviceProblem(failure, on: self.name) }
-        guard let number = parse(self.bytes.span.extracting(0..<count)), number.magnitude <= Self.largest else {
+        guard let number = parse(bytes.span.extracting(0..<count)), number.magnitude <= Self.largest else {
             throw DeviceProblem(passing: "\(self.name) holds no reading")
         }
         return number
     }
 
     /// True when another file has taken this one's place: the kernel's own never do, those of a test bed do.
-    private var isReplaced: Bool {
+    var isReplaced: Bool {
         var status = stat()
         // SAFETY: the struct lives until the call returns.
         return unsafe fstat(self.descriptor.raw, &status) == 0 && status.st_nlink == 0

@@ -197,6 +197,8 @@ extension DeviceSource: ReadingSink {
 
     func readingDone() { self.sink?.readingDone() }
 
+    func deviceAnswers() { self.refresh() }
+
     func readingFailed(_ problem: DeviceProblem) { self.broke(problem, isFinal: problem.isFinal) }
 
     func paceChanged(_ pace: SensorPace) {

@@ -21,6 +21,7 @@ package final class DeviceSources {
     private let remark: (String) -> Void
     private let detail: (String) -> Void
     private let finder: DeviceFinder
+    private let threads = ReadingThreads()
     private var roster = SensorRoster()
     /// In the order in which they came; none is ever taken away.
     package private(set) var sources: [DeviceSource] = []
@@ -104,7 +105,7 @@ package final class DeviceSources {
     }
 
     private func appeared(iio notice: DeviceNotice) {
-        let device = IIODevice(notice, on: self.loop)
+        let device = IIODevice(notice, on: self.loop, self.threads)
         guard self.selects(.iio(notice.systemName)) || self.selects(.iio(device.name)) else { return }
         let placement = device.placement
         let driver = device.name.isEmpty ? notice.systemName : device.name
@@ -151,7 +152,7 @@ package final class DeviceSources {
         let driver = (try? directory.textIfAny("name")) ?? notice.systemName
         let hardware = Hardware(driver: driver, placement: "", source: "hwmon:\(driver)", unit: LightPair.unit)
         self.present[notice.path] = [
-            self.attach(LightPair(in: directory, on: self.loop), .light, hardware, notice)
+            self.attach(LightPair(in: directory, AttributePoll(on: self.loop, self.threads)), .light, hardware, notice)
         ]
     }
 

@@ -24,12 +24,14 @@ final class IIODevice {
     /// A device that is polled runs at least so fast, however seldom it is read: some answer a read with their next sample only.
     private static let slowestPolled = 10.0
 
-    init(_ notice: DeviceNotice, on loop: EventLoop) {
+    init(_ notice: DeviceNotice, on loop: EventLoop, _ threads: ReadingThreads) {
         self.notice = notice
         self.directory = AttributeDirectory(path: notice.path)
         self.loop = loop
         self.name = (try? self.directory.text("name")) ?? ""
-        self.sensors = IIOSensor.kinds(in: self.directory).map { IIOSensor($0, of: self) }
+        self.sensors = IIOSensor.kinds(in: self.directory).map {
+            IIOSensor($0, of: self, AttributePoll(on: loop, threads))
+        }
     }
 
     var placement: String {
@@ -42,6 +44,17 @@ final class IIODevice {
         self.capture = nil
         self.wants = []
         self.sensors = []
+    }
+
+    /// Says what is wrong while the device does not answer one of its sensors: then nothing of it is touched, or the loop would
+    /// wait where the reading does.
+    func checkAnswers() throws(DeviceProblem) {
+        if self.sensors.contains(where: \.isStuck) { throw AttributePoll.stuck }
+    }
+
+    /// A reading came back that had been given up.
+    func answers() {
+        for sensor in self.sensors { sensor.sink?.deviceAnswers() }
     }
 
     // MARK: What it can do
@@ -113,6 +126,7 @@ final class IIODevice {
     // MARK: Running
 
     func run(_ sensor: IIOSensor, at pace: SensorPace) throws(DeviceProblem) -> SensorPace {
+        try self.checkAnswers()
         if let index = self.wants.firstIndex(where: { $0.sensor === sensor }) {
             self.wants[index].pace = pace
         } else {
@@ -151,10 +165,13 @@ final class IIODevice {
             }
         }
         // There is one rate for all, fast enough for the fastest; a device that keeps its own is read all the same.
-        _ = try? self.setRate(max(merged.rate, Self.slowestPolled), for: self.wants.map(\.sensor))
+        // It is set where it is read, so that only that waits for the device.
+        let setting = self.rateSetting(for: self.wants.map(\.sensor))
+        let common = max(merged.rate, Self.slowestPolled)
+        let prepare: @Sendable () -> Void = { _ = try? setting.set(common) }
         var answer = SensorPace(rate: merged.rate)
         for want in self.wants {
-            let rate = try want.sensor.poll(at: want.pace.rate, on: self.loop)
+            let rate = try want.sensor.startPolling(at: want.pace.rate, preparedBy: prepare)
             if want.sensor === asking {
                 answer = SensorPace(rate: rate)
             } else {
@@ -179,11 +196,24 @@ final class IIODevice {
 
     /// Sets the rate nearest at or above the wanted one; returns what the device then says, `nil` when it says nothing.
     func setRate(_ wanted: Double, for sensors: [IIOSensor]) throws(DeviceProblem) -> Double? {
-        var result: Double?
-        var tried: Set<String> = []
-        for sensor in sensors {
-            for name in self.rateAttributes(of: sensor) where self.directory.has(name) {
-                guard tried.insert(name).inserted else { break }
+        try self.rateSetting(for: sensors).set(wanted)
+    }
+
+    private func rateSetting(for sensors: [IIOSensor]) -> RateSetting {
+        RateSetting(directory: self.directory, attributes: sensors.map { self.rateAttributes(of: $0) })
+    }
+
+    /// The attributes by which a device's rate is set: for each sensor the first that is there.
+    private struct RateSetting: Sendable {
+        let directory: AttributeDirectory
+        let attributes: [[String]]
+
+        func set(_ wanted: Double) throws(DeviceProblem) -> Double? {
+            var result: Double?
+            var tried: Set<String> = []
+            for names in self.attributes {
+                guard let name = names.first(where: { self.directory.has($0) }), tried.insert(name).inserted
+                else { continue }
                 let choice = AttributeText.rates((try self.directory.textIfAny(name + "_available")) ?? "")
                 let rate = SensorDescription.rate(for: wanted, among: choice)
                 if try self.directory.number(name) != rate {
@@ -191,10 +221,9 @@ final class IIODevice {
                 }
                 let real = try self.directory.number(name)
                 if SensorLimits.rates.contains(real) { result = min(result ?? real, real) }
-                break
             }
+            return result
         }
-        return result
     }
 
     /// Tells what has gathered in the buffer.

@@ -25,19 +25,18 @@ final class IIOSensor: SensorReader {
     private var gravity: GravityScale?
     private var row: [Double]
 
-    private var files: [AttributeFile] = []
-    private var timer: PollTimer?
+    private let poll: AttributePoll
 
     /// Each reading costs bus transfers between host and device: faster than this, only a buffer makes sense.
     static let fastestPolling = 200.0
-    /// A reading that takes longer keeps everybody else waiting.
-    static let longestReading: Int64 = 250_000
 
-    init(_ kind: SensorKind, of device: IIODevice) {
+    init(_ kind: SensorKind, of device: IIODevice, _ poll: AttributePoll) {
         self.kind = kind
+        self.poll = poll
         self.device = device
         self.isInHub = device.notice.isInHub
         self.row = [Double](repeating: 0, count: kind.channels.count)
+        poll.sink = self
     }
 
     /// The kinds of sensor that a device is, by the attributes it has. Whether they are complete is seen later.
@@ -53,6 +52,7 @@ final class IIOSensor: SensorReader {
     // MARK: Probing
 
     func probe() throws(DeviceProblem) -> SensorFacts {
+        try self.device.checkAnswers()
         let directory = self.device.directory
         self.device.reconsider()
         let names =
@@ -168,6 +168,9 @@ final class IIOSensor: SensorReader {
 
     // MARK: Running
 
+    /// Whether a reading of its attributes has not come back.
+    var isStuck: Bool { self.poll.isStuck }
+
     var method: String { self.device.isBuffered ? "buffered" : "polled" }
 
     func start(at pace: SensorPace) throws(DeviceProblem) -> SensorPace { try self.device.run(self, at: pace) }
@@ -177,41 +180,19 @@ final class IIOSensor: SensorReader {
     func catchUp() { self.device.catchUp() }
 
     /// Reads the attributes at a rate of our own; returns it.
-    func poll(at rate: Double, on loop: EventLoop) throws(DeviceProblem) -> Double {
-        if self.files.isEmpty {
+    func startPolling(
+        at wanted: Double, preparedBy prepare: @escaping @Sendable () -> Void
+    ) throws(DeviceProblem) -> Double {
+        let rate = min(wanted, Self.fastestPolling)
+        try self.poll.run(at: rate, { AttributeText.number($0) }, preparedBy: prepare) { () throws(DeviceProblem) in
             var files: [AttributeFile] = []
             for channel in self.channels { files.append(try AttributeFile(self.device.directory, channel.attribute)) }
-            self.files = files
+            return files
         }
-        let timer = PollTimer.running(self.timer, at: rate, atMost: Self.fastestPolling, on: loop) { [weak self] in
-            self?.read(at: $0)
-        }
-        self.timer = timer
-        return timer.rate
+        return rate
     }
 
-    func stopPolling() {
-        self.timer?.cancel()
-        self.timer = nil
-        self.files = []
-    }
-
-    private func read(at time: Timestamp) {
-        do throws(DeviceProblem) {
-            for index in self.files.indices {
-                self.row[index] = self.channels[index].scale.value(try self.files[index].number())
-            }
-            let took = Clock.boottime.now() - time.microseconds
-            guard took <= Self.longestReading else {
-                throw DeviceProblem(passing: "a reading takes \(took / 1_000) ms")
-            }
-        } catch {
-            self.sink?.readingFailed(error)
-            return
-        }
-        self.tell(at: time)
-        self.sink?.readingDone()
-    }
+    func stopPolling() { self.poll.stop() }
 
     /// Takes a channel's raw value out of a buffer's scan.
     func setRaw(_ raw: Int64, of channel: Int) { self.row[channel] = self.channels[channel].scale.value(Double(raw)) }
@@ -234,4 +215,17 @@ final class IIOSensor: SensorReader {
         let row = self.row
         self.sink?.reading(at: time, row.span)
     }
+}
+
+extension IIOSensor: PollSink {
+    func polled(at time: Timestamp, _ numbers: Span<Double>) {
+        for index in numbers.indices { self.row[index] = self.channels[index].scale.value(numbers[index]) }
+        self.tell(at: time)
+    }
+
+    func pollDone() { self.sink?.readingDone() }
+
+    func pollFailed(_ problem: DeviceProblem) { self.sink?.readingFailed(problem) }
+
+    func pollReturned() { self.device.answers() }
 }

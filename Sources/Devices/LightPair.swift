@@ -8,23 +8,23 @@ import Motion
 final class LightPair: SensorReader {
     weak var sink: (any ReadingSink)?
     private let directory: AttributeDirectory
-    private let loop: EventLoop
-    private var timer: PollTimer?
-    private var file: AttributeFile?
+    private let poll: AttributePoll
 
     static let attribute = "light"
     static let unit = "%"
     /// Each reading is a talk with the keyboard's controller, which has other things to do.
     static let fastest = 10.0
 
-    init(in directory: AttributeDirectory, on loop: EventLoop) {
+    init(in directory: AttributeDirectory, _ poll: AttributePoll) {
         self.directory = directory
-        self.loop = loop
+        self.poll = poll
+        poll.sink = self
     }
 
     var method: String { "polled" }
 
     func probe() throws(DeviceProblem) -> SensorFacts {
+        if self.poll.isStuck { throw AttributePoll.stuck }
         var facts = SensorFacts()
         facts.range = 100
         _ = try AttributeFile(self.directory, Self.attribute)
@@ -32,31 +32,22 @@ final class LightPair: SensorReader {
     }
 
     func start(at pace: SensorPace) throws(DeviceProblem) -> SensorPace {
-        if self.file == nil { self.file = try AttributeFile(self.directory, Self.attribute) }
-        let timer = PollTimer.running(self.timer, at: pace.rate, atMost: Self.fastest, on: self.loop) { [weak self] in
-            self?.read(at: $0)
+        let rate = min(pace.rate, Self.fastest)
+        try self.poll.run(at: rate, { AttributeText.brightness($0) }) { () throws(DeviceProblem) in
+            [try AttributeFile(self.directory, Self.attribute)]
         }
-        self.timer = timer
-        return SensorPace(rate: timer.rate)
+        return SensorPace(rate: rate)
     }
 
-    func stop() {
-        self.timer?.cancel()
-        self.timer = nil
-        self.file = nil
-    }
+    func stop() { self.poll.stop() }
+}
 
-    private func read(at time: Timestamp) {
-        guard let file = self.file else { return }
-        let brightness: Double
-        do throws(DeviceProblem) {
-            brightness = try file.reading { AttributeText.brightness($0) }
-        } catch {
-            self.sink?.readingFailed(error)
-            return
-        }
-        let row = [brightness]
-        self.sink?.reading(at: time, row.span)
-        self.sink?.readingDone()
-    }
+extension LightPair: PollSink {
+    func polled(at time: Timestamp, _ numbers: Span<Double>) { self.sink?.reading(at: time, numbers) }
+
+    func pollDone() { self.sink?.readingDone() }
+
+    func pollFailed(_ problem: DeviceProblem) { self.sink?.readingFailed(problem) }
+
+    func pollReturned() { self.sink?.deviceAnswers() }
 }

@@ -1,23 +1,22 @@
+import DeviceCore
 import Loop
 import Motion
 
 /// Calls at a steady rate, on a grid that does not drift, and leaves out what it could not keep up with.
 final class PollTimer {
     private let loop: EventLoop
-    let rate: Double
     private let handler: (Timestamp) -> Void
-    private let start: Int64
-    /// The number of the next call.
-    private var next: Double = 0
+    private var grid: PollGrid
     private var timer: EventLoop.TimerID?
+
+    var rate: Double { self.grid.rate }
 
     /// The first call comes at once, but not before this returns.
     init(on loop: EventLoop, rate: Double, _ handler: @escaping (Timestamp) -> Void) {
         self.loop = loop
-        self.rate = rate
         self.handler = handler
-        self.start = Clock.boottime.now()
-        self.timer = loop.schedule(at: self.start, on: .boottime) { [weak self] in self?.call() }
+        self.grid = PollGrid(rate: rate, from: Clock.boottime.now())
+        self.timer = loop.schedule(at: self.grid.due, on: .boottime) { [weak self] in self?.call() }
     }
 
     deinit { self.cancel() }
@@ -39,11 +38,9 @@ final class PollTimer {
     }
 
     private func call() {
-        let now = Clock.boottime.now()
-        self.handler(Timestamp(microseconds: now))
+        self.handler(Timestamp(microseconds: Clock.boottime.now()))
         guard let timer else { return }
-        let passed = (Double(Clock.boottime.now() - self.start) * self.rate / 1_000_000).rounded(.down)
-        self.next = max(self.next, passed) + 1
-        self.loop.reschedule(timer, at: self.start + Int64((self.next * 1_000_000 / self.rate).rounded()))
+        self.grid.advance(to: Clock.boottime.now())
+        self.loop.reschedule(timer, at: self.grid.due)
     }
 }

@@ -27,6 +27,8 @@ protocol ReadingSink: AnyObject {
     func reading(at time: Timestamp, _ row: Span<Double>)
     func readingDone()
     func readingFailed(_ problem: DeviceProblem)
+    /// A device answered that had been given up because it did not.
+    func deviceAnswers()
     /// The device runs at another pace than was asked of it for this sensor.
     func paceChanged(_ pace: SensorPace)
     /// The device is read in another way than before, for this reason.
