@@ -24,6 +24,8 @@ final class BufferCapture {
     private var isStopped = false
     private var isReading = false
     private var buffer: ScanBuffer
+    /// Scans that the kernel's buffer holds: more come in one turn only from a device that never ends.
+    private let longestTurn: Int
 
     /// The clocks that a device's stamps can be of.
     private enum StampClock {
@@ -83,6 +85,7 @@ final class BufferCapture {
 
         let plan = try Self.setLength(of: directory, for: pace, rate: rate)
         self.pace = SensorPace(rate: rate, batchLatency: plan.latency)
+        self.longestTurn = plan.length
         self.buffer = ScanBuffer(layout, elements.map(\.format), scans: max(Self.batch, plan.watermark))
         do throws(SystemError) {
             self.descriptor = try OwnedDescriptor(opening: node, O_RDONLY | O_NONBLOCK)
@@ -178,15 +181,18 @@ final class BufferCapture {
 
     // MARK: Reading
 
-    /// Reads what there is. Reading without waiting, which we do, has the kernel empty the device's own FIFO first.
+    /// Reads what there is, as much as the kernel keeps; what comes meanwhile has another turn. Reading without waiting, which we do,
+    /// has the kernel empty the device's own FIFO first.
     func read() {
         // Whoever is told of a sample may ask for more.
         guard !self.isReading else { return }
         self.isReading = true
         defer { self.isReading = false }
         do throws(DeviceProblem) {
-            while !self.isStopped, let scans = try self.buffer.fill(from: self.descriptor.raw) {
+            var left = self.longestTurn
+            while !self.isStopped, left > 0, let scans = try self.buffer.fill(from: self.descriptor.raw) {
                 self.hasRead = true
+                left -= scans
                 self.tell(scans)
                 if !self.buffer.isFull { break }
             }

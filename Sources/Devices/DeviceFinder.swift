@@ -76,6 +76,8 @@ final class DeviceFinder {
     private var monitor: OpaquePointer?
     private let loop: EventLoop
     private var watch: EventLoop.Registration?
+    /// News taken in one turn: devices that come and go without end leave time for others.
+    private static let longestTurn = 64
     var onNotice: (DeviceNotice) -> Void = { _ in }
     /// More came at once than the kernel keeps for us.
     var onLoss: () -> Void = {}
@@ -119,7 +121,8 @@ final class DeviceFinder {
         guard let monitor = unsafe self.monitor else { return }
         errno = 0
         // SAFETY: the monitor is there, and does not wait; each device is released here.
-        while let device = unsafe udev_monitor_receive_device(monitor) {
+        for _ in 0..<Self.longestTurn {
+            guard let device = unsafe udev_monitor_receive_device(monitor) else { break }
             defer { _ = unsafe udev_device_unref(device) }
             let action = unsafe Self.text(udev_device_get_action(device))
             let isGone = action == "remove" || action == "unbind"

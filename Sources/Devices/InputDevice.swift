@@ -39,6 +39,10 @@ final class InputDevice {
     let descriptor: OwnedDescriptor
     /// `nil` for a device that does not answer what libevdev asks first of all.
     private let device: OpaquePointer?
+    /// What follows is how the device's state differs from what it told.
+    private var isSyncing = false
+    /// Events taken in one turn: more than the kernel keeps for one who reads a device.
+    private static let longestTurn = 1_024
 
     /// Where an axis is, and how far it reaches.
     struct Axis {
@@ -107,39 +111,38 @@ final class InputDevice {
         }
     }
 
-    /// Takes in all that the device told.
-    func takeEvents() throws(DeviceProblem) {
+    /// Takes in what the device told. False when there may be more, because it tells more than there is time for.
+    func takeEvents() throws(DeviceProblem) -> Bool {
         guard let device = unsafe self.device else { return try self.drain() }
-        var isSyncing = false
-        while true {
+        for _ in 0..<Self.longestTurn {
             // SAFETY: the device is there.
-            let result = unsafe CEvdev_advance(device, isSyncing ? 1 : 0)
+            let result = unsafe CEvdev_advance(device, self.isSyncing ? 1 : 0)
             switch result {
             case 0: continue
             // The kernel dropped events because we slept: what follows is how the device's state differs.
-            case 1: isSyncing = true
-            case -EAGAIN where isSyncing: isSyncing = false
-            case -EAGAIN: return
+            case 1: self.isSyncing = true
+            case -EAGAIN where self.isSyncing: self.isSyncing = false
+            case -EAGAIN: return true
             default:
                 throw DeviceProblem(SystemError(code: -result, function: "libevdev_next_event"), on: "the device")
             }
         }
+        return false
     }
 
-    /// Throws away what was told: who is asked for its state need not have been heard.
-    private func drain() throws(DeviceProblem) {
-        var events = [UInt8](repeating: 0, count: 4_096)
+    /// Throws away what was told, or a part of it: who is asked for its state need not have been heard.
+    private func drain() throws(DeviceProblem) -> Bool {
+        var events = [UInt8](repeating: 0, count: 24 * Self.longestTurn)
         while true {
             let raw = self.descriptor.raw
             let count = unsafe events.withUnsafeMutableBytes { buffer in
                 // SAFETY: the kernel writes at most `buffer.count` bytes at its base.
                 unsafe Glibc.read(raw, buffer.baseAddress, buffer.count)
             }
-            if count == events.count { continue }
-            if count > 0 { return }
+            if count > 0 { return true }
             guard count < 0 else { throw DeviceProblem("the device has ended") }
             let error = SystemError.last("read")
-            if error.code == EAGAIN { return }
+            if error.code == EAGAIN { return true }
             if error.code != EINTR { throw DeviceProblem(error, on: "the device") }
         }
     }

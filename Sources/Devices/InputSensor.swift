@@ -92,7 +92,8 @@ final class InputSensor: SensorReader {
     private func read(at time: Timestamp) {
         guard let device = self.device else { return }
         do throws(DeviceProblem) {
-            if device.isFollowed { try device.takeEvents() }
+            // What is left has the next reading.
+            if device.isFollowed { _ = try device.takeEvents() }
             for index in 0..<3 {
                 self.row[index] = Double(try device.axis(self.axis + UInt32(index)).value) * self.factors[index]
             }

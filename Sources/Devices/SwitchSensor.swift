@@ -65,7 +65,8 @@ final class SwitchSensor: SensorReader {
     private func takeChange() {
         guard let device = self.device else { return }
         do throws(DeviceProblem) {
-            try device.takeEvents()
+            // What libevdev has fetched and not told makes nothing readable.
+            if try !device.takeEvents() { self.loop.defer { [weak self] in self?.takeChange() } }
             guard try device.isClosed(CEvdev_SW_FRONT_PROXIMITY) != self.wasClosed else { return }
         } catch {
             self.fail(error)

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Devices that do not answer: nobody else waits for them.
+/// Devices that do not answer, and such as never end: nobody else waits for them.
 extension EndToEnd.Devices {
     /// A FIFO that attributes can be made to wait for.
     private struct Silence {
@@ -134,5 +134,46 @@ extension EndToEnd.Devices {
         try self.until("accelerometer", is: "broken", on: stage)
         #expect(try reader.terminate() == .exited(0))
         _ = try last.terminate()
+    }
+
+    /// A node that always has something to read.
+    private func flood(_ node: String, of bed: DeviceBed) throws -> BackgroundProgram {
+        let root = try #require(bed.environment["UMOCKDEV_DIR"])
+        return try BackgroundProgram(tool: ["dd", "if=/dev/zero", "of=\(root)\(node)", "bs=64K", "conv=notrunc"])
+    }
+
+    @Test func aBufferThatNeverEndsKeepsNobodyWaiting() throws {
+        let stage = try Stage(source: nil, broker: false)
+        let bed = try DeviceBed(stage)
+        try bed.perform(DeviceBed.buffered(), "pipe /dev/iio:device3", DeviceBed.accelerometer(0))
+        let reader = try self.start(stage, bed)
+        let flooded = try stage.startScript("f hear Samples", "f \(Self.claim("accelerometer_2d2", 100))")
+        _ = try flooded.waitForLine { $0.hasPrefix("f ok ") }
+        let flood = try self.flood("/dev/iio:device3", of: bed)
+        _ = try self.samples(flooded, 2)
+        let other = try stage.startScript("a hear Samples", "a \(Self.claim("accelerometer", 20))")
+        #expect(try self.samples(other, 5).times.count >= 5)
+        #expect(try flood.terminate() == .killed(signal: SIGTERM))
+        #expect(try reader.terminate() == .exited(0))
+    }
+
+    @Test(arguments: ["followed", "asked"])
+    func anInputDeviceThatNeverEndsKeepsNobodyWaiting(how: String) throws {
+        let node = "/dev/input/event4"
+        let stage = try Stage(source: nil, broker: false)
+        let bed = try DeviceBed(stage)
+        try bed.perform(
+            DeviceBed.add("phone"), "input \(node) \(how)", "pipe \(node)", DeviceBed.accelerometer(0))
+        let reader = try self.start(stage, bed)
+        let flooded = try stage.startScript("f hear Samples", "f \(Self.claim("proximity", 10))")
+        _ = try self.samples(flooded, 1)
+        let flood = try self.flood(node, of: bed)
+        let other = try stage.startScript("a hear Samples", "a \(Self.claim("accelerometer", 20))")
+        #expect(try self.samples(other, 5).times.count >= 5)
+        // Nor does it keep itself from being read.
+        let now = Self.boottime()
+        while try self.samples(flooded, 1).times.last ?? 0 <= now {}
+        #expect(try flood.terminate() == .killed(signal: SIGTERM))
+        #expect(try reader.terminate() == .exited(0))
     }
 }
