@@ -230,7 +230,7 @@ let package = Package(
         tests("ProcessesTests", ["Processes", "Motion"]),
         tests("LoopTests", ["Loop", "Randomness"]),
         tests("DaemonSupportTests", ["DaemonSupport", "Loop", "CLinux", "Motion", "Randomness"]),
-        tests("DBusTests", ["DBus", "CDBus", "Loop", "TestSupport", "Randomness"]),
+        tests("DBusTests", ["DBus", "CDBus", "Loop", "Motion", "TestSupport", "Randomness"]),
         tests("JostleClientTests", ["JostleClient", "DBus", "Motion"]),
         tests("ProtocolTests", ["Protocol", "DBus", "Motion"]),
         tests("TestSupportTests", ["TestSupport", "CTestSupport"]),

@@ -20,6 +20,8 @@ package struct Tasks: Sendable {
     /// What waits, and whose it is.
     private var pending = Tasks.shares
     package var pendingCount: Int { self.pending.taken }
+    /// Who has what waits.
+    package var usage: LimitUsage { LimitUsage("tasks", self.pending) }
 
     /// What policy gives an app.
     package typealias Settings = (AppID) -> AppSettings

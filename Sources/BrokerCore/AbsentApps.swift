@@ -36,6 +36,9 @@ struct AbsentApps {
 
     func index(of id: AppID, _ user: UInt32?) -> Int? { self.apps.firstIndex { $0.id == id && $0.user == user } }
 
+    /// What there is for all, and who has it.
+    var usage: [LimitUsage] { [LimitUsage("absent-apps", self.places), LimitUsage("kept-bytes", self.bytes)] }
+
     /// How many bytes of one more app of a user can be kept; `nil`: there is no place for an app more.
     func room(for user: UInt32?) -> Int? {
         let payer = AbsentApp.payer(for: user)

@@ -280,6 +280,16 @@ package struct Broker {
     package var records: Records { self.clerk.post.records }
     package var work: Work { self.clerk.work }
 
+    /// What there is for all, and who has it, as it is checked.
+    package var usage: [LimitUsage] {
+        let listeners = self.clerk.listeners
+        let single = [
+            LimitUsage("sessions", listeners.sessionShares), self.clerk.work.tasks.usage,
+            listeners.hearing.arbiter.launches.usage,
+        ]
+        return listeners.registry.usage + listeners.hearing.sensing.usage + self.clerk.post.mailboxes.usage + single
+    }
+
     /// What became of an app.
     package func tally(of app: AppHandle) -> AppTally? { self.clerk.post.tally(of: app) }
 

@@ -108,6 +108,7 @@ package struct BrokerLimits: Equatable, Sendable {
             "windows-per-source": UInt64(FocusSources.mostWindows),
             "pushes-per-app": UInt64(self.pushesPerApp),
             "warning": UInt64(self.warning.microseconds),
+            "cold-starts": UInt64(Launches.mostColdStarts),
             "tasks": UInt64(Tasks.mostPending),
             "tasks-per-user": UInt64(Tasks.shares.share),
             "sessions": UInt64(Sessions.most),

@@ -93,6 +93,9 @@ package struct FocusSources: Sendable {
 
     package init() {}
 
+    /// Who has the places of sources.
+    package var usage: LimitUsage { LimitUsage("focus-sources", self.shares) }
+
     // MARK: What is said
 
     /// Takes in all that a source sees, in place of what it said before; from another connection of its user, too.

@@ -284,12 +284,18 @@ struct Listeners {
 
     /// Each session is weighed against each, so that there are few for all.
     private func checkSessions(of user: UInt32) throws(Refusal) {
+        let shares = self.sessionShares
+        guard shares.room(for: user) > 0 else { throw Refusal("sessions", shares, user, "too many sessions") }
+    }
+
+    /// What each user has of the sessions.
+    var sessionShares: UserShares {
         var shares = Sessions.shares
         for app in self.hearing.arbiter.sessions.apps {
             guard let other = self.registry.owner(of: app)?.user else { continue }
             shares.set(shares.held(by: other) + 1, for: other)
         }
-        guard shares.room(for: user) > 0 else { throw Refusal("sessions", shares, user, "too many sessions") }
+        return shares
     }
 
     /// Somebody who may wants an app launched: what the arbiter is to be told of that.

@@ -46,6 +46,9 @@ package struct Mailboxes {
     /// What is due to an app that is here.
     package subscript(app: AppHandle) -> EventQueue? { self.boxes[app]?.queue }
 
+    /// What there is to keep for all apps that are not here, and who has it.
+    var usage: [LimitUsage] { self.absent.usage }
+
     /// Whether what would be sent now would only come back.
     func isHeld(_ app: AppHandle) -> Bool { self.boxes[app]?.queue.isHeld ?? true }
 

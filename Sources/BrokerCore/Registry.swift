@@ -56,6 +56,14 @@ package struct Registry {
         self.apps.first { $0.id == id && $0.user == user && $0.isConnected }
     }
 
+    /// What there is for all, and who has it.
+    var usage: [LimitUsage] {
+        [
+            LimitUsage("apps", self.appShares), LimitUsage("detectors", self.detectorShares),
+            LimitUsage("condition-bytes", self.textShares),
+        ]
+    }
+
     // MARK: Coming and going
 
     /// Takes an app in under a number that is free. Returns the name that it has from now on.

@@ -96,6 +96,12 @@ package struct Sensing {
         }
     }
 
+    /// What detectors may cost on each sensor, and who has it.
+    var usage: [LimitUsage] {
+        // By index: handing each stream to a closure would copy it.
+        self.streams.indices.flatMap { self.streams[$0].costs.usage(of: self.streams[$0].name) }
+    }
+
     // MARK: Detectors
 
     private mutating func makeStream(for sensor: String) -> Int {

@@ -28,6 +28,15 @@ struct SensorCosts {
         self.paces = limits.shares(of: DetectionLimits.paces)
     }
 
+    /// What there is for all on a sensor, and who has it.
+    func usage(of sensor: String) -> [LimitUsage] {
+        [
+            LimitUsage("operations-per-sensor", of: .sensor(sensor), self.operations),
+            LimitUsage("stateful-per-sensor", of: .sensor(sensor), self.stateful),
+            LimitUsage("paces", of: .sensor(sensor), self.paces),
+        ]
+    }
+
     mutating func add(_ detector: CompiledDetector, for user: UInt32) {
         self.censuses[user, default: FeatureCensus()].add(detector)
     }

@@ -44,6 +44,16 @@ package struct CallQueue<Call> {
 
     package init() {}
 
+    /// Bytes that wait, of each user; those of senders whose user is not known yet are together.
+    package var waitingBytes: [UInt32: Int] {
+        var bytes: [UInt32: Int] = [:]
+        for (payer, account) in self.accounts {
+            let user = if case .user(let user) = payer { user } else { UserShares.unknown }
+            bytes[user, default: 0] += account.bytes
+        }
+        return bytes
+    }
+
     /// No call waits that could be taken.
     package var isIdle: Bool { self.ring.isEmpty }
 
@@ -263,7 +273,11 @@ package enum CallLimits {
     package static let table: [String: UInt64] = [
         "calls-per-caller": UInt64(outstanding),
         "waiting-call-bytes": UInt64(waitingBytes),
+        "waiting-refusal-bytes": UInt64(waitingBytes),
+        "unidentified-call-bytes": UInt64(waitingBytes),
         "unread-answer-bytes": UInt64(unreadBytes),
+        "descriptor-answers": UInt64(GivenDescriptors.shares.limit),
+        "descriptor-answers-per-user": UInt64(GivenDescriptors.shares.share),
         "calls-waiting-for-leave": UInt64(waitingForLeave.limit),
         "calls-waiting-for-leave-per-user": UInt64(waitingForLeave.share),
     ]

@@ -1,6 +1,7 @@
 import CDBus
 import Glibc
 package import Loop
+package import Motion
 
 /// A private connection to a message bus, driven by an event loop.
 ///
@@ -330,6 +331,9 @@ package final class Connection {
     package func user(of sender: String, then: @escaping (UInt32?) -> Void) {
         self.incoming.user(of: sender, then: then)
     }
+
+    /// What there is for all who call, and who has it.
+    package var usage: [LimitUsage] { self.incoming.usage + [self.objects.usage] }
 
     /// Runs `work` after the messages and timers that are due now.
     package func afterRound(_ work: @escaping () -> Void) { self.loop.defer(work) }

@@ -13,10 +13,13 @@ struct GivenDescriptors {
         let caller: String
     }
 
-    private var answers = LatestOfUsers<Answer>(UserShares(limit: Self.most, reserve: 0))
+    private var answers = LatestOfUsers<Answer>(Self.shares)
 
     /// A caller may have so many calls under way, and the share of the first user holds all of them.
     static let most = 4 * CallLimits.outstanding
+    static let shares = UserShares(limit: Self.most, reserve: 0)
+
+    var usage: LimitUsage { LimitUsage("descriptor-answers", self.answers.shares) }
 
     mutating func add(_ serial: UInt32, answering call: UInt32, of caller: String, _ user: UInt32?) {
         self.answers.add(Answer(serial: serial, call: call, caller: caller), of: user)

@@ -1,5 +1,6 @@
 import CDBus
 import Loop
+import Motion
 
 /// The calls that come in by a connection, served so that nobody has to wait for what others ask.
 ///
@@ -105,6 +106,16 @@ final class IncomingCalls {
         watch.onDeparture = { [weak self] sender in
             if self?.callers[sender] != nil { self?.left(sender) }
         }
+    }
+
+    /// What there is for all who call, and who has it.
+    var usage: [LimitUsage] {
+        let bytes = CallLimits.waitingBytes
+        return [
+            LimitUsage("waiting-call-bytes", bytes, heldBy: self.queue.waitingBytes),
+            LimitUsage("waiting-refusal-bytes", bytes, heldBy: self.refusals.waitingBytes), self.unknown.usage,
+            self.given.usage,
+        ]
     }
 
     // MARK: Calls

@@ -14,6 +14,8 @@ final class ObjectTree {
     /// Places for calls of which it is not known yet whether they are allowed. They are held in memory, and anybody can make them.
     private var waiting = CallLimits.waitingForLeave
 
+    var usage: LimitUsage { LimitUsage("calls-waiting-for-leave", self.waiting) }
+
     /// How many bytes each of them may have that is still to be read.
     static let waitingBytes = 128 << 10
     /// How many nodes introspection names below one: an answer is to stay small, however many apps there are.

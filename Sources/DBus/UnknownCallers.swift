@@ -1,3 +1,5 @@
+import Motion
+
 /// Calls that cannot be served before it is known whose they are, and the questions for that.
 ///
 /// The bus knows, and is asked once for each connection. Anybody can have many connections and many calls wait so; there is room for
@@ -29,6 +31,10 @@ final class UnknownCallers {
             guard let waiting = self?.questions.removeValue(forKey: name) else { return }
             for then in waiting { then(user) }
         }
+    }
+
+    var usage: LimitUsage {
+        LimitUsage("unidentified-call-bytes", CallLimits.waitingBytes, heldBy: self.calls.waitingBytes)
     }
 
     func hasCalls(of sender: String) -> Bool { self.calls.waiting(of: sender) > 0 }

@@ -3,7 +3,8 @@
 /// What counts in nobody's share yet counts in that of all who are not known.
 package struct LatestOfUsers<Element> {
     private var entries: [(element: Element, payer: UInt32)] = []
-    private var shares: UserShares
+    /// What each user has of the places.
+    package private(set) var shares: UserShares
 
     package init(_ shares: UserShares) { self.shares = shares }
 

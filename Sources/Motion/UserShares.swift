@@ -16,7 +16,7 @@ package struct UserShares: Equatable, Sendable {
     /// What all users have together.
     package private(set) var taken = 0
     /// What each user has who has something, root too.
-    private var holdings: [UInt32: Int] = [:]
+    package private(set) var holdings: [UInt32: Int] = [:]
 
     package init(limit: Int, reserve: Int) {
         precondition(reserve >= 0 && reserve <= limit)

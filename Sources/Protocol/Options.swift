@@ -78,6 +78,13 @@ package struct OptionReader {
         }
     }
 
+    /// A row of a list, as it was shown.
+    package func row(_ key: String) throws(BusError) -> [String: Value]? {
+        guard let value = self.options[key] else { return nil }
+        guard case .dictionary("s", "v", _) = value else { throw self.wrongType(key, "a row 'a{sv}'", value) }
+        return value.asOptions
+    }
+
     /// A number that counts.
     package func count(_ key: String) throws(BusError) -> UInt64? {
         guard let value = self.options[key] else { return nil }

@@ -42,6 +42,8 @@ package struct ClaimRounds: Sendable {
     package static let patience: Int64 = 5_000_000
     /// Questions under way: fewer than polkit is asked at a time, for whoever claims anew does not wait for a round.
     package static let most = 12
+    /// What of them each user may have.
+    package static let mostAsked = UserShares(limit: most, reserve: 0)
     /// How many of them are about those behind: when they have no answer for long, there is room for those who are awake.
     package static let mostBehind = 8
     /// From the end of a round to the next of its kind: at least, and for each who was asked about.
@@ -108,7 +110,7 @@ package struct ClaimRounds: Sendable {
 
     private var subjects: [String: Subject] = [:]
     private var questions: [String: Question] = [:]
-    private var places = UserShares(limit: Self.most, reserve: 0)
+    private var places = Self.mostAsked
     private var lastQuestion: UInt64 = 0
     private var lastRound: UInt64 = 0
     private var lines = [Line(), Line()]
@@ -119,6 +121,9 @@ package struct ClaimRounds: Sendable {
     private var nextAgain: Int64?
 
     package init() {}
+
+    /// What each user has of the places of questions.
+    package var shares: UserShares { self.places }
 
     /// Questions under way.
     package var underWay: Int { self.questions.count }

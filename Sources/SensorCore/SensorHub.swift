@@ -43,6 +43,14 @@ package struct SensorHub: Sendable {
         self.sensor = sensor
     }
 
+    /// What there is for all strangers, and who has it.
+    package var usage: [LimitUsage] {
+        let part = LimitUsage.Part.sensor(self.sensor.name)
+        return [
+            LimitUsage("claimants", of: part, self.places), LimitUsage("messages-per-second", of: part, self.messages),
+        ]
+    }
+
     // MARK: Claims
 
     /// Claims the sensor, replacing what the client claimed before; returns what is in force for it.

@@ -11,7 +11,8 @@ package struct WaitingLines<Element> {
     }
 
     private var lines: [String: Line] = [:]
-    private var shares: UserShares
+    /// What each user has of the places.
+    package private(set) var shares: UserShares
 
     package init(_ shares: UserShares = SensorLimits.allWaiting) { self.shares = shares }
 

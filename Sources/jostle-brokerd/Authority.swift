@@ -9,10 +9,13 @@ struct Authority {
 
     init(on bus: Connection) { self.bus = bus }
 
+    /// Whether a user is our own, or root.
+    static func isTrusted(_ uid: UInt32) -> Bool { uid == 0 || uid == getuid() }
+
     /// Does something for a caller of our own user, or root.
     func ifTrusted(_ call: MethodCall, _ refusal: BusError, then: @escaping () -> Void) {
         self.bus.user(of: call.sender) { uid in
-            if let uid, uid == 0 || uid == getuid() { then() } else { call.fail(refusal) }
+            if let uid, Self.isTrusted(uid) { then() } else { call.fail(refusal) }
         }
     }
 

@@ -12,7 +12,8 @@ enum BrokerInterface {
     /// What this broker can do that another version might not.
     static let features = [
         "ack", "activities", "assertions", "broadcast", "durable", "exclusive", "explain", "focus-sources",
-        "foreground", "mute", "ordered", "pause", "policy", "presets", "push", "subscribe", "tasks", "wake", "watch",
+        "foreground", "mute", "ordered", "pause", "policy", "presets", "push", "subscribe", "tasks", "usage", "wake",
+        "watch",
     ]
 
     static let table = Interface<BrokerService>(
@@ -44,6 +45,10 @@ enum BrokerInterface {
             ) { (service: BrokerService, call: MethodCall, options: [String: Value]) throws(BusError) in
                 try OptionReader.none(options, of: "ListTasks")
                 service.links.tasks.list(call)
+            },
+            Method(later: "ListUsage", in: ["options"], out: ["usage"], as: [UsageTable.Row.Wire].self) {
+                (service: BrokerService, call: MethodCall, options: [String: Value]) throws(BusError) in
+                try service.links.usage.list(options, call)
             },
             Method(later: "Watch", in: ["options"]) {
                 (service: BrokerService, call: MethodCall, options: [String: Value]) throws(BusError) in

@@ -46,6 +46,8 @@ final class BrokerLinks {
         service.bus.export(self.object)
     }
 
+    var usage: UsageLink { UsageLink(self.service) }
+
     /// Another policy is in force.
     func policyChanged() {
         self.service.followClock()

@@ -56,6 +56,9 @@ final class HeldEnds {
         ["held": UInt64(self.shares.limit), "held-per-user": UInt64(self.shares.share)]
     }
 
+    /// Who has them.
+    var usage: LimitUsage { LimitUsage("held", self.shares) }
+
     /// Makes a pipe; `closed` runs once when nobody holds the other end any more.
     func make(
         for user: UInt32, closed: @escaping () -> Void

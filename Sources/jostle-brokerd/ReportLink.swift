@@ -37,6 +37,9 @@ final class ReportLink {
         self.followEntitled()
     }
 
+    /// Whose sources there are.
+    var usage: LimitUsage { self.sources.usage }
+
     // MARK: Who may say it
 
     /// Another policy is in force, and may name others.

@@ -65,6 +65,9 @@ final class WatchLink {
         self.sender = PacedSender(on: service.bus, pings: Self.pings)
     }
 
+    /// Who may watch, and who does.
+    var usage: LimitUsage { LimitUsage("watchers", self.shares) }
+
     // MARK: Who watches
 
     /// Has the caller told from now on, until it leaves the bus.

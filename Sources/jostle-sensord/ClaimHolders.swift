@@ -33,6 +33,9 @@ final class ClaimHolders {
         self.rounds?.onAllow = { [unowned self] in self.onAllowed($0) }
     }
 
+    /// What there is for all who are asked about, and who has it.
+    func usage(of part: LimitUsage.Part) -> [LimitUsage] { self.rounds?.usage(of: part) ?? [] }
+
     var forgeries: UInt64 { self.rounds?.forgeries ?? 0 }
 
     private func isAsked(_ user: UInt32) -> Bool { self.rounds != nil && user != UserShares.root && user != getuid() }

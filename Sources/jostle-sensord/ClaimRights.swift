@@ -73,6 +73,13 @@ final class ClaimRights {
         _ = names.follow(BusName.broker, ownRule: true) { [unowned self] in self.broker = $0 }
     }
 
+    /// What there is for all who claim, whichever sensor, and who has it.
+    var usage: [LimitUsage] {
+        let part = LimitUsage.Part.interface(InterfaceName.sensor.description)
+        return [LimitUsage("all-streams", self.streams), LimitUsage("all-waiting", of: part, self.waiting.shares)]
+            + self.holders.usage(of: part)
+    }
+
     // MARK: Questions
 
     /// Asks who a connection is and whether it may claim, and read at a rate.

@@ -61,6 +61,7 @@ struct Main {
                     log: daemon.log)
             }
             reader.onSensor = { proxy?.see($0) }
+            reader.otherUsage = { (polkit.map { [$0.usage] } ?? []) + (proxy?.usage ?? []) }
             var motion: MotionSource?
             func add(_ source: any SampleSource) {
                 let sensor = SensorService(source, on: daemon.bus, names, sender, rights, log: daemon.log)

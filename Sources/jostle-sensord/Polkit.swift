@@ -53,7 +53,7 @@ final class Polkit {
     private var owner: String?
     private var line = UserTurns<Question>()
     /// Places for questions that are under way.
-    private var places = UserShares(limit: Polkit.most, reserve: 0)
+    private var places = Polkit.shares
     /// Why nobody is asked at present.
     private var silence: String?
     /// How long that lasts, in µs; 0 while polkit answers.
@@ -66,6 +66,9 @@ final class Polkit {
     private static let interface: StaticString = "org.freedesktop.PolicyKit1.Authority"
     /// Questions under way. A bus keeps only so many calls for a connection.
     private static let most = 2 * ClaimRounds.most + 4
+    private static let shares = UserShares(limit: most, reserve: 0)
+    /// How many there may be, as `Limits` shows it.
+    static let limits = ["polkit-questions": UInt64(shares.limit), "polkit-questions-per-user": UInt64(shares.share)]
     /// How long an answer may take, in ms: the bus may have to start polkit first.
     private static let patience: Int32 = 5_000
     /// How long nobody is asked after a question had no answer, in µs.
@@ -91,6 +94,9 @@ final class Polkit {
         if owner != nil { _ = self.endSilence() }
         self.tell(.changed(isSilent: self.silence != nil))
     }
+
+    /// Who has the places of questions.
+    var usage: LimitUsage { LimitUsage("polkit-questions", self.places) }
 
     /// Has `body` told what is new, for good.
     func listen(_ body: @escaping (News) -> Void) { self.listeners.append(body) }

@@ -22,11 +22,19 @@ final class PolkitRounds {
     private var timer: EventLoop.TimerID?
     /// Who was refused, of each user some.
     private var refused: [String: (user: UInt32, watch: NameWatch.Token)] = [:]
-    private var refusedShares = UserShares(limit: 256, reserve: 16)
+    private var refusedShares = PolkitRounds.mostRefused
     /// What a connection holds rests for this reason, or goes on.
     var onRest: (_ name: String, Resting?) -> Void = { _, _ in }
     /// A connection that was refused would not be by now.
     var onAllow: (_ name: String) -> Void = { _ in }
+
+    private static let mostRefused = UserShares(limit: 256, reserve: 16)
+    /// How much there is for all, as `Limits` shows it.
+    static let limits = [
+        "polkit-refusals": UInt64(mostRefused.limit), "polkit-refusals-per-user": UInt64(mostRefused.share),
+        "polkit-rounds": UInt64(ClaimRounds.mostAsked.limit),
+        "polkit-rounds-per-user": UInt64(ClaimRounds.mostAsked.share),
+    ]
 
     init(_ polkit: Polkit, _ action: String, _ names: NameWatch, on loop: EventLoop) {
         self.polkit = polkit
@@ -44,6 +52,14 @@ final class PolkitRounds {
                 }
             }
         }
+    }
+
+    /// What there is for all, and who has it.
+    func usage(of part: LimitUsage.Part) -> [LimitUsage] {
+        [
+            LimitUsage("polkit-refusals", of: part, self.refusedShares),
+            LimitUsage("polkit-rounds", of: part, self.rounds.shares),
+        ]
     }
 
     /// Signals that pretended to come from polkit.

@@ -1,5 +1,6 @@
 import DBus
 import DeviceCore
+import Glibc
 import Motion
 import Protocol
 import SensorCore
@@ -83,6 +84,8 @@ final class ReaderService {
     private let rights: ClaimRights
     /// Told of each sensor that came or whose description changed.
     var onSensor: (SensorService) -> Void = { _ in }
+    /// What there is for all beside what the sensors and rights have, and who has it.
+    var otherUsage: () -> [LimitUsage] = { [] }
 
     init(on bus: Connection, _ names: NameWatch, _ rights: ClaimRights) {
         self.bus = bus
@@ -116,7 +119,7 @@ final class ReaderService {
         let (claimants, streams) = (SensorHub.strangers, self.rights.streams)
         let messages = SensorHub.messages
         let (refused, waiting) = (SensorLimits.refused, SensorLimits.allWaiting)
-        return [
+        let own: [String: UInt64] = [
             "claimants": UInt64(claimants.limit), "claimants-of-root": UInt64(claimants.reserve),
             "claimants-per-user": UInt64(claimants.share), "messages-per-second": UInt64(messages.limit),
             "messages-per-second-of-root": UInt64(messages.reserve),
@@ -130,12 +133,29 @@ final class ReaderService {
             "waiting-per-caller": UInt64(SensorLimits.waiting), "all-waiting": UInt64(waiting.limit),
             "all-waiting-of-root": UInt64(waiting.reserve), "all-waiting-per-user": UInt64(waiting.share),
             "signal-bytes": UInt64(SignalLine.room + SignalLine.kept),
-        ].merging(CallLimits.table) { own, _ in own }
+        ]
+        return own.merging(CallLimits.table) { own, _ in own }.merging(Polkit.limits) { own, _ in own }
+            .merging(PolkitRounds.limits) { own, _ in own }
+    }
+
+    /// What is held of what there is for all, and by whom. A user sees what is his, and what all have together; our own user and
+    /// root see everything.
+    private func listUsage(_ options: [String: Value], _ call: MethodCall) throws(BusError) {
+        let last = try UsageTable.Key.after(options)
+        self.bus.user(of: call.sender) { [weak self] uid in
+            guard let self else { return }
+            guard let uid else { return call.fail(.accessDenied("the bus does not know your user")) }
+            let table = UsageTable(
+                self.sensors.flatMap(\.usage) + self.rights.usage + self.otherUsage() + self.bus.usage)
+            let viewer: UsageTable.Viewer = uid == UserShares.root || uid == getuid() ? .everything : .user(uid)
+            call.reply(table.rows(for: viewer, after: last, atMost: SensorService.listRows).map(\.wire))
+        }
     }
 
     /// What this reader can do that another version might not.
     private static let features = [
         "batching", "decimation", "flush", "fusion", "inject", "or-slower", "passive", "resting", "streams",
+        "usage",
     ]
 
     private static let table = Interface<ReaderService>(
@@ -147,7 +167,11 @@ final class ReaderService {
                 ) throws(BusError) -> [Structure<ObjectPath, [String: Value]>] in
                 try OptionReader.none(options, of: "ListSensors")
                 return service.sensors.map { Structure(Path.sensor($0.description.name), $0.description.options) }
-            }
+            },
+            Method(later: "ListUsage", in: ["options"], out: ["usage"], as: [UsageTable.Row.Wire].self) {
+                (service: ReaderService, call: MethodCall, options: [String: Value]) throws(BusError) in
+                try service.listUsage(options, call)
+            },
         ],
         properties: [
             Property("Version", .constant) { (_: ReaderService) in Version.text },

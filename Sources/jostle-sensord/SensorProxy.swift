@@ -74,6 +74,12 @@ final class SensorProxy {
         }
     }
 
+    /// What there is for all who claim of it, and who has it.
+    var usage: [LimitUsage] {
+        let part = LimitUsage.Part.interface(Self.busName)
+        return [LimitUsage("all-waiting", of: part, self.asked.shares)] + (self.rounds?.usage(of: part) ?? [])
+    }
+
     // MARK: Sensors
 
     /// The sensor behind one of ours, by its name. A sensor that sits elsewhere than in the display is no business of the screen's.

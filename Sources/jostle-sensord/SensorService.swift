@@ -60,6 +60,11 @@ final class SensorService: SampleSink {
     /// When that clock will show `time`, as CLOCK_BOOTTIME microseconds.
     func alarm(for time: Timestamp) -> Int64 { self.source.alarm(for: time) }
 
+    /// What there is of the sensor for all, and who has it.
+    var usage: [LimitUsage] {
+        self.hub.usage + [LimitUsage("refused-claims", of: .sensor(self.description.name), self.refused.shares)]
+    }
+
     // MARK: Calls
 
     func claim(_ options: [String: Value], _ call: MethodCall) throws(BusError) {

@@ -163,7 +163,7 @@ struct Service {
 
     /// Goes on with a list until there is no more of it. Whoever answers may be anybody: rows have to come in their order, and
     /// not without end.
-    private func pages<Row, Key: Comparable>(
+    func pages<Row, Key: Comparable>(
         after first: [Row], by key: (Row) -> Key, _ next: (Row) throws(CommandFailure) -> [Row]
     ) throws(CommandFailure) -> [Row] {
         var rows = first

@@ -5,13 +5,24 @@ import Protocol
 
 /// `jostle status`: what the broker says of itself, its sensors and its apps.
 struct StatusCommand {
+    private static let limits = CommandOption.flag(
+        "limits", "instead what is held of each limit of the broker and of the sensor reader, and by which users")
+
     static let syntax = CommandSyntax(
-        "status", "show sensors, apps, detectors and counters", reaching: .broker, options: [CommonOption.json],
+        "status", "show sensors, apps, detectors and counters", reaching: .both,
+        options: [CommonOption.json, limits],
         action: {
-            try StatusCommand(bus: $0.bus, isJSON: $0.isJSON, terminal: $0.terminal, loop: $0.loop).run()
+            let command = StatusCommand(
+                bus: $0.bus, sensorBus: $0.sensorBus, isJSON: $0.isJSON, terminal: $0.terminal, loop: $0.loop)
+            if $0.arguments.has(limits) { return try command.showLimits() }
+            guard !$0.arguments.has(CommonOption.sensorBus) else {
+                throw UsageProblem("option '--sensor-bus' has no effect on 'status' without '--limits'")
+            }
+            try command.run()
         })
 
     let bus: BusAddress
+    let sensorBus: ReaderBus
     let isJSON: Bool
     let terminal: Terminal
     let loop: EventLoop
@@ -75,6 +86,28 @@ struct StatusCommand {
         self.terminal.print()
         let appLines = apps.isEmpty ? ["no app is registered"] : AppRow.table(of: apps).lines(self.terminal)
         appLines.forEach { self.terminal.print($0) }
+    }
+
+    /// What is held of the limits. The reader is not started for it: who does not run holds nothing.
+    private func showLimits() throws(CommandFailure) {
+        let broker = try Service.broker(on: self.bus, self.loop)
+        var all = [UsageRows("broker", try broker.listUsage(Path.broker, InterfaceName.broker))]
+        var absence: String?
+        do throws(CommandFailure) {
+            let reader = try Service.sensors(on: self.sensorBus, self.loop, starting: false)
+            all.append(UsageRows("reader", try reader.listUsage(Path.sensors, InterfaceName.sensors)))
+        } catch {
+            absence = error.message
+        }
+        if self.isJSON {
+            for rows in all { rows.lines.forEach { self.terminal.print($0.text) } }
+            if let absence { complain(absence) }
+            return
+        }
+        var table = Table(UsageRows.header, right: UsageRows.right)
+        for rows in all { rows.cells.forEach { table.add($0) } }
+        table.lines(self.terminal).forEach { self.terminal.print($0) }
+        if let absence { self.terminal.print(absence) }
     }
 
     /// Which apps are in front, and who says so.

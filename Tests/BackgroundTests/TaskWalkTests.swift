@@ -93,6 +93,7 @@ import Randomness
             board.pass(now)
             self.follow(&board, &seen, met, at: now, &counts)
             for name in Self.names { self.check(name, board, seen, at: now) }
+            #expect(board.tasks.usage.held(by: 0) == seen.values.reduce(0) { $0 + $1.waiting.count })
             if let next = board.next { #expect(next > now) }
         }
         // The walk came everywhere.

@@ -1,3 +1,4 @@
+import Motion
 import Randomness
 import Testing
 
@@ -319,6 +320,9 @@ import Testing
                 senders[name, default: Turns()].update(Set(ready.filter { payer($0) == name }), at: number)
             }
             #expect(queue.isIdle == ready.isEmpty)
+            let bytes = Dictionary(
+                model.waiting.map { (queue.user(of: $0.sender) ?? UserShares.unknown, $0.bytes) }, uniquingKeysWith: +)
+            #expect(queue.waitingBytes == bytes)
         }
         let left = queue.dropAll()
         #expect(left.count == model.waiting.count && queue.isIdle)

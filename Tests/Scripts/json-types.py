@@ -77,6 +77,10 @@ KINDS = {
             "gaps": int, "refused": int,
         },
         APP_ROW,
+        {
+            "limit": str, "service": str, "interface?": str, "sensor?": str, "user": Maybe(int), "held": int, "share": Maybe(int),
+            "most": int, "of_root?": int,
+        },
     ],
     "doctor": [{"area": str, "state": str, "text": str, "mend": [str], "look": [str]}],
     "apps": [APP_ROW],

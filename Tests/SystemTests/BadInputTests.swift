@@ -95,6 +95,13 @@ extension EndToEnd {
                     Self.bad("\(root) RunTask ssa{sv} ['','',{}]", Self.missing),
                     Self.bad("\(root) RunTask ssa{sv} ['x'*2**20,'x'*2**20,{}]", Self.missing),
                     Self.bad("\(root) RunTask ss ['a','b']", "InvalidArgs", "got 'ss'"),
+                    Self.bad("\(root) ListUsage s ['a']", "InvalidArgs", "ListUsage takes 'a{sv}', got 's'"),
+                    Self.bad("\(root) ListUsage a{sv} [{'aftr':V('a{sv}',{})}]", Self.invalid, "did you mean 'after'?"),
+                    Self.bad("\(root) ListUsage a{sv} [{'after':V('s','apps')}]", Self.invalid, "'a{sv}'"),
+                    Self.bad("\(root) ListUsage a{sv} [{'after':V('a{sv}',{})}]", Self.invalid, "a row of the list"),
+                    Self.bad(
+                        "\(root) ListUsage a{sv} [{'after':V('a{sv}',{'limit':V('u',1)})}]", Self.invalid,
+                        "a row of the list"),
                     Self.bad("\(root) ListTasks s ['a']", "InvalidArgs", "ListTasks takes 'a{sv}', got 's'"),
                     Self.bad(
                         "\(root) SetState ssa{sv} ['nodot','terminated',{}]", Self.missing, "there is no app 'nodot'"),
@@ -108,6 +115,13 @@ extension EndToEnd {
             try self.run(
                 [
                     Self.bad("\(root) ListSensors s ['x']", "InvalidArgs", "ListSensors takes 'a{sv}', got 's'"),
+                    Self.bad("\(root) ListUsage s ['a']", "InvalidArgs", "ListUsage takes 'a{sv}', got 's'"),
+                    Self.bad("\(root) ListUsage a{sv} [{'aftr':V('a{sv}',{})}]", Self.invalid, "did you mean 'after'?"),
+                    Self.bad("\(root) ListUsage a{sv} [{'after':V('s','apps')}]", Self.invalid, "'a{sv}'"),
+                    Self.bad("\(root) ListUsage a{sv} [{'after':V('a{sv}',{})}]", Self.invalid, "a row of the list"),
+                    Self.bad(
+                        "\(root) ListUsage a{sv} [{'after':V('a{sv}',{'limit':V('u',1)})}]", Self.invalid,
+                        "a row of the list"),
                     Self.bad("\(root) ListSensor", "UnknownMethod", "did you mean 'ListSensors'?"),
                     Self.bad("\(root) Claim a{sv} [{}]", "UnknownMethod"),
                     Self.bad("\(sensor) Claim", "InvalidArgs", "'a{sv}', got ''"),

@@ -57,6 +57,7 @@ extension EndToEnd {
 
         static let absent: [Case] = [
             Case("status", status: 3, "the broker (org.jostle.Broker1) is not running"),
+            Case("status", "--limits", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("apps", "--json", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("policy", "check", "--apps", status: 3, "the broker (org.jostle.Broker1) is not running"),
             Case("focus", "--list", status: 3, "jostle-focus (org.jostle.Focus1) is not running"),
@@ -211,7 +212,9 @@ extension EndToEnd {
             Case("presets", "--bus", "session", status: 2, "option '--bus' has no effect on 'presets'"),
             Case("--bus", "session", "presets", status: 2, "option '--bus' has no effect on 'presets'"),
             Case("policy", "show", "--bus=session", status: 2, "option '--bus' has no effect on 'policy show'"),
-            Case("status", "--sensor-bus", "session", status: 2, "option '--sensor-bus' has no effect on 'status'"),
+            Case(
+                "status", "--sensor-bus", "session", status: 2,
+                "option '--sensor-bus' has no effect on 'status' without '--limits'"),
             Case("demo", "--bus", "session", status: 2, "option '--bus' has no effect on 'demo'"),
             Case(
                 "sensors", "--bus", "session", "--sensor-bus", "session", status: 2,

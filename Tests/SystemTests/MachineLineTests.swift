@@ -77,7 +77,8 @@ extension EndToEnd {
             let trace = "\(directory)/shake.csv"
             #expect(try stage.jostle("make", "rest 1s; shake peak=4g; rest 1s", trace).status == 0)
             let cases: [(command: String, arguments: [String], kinds: [Int])] = [
-                ("status", [], [0, 1, 2]), ("apps", [], [0]), ("sensors", [], [0]), ("app", [Self.app], [0]),
+                ("status", [], [0, 1, 2]), ("status", ["--limits"], [3]), ("apps", [], [0]), ("sensors", [], [0]),
+                ("app", [Self.app], [0]),
                 ("app", [Self.deaf], [0]), ("app", [Self.feed], [0]), ("tasks", [], [0]), ("explain", [], [0]),
                 ("explain", ["last", "--app", Self.deaf], [0]), ("why-not", [Self.deaf], [0, 1]),
                 ("presets", [], [0]), ("presets", ["shake"], [0]),

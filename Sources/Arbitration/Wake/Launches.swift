@@ -98,6 +98,14 @@ package struct Launches: Sendable {
     }
     package var inFlight: Int { self.entries.values.count { $0.flight != nil } }
     package var coldStarts: Int { self.entries.values.count { $0.flight?.isStarting == true } }
+    /// Whose apps are being started. What is nobody's comes from what is installed, and counts as root's.
+    package var usage: LimitUsage {
+        let users: [UInt32] = self.entries.values.compactMap { entry in
+            entry.flight.flatMap { $0.isStarting ? $0.launch.user ?? UserShares.root : nil }
+        }
+        let holdings = Dictionary(users.map { ($0, 1) }, uniquingKeysWith: +)
+        return LimitUsage("cold-starts", Self.mostColdStarts, heldBy: holdings)
+    }
     /// Apps for which a launch waits.
     package var waiting: Int { self.entries.values.count { !$0.wishes.isEmpty } }
 
