@@ -223,6 +223,22 @@ import Testing
         bench.core.sensorAppeared(Bench.sensor, at: bench.now, &bench.actions)
         #expect(bench.take() == [.claim(sensor: "accelerometer", SensorPace(rate: 10))])
     }
+
+    /// However soon the next reader is there: what the first one saw and what the next one sees is not one motion.
+    @Test func nothingIsDetectedAcrossALostReader() throws {
+        var bench = Bench()
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, DetectorRequest(name: "held", options: ["when": .text("held(x > 2g, 300ms)")]))
+        bench.answerClaim()
+        bench.feed([3, 3])
+        bench.core.sensorsLost(at: bench.now, &bench.actions)
+        bench.core.sensorAppeared(Bench.sensor, at: bench.now, &bench.actions)
+        bench.answerClaim()
+        bench.feed([3, 3])
+        #expect(bench.events.isEmpty)
+        bench.feed([3, 3])
+        #expect(bench.events.count == 1)
+    }
 }
 
 @Suite struct Streams {

@@ -1,4 +1,5 @@
 import DetectionModel
+import Glibc
 import Motion
 import Testing
 
@@ -169,6 +170,37 @@ import Randomness
             let early = self.feed(&engine, [(10_500_000, 0), (10_900_000, 3), (10_999_999, 0), (11_000_000, 3)])
             #expect(early == (mode == "leading" ? [11_000_000] : []))
         }
+    }
+
+    /// A clock that is two in a hundred off, and a sensor that changes its rate, show the shakes that there are.
+    @Test(arguments: ["shake", "shake.planar", "shake.magnitude"], [UInt64(1), 2, 3])
+    func neitherDriftNorAnotherRateLosesAShake(_ name: String, seed: UInt64) throws {
+        var random = SeededRandom(seed: seed)
+        let peaks = (0..<100).map { _ in random.chance(0.5) ? random.uniform(2.3...4) : random.uniform(0.2...1.9) }
+        let expected = peaks.indices.filter { peaks[$0] > 2 }
+        /// The shakes that are found: one each four seconds, of a second.
+        func found(clock: Double, _ rate: (_ time: Double) -> Double) throws -> [Int] {
+            let options: [String: OptionValue] = [
+                "threshold": .number(2), "every": .text("5ms"), "rest": .text("1200ms"),
+            ]
+            var engine = DetectionEngine([try preset(name, options)])
+            var block = SampleBlock(channels: 3)
+            var time = 0.0
+            while time < 400 {
+                let (index, phase) = (Int(time / 4), time.truncatingRemainder(dividingBy: 4))
+                let x = phase < 1 ? peaks[index] * sin(2 * .pi * 2.5 * phase) : 0
+                block.append(Timestamp.zero + (TimeSpan(seconds: time * clock) ?? .zero), [x, 0, 0])
+                time += 1 / rate(time)
+            }
+            let hits = engine.run(block).map { Int(Double($0.time.microseconds) / clock / 4_000_000) }
+            #expect(engine.counters.gaps == 0 && engine.counters.refusedSamples == 0)
+            return Set(hits).sorted()
+        }
+        #expect(try found(clock: 1) { _ in 100 } == expected)
+        for clock in [0.98, 1.02] { #expect(try found(clock: clock) { _ in 100 } == expected, "clock \(clock)") }
+        // To and fro, in the middle of shakes, too.
+        #expect(try found(clock: 1) { Int($0 * 10) % 7 < 3 ? 50 : 200 } == expected)
+        #expect(try found(clock: 1) { $0 < 200.5 ? 50 : 200 } == expected)
     }
 
     /// Detectors defined by time constants give the same answer whatever the rate and its jitter.

@@ -25,6 +25,32 @@ import Randomness
         }
     }
 
+    /// A device that gives 8 000 samples a second: each gets what it asked for, in blocks of a bounded size, and misses no number.
+    @Test func aStormOfSamplesIsThinnedOut() throws {
+        let shell = Shell(rates: [8_000])
+        let claims = [(a, 10.0), (b, 200), (c, 8_000)]
+        for (client, rate) in claims {
+            #expect(try shell.claim(client, rate, .seconds(1)) == SensorPace(rate: rate, batchLatency: .seconds(1)))
+        }
+        let seconds = 5
+        for index in 0..<8_000 * seconds { shell.sample(1_000_000 + Int64(index) * 125) }
+        shell.tick(1_000_000 + Int64(seconds + 2) * 1_000_000)
+        for (client, rate) in claims {
+            let blocks = try #require(shell.received[client])
+            #expect(blocks.reduce(0) { $0 + $1.times.count } == Int(rate) * seconds)
+            #expect(blocks.allSatisfy { $0.times.count <= SensorLimits.batch })
+            var next: UInt64 = 0
+            for block in blocks {
+                #expect(block.first == next)
+                next += UInt64(block.times.count)
+            }
+            let step = 1_000_000 / Int64(rate)
+            let times = shell.times(client)
+            #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == step }, "\(rate) Hz")
+        }
+        #expect(shell.hub.counters.accepted == 8_000 * seconds && shell.hub.counters.refused == 0)
+    }
+
     @Test(arguments: [(100.0, 50.0, 2), (100, 25, 4), (100, 10, 10), (400, 100, 4), (60, 30, 2), (104, 26, 4)])
     func wholeFractionsTakeEveryNthDespiteJitter(_ device: Double, _ claimed: Double, _ n: Int) throws {
         var generator = SeededRandom(seed: 5)
