@@ -3,13 +3,18 @@
  *
  * What goes wrong is a byte in a file that is mapped and shared, so that a test can change it at any time. Only the calls
  * by which SQLite writes are looked at; reading goes well.
+ *
+ * Besides, it can keep beside the files what would be left of them without power: of each what was in it when it was synced last.
  */
 #include "disk_faults.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -51,13 +56,57 @@ ssize_t pwrite(int fd, const void *bytes, size_t count, off_t offset) {
     return pwrite64(fd, bytes, count, offset);
 }
 
+/* Writes to `path` where something of the file is kept; returns 0 when nothing is. */
+static int kept(char *path, size_t size, const char *file, const char *suffix) {
+    const char *directory = getenv(DISK_KEPT_VARIABLE);
+    const char *name = strrchr(file, '/');
+    return directory != NULL && name != NULL && snprintf(path, size, "%s%s%s", directory, name, suffix) < (int)size;
+}
+
+/*
+ * Copies the file into the directory of what is kept, all of it or nothing. What cannot be copied was not kept: a test finds it
+ * missing. The file is not opened again, because closing it would drop the locks that SQLite has on it.
+ */
+static void keep(int fd) {
+    char link[64], path[PATH_MAX], part[PATH_MAX], whole[PATH_MAX], bytes[65536];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 0) return;
+    path[length] = '\0';
+    if (!kept(whole, sizeof whole, path, "") || !kept(part, sizeof part, path, ".part")) return;
+    int target = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (target < 0) return;
+    off_t offset = 0;
+    ssize_t count;
+    while ((count = pread(fd, bytes, sizeof bytes, offset)) > 0) {
+        if (write(target, bytes, (size_t)count) != count) break;
+        offset += count;
+    }
+    if (count == 0) rename(part, whole);
+    close(target);
+}
+
+/* SQLite syncs the directory after this: what is removed does not come back. */
+int unlink(const char *path) {
+    char whole[PATH_MAX];
+    int result = (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+    if (result == 0 && kept(whole, sizeof whole, path, "")) syscall(SYS_unlinkat, AT_FDCWD, whole, 0);
+    return result;
+}
+
 static int sync_with(long number, int fd) {
     int code = strike(1);
     if (code != 0) {
         errno = code;
         return -1;
     }
-    return (int)syscall(number, fd);
+    int result = (int)syscall(number, fd);
+    if (result == 0) {
+        int before = errno;
+        keep(fd);
+        errno = before;
+    }
+    return result;
 }
 
 int fsync(int fd) {

@@ -2,8 +2,9 @@
 """Refuses documents that name what is not there: doc-names.py FILE...
 
 Of the paths in code spans, those that begin at the root of the repository must exist, and so must Swift files that are named
-without their folders; of names behind a path (`path`: `a`, `b`) that file must declare each. NAME and Type+Topic stand for names
-to be chosen. Prints what is missing and exits with 1.
+without their folders; of names behind a path (`path`: `a`, `b`) that file must declare each. Of a table whose last column is
+headed "shown by" each row must name in that way a test, and no name there may be anything else. NAME and Type+Topic stand for names to
+be chosen. Prints what is missing and exits with 1.
 """
 
 import pathlib
@@ -12,12 +13,45 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATH = re.compile(r"`((?:Sources|Tests|dbus|policies|docs|udev|debian)/[\w+./-]+)`")
-STEP = re.compile(r"`(Sources/[\w+./-]+)`: ((?:`\w+`(?:, )?)+)")
+STEP = re.compile(r"`((?:Sources|Tests)/[\w+./-]+)`: ((?:`\w+`(?:, )?)+)")
+# A function that is a test, whatever is said of it before its name.
+TEST = re.compile(r"@Test\b((?:(?!\bfunc\b|@Test\b).)*)\bfunc (\w+)", re.DOTALL)
 KINDS = r"\b(?:func|struct|class|enum|extension|let|var|init|protocol|case|typealias|actor)\s+`?"
 
 
+def tests(file):
+    """The names of the tests in a Swift file; what is always left out is none."""
+    text = "\n".join(line for line in file.read_text().splitlines() if not line.lstrip().startswith("//"))
+    return {name for traits, name in TEST.findall(text) if not re.search(r"\.disabled\((?!if:)", traits)}
+
+
+def cells(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def unshown(number, line):
+    """What a row of a table lacks whose last column says by which tests it is shown."""
+    steps = STEP.findall(cells(line)[-1])
+    if not steps:
+        yield number, f"no test shows '{cells(line)[0]}'"
+    for file, names in steps:
+        if not (ROOT / file).is_file():
+            continue
+        for name in re.findall(r"`(\w+)`", names):
+            if name not in tests(ROOT / file):
+                yield number, f"{file} has no test {name}"
+
+
 def missing(path):
+    # In a table that is headed so, between its heading and what follows it.
+    is_shown, has_begun = False, False
     for number, line in enumerate(path.read_text().splitlines(), 1):
+        if not line.startswith("|"):
+            is_shown = has_begun = False
+        elif not has_begun:
+            is_shown, has_begun = cells(line)[-1] == "shown by", True
+        elif is_shown and set(line) - set("|-: "):
+            yield from unshown(number, line)
         for name in PATH.findall(line):
             if "NAME" not in name and not (ROOT / name).exists():
                 yield number, f"there is no {name}"

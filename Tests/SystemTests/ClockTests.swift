@@ -67,11 +67,17 @@ extension EndToEnd {
                 WhenApp=org.example.Timed
                 WhenTime=\(day)/00:00-24:00
                 Then=allow
+                [Rule calm]
+                WhenApp=org.example.Calm
+                Then=allow
+                [App org.example.Calm]
+                Cooldown=450ms
                 """
             }
             let stage = setting.stage
             let free = try stage.watch(Stage.always, "--app", "org.example.Free")
             let timed = try stage.watch(Stage.always, "--app", "org.example.Timed")
+            let calm = try stage.watch(Stage.always, "--app", "org.example.Calm")
             let object = Stage.Object.app("org.example.Free")
             func denied() throws -> UInt64 { try stage.count("Denied", at: Stage.Object.app("org.example.Timed")) }
             func delivered() throws -> UInt64 {
@@ -101,6 +107,11 @@ extension EndToEnd {
                     last = time
                 }
             }
+            // A pause that policy asks for is as long as ever: the first sample behind it.
+            _ = try calm.nextEvent { (number("t_us", of: $0) ?? 0) > last - 1_000_000 }
+            let spaced = calm.output.split(separator: "\n").compactMap { number("t_us", of: String($0)) }
+            #expect(spaced.count > 3)
+            #expect(zip(spaced, spaced.dropFirst()).allSatisfy { (499_000...501_000).contains($1 - $0) }, "\(spaced)")
             #expect(try stage.count("Expired", at: object) == 0 && stage.count("Dropped", at: object) == 0)
             let sensors = try stage.property("Sensors", at: Stage.Object.broker)
             #expect(sensors.contains("\"gaps\" t 0") && sensors.contains("\"lost\" t 0"), "\(sensors)")

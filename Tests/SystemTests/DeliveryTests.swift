@@ -193,6 +193,90 @@ extension EndToEnd {
             }
         }
 
+        // MARK: No power
+
+        private static let lasting = "org.example.Lasting"
+
+        /// Registers for good, with one more detector, and hands in a task.
+        private func registerForGood(_ round: Int, _ stage: Stage) throws {
+            let (root, object) = (
+                "org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1", Stage.Object.app(Self.lasting)
+            )
+            let call = "b call org.jostle.Broker1 \(object) org.jostle.Broker1.App"
+            let answers = try stage.script(
+                "b own \(Self.lasting)", "b call \(root) Register sa{sv} ['\(Self.lasting)',{'durable':V('b',True)}]",
+                "\(call) AddDetectors a(sa{sv}) [[['d\(round)',{'preset':V('s','shake.planar'),'threshold':V('s','9g')}]]]",
+                "\(call) SubmitTask ssa{sv} ['sync\(round % 10)','processing',{'earliest-begin':V('t',4000000000000000)}]"
+            )
+            try #require(answers.count == 3 && answers.allSatisfy { $0.hasPrefix("b ok ") }, "\(answers)")
+            #expect(answers[0].contains("\"durable\": true") && answers[2].contains("\"durable\": true"), "\(answers)")
+        }
+
+        /// The power fails: of the broker's files there is what the disk was told to keep. What apps were promised is among it, neither
+        /// file is a broken one, and no epoch comes again.
+        @Test func withoutPowerNothingIsLostThatWasPromised() throws {
+            let stage = try Stage(broker: false)
+            let policy = try stage.directory(
+                "policy",
+                [
+                    "10-test": "[Rule all]\nThen=allow\nWhenState=foreground\nReliability=ack\nDurability=persistent\n"
+                        + "Lifespan=10min\n[App *]\nGrants=processing\n"
+                ])
+            let tasks = (0..<10).map { "sync\($0)" }.joined(separator: " ")
+            let apps = try stage.directory(
+                "apps", [Self.lasting: "[App]\nUsage=Tests\nModes=processing\nTasks=\(tasks)\n"])
+            let disk = "\(stage.bus.directory)/disk"
+            try #require(mkdir(disk, 0o755) == 0)
+            func start() throws {
+                try stage.startBroker(
+                    "--policy", policy, "--apps", apps,
+                    environment: ["LD_PRELOAD": "\(Programs.directory)/libdisk-faults.so", "DISK_KEPT": disk])
+            }
+            var last = 0
+            try start()
+            for round in 0..<max(4, Disks.kills / 4) {
+                let app = try self.silent(stage, Self.always, "a await 1")
+                _ = try app.waitForLine { $0.contains(" Event ") }
+                try stage.until("they are on the disk") { try self.due(stage).count >= 10 + 7 * (round % 5) }
+                try self.registerForGood(round, stage)
+                let owed = try self.due(stage)
+                try stage.kill(stage.broker)
+                let restored = try Tool.run([
+                    "sh", "-ec", "rm -f \"$1\"/*.part \"$2\"/*.db*; cp \"$1\"/*.db* \"$2\"", "sh", disk, stage.state,
+                ])
+                try #require(restored.status == 0, "\(restored.stderr)")
+                try stage.kill(app)
+                for line in app.output.split(separator: "\n")
+                where line.contains(" Event ") && !line.contains("redelivered") {
+                    let epoch = try #require(Int(try self.name(String(line)).epoch))
+                    #expect(epoch > last, "round \(round): an epoch comes again")
+                    last = epoch
+                }
+
+                try start()
+                let detectors = try stage.property("Detectors", at: Stage.Object.app(Self.lasting))
+                let waiting = try stage.jostle("tasks").stdout
+                for past in 0...round {
+                    #expect(detectors.contains("\"d\(past)\""), "round \(round): \(detectors)")
+                    #expect(waiting.contains("sync\(past % 10)"), "round \(round): \(waiting)")
+                }
+                let again = try stage.start("watch", "--json", "--kept", "--app", Self.app, "shake.planar,threshold=9g")
+                var came: Set<String> = []
+                while true {
+                    let line = try again.waitForLine { !$0.hasPrefix("{\"watching\":") }
+                    if line.hasPrefix("{\"caught_up\":") { break }
+                    if let epoch = field("epoch", of: line) { came.insert(epoch) }
+                }
+                #expect(owed.subtracting(came).isEmpty, "round \(round): \(owed.count) were due, \(came.count) came")
+                for name in ["state.db", "journal.db"] {
+                    #expect(access("\(stage.state)/\(name).broken", F_OK) != 0, "round \(round)")
+                    #expect(try stage.sql(name, "PRAGMA integrity_check") == "ok\n")
+                }
+                try stage.until("all is answered") { try self.due(stage).isEmpty }
+                #expect(try again.terminate() == .exited(0))
+            }
+        }
+
         // MARK: Not reading
 
         /// Until it has given up what three seconds bring, at 200 events a second. `jostle-bench --only stall` measures a

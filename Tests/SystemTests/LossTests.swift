@@ -112,6 +112,50 @@ extension EndToEnd {
             #expect(reader.end == nil && broker.end == nil && app.end == nil)
         }
 
+        /// A bus of the other kind takes the place of the first: whoever was there is there again, and a shake reaches the same apps.
+        @Test(arguments: PrivateBus.Implementation.allCases)
+        func aBusOfTheOtherKindIsAsGood(_ first: PrivateBus.Implementation) throws {
+            let second: PrivateBus.Implementation = first == .dbusDaemon ? .dbusBroker : .dbusDaemon
+            let stage = try Stage(replaceable: true, spare: second, on: PrivateBus(on: first))
+            func watch(_ name: String, _ threshold: String) throws -> BackgroundProgram {
+                try stage.watch("shake.planar,threshold=\(threshold)", "--app", "org.example.\(name)")
+            }
+            let (app, player, deaf) = (try watch("App", "2.3g"), try watch("Player", "3.5g"), try watch("Deaf", "9g"))
+            let witness = try stage.watch(Stage.always, "--app", "org.example.Witness")
+            func shake() throws {
+                var time = timespec()
+                try #require(clock_gettime(CLOCK_BOOTTIME, &time) == 0)
+                let now = Double(time.tv_sec) * 1e6 + Double(time.tv_nsec) / 1e3
+                // The sensor is read for who is there now, and a shake before this one is over.
+                _ = try witness.nextEvent { (number("t_us", of: $0) ?? 0) > now + 600_000 }
+                #expect(try stage.jostle("shake", "--peak", "4.5g", "--for", "500ms").status == 0)
+                for (program, threshold) in [(app, 2.3), (player, 3.5)] {
+                    let event = try program.nextEvent { (number("t_us", of: $0) ?? 0) > now }
+                    #expect((threshold...4.6).contains(try #require(number("peak", of: event))), "\(event)")
+                }
+                #expect(try stage.count("Hits", at: Stage.Object.app("org.example.Deaf")) == 0)
+            }
+            try shake()
+            #expect(stage.bus.implementation == first)
+            let daemons = [try #require(stage.reader), try #require(stage.broker)]
+            try stage.replaceBus {
+                for daemon in daemons {
+                    _ = try daemon.waitForLine(on: .errors) { $0.hasSuffix("waiting for it to come back") }
+                }
+            }
+            for daemon in daemons { try Stage.waitUntilServing(daemon) }
+            for program in [app, player, deaf, witness] {
+                _ = try program.waitForLine(on: .errors) { $0 == "jostle: the broker is back" }
+            }
+            let known = ["App", "Player", "Deaf", "Witness"].map { Stage.Object.app("org.example.\($0)") }
+            try stage.until("all have their detectors") {
+                try known.allSatisfy { try stage.property("Detectors", at: $0).contains("\"available\" b true") }
+            }
+            try shake()
+            #expect(stage.bus.implementation == second)
+            #expect(try stage.property("RefusedMessages", at: Stage.Object.broker) == "t 0")
+        }
+
         /// Somebody has the names of both on the bus that takes the place of the first, until it lets go of them.
         @Test func aTakenNameIsWaitedFor() throws {
             let stage = try Stage(replaceable: true)

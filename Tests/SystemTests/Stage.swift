@@ -22,15 +22,17 @@ final class Stage {
     ///   - source: Where the reader takes its samples from; `nil`: no reader.
     ///   - broker: False: no broker.
     ///   - replaceable: True: the bus can be killed and replaced by another at the same address.
+    ///   - program: What that other one is.
     ///   - bus: One that is there already.
     ///   - policed: True: the bus has the rules of a system bus, and those we install; root may have any name.
     init(
         source: String? = Stage.rest, broker: Bool = true, replaceable: Bool = false,
-        services: [PrivateBus.Service] = [], files: [String: String] = [:], readerPolicy: String? = nil,
-        policed: Bool = false, on bus: PrivateBus? = nil
+        spare program: PrivateBus.Implementation? = nil, services: [PrivateBus.Service] = [],
+        files: [String: String] = [:],
+        readerPolicy: String? = nil, policed: Bool = false, on bus: PrivateBus? = nil
     ) throws {
         self.bus = try bus ?? (policed ? Self.systemBus() : PrivateBus(services: services, files: files))
-        self.spare = replaceable ? try PrivateBus(services: services) : nil
+        self.spare = replaceable ? try PrivateBus(services: services, on: program) : nil
         if let spare {
             // The address leads through a link: to the first bus, and later to the other.
             self.address = "unix:path=\(spare.directory)/current/bus"

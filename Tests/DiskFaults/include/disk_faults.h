@@ -11,3 +11,6 @@
 #define DISK_FAULT_SYNC '3'
 /* Nothing answers as long as this stands there. */
 #define DISK_FAULT_STALL '4'
+
+/* Names the directory that has of each file what the disk was told last to keep: what is there when the power fails. */
+#define DISK_KEPT_VARIABLE "DISK_KEPT"
