@@ -129,6 +129,7 @@ def test(folder, directory):
         run("cp", package, machine.path("tmp/first"))
         later(package, machine.path("tmp/later"))
     first = [f"/tmp/first/{name}" for name in main]
+    ours = [name.split("_")[0] for name in main]
 
     # What ours need is there before, so that what it leaves is not taken for ours.
     machine.apt("update")
@@ -171,7 +172,7 @@ def test(folder, directory):
     deadline = time.monotonic() + 30
     while os.readlink(f"/proc/{contained.pid}/exe") != "/usr/libexec/jostle-brokerd" and time.monotonic() < deadline:
         time.sleep(0.1)
-    machine.apt("remove", "jostle", "jostle-doc", "python3-jostle")
+    machine.apt("remove", *ours)
     try:
         daemon.wait(20)
         check(True, "removal stops a daemon that no systemd has started")
@@ -186,7 +187,7 @@ def test(folder, directory):
     check(
         bool(left) and all(path.startswith(KEPT) for path in left),
         f"removal leaves policy and state: {', '.join(left)}")
-    machine.apt("purge", "jostle", "jostle-doc", "python3-jostle")
+    machine.apt("purge", *ours)
     left = [path for path in difference(before, machine.files()) if path not in ACCOUNTS]
     check(not left, f"purge leaves nothing{': ' if left else ''}{', '.join(left)}")
 

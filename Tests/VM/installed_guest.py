@@ -477,9 +477,10 @@ def facade(tablet):
 
 
 def leave():
-    run("apt-get", "remove", "-y", *ours(), timeout=900)
+    installed = ours()
+    run("apt-get", "remove", "-y", *installed, timeout=900)
     check(not any("jostle" in line for line in run("ps", "-e", "-o", "comm").splitlines()), "the removal ended the daemons")
-    run("apt-get", "purge", "-y", "jostle", "jostle-sensor-proxy", "jostle-doc", "python3-jostle", timeout=900, fails=True)
+    run("apt-get", "purge", "-y", *installed, timeout=900, fails=True)
     left = run("find", "/", "-xdev", "-iname", "*jostle*", "-not", "-path", "/home/*", "-not", "-path", "/opt/test/*",
                "-not", "-path", "/var/log/*", "-not", "-path", "/proc/*", "-not", "-path", "/var/cache/*").split()
     check(left == [], f"the purge left nothing: {left}")
