@@ -49,7 +49,7 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-desktops deps-deb deps-package build build-all build-focus build-programs test-focus lint-protocol install-focus manual deb test-package test-reproducible test test-attacks test-kills test-walks test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-desktops deps-deb deps-package build build-all build-focus build-programs test-focus lint-protocol install-focus manual deb test-package test-reproducible test test-attacks test-kills test-walks soak test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
     bench install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
 
 help:
@@ -60,6 +60,8 @@ help:
 	@echo 'make test-attacks  attack the release programs on both buses, each way for ATTACK_SECONDS=$(ATTACK_SECONDS)'
 	@echo 'make test-kills  kill the broker under load; KILLS=$(KILLS) times'
 	@echo 'make test-walks  play every seed of the random walks, of which the suite plays one in four'
+	@echo 'make soak     play lives of the whole, LIVES=$(LIVES) from seed FIRST=$(FIRST); goes on behind what was played'
+	@echo 'make test-mutations  break the core in five ways, and see that the simulator finds each'
 	@echo 'make test-confined  run the tests of the daemons with what their units allow of the kernel'
 	@echo 'make test-focus  run $(FOCUS) with X, sway, phoc, KWin and GNOME Shell; as root'
 	@echo 'make test-vm  run the reader on a kernel with a sensor hub, in qemu; VM_SECONDS=600'
@@ -163,6 +165,18 @@ test-kills: deps
 # Plays every seed of the walks.
 test-walks: deps
 	JOSTLE_WALKS=all $(SWIFT) test --disable-xctest --skip '^(SystemTests|BenchTests)\.'
+
+# Lives of the simulator. What was played stands in .build/soak.book, and is not played again.
+LIVES ?= 100000
+FIRST ?= 0
+
+soak: deps
+	$(SWIFT) build -c release --product soak
+	.build/release/soak $(FIRST) $$(($(FIRST) + $(LIVES))) .build/soak.book
+
+# In a copy, as the source is broken there.
+test-mutations: deps
+	Tests/Scripts/mutations.py . .build/mutations
 
 # The tests of both daemons, which may ask of the kernel only what their units allow. FILTER=EndToEnd.Broker runs some of them.
 FILTER ?= EndToEnd

@@ -212,6 +212,12 @@ let package = Package(
             ],
             path: "Tests/FuzzTargets", swiftSettings: strict),
 
+        .target(
+            name: "Simulation",
+            dependencies: ["Arbitration", "BrokerCore", "DBus", "Journal", "Motion", "Randomness"],
+            path: "Tests/Simulation", swiftSettings: strict),
+        .executableTarget(name: "soak", dependencies: ["Simulation"], path: "Tests/Soak", swiftSettings: audited),
+
         tests("MotionTests", ["Motion", "Randomness"]),
         tests("TracesTests", ["Traces", "Motion", "Randomness"]),
         tests("DetectionTests", ["Detection", "DetectionModel", "Motion", "Randomness", "TestSupport"]),
@@ -237,6 +243,7 @@ let package = Package(
         tests("BusPolicyTests", ["TestSupport"]),
         tests("BaselineTests", ["TestSupport"]),
         tests("FuzzTests", ["FuzzTargets", "DetectionModel"]),
+        tests("SimulationTests", ["Simulation"]),
         tests("BenchTests", ["jostle-bench", "TestSupport"]),
         tests(
             "SystemTests",

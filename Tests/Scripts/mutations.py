@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Breaks a copy of the source in one way after the other, and sees that the simulator finds each.
+
+usage: mutations.py SOURCE SCRATCH [LIVES [NAME...]]
+
+A patch whose text is not in its file exactly once is a failure: then the source has changed, and the patch must follow.
+"""
+import os
+import shutil
+import subprocess
+import sys
+
+# Name, file, what stands there, what stands there instead.
+MUTATIONS = [
+    (
+        "omitted-persist",
+        "Sources/BrokerCore/EventQueue.swift",
+        "        if event.terms.durability == .persistent, self.keeps(event.sequence) { actions.append(.persist(event)) }\n",
+        "",
+    ),
+    (
+        "early-acknowledgement",
+        "Sources/BrokerCore/EventQueue+Answers.swift",
+        "{ $0.attempts > 0 && $0.event.sequence <= name.sequence }",
+        "{ $0.event.sequence <= name.sequence + 1 }",
+    ),
+    (
+        "late-window",
+        "Sources/Arbitration/Contest/Episode.swift",
+        "var closes: Timestamp { self.opened + self.configuration.commitWindow }",
+        "var closes: Timestamp { self.opened + self.configuration.commitWindow + .milliseconds(40) }",
+    ),
+    (
+        "kept-credit",
+        "Sources/DBus/FlowWindow.swift",
+        "        self.unconfirmed = self.sincePing\n",
+        "        self.unconfirmed = max(self.sincePing, self.unconfirmed)\n",
+    ),
+    (
+        "second-verdict",
+        "Sources/BrokerCore/Post.swift",
+        "        actions.append(.keep(consume record))\n",
+        "        if record.verdict.epoch % 7 == 0 { actions.append(.keep(copy record)) }\n"
+        "        actions.append(.keep(consume record))\n",
+    ),
+]
+
+
+def copy(source, scratch):
+    """Copies what changed, so that what is built there stays."""
+    os.makedirs(scratch, exist_ok=True)
+    for name in ("Package.swift", "Sources", "Tests", "docs"):
+        target = os.path.join(scratch, name)
+        if os.path.isdir(target):
+            shutil.rmtree(target)
+        origin = os.path.join(source, name)
+        if os.path.isdir(origin):
+            shutil.copytree(origin, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(origin, target)
+
+
+def build(scratch):
+    subprocess.run(
+        ["swift", "build", "--product", "soak"], cwd=scratch, check=True, stdout=subprocess.DEVNULL
+    )
+
+
+def play(scratch, lives):
+    program = os.path.join(scratch, ".build/debug/soak")
+    return subprocess.run([program, "0", str(lives)], stdout=subprocess.PIPE, text=True, check=False)
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    source, scratch = (os.path.abspath(path) for path in sys.argv[1:3])
+    lives = int(sys.argv[3]) if len(sys.argv) > 3 else 2000
+    names = sys.argv[4:]
+    copy(source, scratch)
+    failed = []
+    for name, path, old, new in MUTATIONS:
+        if names and name not in names:
+            continue
+        file = os.path.join(scratch, path)
+        with open(file, encoding="utf-8") as opened:
+            text = opened.read()
+        if text.count(old) != 1:
+            sys.exit(f"{name}: {path} does not have this exactly once:\n{old}")
+        with open(file, "w", encoding="utf-8") as opened:
+            opened.write(text.replace(old, new))
+        try:
+            build(scratch)
+            result = play(scratch, lives)
+        finally:
+            with open(file, "w", encoding="utf-8") as opened:
+                opened.write(text)
+        if result.returncode == 1:
+            first = result.stdout.splitlines()[0]
+            steps = sum(1 for line in result.stdout.splitlines() if line and not line.startswith(("#", "seed")))
+            print(f"{name}: found, {first}; {steps} steps are left", flush=True)
+        else:
+            print(f"{name}: NOT FOUND in {lives} lives (code {result.returncode})", flush=True)
+            failed.append(name)
+    if failed:
+        sys.exit("not found: " + ", ".join(failed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+import Randomness
+
+extension Life {
+    /// Draws a life from a seed: always the same one.
+    package init(seed: UInt64, length: Int = 240) {
+        var random = SeededRandom(seed: seed)
+        let habits = (0..<Setup.clients).map { _ in Habit.allCases.randomElement(using: &random) ?? .careful }
+        var steps = [Step(.begin), Step(.policy, Int.random(in: 0..<Setup.policies, using: &random))]
+        for client in 0..<Setup.clients { steps.append(Step(.start, client)) }
+        steps += [Step(.news), Step(.round), Step(.round)]
+        while steps.count < length { steps += Self.next(habits, &random) }
+        self.init(seed: seed, steps: steps)
+    }
+
+    /// What a client is like.
+    private enum Habit: CaseIterable {
+        case careful, slow, dead, restless, hostile
+
+        /// What it does when it has a turn.
+        func turn(of client: Int, _ random: inout SeededRandom) -> [Step] {
+            let few = Int.random(in: 1...6, using: &random)
+            switch self {
+            case .careful: return [Step(.work, client, 100), Step(.hear, client, 100)]
+            case .slow:
+                return random.chance(0.4)
+                    ? [Step(.read, client, few), Step(.answer, client, Int.random(in: 0...1, using: &random))]
+                    : [Step(.work, client, 1), Step(.hear, client, 1)]
+            case .dead: return [Step(.hear, client, 100)]
+            case .restless:
+                return random.chance(0.3)
+                    ? [Step(.quit, client), Step(.start, client), Step(.hear, client, few)]
+                    : [Step(.work, client, few), Step(.hear, client, few)]
+            case .hostile:
+                let lie = Step(.lie, client, Int.random(in: -3...3, using: &random))
+                let kinds: [Step.Kind] = [.subscribe, .listen, .forget, .read]
+                return [
+                    lie, Step(kinds.randomElement(using: &random) ?? .read, client, few), Step(.hear, client, few),
+                ]
+            }
+        }
+    }
+
+    private static func next(_ habits: [Habit], _ random: inout SeededRandom) -> [Step] {
+        let client = Int.random(in: 0..<Setup.clients, using: &random)
+        func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &random) }
+        switch number(0...99) {
+        case 0..<22:
+            let many = random.chance(0.1)
+            return [Step(.shake, number(18...50), many ? number(10...60) : number(1...3))]
+        case 22..<36: return [Step(.pass, random.chance(0.1) ? number(1_000...70_000) : number(0...900))]
+        case 36..<64: return habits[client].turn(of: client, &random)
+        case 64..<70: return [Step(.write), Step(.news)]
+        case 70..<72: return [Step(.write)]
+        case 72: return [Step(.news)]
+        case 73..<76: return [Step(.round)]
+        case 76..<79: return [Step(.start, client), Step(.hear, client, number(1...3))]
+        case 79: return [Step(.quit, client)]
+        case 80..<84: return [Step(.state, client, number(0...4))]
+        case 84..<87: return [Step(.policy, number(0...Setup.policies - 1))]
+        case 87: return [Step(.kill)] + (random.chance(0.5) ? [Step(.pass, number(0...3_000))] : []) + [Step(.begin)]
+        case 88: return [Step(.tear), Step(.begin), Step(.news)]
+        case 89: return [Step(.begin), Step(.news), Step(.round)]
+        case 90: return [Step(.disk, number(0...2))]
+        case 91: return [Step(.disk, 0)]
+        case 92: return [Step(.stall, number(1...5_000))]
+        case 93: return [Step(.sleep, number(1...100_000))]
+        case 94: return [Step(.jump, number(-90_000...90_000))]
+        case 95: return [Step(.sensor, number(0...1)), Step(.sensor, 1)]
+        case 96: return [Step(.listen, client, number(0...3)), Step(.forget, client, number(0...3))]
+        case 97: return [Step(.subscribe, client, number(0...1)), Step(.hear, client, 2)]
+        case 98: return random.chance(0.2) ? [Step(.wipe)] : [Step(.pause, 1), Step(.pass, 200), Step(.pause, 0)]
+        default: return [Step(.hear, client, number(1...9)), Step(.answer, client, number(0...1))]
+        }
+    }
+}

@@ -1,0 +1,103 @@
+/// One thing that happens in a life. Each means something whatever happened before, so that any can be left out.
+package struct Step: Equatable, Sendable {
+    package enum Kind: String, CaseIterable, Sendable {
+        // Time, in ms.
+        /// Time passes, and timers run when they are due.
+        case pass
+        /// The broker has no turn for so long: timers run late.
+        case stall
+        /// The system sleeps.
+        case sleep
+        /// The wall clock is set; time goes on as before.
+        case jump
+        // Motion.
+        /// Shakes of so many tenths of g arrive together, so many.
+        case shake
+        /// The reader loses its sensors (0) or has them (1).
+        case sensor
+        case pause
+        // Clients, by number.
+        case start, quit
+        /// Reads so many messages, and answers no event.
+        case read
+        /// Reads so many, and answers as it goes.
+        case work
+        /// Answers the last event that wants it; 1: passes it on.
+        case answer
+        /// Answers an event that it does not have, so far beside the last.
+        case lie
+        case subscribe, listen, forget
+        /// A client is said to be in a state.
+        case state
+        // The bus.
+        /// The broker takes so many messages of a client.
+        case hear
+        /// Everybody reads, works and is heard once.
+        case round
+        // The disk.
+        /// What was handed over is brought to the disk.
+        case write
+        /// The broker hears what the disk says.
+        case news
+        /// The disk is well (0), fails (1) or does not answer (2).
+        case disk
+        /// What was on the disk is gone.
+        case wipe
+        // The broker.
+        case kill
+        /// It is killed when the disk has all, and before it hears of it.
+        case tear
+        case begin
+        case policy
+    }
+
+    package let kind: Kind
+    package let a: Int
+    package let b: Int
+
+    package init(_ kind: Kind, _ a: Int = 0, _ b: Int = 0) {
+        self.kind = kind
+        self.a = a
+        self.b = b
+    }
+}
+
+/// A life of the whole: how it is set up, and what happens in it.
+package struct Life: Equatable, Sendable {
+    /// What the setup is drawn from.
+    package var seed: UInt64
+    package var steps: [Step]
+
+    package init(seed: UInt64, steps: [Step]) {
+        self.seed = seed
+        self.steps = steps
+    }
+
+    // MARK: As text
+
+    /// The life as a file has it: a line for each step, so that it can be replayed and cut by hand.
+    package var text: String {
+        let lines = self.steps.map { "\($0.kind.rawValue) \($0.a) \($0.b)" }
+        return (["seed \(self.seed)"] + lines).joined(separator: "\n") + "\n"
+    }
+
+    /// Reads such a file; `nil` for anything else. Lines that begin with `#` say nothing.
+    package init?(_ text: String) {
+        var seed: UInt64?
+        var steps: [Step] = []
+        for line in text.split(separator: "\n") where !line.hasPrefix("#") {
+            let words = line.split(separator: " ")
+            if words.first == "seed", words.count == 2, seed == nil {
+                guard let number = UInt64(words[1]) else { return nil }
+                seed = number
+                continue
+            }
+            guard seed != nil, words.count == 3, let kind = Step.Kind(rawValue: String(words[0])),
+                let a = Int(words[1]), let b = Int(words[2])
+            else { return nil }
+            steps.append(Step(kind, a, b))
+        }
+        guard let seed else { return nil }
+        self.init(seed: seed, steps: steps)
+    }
+}

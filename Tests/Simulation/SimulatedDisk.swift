@@ -1,0 +1,130 @@
+import Arbitration
+import BrokerCore
+import Journal
+import Motion
+
+/// What is on the disk, and how well that does. A transaction is on it whole, or not at all.
+struct SimulatedDisk {
+    enum Mood: Int {
+        case well, failing, silent
+    }
+
+    var mood = Mood.well
+    private(set) var rows: [DueEvent.Key: DueEvent] = [:]
+    /// Up to where epochs may have been given out.
+    private var reserved: UInt64 = 0
+    /// How often all of it was lost.
+    private(set) var losses = 0
+
+    /// What is due, for each app in the order of its numbers.
+    var due: [DueEvent] {
+        self.rows.values.sorted {
+            ($0.app, $0.content.sequence, $0.content.epoch) < ($1.app, $1.content.sequence, $1.content.epoch)
+        }
+    }
+
+    mutating func commit(_ changes: DueChanges) {
+        for (key, event) in changes.events { self.rows[key] = event }
+    }
+
+    /// Reserves epochs from here on, and says where they begin.
+    mutating func reserve(_ count: UInt64, from floor: UInt64) -> UInt64 {
+        let first = max(self.reserved, floor)
+        self.reserved = first + count
+        return first
+    }
+
+    /// Loses all events. That epochs are lost is another story: the journal and the wall clock have them, too.
+    mutating func wipe() {
+        self.rows = [:]
+        self.losses += 1
+    }
+}
+
+/// The way of a broker's process to the disk: what waits for it, and what it has said and nobody has heard.
+struct SimulatedStore {
+    enum News {
+        /// More epochs are reserved, from this one on.
+        case epochs(UInt64)
+        case restored([DueEvent])
+        case persisted([DueEvent])
+        case forgotten
+    }
+
+    private var waiting = WaitingDue()
+    private var taken = DueChanges()
+    private var news: [News] = []
+    private var isRestored = false
+    /// Where epochs must not begin before, until they are reserved.
+    private var floor: UInt64?
+    private var losses = 0
+
+    /// So many that none has ever run out.
+    private static let epochs: UInt64 = 1 << 16
+
+    /// A process begins. Its epochs begin behind all that were given out, if the disk says so in time.
+    init(wall: UInt64, on disk: inout SimulatedDisk) {
+        self.floor = wall
+        self.losses = disk.losses
+        guard disk.mood == .well else { return }
+        self.open(&disk)
+    }
+
+    /// Where epochs begin that the disk knew of at once; `nil`: it did not.
+    mutating func takeFirstEpoch() -> UInt64? {
+        guard let index = self.news.firstIndex(where: { if case .epochs = $0 { true } else { false } }),
+            case .epochs(let first) = self.news.remove(at: index)
+        else { return nil }
+        return first
+    }
+
+    private mutating func open(_ disk: inout SimulatedDisk) {
+        if self.losses != disk.losses {
+            self.losses = disk.losses
+            self.news.append(.forgotten)
+        }
+        if !self.isRestored {
+            self.isRestored = true
+            self.news.append(.restored(disk.due))
+        }
+        guard let floor = self.floor else { return }
+        self.floor = nil
+        self.news.append(.epochs(disk.reserve(Self.epochs, from: floor)))
+    }
+
+    mutating func keep(_ event: DueEvent, again: Bool = false) { self.waiting.add(event, isKnown: again) }
+    mutating func forget(_ event: DueEvent) { self.waiting.remove(event) }
+
+    /// The writer has a turn. Returns whether all that was handed over is on the disk.
+    mutating func work(on disk: inout SimulatedDisk) -> Bool {
+        if disk.mood == .silent { return false }
+        self.waiting.take(into: &self.taken)
+        guard disk.mood == .well else {
+            self.waiting.setTaken(self.taken.count)
+            return false
+        }
+        let wasLost = self.losses != disk.losses
+        self.open(&disk)
+        disk.commit(self.taken)
+        let kept = self.taken.events.values.compactMap { $0 }
+        self.taken = DueChanges()
+        self.waiting.setTaken(0)
+        if !kept.isEmpty { self.news.append(.persisted(kept)) }
+        return !wasLost
+    }
+
+    /// Nothing was said, and not heard yet, after which more is due than is on the disk, or less.
+    var isHeard: Bool {
+        self.news.allSatisfy { news in
+            switch news {
+            case .restored, .forgotten: false
+            case .epochs, .persisted: true
+            }
+        }
+    }
+
+    mutating func takeNews() -> [News] {
+        defer { self.news = [] }
+        return self.news
+    }
+}

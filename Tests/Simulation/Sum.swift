@@ -1,0 +1,57 @@
+extension Simulator {
+    /// What was seen in lives that went well, added up.
+    package struct Sum: Equatable, Sendable {
+        package enum Count: Int, CaseIterable, Sendable {
+            case lives, steps, verdicts, sent, again, gaps, acknowledged, otherEnds, committed, restored
+            // Verdicts by the stage that decided.
+            case identity, alive, rule, limits, group, delivery
+        }
+
+        private var counts = [Int](repeating: 0, count: Count.allCases.count)
+
+        package init() {}
+
+        init(of life: Life, _ world: World) {
+            let events = world.events.counts
+            self[.lives] = 1
+            self[.steps] = life.steps.count
+            self[.verdicts] = world.verdicts.count
+            self[.sent] = events.sent
+            self[.again] = events.again
+            self[.gaps] = events.gaps
+            self[.acknowledged] = events.acknowledged
+            self[.otherEnds] = events.otherEnds
+            self[.committed] = events.committed
+            self[.restored] = events.restored
+            for (stage, count) in world.verdicts.stages.enumerated() {
+                self.counts[Count.identity.rawValue + stage] = count
+            }
+        }
+
+        package private(set) subscript(count: Count) -> Int {
+            get { self.counts[count.rawValue] }
+            set { self.counts[count.rawValue] = newValue }
+        }
+
+        package static func += (a: inout Sum, b: Sum) {
+            for index in a.counts.indices { a.counts[index] += b.counts[index] }
+        }
+
+        // MARK: As text
+
+        /// The numbers in one line.
+        package var text: String { self.counts.map { "\($0)" }.joined(separator: " ") }
+
+        /// Reads such a line.
+        package init?(_ text: some StringProtocol) {
+            let numbers = text.split(separator: " ").compactMap { Int($0) }
+            guard numbers.count == self.counts.count else { return nil }
+            self.counts = numbers
+        }
+
+        /// The same for people.
+        package var words: String {
+            Count.allCases.map { "\($0) \(self[$0])" }.joined(separator: ", ")
+        }
+    }
+}

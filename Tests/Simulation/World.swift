@@ -1,0 +1,612 @@
+import Arbitration
+import BrokerCore
+import DBus
+import Journal
+import Motion
+
+/// The whole as a value: a broker, its disk, the bus, and apps that are well and ill; and what becomes of them step by step.
+///
+/// What the daemon's shell does around its core is done here in the same order: see `BrokerService`, `DiskLink`, `ClientLink`,
+/// `RegistrationLink` and `PacedSender`.
+struct World {
+    /// An app's program, as far as it remembers.
+    private struct Client {
+        /// Its connection to the bus, while it runs.
+        var connection: Int?
+        /// That and those of before from which the broker has not heard all.
+        var lines: [Int] = []
+        var detectors: Set<Int> = [0]
+        var last: EventName?
+        /// Events that want an answer and have none.
+        var unanswered: [EventName] = []
+    }
+
+    /// A process of the broker.
+    private struct Process {
+        var core: Broker
+        var store: SimulatedStore
+        var peers: [AppHandle: SimulatedPeer] = [:]
+        var handles: [Int: AppHandle] = [:]
+        /// Who waits for the disk to say whose apps are; `nil`: nobody need.
+        var parked: [Int]? = []
+        var timer: Timestamp?
+        /// What is in force for the claim; `nil`: there is none.
+        var claim: SensorPace?
+        var wantsClaim: SensorPace?
+        var nextSample: UInt64 = 0
+    }
+
+    private let setup: Setup
+    private var now = Timestamp(microseconds: 1_000_000)
+    /// What the wall clock is ahead, in µs.
+    private var wallOffset: Int64 = 1_700_000_000_000_000
+    private var disk = SimulatedDisk()
+    private var process: Process?
+    /// Registrations wait so long and no longer.
+    private var diskDeadline: Timestamp?
+    private var clients = [Client](repeating: Client(), count: Setup.clients)
+    private var connections: [SimulatedConnection] = []
+    private var isSensorThere = true
+    private var lastSample = Timestamp.zero
+    private var actions: [BrokerAction] = []
+    private var returned: [BrokerAction] = []
+    private(set) var events = EventWatch()
+    private(set) var verdicts = VerdictWatch()
+    private var ownFinding: String?
+
+    /// How long registrations wait for the disk.
+    private static let diskPatience = TimeSpan.seconds(1)
+
+    init(_ setup: Setup) { self.setup = setup }
+
+    /// What is wrong.
+    var finding: String? { self.ownFinding ?? self.events.finding ?? self.verdicts.finding }
+
+    private var wall: Int64 { self.now.microseconds + self.wallOffset }
+
+    private mutating func find(_ what: String) { self.ownFinding = self.ownFinding ?? what }
+
+    // MARK: Steps
+
+    mutating func take(_ step: Step) {
+        self.answerClaim()
+        let client = step.a >= 0 && step.a < Setup.clients ? step.a : 0
+        switch step.kind {
+        case .pass: self.pass(.milliseconds(Int64(step.a)))
+        case .stall: self.now = self.now + .milliseconds(Int64(step.a))
+        case .sleep:
+            self.input(.life(.sleep(true)))
+            self.now = self.now + .milliseconds(Int64(step.a))
+            self.input(.life(.sleep(false)))
+            self.pass(.zero)
+        case .jump: self.wallOffset += Int64(step.a) * 1_000
+        case .shake: self.shake(Double(step.a) / 10, step.b)
+        case .sensor: self.setSensor(step.a != 0)
+        case .pause: self.input(.pause(step.a != 0))
+        case .start: self.start(client)
+        case .quit: self.quit(client)
+        case .read: self.read(client, step.b, answers: false)
+        case .work: self.read(client, step.b, answers: true)
+        case .answer: self.answer(client, step.b != 0 ? .pass : .consume)
+        case .lie: self.lie(client, step.b)
+        case .subscribe: self.say(client, .subscribe(since: step.b != 0 ? self.clients[client].last : nil))
+        case .listen:
+            self.clients[client].detectors.insert(step.b)
+            self.say(client, .listen([step.b]))
+        case .forget:
+            self.clients[client].detectors.remove(step.b)
+            self.say(client, .forget(step.b))
+        case .state: self.tell(client, step.b)
+        case .hear: self.hear(client, step.b)
+        case .round: self.round()
+        case .write: self.write()
+        case .news: self.takeNews()
+        case .disk: self.disk.mood = SimulatedDisk.Mood(rawValue: step.a) ?? .well
+        case .wipe:
+            self.disk.wipe()
+            self.events.diskLost()
+        case .kill: self.kill()
+        case .tear:
+            self.write()
+            self.kill()
+        case .begin: self.begin()
+        case .policy: self.setPolicy(step.a)
+        }
+        self.check()
+    }
+
+    // MARK: The broker's process
+
+    private mutating func begin() {
+        guard self.process == nil else { return }
+        let wall = UInt64(max(0, self.wall))
+        var store = SimulatedStore(wall: wall, on: &self.disk)
+        let epoch = store.takeFirstEpoch() ?? wall
+        var core = Broker(policy: self.setup.rules[0], epoch: epoch, keeper: Setup.user)
+        core.keepSteps()
+        self.process = Process(core: core, store: store)
+        if self.isSensorThere { self.input(.sensorAppeared(Setup.sensor)) }
+        for index in self.connections.indices where self.connections[index].isOpen {
+            self.connections[index].hear(.brokerCame)
+        }
+        self.diskDeadline = self.now + Self.diskPatience
+    }
+
+    private mutating func kill() {
+        guard self.process != nil else { return }
+        self.process = nil
+        self.diskDeadline = nil
+        self.events.brokerEnds()
+        self.verdicts.brokerEnds()
+        for index in self.connections.indices {
+            self.connections[index].toBroker = []
+            self.connections[index].unread = 0
+            if self.connections[index].isOpen { self.connections[index].hear(.brokerGone) }
+        }
+    }
+
+    @discardableResult
+    private mutating func input(_ input: BrokerInput) -> BrokerAnswer? {
+        let answer = try? self.process?.core.apply(input, at: self.now, &self.actions)
+        self.perform()
+        self.follow()
+        return answer
+    }
+
+    /// Sees to what follows an input.
+    private mutating func follow() {
+        guard let due = self.process?.core.due() else { return }
+        if due.hasSteps, let steps = self.process?.core.takeSteps() { self.verdicts.take(steps) }
+        guard let tick = due.tick else { return }
+        if let timer = self.process?.timer, timer <= tick { return }
+        self.process?.timer = tick
+    }
+
+    /// Time passes, and the broker has its turn when its timer runs.
+    private mutating func pass(_ span: TimeSpan) {
+        let end = self.now + span
+        var spins = 0
+        while let time = [self.process?.timer, self.diskDeadline].compactMap({ $0 }).min(), time <= end {
+            spins = time > self.now ? 0 : spins + 1
+            if spins > 8 { return self.find("the broker's timer runs again and again at \(self.now)") }
+            self.now = max(self.now, time)
+            if let deadline = self.diskDeadline, deadline <= self.now {
+                self.admitParked()
+                continue
+            }
+            self.process?.timer = nil
+            self.input(.tick)
+        }
+        self.now = end
+    }
+
+    // MARK: What the broker asks for
+
+    private mutating func perform() {
+        while !self.actions.isEmpty {
+            var actions: [BrokerAction] = []
+            swap(&actions, &self.actions)
+            for action in actions { self.perform(action) }
+            swap(&self.actions, &self.returned)
+        }
+    }
+
+    private mutating func perform(_ action: BrokerAction) {
+        switch action {
+        case .claim(_, let pace): self.process?.wantsClaim = pace
+        case .release:
+            self.process?.wantsClaim = nil
+            self.process?.claim = nil
+        case .deliver(let app, let event): self.deliver(event, to: app)
+        case .mark(let app, let mark): self.deliver(mark, to: app)
+        // Nobody would come back for what a client without a name gets.
+        case .persist(let event): if !event.app.isAnonymous { self.keep(event) }
+        case .forget(let event):
+            let due = self.due(event)
+            if !event.app.isAnonymous { self.process?.store.forget(due) }
+        case .ended(let app, _, let event, let end): self.events.ended(event, of: app, end, at: self.now)
+        case .keep(let record): self.verdicts.keep(record)
+        case .availability, .life, .session, .task, .failed, .launch, .launchEnded, .launchGivenUp: break
+        }
+    }
+
+    private mutating func deliver(_ event: Event, to app: AppHandle) {
+        guard let peer = self.process?.peers[app] else {
+            return self.find("\(event.sequence) is sent to app \(app.index), which was never there")
+        }
+        guard let id = self.process?.core.registry[app]?.id else {
+            // It has left with this very input: what goes is lost like all that it has not read.
+            let id = Setup.apps[self.connections[peer.connection].client]
+            return id.isAnonymous ? () : self.events.sent(event, to: id, at: self.now)
+        }
+        if self.process?.core.isHeld(app) == false, self.offer(event.bytes, .event(event), to: app, peer.connection) {
+            self.process?.core.sent(app, event)
+            self.events.sent(event, to: id, at: self.now)
+        } else {
+            _ = try? self.process?.core.apply(.unsent(app, event), at: self.now, &self.returned)
+        }
+    }
+
+    private mutating func deliver(_ mark: Mark, to app: AppHandle) {
+        guard let id = self.process?.core.registry[app]?.id, let peer = self.process?.peers[app] else { return }
+        if self.process?.core.isHeld(app) == false, self.offer(Mark.bytes, .mark(mark), to: app, peer.connection) {
+            self.process?.core.sent(app, mark)
+            self.events.sent(mark, to: id)
+        } else {
+            _ = try? self.process?.core.apply(.unsentMark(app, mark), at: self.now, &self.returned)
+        }
+    }
+
+    private mutating func offer(
+        _ bytes: Int, _ signal: SimulatedConnection.Signal, to app: AppHandle, _ connection: Int
+    ) -> Bool {
+        guard let verdict = self.process?.peers[app]?.offer(bytes) else { return false }
+        if verdict.goes {
+            let size = SimulatedConnection.size(bytes)
+            self.connections[connection].unread += size
+            self.connections[connection].hear(signal)
+            let limit = self.process?.peers[app]?.flow.limit ?? 0
+            if self.connections[connection].unread > max(limit, size) {
+                self.find(
+                    "the bus holds \(self.connections[connection].unread) bytes for app \(app.index), not \(limit)")
+            }
+        }
+        if verdict.pings { self.connections[connection].hear(.ping) }
+        return verdict.goes
+    }
+
+    // MARK: Sensors
+
+    /// The reader answers the claim.
+    private mutating func answerClaim() {
+        guard self.isSensorThere, let pace = self.process?.wantsClaim else { return }
+        self.process?.wantsClaim = nil
+        self.process?.claim = pace
+        self.process?.nextSample = 0
+        self.input(.claim(sensor: Setup.sensor.name, .answered(pace)))
+    }
+
+    private mutating func setSensor(_ isThere: Bool) {
+        guard self.isSensorThere != isThere else { return }
+        self.isSensorThere = isThere
+        self.process?.claim = nil
+        self.process?.wantsClaim = nil
+        self.input(isThere ? .sensorAppeared(Setup.sensor) : .sensorsLost)
+        self.answerClaim()
+    }
+
+    /// Shakes arrive in one message, each a sample above and one below, 10 ms apart.
+    private mutating func shake(_ strength: Double, _ count: Int) {
+        let rows = 2 * max(0, min(count, 100))
+        self.pass(.milliseconds(10 * Int64(rows)))
+        guard self.isSensorThere, rows > 0, self.process?.claim != nil, let first = self.process?.nextSample else {
+            return
+        }
+        let begin = max(self.lastSample, self.now - .milliseconds(10 * Int64(rows)))
+        let times = (1...rows).map { begin.microseconds + 10_000 * Int64($0) }
+        let values: [Double] = (0..<rows).flatMap { row -> [Double] in [row % 2 == 0 ? strength : 0, 0, 1] }
+        self.lastSample = Timestamp(microseconds: times.last ?? 0)
+        self.now = max(self.now, self.lastSample)
+        self.process?.nextSample = first + UInt64(rows)
+        self.process?.core.samples(
+            Setup.sensor.name, first: first, times: times.span, values: values.span, at: self.now, &self.actions)
+        self.perform()
+        self.follow()
+    }
+
+    // MARK: Clients
+
+    private mutating func start(_ client: Int) {
+        guard self.clients[client].connection == nil else { return }
+        let lines = self.clients[client].lines.filter { !self.connections[$0].toBroker.isEmpty }
+        self.clients[client].lines = lines + [self.connections.count]
+        self.clients[client].connection = self.connections.count
+        self.connections.append(SimulatedConnection(client: client))
+        self.say(client, .register)
+    }
+
+    private mutating func quit(_ client: Int) {
+        guard let connection = self.clients[client].connection else { return }
+        self.say(client, .left)
+        self.clients[client].connection = nil
+        self.clients[client].unanswered = []
+        self.connections[connection].isOpen = false
+        self.connections[connection].toClient = []
+    }
+
+    /// Without a broker the bus refuses.
+    private mutating func say(_ client: Int, _ message: SimulatedConnection.Message) {
+        guard let connection = self.clients[client].connection, self.process != nil else { return }
+        self.connections[connection].say(message)
+    }
+
+    private mutating func read(_ client: Int, _ count: Int, answers: Bool) {
+        for _ in 0..<max(0, count) {
+            guard let connection = self.clients[client].connection,
+                let signal = self.connections[connection].takeSignal()
+            else { return }
+            switch signal {
+            case .registered:
+                self.say(client, .subscribe(since: self.clients[client].last))
+                self.say(client, .listen(self.clients[client].detectors.sorted()))
+            case .event(let event):
+                guard event.wantsAck else { continue }
+                self.clients[client].unanswered.append(EventName(sequence: event.sequence, epoch: event.epoch))
+                if answers { self.answer(client, .consume) }
+            case .mark: break
+            case .ping: self.say(client, .pong)
+            case .brokerGone: self.clients[client].unanswered = []
+            case .brokerCame: self.say(client, .register)
+            }
+        }
+    }
+
+    private mutating func answer(_ client: Int, _ answer: Answer) {
+        guard let name = self.clients[client].unanswered.last else { return }
+        self.clients[client].unanswered = []
+        self.clients[client].last = name
+        self.say(client, .answer(name, answer))
+    }
+
+    private mutating func lie(_ client: Int, _ distance: Int) {
+        guard var name = self.clients[client].unanswered.last ?? self.clients[client].last else { return }
+        name.sequence = UInt64(max(0, Int64(clamping: name.sequence) + Int64(distance)))
+        self.say(client, .answer(name, .consume))
+        name.epoch &+= 1
+        self.say(client, .answer(name, .consume))
+    }
+
+    private mutating func tell(_ client: Int, _ state: Int) {
+        let states: [AppState?] = [nil, .foreground, .background, .suspended, .inactive]
+        guard let app = self.handle(of: client) else { return }
+        self.input(.life(.told(app, states[max(0, min(state, 4))])))
+    }
+
+    private func handle(of client: Int) -> AppHandle? {
+        self.clients[client].connection.flatMap { self.process?.handles[$0] }
+    }
+
+    /// Who is registered, by connection, in order.
+    private var handles: [(Int, AppHandle)] {
+        (self.process?.handles ?? [:]).sorted { $0.key < $1.key }.map { ($0, $1) }
+    }
+
+    private mutating func round() {
+        for client in self.clients.indices {
+            self.read(client, 1_000, answers: true)
+            self.hear(client, 1_000)
+        }
+    }
+
+    // MARK: What the broker hears
+
+    /// Of a client's connections, the oldest first.
+    private mutating func hear(_ client: Int, _ count: Int) {
+        var left = count
+        for index in self.clients[client].lines {
+            while left > 0, self.process != nil, let message = self.connections[index].takeMessage() {
+                left -= 1
+                self.take(message, from: index)
+            }
+        }
+    }
+
+    private mutating func take(_ message: SimulatedConnection.Message, from connection: Int) {
+        switch message {
+        case .register: self.register(connection)
+        case .left: self.leave(connection)
+        case .listen, .forget, .subscribe, .answer, .pong:
+            guard let app = self.process?.handles[connection] else { return }
+            self.take(message, of: app, connection)
+        }
+    }
+
+    private mutating func take(_ message: SimulatedConnection.Message, of app: AppHandle, _ connection: Int) {
+        switch message {
+        case .register, .left: break
+        case .listen(let numbers): self.input(.addDetectors(app, numbers.map(Setup.detector)))
+        case .forget(let number): self.input(.removeDetectors(app, ["d\(number)"]))
+        case .subscribe(let since):
+            self.watchAnswer(since, of: app) { $0.input(.subscribe(app, since: since)) }
+        case .answer(let name, let answer): self.watchAnswer(name, of: app) { $0.input(.answer(app, name, answer)) }
+        case .pong:
+            guard let (pings, room) = self.process?.peers[app]?.answered() else { return }
+            if pings { self.connections[connection].hear(.ping) }
+            if let room { self.input(.room(app, room)) }
+        }
+    }
+
+    private mutating func watchAnswer(_ name: EventName?, of app: AppHandle, _ body: (inout World) -> Void) {
+        guard let name, let id = self.process?.core.registry[app]?.id else { return body(&self) }
+        let due = self.events.begin(answer: name, of: id)
+        body(&self)
+        self.events.endAnswer(due)
+    }
+
+    private mutating func register(_ connection: Int) {
+        let app = Setup.apps[self.connections[connection].client]
+        if self.process?.handles[connection] != nil { return self.connections[connection].hear(.registered) }
+        if self.process?.parked != nil, !app.isAnonymous {
+            self.process?.parked?.append(connection)
+            return
+        }
+        self.complete(connection, app)
+    }
+
+    private mutating func complete(_ connection: Int, _ app: AppID) {
+        guard self.process?.handles[connection] == nil else { return }
+        // Whoever had the name before has lost it; the bus's word on that may still be under way.
+        let client = self.connections[connection].client
+        let others = self.process?.handles.keys.filter { self.connections[$0].client == client } ?? []
+        for other in others { self.leave(other) }
+        let used = Set(self.process?.handles.values.map { $0 } ?? [])
+        guard let index = (0..<UInt32(64)).first(where: { !used.contains(AppHandle($0)) }),
+            let policy = self.process?.core.arbiter.policy
+        else { return }
+        let handle = AppHandle(index)
+        let limit = EventQueue.busShare(of: policy.settings(for: app).queueBytes)
+        self.process?.handles[connection] = handle
+        self.process?.peers[handle] = SimulatedPeer(connection, limit: limit)
+        self.input(.register(handle, app, AppEntrance(), user: Setup.user))
+        self.connections[connection].hear(.registered)
+        guard let id = self.process?.core.registry[handle]?.id, let queue = self.process?.core.mailboxes[handle] else {
+            return self.find("\(app) may not register")
+        }
+        self.process?.peers[handle]?.kept = queue.bytes
+        self.events.begin(id, last: queue.lastSequence)
+    }
+
+    private mutating func leave(_ connection: Int) {
+        self.process?.parked?.removeAll { $0 == connection }
+        guard let app = self.process?.handles[connection] else { return }
+        self.input(.leave(app))
+        self.process?.handles[connection] = nil
+        self.process?.peers[app] = nil
+        self.input(.clean)
+    }
+
+    private mutating func admitParked() {
+        self.diskDeadline = nil
+        guard let parked = self.process?.parked else { return }
+        self.process?.parked = nil
+        for connection in parked { self.complete(connection, Setup.apps[self.connections[connection].client]) }
+    }
+
+    private mutating func setPolicy(_ index: Int) {
+        guard index >= 0, index < Setup.policies else { return }
+        let policy = self.setup.rules[index]
+        self.input(.policy(policy))
+        for (connection, app) in self.handles {
+            let settings = policy.settings(for: Setup.apps[self.connections[connection].client])
+            self.process?.peers[app]?.setLimit(EventQueue.busShare(of: settings.queueBytes))
+        }
+    }
+
+    // MARK: The disk
+
+    private func due(_ stored: StoredEvent) -> DueEvent {
+        let event = stored.event
+        return DueEvent(
+            app: stored.app, user: stored.user, event.content, event.terms,
+            ends: self.wall + (event.ends - self.now).microseconds, strength: event.strength)
+    }
+
+    private func stored(_ due: DueEvent) -> StoredEvent {
+        let left = min(max(0, due.ends - self.wall), max(0, due.terms.lifespan.microseconds))
+        let ends = self.now + TimeSpan(microseconds: left)
+        return StoredEvent(
+            app: due.app, user: due.user, event: Event(due.content, due.terms, ends: ends, strength: due.strength))
+    }
+
+    private mutating func keep(_ event: StoredEvent, again: Bool = false) {
+        let due = self.due(event)
+        self.process?.store.keep(due, again: again)
+    }
+
+    /// The writer has a turn.
+    private mutating func write() {
+        guard self.process?.store.work(on: &self.disk) == true, let core = self.process?.core else { return }
+        // What was there before it is due as soon as that is heard.
+        guard self.process?.store.isHeard == true else { return }
+        self.events.committed(self.disk.rows.values.map { self.stored($0) }, due: core.mailboxes.durableEvents)
+    }
+
+    private mutating func takeNews() {
+        guard let news = self.process?.store.takeNews() else { return }
+        for item in news {
+            switch item {
+            case .epochs(let first): self.process?.core.skipEpochs(upTo: first)
+            case .restored(let due): self.restore(due.map { self.stored($0) })
+            case .persisted(let due): for event in due { self.input(.persisted(self.stored(event))) }
+            case .forgotten:
+                for event in self.process?.core.mailboxes.durableEvents ?? [] where !event.app.isAnonymous {
+                    self.keep(event, again: true)
+                }
+            }
+        }
+    }
+
+    private mutating func restore(_ events: [StoredEvent]) {
+        // Apps are known first, and then what is due to them.
+        self.admitParked()
+        let numbered = self.process?.handles.values.compactMap { app -> AppID? in
+            guard let queue = self.process?.core.mailboxes[app], queue.lastSequence > 0 else { return nil }
+            return self.process?.core.registry[app]?.id
+        }
+        self.events.restoring(events, numbered: Set(numbered ?? []))
+        self.input(.restored(events))
+        self.events.restored(events, due: self.process?.core.mailboxes.durableEvents ?? [])
+    }
+
+    // MARK: What must hold
+
+    private mutating func check() {
+        guard let mailboxes = self.process?.core.mailboxes, let registry = self.process?.core.registry else { return }
+        for (connection, app) in self.handles {
+            guard let queue = mailboxes[app], let id = registry[app]?.id else {
+                self.find("the app of connection \(connection) has no queue")
+                continue
+            }
+            // What was sent stays when the limit sinks, and becomes no more.
+            let most = max(queue.limit, self.process?.peers[app]?.kept ?? 0)
+            if queue.bytes < 0 || queue.bytes > most { self.find("\(id): keeps \(queue.bytes) bytes of \(most)") }
+            self.process?.peers[app]?.kept = queue.bytes
+            if queue.unacknowledgedCount > EventQueue.creditWindow {
+                self.find("\(id): \(queue.unacknowledgedCount) events are out")
+            }
+            if queue.waitingCount + queue.unacknowledgedCount > 0, queue.deadline == nil {
+                self.find("\(id): nothing would end what is kept")
+            }
+            if queue.isIdle { self.events.isEmpty(id, last: queue.lastSequence) }
+        }
+    }
+
+    // MARK: In the end
+
+    /// All are well and have time: everything comes to its end, and then nothing is left to do.
+    mutating func finish() {
+        self.disk.mood = .well
+        self.begin()
+        for client in self.clients.indices { self.start(client) }
+        self.quieten()
+        for client in self.clients.indices { self.tell(client, 0) }
+        self.quieten()
+        for (_, app) in self.handles {
+            guard let queue = self.process?.core.mailboxes[app], !queue.isIdle else { continue }
+            self.find(
+                "app \(app.index) reads and answers, and \(queue.waitingCount) events wait, \(queue.unacknowledgedCount) are out"
+            )
+        }
+        if (self.process?.handles.count ?? 0) != Setup.clients { self.find("not all apps could register") }
+        self.check()
+        self.verdicts.end()
+        for client in self.clients.indices { self.quit(client) }
+        self.quieten()
+        self.pass(Setup.longestLifespan + .seconds(60))
+        self.quieten()
+        self.events.end()
+        if self.disk.rows.isEmpty == false { self.find("the disk keeps \(self.disk.rows.count) events for ever") }
+        if let timer = self.process?.timer { self.find("nothing is left to do, and the broker wakes up at \(timer)") }
+    }
+
+    /// All read, answer and write until nothing is under way; and then time passes, and once more.
+    private mutating func quieten() {
+        for span in [TimeSpan.seconds(3), .zero] {
+            for _ in 0..<150 {
+                self.answerClaim()
+                self.round()
+                self.write()
+                self.takeNews()
+                self.pass(.milliseconds(20))
+                if self.isCalm { break }
+            }
+            self.pass(span)
+        }
+    }
+
+    private var isCalm: Bool {
+        guard let process = self.process, process.parked == nil else { return false }
+        return self.connections.allSatisfy { $0.toBroker.isEmpty && $0.toClient.isEmpty }
+            && process.handles.values.allSatisfy { process.core.mailboxes[$0]?.isIdle == true }
+    }
+}
