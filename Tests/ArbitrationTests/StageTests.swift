@@ -111,6 +111,64 @@ import Testing
         #expect(lab.take() == ["2 A S3.quota", "3 deliver B b", "3 B S5.sent"])
     }
 
+    /// Between a hit and what its group decides the app has what it may get for it: others of its hits find the quota so.
+    @Test func whatWaitsForADecisionIsOfTheQuota() {
+        var settings = AppSettings()
+        settings.quota = Quota(count: 1, period: .seconds(60), burst: 1)
+        let configuration = group(.exclusive) {
+            $0.commitWindow = .milliseconds(100)
+            $0.commitsEagerly = false
+        }
+        let alone = rule("alone", priority: 1, group: nil) { $0.presets.any = [NamePattern("tilt")] }
+        func said(strength: Int) -> [String] {
+            var lab = Lab(
+                Policy(
+                    groups: [configuration],
+                    rules: [alone, rule(for: "A", strength: strength), rule(for: "B", strength: 1)],
+                    apps: [AppID("A"): settings]))
+            lab.add("A")
+            lab.addDetector("a-tilt", to: "A", preset: "tilt")
+            lab.add("B")
+            lab.hit(["a", "b"], at: 0)
+            lab.hit(["a-tilt"], at: 50)
+            lab.pass(to: 100)
+            lab.hit(["a-tilt"], at: 2_000)
+            return lab.take()
+        }
+        #expect(
+            said(strength: 2) == [
+                "2 A S3.quota", "1 deliver A a", "1 A S5.sent", "1 B S4.outranked", "3 A S3.quota",
+            ])
+        // What it did not get is there again.
+        #expect(
+            said(strength: 0) == [
+                "2 A S3.quota", "1 deliver B b", "1 A S4.outranked", "1 B S5.sent", "3 deliver A a-tilt", "3 A S5.sent",
+            ])
+    }
+
+    /// Who would have the event of an owner that died, and has used up what it is given meanwhile, does not have it.
+    @Test func anHeirMustHaveSomethingLeft() {
+        var settings = AppSettings()
+        settings.quota = Quota(count: 1, period: .seconds(60), burst: 1)
+        let configuration = group(.exclusive) { $0.commitWindow = .milliseconds(100) }
+        let alone = rule("alone", priority: 1, group: nil) { $0.presets.any = [NamePattern("tilt")] }
+        var lab = Lab(
+            Policy(
+                groups: [configuration],
+                rules: [alone, rule(for: "A", strength: 2), rule(for: "B", strength: 1), rule(for: "C")],
+                apps: [AppID("B"): settings]))
+        for app in ["A", "B", "C"] { lab.add(app) }
+        lab.addDetector("b-tilt", to: "B", preset: "tilt")
+        lab.hit(["a", "b", "c"], at: 0)
+        lab.hit(["b-tilt"], at: 10)
+        lab.tell("A", .dead)
+        #expect(
+            lab.take() == [
+                "1 deliver A a", "1 A S5.sent", "1 B S4.outranked", "1 C S4.outranked", "2 deliver B b-tilt",
+                "2 B S5.sent", "3 deliver C c", "3 C S5.sent",
+            ])
+    }
+
     @Test func leavingAndComingBackGainsNoQuota() {
         var settings = AppSettings()
         settings.quota = Quota(count: 1, period: .seconds(60), burst: 1)

@@ -73,9 +73,10 @@ struct VerdictWatch {
         }
     }
 
-    /// However one looks at a stretch of time, no more went than the quota gives.
+    /// However one looks at a stretch of time, no more went than the quota gives. What comes of an older motion comes after the
+    /// last event all the same.
     private mutating func spend(_ delivery: Delivery) {
-        let (quota, time) = (Setup.quota, delivery.hit.time)
+        let (quota, time) = (Setup.quota, max(delivery.hit.time, self.spent.last ?? delivery.hit.time))
         self.spent.append(time)
         for (index, first) in self.spent.enumerated() {
             let surplus = Int64(self.spent.count - index - quota.burst)

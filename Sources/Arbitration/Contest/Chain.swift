@@ -40,6 +40,11 @@ struct Chain: Sendable {
     /// Whoever's turn has not come, and whoever has it.
     var rest: [Candidate] { self.order.dropFirst(self.offered).map { self.candidates[$0] } }
 
+    /// Whether it may come to an app whose turn has not come.
+    func isPromised(to app: AppHandle) -> Bool {
+        self.order.dropFirst(self.offered + 1).contains { self.candidates[$0].app == app }
+    }
+
     /// All whom the event was for.
     var apps: [AppHandle] { self.order.map { self.candidates[$0].app } }
 

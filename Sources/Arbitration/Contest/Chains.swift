@@ -12,6 +12,9 @@ struct Chains: Sendable {
 
     private func index(of epoch: UInt64) -> Int? { self.chains.firstIndex { $0.epoch == epoch } }
 
+    /// How many of the events may still come to an app.
+    func promised(to app: AppHandle) -> Int { self.chains.count { $0.isPromised(to: app) } }
+
     /// Whose time to answer is up first, and when.
     var next: (epoch: UInt64, answerBy: Timestamp)? {
         var next: (epoch: UInt64, answerBy: Timestamp)?

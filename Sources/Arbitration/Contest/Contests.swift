@@ -65,25 +65,11 @@ struct Contests: Sendable {
         self.advance(to: due.deadline)
         if self.groups[due.group].episode?.isCollecting == true {
             self.decide(due.group, at: due.deadline, isEager: false, apps, into: &actions)
-        } else if !self.prolong(due.group, lastTrue) {
+        } else if !self.groups.prolong(due.group, lastTrue, self.detectors) {
             self.groups.end(due.group, apps)
         }
         return true
     }
-
-    /// Whether a condition has been true since, so that the episode goes on.
-    private mutating func prolong(_ group: Int, _ lastTrue: Arbiter.LastTrue) -> Bool {
-        guard let episode = self.groups[group].episode else { return false }
-        for candidate in episode.candidates {
-            for held in candidate.hits where self.isRegistered(held) {
-                if let time = lastTrue(held.hit.detector) { self.groups[group].sawTrue(at: time) }
-            }
-        }
-        return self.groups[group].episode.map { $0.ends > episode.ends } ?? false
-    }
-
-    /// Whether the detector of a hit is still the one that fired.
-    private func isRegistered(_ held: HeldHit) -> Bool { self.detectors[held.hit.detector]?.order == held.order }
 
     // MARK: Apps and detectors
 
@@ -249,11 +235,20 @@ struct Contests: Sendable {
         var judgement = self.rules.judge(hit, detector, app.facts)
         guard judgement.reason == nil else { return judgement }
         var seen = LimitsSeen()
+        let promised = self.promised(to: detector.app, app, outside: judgement.passage.group)
         judgement.reason =
-            self.deliveries.limit(detector.app, app, judgement.passage.terms, at: hit.time, &seen)
+            self.deliveries.limit(
+                detector.app, app, judgement.passage.terms, promised: promised, at: hit.time, &seen)
             ?? judgement.passage.group.flatMap { self.groups[$0].limit(at: hit.time, &seen) }
         judgement.passage.limits = seen
         return judgement
+    }
+
+    /// How many events an app may get of what is not decided yet. Of one group it is none that it would get anew.
+    private func promised(to app: AppHandle, _ entry: AppEntry?, outside group: Int?) -> Int {
+        // Nobody else counts them.
+        guard entry?.settings.hasQuota == true else { return 0 }
+        return self.chains.promised(to: app) + self.groups.promised(to: app, outside: group)
     }
 
     /// The verdict of a hit that does not come to a group.
@@ -387,7 +382,8 @@ struct Contests: Sendable {
         }
         let best = episode.candidates[decision.winner]
         let errand = self.errand(episode.epoch, generation: episode.generation)
-        let reason = self.deliveries.deliverAll(best, errand, apps, into: &actions)
+        let promised = self.promised(to: best.app, apps[best.app], outside: group)
+        let reason = self.deliveries.deliverAll(best, errand, promised: promised, apps, into: &actions)
         self.groups[group].give(decision, reason)
         actions.reserveCapacity(actions.count + episode.candidates.count)
         for index in episode.candidates.indices {
@@ -421,7 +417,8 @@ struct Contests: Sendable {
             }
             let answerBy = chain.answerBy(at: self.arrivalTime)
             let errand = self.errand(epoch, generation: chain.generation, answerBy: answerBy)
-            let reason = self.deliveries.deliverAll(candidate, errand, apps, into: &actions)
+            let promised = self.promised(to: candidate.app, apps[candidate.app], outside: nil)
+            let reason = self.deliveries.deliverAll(candidate, errand, promised: promised, apps, into: &actions)
             if reason.isDelivered {
                 self.chains.wait(epoch, until: answerBy)
                 if let group = self.groups.index(named: chain.configuration.name) {
@@ -522,14 +519,11 @@ struct Contests: Sendable {
     /// Who may have the event of an episode in place of its owner, while it is fresh.
     private func heirs(of episode: Episode, _ owner: Int, _ apps: Apps) -> [Candidate] {
         episode.candidates.indices.compactMap { index in
-            var candidate = episode.candidates[index]
-            guard index != owner, let app = apps[candidate.app] else { return nil }
-            let hits = candidate.hits.filter {
-                self.isRegistered($0) && self.deliveries.canHave($0, candidate.app, app, at: self.arrivalTime)
-            }
-            if hits.isEmpty { return nil }
-            candidate.hits = hits
-            return candidate
+            let candidate = episode.candidates[index]
+            guard index != owner else { return nil }
+            let promised = self.promised(to: candidate.app, apps[candidate.app], outside: nil)
+            return self.deliveries.heir(
+                candidate, promised: promised, at: self.arrivalTime, apps, where: self.detectors.isRegistered)
         }
     }
 

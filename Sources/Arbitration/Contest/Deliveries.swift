@@ -61,12 +61,16 @@ struct Deliveries: Sendable {
     }
 
     /// Why an app may not have an event at a sample time, as far as it has used up what it is given.
+    ///
+    /// - Parameter promised: How many events it may get besides, which wait for a decision.
     func limit(
-        _ app: AppHandle, _ entry: AppEntry, _ terms: DeliveryTerms, at time: Timestamp, _ seen: inout LimitsSeen
+        _ app: AppHandle, _ entry: AppEntry, _ terms: DeliveryTerms, promised: Int, at time: Timestamp,
+        _ seen: inout LimitsSeen
     ) -> Reason? {
         let index = Int(app.index)
         guard index < self.ledgers.count else { return nil }
-        return self.ledgers[index].limit(entry.settings, entry.facts.state, terms, at: time, &seen)
+        return self.ledgers[index].limit(
+            entry.settings, entry.facts.state, terms, promised: promised, at: time, &seen)
     }
 
     /// Takes a launch that no event is the cause of from what an app is given.
@@ -127,15 +131,19 @@ struct Deliveries: Sendable {
     }
 
     /// Carries all hits of a candidate to it; what became of the first one that could be is the answer.
+    ///
+    /// - Parameter promised: How many events the app may get besides, which wait for a decision.
     mutating func deliverAll(
-        _ candidate: Candidate, _ errand: Errand, _ apps: Apps, into actions: inout [ArbiterAction]
+        _ candidate: Candidate, _ errand: Errand, promised: Int, _ apps: Apps, into actions: inout [ArbiterAction]
     ) -> Reason {
         var answer: Reason?
         for held in candidate.hits {
             guard let app = apps[candidate.app] else { break }
             if answer != nil {
                 var seen = LimitsSeen()
-                if let reason = self.limit(candidate.app, app, held.rule.terms, at: held.hit.time, &seen) {
+                if let reason = self.limit(
+                    candidate.app, app, held.rule.terms, promised: promised, at: held.hit.time, &seen)
+                {
                     actions.append(.repeated(candidate.app, held.hit, epoch: errand.epoch, reason))
                     continue
                 }
@@ -167,12 +175,23 @@ struct Deliveries: Sendable {
         return false
     }
 
-    /// Whether an app can have a hit that waited, while it is fresh.
-    func canHave(_ held: HeldHit, _ app: AppHandle, _ entry: AppEntry, at arrival: Timestamp) -> Bool {
-        let terms = held.rule.terms
-        guard terms.reach(entry.facts.state), arrival - held.arrival < terms.lifespan else { return false }
-        if terms.kind != .wake || entry.facts.state.canReceive { return true }
-        return self.timeToWake(app, entry, at: held.hit.time) == nil
+    /// What a candidate that had lost can have of its hits, while they are fresh and as far as what it is given goes.
+    ///
+    /// - Parameter promised: How many events the app may get besides, which wait for a decision.
+    func heir(
+        _ candidate: Candidate, promised: Int, at arrival: Timestamp, _ apps: Apps, where isPossible: (HeldHit) -> Bool
+    ) -> Candidate? {
+        guard let app = apps[candidate.app] else { return nil }
+        let hits = candidate.hits.filter { held in
+            let terms = held.rule.terms
+            var seen = LimitsSeen()
+            return isPossible(held) && terms.reach(app.facts.state) && arrival - held.arrival < terms.lifespan
+                && self.limit(candidate.app, app, terms, promised: promised, at: held.hit.time, &seen) == nil
+        }
+        if hits.isEmpty { return nil }
+        var heir = candidate
+        heir.hits = hits
+        return heir
     }
 }
 

@@ -61,6 +61,9 @@ struct Detectors: Sendable {
         return index < self.entries.count ? self.entries[index] : nil
     }
 
+    /// Whether the detector of a hit is still the one that fired.
+    func isRegistered(_ held: HeldHit) -> Bool { self[held.hit.detector]?.order == held.order }
+
     func first(of app: AppHandle) -> DetectorID? {
         let first = Int(app.index) < self.firsts.count ? self.firsts[Int(app.index)] : -1
         return first < 0 ? nil : DetectorID(UInt32(truncatingIfNeeded: first))

@@ -54,6 +54,11 @@ struct GroupState: Sendable {
         return position < 0 ? nil : position
     }
 
+    /// Whether an app may get what is not decided yet.
+    func isPromised(to app: AppHandle) -> Bool {
+        self.episode?.isCollecting == true && self.position(of: app) != nil
+    }
+
     /// The sample time that it has come to: its last hit may be ahead of the motion that has passed for all.
     func reached(_ motion: Timestamp) -> Timestamp { max(motion, self.episode?.lastTrue ?? motion) }
 

@@ -54,10 +54,29 @@ struct Groups: Sendable {
         }
     }
 
+    /// In how many groups but one an app may get what is not decided yet.
+    func promised(to app: AppHandle, outside group: Int?) -> Int {
+        // A loop looks at the groups, and copies none.
+        var count = 0
+        for index in self.active where index != group && self.states[index].isPromised(to: app) { count += 1 }
+        return count
+    }
+
     /// Opens an episode of a group with its first hit.
     mutating func open(_ group: Int, _ epoch: UInt64, generation: UInt64, at time: Timestamp, arrival: Timestamp) {
         self.states[group].open(epoch, generation: generation, at: time, arrival: arrival)
         self.active.append(group)
+    }
+
+    /// Whether a condition has been true since, so that the episode of a group goes on.
+    mutating func prolong(_ group: Int, _ lastTrue: Arbiter.LastTrue, _ detectors: Detectors) -> Bool {
+        guard let episode = self.states[group].episode else { return false }
+        for candidate in episode.candidates {
+            for held in candidate.hits where detectors.isRegistered(held) {
+                if let time = lastTrue(held.hit.detector) { self.states[group].sawTrue(at: time) }
+            }
+        }
+        return self.states[group].episode.map { $0.ends > episode.ends } ?? false
     }
 
     /// Ends the episode of a group. While its owner is still launched for it, should that fail, the next best has it.

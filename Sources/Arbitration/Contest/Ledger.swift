@@ -15,26 +15,31 @@ struct Ledger: Sendable {
             && (self.lastEvent.map { $0 + settings.cooldown <= now } ?? true)
     }
 
-    /// Why an app may not have an event, as far as it has used up what it is given: S3 without the group.
+    /// Why an app may not have an event, as far as it has used up what it is given: S3 without the group. Of what a group
+    /// decides the motion may be older than the app's last event.
+    ///
+    /// - Parameter promised: How many events it may get besides, which wait for a decision.
     func limit(
-        _ settings: AppSettings, _ state: AppState, _ terms: DeliveryTerms, at time: Timestamp, _ seen: inout LimitsSeen
+        _ settings: AppSettings, _ state: AppState, _ terms: DeliveryTerms, promised: Int, at time: Timestamp,
+        _ seen: inout LimitsSeen
     ) -> Reason? {
+        let now = max(time, self.lastEvent ?? time)
         if let quota = settings.quota {
             seen.burst = quota.burst
-            let tokens = self.events.tokens(of: quota, at: time)
+            let tokens = max(0, self.events.tokens(of: quota, at: now) - promised)
             seen.tokens = tokens
             guard tokens > 0 else {
-                seen.until = self.events.nextToken(of: quota, at: time)
+                seen.until = self.events.nextToken(of: quota, at: now, besides: promised)
                 return .quota
             }
         }
         if let quota = settings.wakeQuota, terms.kind == .wake, !state.canReceive {
-            guard self.wakes.tokens(of: quota, at: time) > 0 else {
-                seen.until = self.wakes.nextToken(of: quota, at: time)
+            guard self.wakes.tokens(of: quota, at: now) > promised else {
+                seen.until = self.wakes.nextToken(of: quota, at: now, besides: promised)
                 return .wakeQuota
             }
         }
-        if let last = self.lastEvent, time < last + settings.cooldown {
+        if let last = self.lastEvent, max(time - last, last - time) < settings.cooldown {
             seen.until = last + settings.cooldown
             return .appCooldown
         }

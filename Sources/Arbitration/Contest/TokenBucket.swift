@@ -17,14 +17,15 @@ struct TokenBucket: Equatable, Sendable {
         return Int(clamping: Int64(quota.burst).subtractingReportingOverflow(spent).partialValue)
     }
 
-    /// When a token is there next.
-    func nextToken(of quota: Quota, at now: Timestamp) -> Timestamp {
-        if self.tokens(of: quota, at: now) > 0 { return now }
-        let (span, overflow) = Self.interval(quota).multipliedReportingOverflow(by: Int64(max(0, quota.burst - 1)))
+    /// When a token is there next, besides some that are promised.
+    func nextToken(of quota: Quota, at now: Timestamp, besides promised: Int = 0) -> Timestamp {
+        if self.tokens(of: quota, at: now) > promised { return now }
+        let missing = Int64(max(0, quota.burst - 1 - promised))
+        let (span, overflow) = Self.interval(quota).multipliedReportingOverflow(by: missing)
         return max(now, self.fullAt - TimeSpan(microseconds: overflow ? .max : span))
     }
 
-    /// Takes a token, also one that is not there yet: what was promised at S3 is kept, and paid for later.
+    /// Takes a token, also one that is not there any more: what was promised at S3 is kept, whatever another policy gives.
     mutating func spend(_ quota: Quota, at now: Timestamp) {
         self.fullAt = max(self.fullAt, now) + TimeSpan(microseconds: Self.interval(quota))
     }
