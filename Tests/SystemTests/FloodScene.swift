@@ -313,8 +313,10 @@ final class FloodScene {
         var all: Int { self.own + self.files }
 
         init(of pid: Int32) throws {
-            self.files = try ProcessValue.status("RssFile", of: pid)
-            self.own = try ProcessValue.status("VmRSS", of: pid) - self.files
+            // Counted page by page: the sums in `status` are of processors that have not told all of theirs.
+            func sum(_ field: String) throws -> Int { try ProcessValue.size(field, in: "smaps_rollup", of: pid) }
+            self.own = try sum("Anonymous") + sum("Pss_Shmem")
+            self.files = try sum("Rss") - self.own
         }
     }
 
@@ -398,8 +400,11 @@ enum ProcessValue {
     static func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
     /// A size in `/proc/PID/status`, in bytes.
-    static func status(_ field: String, of pid: Int32) throws -> Int {
-        let line = try Tool.run(["grep", "^\(field):", "/proc/\(pid)/status"]).stdout
+    static func status(_ field: String, of pid: Int32) throws -> Int { try self.size(field, in: "status", of: pid) }
+
+    /// A size in one of the files of `/proc/PID`, in bytes.
+    static func size(_ field: String, in file: String, of pid: Int32) throws -> Int {
+        let line = try Tool.run(["grep", "^\(field):", "/proc/\(pid)/\(file)"]).stdout
         let words = line.split(whereSeparator: \.isWhitespace)
         return try #require(words.count == 3 ? Int(words[1]) : nil, "\(line)") << 10
     }
