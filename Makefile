@@ -49,7 +49,7 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-desktops deps-deb deps-package build build-all build-focus build-programs test-focus lint-protocol install-focus manual deb test-package test-reproducible test test-attacks test-kills test-walks soak test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-desktops deps-deb deps-package build build-all build-focus build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test test-attacks test-kills test-walks soak test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
     bench install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
 
 help:
@@ -64,6 +64,7 @@ help:
 	@echo 'make test-mutations  break the core in five ways, and see that the simulator finds each'
 	@echo 'make test-confined  run the tests of the daemons with what their units allow of the kernel'
 	@echo 'make test-focus  run $(FOCUS) with X, sway, phoc, KWin and GNOME Shell; as root'
+	@echo 'make test-focus-installed  the same with the packages of make deb installed'
 	@echo 'make test-vm  run the reader on a kernel with a sensor hub, in qemu; VM_SECONDS=600'
 	@echo 'make test-installed  install the Debian packages in a Debian with systemd, in qemu, and use them'
 	@echo 'make lint     check format, sizes, documents, imports, linkage, the D-Bus files, units, policies and the manual'
@@ -198,6 +199,12 @@ test-attacks: build-all
 # jostle-focus with true displays; as root, which becomes another user for those that are not to be root's.
 test-focus: deps-desktops
 	JOSTLE_TEST_DESKTOPS=1 $(SWIFT) test --disable-xctest --filter 'EndToEnd.(Desktops|Shells|PhoneShells|Sleepers)'
+
+# The same with the programs that `make deb` has packed, installed over this machine's files, which stay as they are.
+test-focus-installed: deps-desktops
+	$(SWIFT) build --build-tests
+	JOSTLE_TEST_DESKTOPS=1 Tests/Scripts/with-packages $(DEB) $(CURDIR)/.build/debug \
+	    $(SWIFT) test --skip-build --disable-xctest --filter 'EndToEnd.(Desktops|Shells|PhoneShells|Sleepers)'
 
 # The reader with a true /dev/iio:device0, in a virtual machine. Downloads a kernel (70 MB) the first time.
 test-vm: deps-vm build
