@@ -62,21 +62,40 @@ package struct ProcessFiles: ~Copyable {
         }
     }
 
-    /// Whether an open file is on one of the file systems on which Flatpak's may be, and which no program stands behind.
+    /// Whether an open file is on one of the file systems on which Flatpak's may be, and which no program stands behind; or on the one
+    /// that we run from ourselves, whatever that is.
     ///
-    /// - Parameter mounts: What the process sees mounted: a number, five more fields, some that are optional, a dash, the type.
+    /// - Parameter mounts: What the process sees mounted.
     private static func answersAtOnce(_ file: borrowing OwnedDescriptor, _ mounts: [UInt8]) -> Bool {
-        guard let mount = Self.number("mnt_id", in: Self.description(of: file)) else { return false }
+        guard let system = self.fileSystem(of: file, mounts) else { return false }
+        return self.fileSystems.contains { system.type.elementsEqual($0.utf8) } || system.device == self.ownRoot
+    }
+
+    /// On which device an open file is, and of which type that is.
+    ///
+    /// - Parameter mounts: What a process sees mounted: a number, that of its parent, the device, three more fields, some that are
+    ///   optional, a dash, the type.
+    private static func fileSystem(
+        of file: borrowing OwnedDescriptor, _ mounts: [UInt8]
+    ) -> (device: [UInt8], type: ArraySlice<UInt8>)? {
+        guard let mount = Self.number("mnt_id", in: Self.description(of: file)) else { return nil }
         for line in mounts.split(separator: UInt8(ascii: "\n")) {
             let words = line.split(separator: UInt8(ascii: " "))
             guard words.first?.elementsEqual(String(mount).utf8) == true else { continue }
-            guard let dash = words.firstIndex(where: { $0.elementsEqual("-".utf8) }), dash + 1 < words.count else {
-                return false
-            }
-            return Self.fileSystems.contains { words[dash + 1].elementsEqual($0.utf8) }
+            guard let dash = words.firstIndex(where: { $0.elementsEqual("-".utf8) }), dash + 1 < words.count, dash > 2
+            else { return nil }
+            return (Array(words[2]), words[dash + 1])
         }
-        return false
+        return nil
     }
+
+    /// The device of our own root, which may be an overlay or whatever else a machine starts from.
+    private static let ownRoot: [UInt8]? = {
+        guard let root = try? OwnedDescriptor(opening: "/", nameOnly | O_DIRECTORY),
+            let mounts = try? OwnedDescriptor(opening: "/proc/self/mountinfo", O_RDONLY)
+        else { return nil }
+        return fileSystem(of: root, contents(of: mounts, atMost: mostMountBytes) ?? [])?.device
+    }()
 
     /// A user can mount none of these but the first.
     private static let fileSystems = ["tmpfs", "ext4", "ext3", "ext2", "btrfs", "xfs", "f2fs", "bcachefs", "zfs"]

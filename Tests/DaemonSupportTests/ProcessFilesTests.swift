@@ -33,8 +33,8 @@ import Testing
             try #require(fclose(file) == 0)
         }
 
-        /// Shows our own mounts, all of one type.
-        func showMounts(as type: String) throws {
+        /// Shows our own mounts, all of one type and on one device.
+        func showMounts(as type: String, on device: String = "0:4242") throws {
             let file = try #require(fopen("/proc/self/mountinfo", "r"))
             defer { fclose(file) }
             var text = ""
@@ -43,7 +43,8 @@ import Testing
                 let words = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
                     .split(separator: " ").map(String.init)
                 let dash = try #require(words.firstIndex(of: "-"))
-                text += (words[...dash] + [type] + words[(dash + 2)...]).joined(separator: " ")
+                text += (words[..<2] + [device] + words[3...dash] + [type] + words[(dash + 2)...]).joined(
+                    separator: " ")
             }
             try self.write(text, to: "mountinfo")
         }
@@ -102,6 +103,19 @@ import Testing
         #expect(try process.files().sandbox == expected)
         try process.write("", to: "mountinfo")
         #expect(try process.files().sandbox == [])
+    }
+
+    /// What we run from ourselves answers us anyhow: a machine may start from an overlay.
+    @Test func ourOwnFileSystemIsAsked() throws {
+        var status = stat()
+        try #require(stat("/", &status) == 0)
+        // As the kernel counts devices, unless there are very many.
+        let device = "\(status.st_dev >> 8 & 0xfff):\(status.st_dev & 0xff)"
+        let process = try MadeUp()
+        try process.showMounts(as: "overlay", on: device)
+        #expect(try process.files().sandbox == nil)
+        try process.write(Self.info, to: "root/.flatpak-info")
+        #expect(try process.files().sandbox == Array(Self.info.utf8))
     }
 
     // MARK: Handles
