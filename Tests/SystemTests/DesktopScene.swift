@@ -59,7 +59,7 @@ final class DesktopScene {
     func startBroker(_ arguments: String...) throws {
         let program = try BackgroundProgram(
             tool: ["python3", Programs.source("Tests/Scripts/window-broker.py"), self.stage.address] + arguments)
-        _ = try program.waitForLine { $0 == "ready" }
+        try program.waitUntilSaid("ready")
         self.broker = program
     }
 
