@@ -138,6 +138,8 @@ final class FloodScene {
 
     private static let app = "org.example.Good"
     private static let verdictBytes = 1_024
+    /// What SQLite keeps in memory of the journal and the state, once they have so much.
+    private static let leftByDisk = 1 << 20
     /// What may stay of a crowd: little of it is verdicts that are still to be explained, and they lie scattered.
     private static let leftByCrowd = 10 << 20
     /// What libdbus keeps to read a connection with, once it read a message of 1 MB from it.
@@ -294,7 +296,7 @@ final class FloodScene {
         guard let memory = self.bars.memory else { return }
         let pid = try self.daemon.pid
         let left = (self.crowds.isEmpty ? 0 : Self.leftByCrowd) + (self.flood?.isLarge == true ? Self.leftByLarge : 0)
-        let usual = before.all + left + verdicts * Self.verdictBytes
+        let usual = before.all + Self.leftByDisk + left + verdicts * Self.verdictBytes
         #expect(try ProcessValue.status("VmHWM", of: pid) <= memory.peak)
         do {
             try self.stage.until("the memory returns", timeout: .seconds(5)) {
