@@ -89,6 +89,14 @@ package enum Viewer: Sendable {
     /// A program that is no app here: it sees the apps of its user, and root sees all.
     case user(UInt32)
 
+    /// Whose it is, if that is known.
+    package var user: UInt32? {
+        switch self {
+        case .app(let app): app.user
+        case .user(let user): user
+        }
+    }
+
     /// Whether nothing is kept from it.
     var seesAll: Bool { if case .user(0) = self { true } else { false } }
 

@@ -185,7 +185,8 @@ package final class Store {
         self.notify()
     }
 
-    private static let mostQuestions = 64
+    /// So many questions wait at most.
+    package static let mostQuestions = 64
 
     // MARK: News
 

@@ -159,6 +159,7 @@ enum BrokerInterface {
             Property("Limits", .constant) { (service: BrokerService) in
                 service.core.limits.table.merging(CallLimits.table) { own, _ in own }
                     .merging(PolicyLimits.table) { own, _ in own }.merging(WatchLink.limits) { own, _ in own }
+                    .merging(ExplainLink.limits) { own, _ in own }
                     .merging(service.links.clients.held.limits) { own, _ in own }
             },
             Property("PolicyGeneration", .always) { (service: BrokerService) in service.core.arbiter.generation },

@@ -11,12 +11,24 @@ import Protocol
 final class ExplainLink {
     private unowned let service: BrokerService
     private let storeLink: StoreLink?
+    /// Places for what is asked of the disk.
+    private var questions = ExplainLink.shares
+
+    private static let shares = UserShares(limit: Store.mostQuestions, reserve: 4)
+    /// How many there may be, as `Limits` shows it.
+    static let limits = [
+        "journal-questions": UInt64(ExplainLink.shares.limit),
+        "journal-questions-per-user": UInt64(ExplainLink.shares.share),
+    ]
 
     /// - Parameter storeLink: `nil` when there is no journal.
     init(_ service: BrokerService, _ storeLink: StoreLink?) {
         self.service = service
         self.storeLink = storeLink
     }
+
+    /// Whose questions wait for the disk.
+    var usage: LimitUsage { LimitUsage("journal-questions", self.questions) }
 
     // MARK: Explain
 
@@ -65,13 +77,14 @@ final class ExplainLink {
     private func findStored(_ query: VerdictQuery, _ call: MethodCall, then: @escaping ([VerdictRecord]) -> Void) {
         let wanted: JournalQuery
         switch query.event {
-        case .epoch(let epoch): return self.askJournal(JournalQuery(epoch: epoch), call, then: then)
+        case .epoch(let epoch):
+            return self.askJournal(JournalQuery(epoch: epoch), for: query.viewer, call, then: then)
         case .last: wanted = JournalQuery(app: query.app?.id, limit: Self.newest)
         case .sequence(let sequence): wanted = JournalQuery(app: query.app?.id, sequence: sequence, limit: Self.newest)
         }
-        self.askJournal(wanted, call) { [weak self] records in
+        self.askJournal(wanted, for: query.viewer, call) { [weak self] records in
             guard let self, let last = records.last(where: { query.concerns($0) }) else { return then([]) }
-            self.askJournal(JournalQuery(epoch: last.verdict.epoch), call, then: then)
+            self.askJournal(JournalQuery(epoch: last.verdict.epoch), for: query.viewer, call, then: then)
         }
     }
 
@@ -79,9 +92,18 @@ final class ExplainLink {
     private static let newest = 256
 
     /// Asks for a call what it is about. The disk answers many at once; each goes on in its caller's turn.
-    private func askJournal(_ query: JournalQuery, _ call: MethodCall, then: @escaping ([VerdictRecord]) -> Void) {
+    private func askJournal(
+        _ query: JournalQuery, for viewer: Viewer, _ call: MethodCall, then: @escaping ([VerdictRecord]) -> Void
+    ) {
         guard let link = self.storeLink else { return then([]) }
+        let user = viewer.user ?? UserShares.unknown
+        guard self.questions.take(1, for: user) else {
+            return call.fail(
+                .limitsExceeded(
+                    "too many questions wait for the disk: journal-questions-per-user is \(self.questions.share)"))
+        }
         link.store.ask(query) { result in
+            self.questions.giveBack(1, for: user)
             switch result {
             case .failure(let failure):
                 self.service.log.warning("the journal cannot be read: \(failure)")
@@ -121,7 +143,7 @@ final class ExplainLink {
             // Launches are counted from the start of the broker; the journal remembers longer.
             guard answer.tally.launches.begun == 0, !app.id.isAnonymous else { return call.reply(answer.options) }
             let query = VerdictQuery(.last, of: app, for: viewer)
-            self.askJournal(JournalQuery(app: app.id, limit: Self.newest), call) { records in
+            self.askJournal(JournalQuery(app: app.id, limit: Self.newest), for: viewer, call) { records in
                 var answer = answer
                 // A launch of this run, which may merely wait, hides none that failed before.
                 let last = records.last {

@@ -18,6 +18,7 @@ struct UsageLink {
             let table = UsageTable(
                 service.core.usage + service.bus.usage + [
                     links.reports.usage, links.clients.held.usage, links.clients.watchers.usage,
+                    links.explanations.usage,
                 ])
             let rows = table.rows(
                 for: Authority.isTrusted(uid) ? .everything : .user(uid), after: last,

@@ -24,8 +24,8 @@ extension EndToEnd {
             let stage: Stage
             private let control: String
 
-            init(_ fault: Fault = .none) throws {
-                self.stage = try Stage(broker: false)
+            init(_ fault: Fault = .none, on bus: PrivateBus? = nil) throws {
+                self.stage = try Stage(broker: false, on: bus)
                 self.control = "\(self.stage.bus.directory)/fault"
                 try self.set(fault)
                 try self.start()
@@ -131,6 +131,33 @@ extension EndToEnd {
             #expect(try #require(number("epoch", of: try app.nextEvent())) > epoch)
             try disk.set(.none)
             try self.recovers(stage)
+        }
+
+        /// Whoever asks what only the disk knows takes a share of the places for that.
+        @Test func whatOneUserAsksOfTheDiskLeavesRoomForOthers() throws {
+            // The other bus lets nobody else in here.
+            let disk = try FailingDisk(on: PrivateBus(on: .dbusDaemon))
+            let stage = disk.stage
+            let app = try stage.watch(Self.busy, "--app", Self.app)
+            try self.eventsGoOn(app, 5)
+            try disk.set(.stall)
+            try stage.until("the disk does not answer") { try self.durability(stage) == "s \"degraded\"" }
+            // Of before this broker, and so nothing that it remembers.
+            let old = "org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1 Explain ta{sv} [1,{}]"
+            let greedy = try stage.startScript(
+                as: Stage.nobody, [String](repeating: "A begin \(old)", count: 40))
+            func answers(_ count: Int, _ error: String, to script: BackgroundProgram) throws {
+                for _ in 0..<count {
+                    let line = try script.waitForLine { $0.contains(" error ") }
+                    #expect(line.contains(".Error.\(error): "), "\(line)")
+                }
+            }
+            try answers(10, "LimitsExceeded", to: greedy)
+            let modest = try stage.startScript(as: Stage.somebody, ["B begin \(old)"])
+            try modest.waitUntilSaid("staying")
+            try disk.set(.none)
+            try answers(1, "NotFound", to: modest)
+            try answers(30, "NotFound", to: greedy)
         }
 
         /// One that never answers is told as such, and a broker that ends does not wait for it.

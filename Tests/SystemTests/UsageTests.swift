@@ -89,6 +89,7 @@ extension EndToEnd {
                 ("apps", 2, 1), ("detectors", 3, 1), ("condition-bytes", 30, 7), ("paces", 1, 1), ("held", 2, 0),
                 ("watchers", 0, 1), ("claimants", 3, 1), ("messages-per-second", 30, 10), ("all-streams", 2, 0),
                 ("tasks", 0, 0), ("sessions", 0, 0), ("focus-sources", 0, 0), ("absent-apps", 0, 0),
+                ("journal-questions", 0, 0),
             ]
             let all = try self.rows(stage)
             for (limit, nobody, somebody) in expected {
