@@ -125,6 +125,14 @@ extension EndToEnd {
                     .stdout == "a(oa{sv}) 0\n")
             }
             let daemons = try [stage.reader, stage.broker].map { try #require($0) }
+            if afterUse {
+                // A second after it memory is given back, and the last rows are written.
+                try stage.until("what use has left is done") {
+                    let before = try daemons.map { try self.wakeUps(of: $0, stage) }
+                    _ = try Tool.run(["sleep", "1.5"])
+                    return try daemons.map { try self.wakeUps(of: $0, stage) } == before
+                }
+            }
             let before = try daemons.map { try self.wakeUps(of: $0, stage) }
             _ = try Tool.run(["sleep", "3"])
             #expect(try daemons.map { try self.wakeUps(of: $0, stage) } == before)
