@@ -49,7 +49,7 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-desktops deps-deb deps-package build build-all build-focus build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test test-attacks test-kills test-walks soak test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-desktops deps-deb deps-package build build-all build-focus build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test test-attacks test-kills test-walks soak soak-processes test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
     bench install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
 
 help:
@@ -58,9 +58,10 @@ help:
 	@echo 'make build-focus  build $(FOCUS), which looks at displays and needs their libraries'
 	@echo 'make test     run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
 	@echo 'make test-attacks  attack the release programs on both buses, each way for ATTACK_SECONDS=$(ATTACK_SECONDS)'
-	@echo 'make test-kills  kill the broker under load; KILLS=$(KILLS) times'
+	@echo 'make test-kills  kill the broker under load, KILLS=$(KILLS) times, and the reader, the bus and an app'
 	@echo 'make test-walks  play every seed of the random walks, of which the suite plays one in four'
 	@echo 'make soak     play lives of the whole, LIVES=$(LIVES) from seed FIRST=$(FIRST); goes on behind what was played'
+	@echo 'make soak-processes  have all that may go wrong happen to real processes, for SOAK_SECONDS=$(SOAK_SECONDS)'
 	@echo 'make test-mutations  break the core in five ways, and see that the simulator finds each'
 	@echo 'make test-confined  run the tests of the daemons with what their units allow of the kernel'
 	@echo 'make test-focus  run $(FOCUS) with X, sway, phoc, KWin and GNOME Shell; as root'
@@ -157,11 +158,12 @@ test: deps
 	@rm -f .build/tests.xml
 	$(SWIFT) test --disable-xctest --xunit-output .build/tests.xml
 
-# Kills the broker under load so many times; the suite does it 20 times.
+# Kills the broker under load so many times; the suite does it 20 times. And the reader, the bus and an app a quarter of that.
 KILLS ?= 200
 
-test-kills: deps
-	JOSTLE_KILLS=$(KILLS) $(SWIFT) test --disable-xctest --filter 'aKilledBroker(LosesNothing|StillOwes|LosesNoRegistration)'
+test-kills: build-all
+	JOSTLE_KILLS=$(KILLS) JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release \
+	    $(SWIFT) test --disable-xctest --filter 'aKilledBroker(LosesNothing|StillOwes|LosesNoRegistration)|killedAtAnyMoment'
 
 # Plays every seed of the walks.
 test-walks: deps
@@ -174,6 +176,13 @@ FIRST ?= 0
 soak: deps
 	$(SWIFT) build -c release --product soak
 	.build/release/soak $(FIRST) $$(($(FIRST) + $(LIVES))) .build/soak.book
+
+# Real processes, to which all that may go wrong happens at once; the suite plays it shortly.
+SOAK_SECONDS ?= 3600
+
+soak-processes: build-all
+	JOSTLE_SOAK_SECONDS=$(SOAK_SECONDS) JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release \
+	    $(SWIFT) test --disable-xctest --filter 'EndToEnd.Soaks'
 
 # In a copy, as the source is broken there.
 test-mutations: deps

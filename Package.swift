@@ -174,6 +174,8 @@ let package = Package(
         helper("test-tether"),
         helper("test-dbus-broker", ["CDBus"]),
         helper("test-attacker", path: "Tests/Attacker", ["CDBus"]),
+        .executableTarget(
+            name: "test-witness", dependencies: ["JostleClient", "Loop"], path: "Tests/Witness", swiftSettings: audited),
         .target(
             name: "malloc-count",
             cSettings: [
@@ -249,7 +251,7 @@ let package = Package(
             "SystemTests",
             [
                 "jostle", "Arbitration", "BrokerCore", "DaemonSupport", "JostleClient", "Motion", "PolicyFiles",
-                "TestSupport", "Traces",
+                "Randomness", "TestSupport", "Traces",
             ]),
     ] + fuzzTargets
 )

@@ -307,21 +307,6 @@ final class FloodScene {
         }
     }
 
-    /// What a daemon has in memory. How much of its program and its libraries is there is the kernel's business, which takes it
-    /// back when it likes: it counts as it was before.
-    private struct Resident {
-        let own, files: Int
-
-        var all: Int { self.own + self.files }
-
-        init(of pid: Int32) throws {
-            // Counted page by page: the sums in `status` are of processors that have not told all of theirs.
-            func sum(_ field: String) throws -> Int { try ProcessValue.size(field, in: "smaps_rollup", of: pid) }
-            self.own = try sum("Anonymous") + sum("Pss_Shmem")
-            self.files = try sum("Rss") - self.own
-        }
-    }
-
     /// A daemon that is told to end does, whoever calls it.
     private func checkEnd() throws {
         let flood = try self.startFlood(seconds: 60)

@@ -68,15 +68,18 @@ final class Stage {
     }
 
     /// Kills the bus, and lets `meanwhile` look around before another one is there at the same address.
-    func replaceBus(_ meanwhile: () throws -> Void = {}) throws {
+    ///
+    /// - Parameter other: That one, after the first time: then it is the spare.
+    func replaceBus(by other: PrivateBus? = nil, _ meanwhile: () throws -> Void = {}) throws {
         let spare = try #require(self.spare)
+        let next = other ?? spare
         // It is our own, and not reaped before `stop`.
         #expect(Glibc.kill(self.bus.pid, SIGKILL) == 0)
         try meanwhile()
         #expect(unlink("\(spare.directory)/current") == 0)
-        #expect(symlink(spare.directory, "\(spare.directory)/current") == 0)
+        #expect(symlink(next.directory, "\(spare.directory)/current") == 0)
         self.bus.stop()
-        self.bus = spare
+        self.bus = next
     }
 
     // MARK: Daemons
@@ -100,8 +103,11 @@ final class Stage {
         self.reader = program
     }
 
-    /// Where the broker keeps what it keeps: there as long as the stage.
-    var state: String { "\((self.spare ?? self.bus).directory)/state" }
+    /// A directory that is there as long as the stage.
+    var home: String { (self.spare ?? self.bus).directory }
+
+    /// Where the broker keeps what it keeps.
+    var state: String { "\(self.home)/state" }
 
     /// - Parameter tool: a command that becomes the broker, with its arguments.
     func startBroker(
@@ -133,7 +139,7 @@ final class Stage {
 
     /// A directory of the stage's with these files of policy, or of apps.
     func directory(_ name: String, _ files: [String: String]) throws -> String {
-        let directory = "\(self.bus.directory)/\(name)"
+        let directory = "\(self.home)/\(name)"
         try #require(mkdir(directory, 0o755) == 0 || errno == EEXIST)
         for (name, text) in files {
             let file = try #require(fopen("\(directory)/\(name).conf", "w"))
@@ -317,6 +323,17 @@ final class Stage {
     func count(_ name: String, at path: String) throws -> UInt64 {
         let text = try self.property(name, at: path)
         return try #require(text.hasPrefix("t ") ? UInt64(text.dropFirst(2)) : nil, "\(path) \(name): \(text)")
+    }
+
+    /// Waits until an app that is registered, or soon is, was sent one more event.
+    func untilEventsReach(_ app: String) throws {
+        var before: String?
+        try self.until("\(app) has events") {
+            let now = try self.property("Delivered", at: Object.app(app))
+            guard now.hasPrefix("t ") else { return false }
+            defer { before = before ?? now }
+            return before.map { now != $0 } ?? false
+        }
     }
 
     /// Looks again and again until `isSo`; each look is a call, so that this spins on nothing but answers.
