@@ -325,8 +325,10 @@ struct Listeners {
 
     var isShrinkingDue: Bool { self.registry.gone >= Self.manyGone && !self.hearing.sensing.hasLeftovers }
 
-    /// Gives back memory that was needed for those who have gone.
+    /// Gives back memory that was needed for those who have gone. Where more went meanwhile it is due again once that is cleaned up:
+    /// else what is cleaned up last would stay.
     mutating func shrink() {
+        guard !self.hearing.sensing.hasLeftovers else { return }
         self.registry.shrink()
         self.hearing.shrink()
     }

@@ -122,6 +122,25 @@ import Testing
         }
     }
 
+    /// Between the moment at which memory is due to be given back and that at which it is, others leave: it is given back for them, too.
+    @Test func whoLeavesMeanwhileIsShrunkFor() throws {
+        var bench = Bench()
+        let first = try bench.register(1, "org.example.First")
+        try Self.add(&bench, first)
+        let second = try bench.register(2, "org.example.Second")
+        try Self.add(&bench, second)
+        bench.leave(first)
+        while bench.core.isCleaningDue { bench.clean() }
+        #expect(bench.core.isShrinkingDue)
+        bench.leave(second)
+        bench.core.shrink()
+        #expect(bench.core.isCleaningDue && !bench.core.isShrinkingDue)
+        while bench.core.isCleaningDue { bench.clean() }
+        #expect(bench.core.isShrinkingDue)
+        bench.core.shrink()
+        #expect(!bench.core.isShrinkingDue)
+    }
+
     /// A thousand apps register, leave and register again: none is refused before its user has its share.
     @Test func aThousandAppsRegister() throws {
         var bench = Bench()

@@ -303,7 +303,11 @@ final class FloodScene {
                 try Double(Resident(of: pid).own + before.files) <= Double(usual) * memory.after
             }
         } catch {
-            Issue.record("\(error), \(try Resident(of: pid)), before \(before), usual \(usual)")
+            let found = try Resident(of: pid)
+            // Does it come too late, or never?
+            sleep(5)
+            Issue.record(
+                "\(error), \(found), then \(try Resident(of: pid)), before \(before), usual \(usual)")
         }
     }
 
