@@ -119,7 +119,7 @@ extension EndToEnd {
             let second: PrivateBus.Implementation = first == .dbusDaemon ? .dbusBroker : .dbusDaemon
             let stage = try Stage(replaceable: true, spare: second, on: PrivateBus(on: first))
             func watch(_ name: String, _ threshold: String) throws -> BackgroundProgram {
-                try stage.watch("shake.planar,threshold=\(threshold)", "--app", "org.example.\(name)")
+                try stage.watch("shake.planar,threshold=\(threshold),rest=100ms", "--app", "org.example.\(name)")
             }
             let (app, player, deaf) = (try watch("App", "2.3g"), try watch("Player", "3.5g"), try watch("Deaf", "9g"))
             let witness = try stage.watch(Stage.always, "--app", "org.example.Witness")
@@ -127,11 +127,12 @@ extension EndToEnd {
                 var time = timespec()
                 try #require(clock_gettime(CLOCK_BOOTTIME, &time) == 0)
                 let now = Double(time.tv_sec) * 1e6 + Double(time.tv_nsec) / 1e3
-                // The sensor is read for who is there now, and a shake before this one is over.
-                _ = try witness.nextEvent { (number("t_us", of: $0) ?? 0) > now + 600_000 }
+                // The sensor is read for who is there now, and a shake before this one is over, as is the rest after it.
+                let calm = now + 700_000
+                _ = try witness.nextEvent { (number("t_us", of: $0) ?? 0) > calm }
                 #expect(try stage.jostle("shake", "--peak", "4.5g", "--for", "500ms").status == 0)
                 for (program, threshold) in [(app, 2.3), (player, 3.5)] {
-                    let event = try program.nextEvent { (number("t_us", of: $0) ?? 0) > now }
+                    let event = try program.nextEvent { (number("t_us", of: $0) ?? 0) > calm }
                     #expect((threshold...4.6).contains(try #require(number("peak", of: event))), "\(event)")
                 }
                 #expect(try stage.count("Hits", at: Stage.Object.app("org.example.Deaf")) == 0)
