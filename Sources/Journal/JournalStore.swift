@@ -350,29 +350,43 @@ struct JournalStore: ~Copyable {
         if try self.pages() > most { try database.execute("PRAGMA incremental_vacuum") }
     }
 
-    /// A table, and what tells in it whose a row is: an event does not say of which user its app is.
-    private struct Holders {
+    /// A table, and the columns that tell in it whose a row is: an event does not say of which user its app is.
+    struct Holders {
         let table: String
-        let user: String
+        let columns: [String]
+
+        /// How many rows each has.
+        ///
+        /// Grouped by what is no column it would be sorted in memory, all of it.
+        var counts: String {
+            "SELECT count(*), \(self.columns.joined(separator: ", ")) FROM \(self.table) "
+                + "GROUP BY \(self.columns.joined(separator: ", "))"
+        }
+
+        /// The rows of one of them.
+        fileprivate var own: String {
+            self.columns.indices.map { "\(self.columns[$0]) = ?\($0 + 1)" }.joined(separator: " AND ")
+        }
     }
 
-    private static let verdicts = Holders(table: "verdict", user: "user")
-    private static let events = Holders(table: "event", user: "0")
+    static let verdicts = Holders(table: "verdict", columns: ["app", "user"])
+    static let events = Holders(table: "event", columns: ["app"])
 
     /// Removes a part of a table, the oldest rows of whoever has most; false when there are none.
     private static func remove(
         _ part: Double, of holders: Holders, from database: borrowing Database
     ) throws(StoreError) -> Bool {
-        let (table, user) = (holders.table, holders.user)
+        let (table, own) = (holders.table, holders.own)
+        let isOfUser = holders.columns.count > 1
         var rows: [JournalShares.Holder: Int] = [:]
         var count = 0
-        let counts = try database.prepare("SELECT app, \(user), count(*) FROM \(table) GROUP BY 1, 2")
+        let counts = try database.prepare(holders.counts)
         while try counts.step() {
-            rows[JournalShares.Holder(app: counts.text(0), user: counts.number(1))] = Int(counts.number(2))
-            count += Int(counts.number(2))
+            let user = isOfUser ? counts.number(2) : 0
+            rows[JournalShares.Holder(app: counts.text(1), user: user)] = Int(counts.number(0))
+            count += Int(counts.number(0))
         }
         guard count > 0 else { return false }
-        let own = "app = ?1 AND \(user) = ?2"
         let delete = try database.prepare(
             """
             DELETE FROM \(table) WHERE \(own) AND id <= (SELECT id FROM \(table) WHERE \(own) ORDER BY id LIMIT 1 OFFSET ?3)
@@ -381,7 +395,7 @@ struct JournalStore: ~Copyable {
         try database.transaction { () throws(StoreError) in
             for (holder, cut) in cuts {
                 try delete.bind(1, holder.app)
-                try delete.bind(2, holder.user)
+                if isOfUser { try delete.bind(2, holder.user) }
                 try delete.bind(3, Int64(cut - 1))
                 try delete.run()
             }

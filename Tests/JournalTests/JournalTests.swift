@@ -1,5 +1,5 @@
 import Arbitration
-import Journal
+@testable import Journal
 import Motion
 import TestSupport
 import Testing
@@ -184,6 +184,20 @@ import Testing
         #expect(kept == Array(given.suffix(kept.count)))
         keeper.close()
         #expect(try place.size("journal.db") <= 1 << 20)
+    }
+
+    /// Memory that grows with the file, once it is full, would be taken by all who have a file of that size.
+    @Test(arguments: [JournalStore.verdicts, JournalStore.events])
+    func toMakeRoomNothingIsSortedInMemory(_ holders: JournalStore.Holders) throws {
+        let place = try Directory()
+        let keeper = Keeper(place)
+        try keeper.keepAndWait(verdicts(10))
+        keeper.close()
+        let database = try Database("\(place.path)/journal.db", readOnly: true)
+        let plan = try database.prepare("EXPLAIN QUERY PLAN \(holders.counts)")
+        var steps: [String] = []
+        while try plan.step() { steps.append(plan.text(3)) }
+        #expect(steps == ["SCAN \(holders.table) USING COVERING INDEX \(holders.table)_app"])
     }
 
     @Test func theOldGoByThemselves() throws {
