@@ -31,11 +31,10 @@ extension DetectorCompiler {
                 measured = Measured(node: larger, sign: 1, kind: scope.kind, threshold: values[0])
             case .orientation:
                 let z = try builder.channel(2, scope.kind).node
-                let slow = try builder.map(Vector(x: x, y: y, z: z, kind: scope.kind)) {
-                    (builder, node) throws(ConditionProblem) in
-                    try builder.node(.smooth, node, p: values[0] * 1_000_000, q: .nan)
-                }
-                node = try builder.node(.orientation, slow.x, slow.y, slow.z, p: 0.87)
+                node = try builder.node(
+                    FormulaNode(
+                        operation: .orientation, a: x, b: y, c: z, p: values[0] * 1_000_000, q: values[1] * 1_000_000,
+                        r: values[2], s: values[3]))
                 // The number of the axis that points up.
                 measured = Measured(node: try builder.node(.strength, node), sign: 1, kind: .number)
             case .adaptive:

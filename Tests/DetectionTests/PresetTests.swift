@@ -230,4 +230,42 @@ import Randomness
         let tilted = try self.hits("tilt", rate: 50, seconds: 30) { t in t < 15 ? (0, 0, 1) : (0, 1, 0) }
         #expect(tilted.count == 1)
     }
+
+    /// Turns of all speeds are shown, 600 ms after they end at the latest, also by a sensor that shows too much of gravity.
+    @Test(arguments: [0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3, 6])
+    func orientationShowsEachTurnSoon(_ duration: Double) throws {
+        let directions: [(x: Double, y: Double, axis: Double)] = [(1, 0, 1), (-1, 0, 2), (0, 1, 3), (0, -1, 4)]
+        for direction in directions {
+            for scale in [0.93, 1, 1.07] {
+                var engine = DetectionEngine([try preset("orientation")])
+                let hits = engine.run(
+                    trace(rate: 50, seconds: 14) { t in
+                        let turn = Mathematics.sineAndCosine(min(max((t - 4) / duration, 0), 1) * .pi / 2)
+                        let along = scale * turn.sine
+                        return (along * direction.x, along * direction.y, scale * turn.cosine)
+                    })
+                #expect(hits.map(\.peak) == [direction.axis])
+                let last = try #require(hits.last)
+                // A trace begins at 10 s.
+                #expect(Double(last.time.microseconds) <= (14 + duration + 0.6) * 1_000_000)
+            }
+        }
+    }
+
+    /// A device that is carried in the hand, or shaken, does not turn what it shows; put down it does.
+    @Test(arguments: [1.6, 2, 2.6])
+    func orientationIsCalmInARhythm(_ pace: Double) throws {
+        var engine = DetectionEngine([try preset("orientation")])
+        let hits = engine.run(
+            trace(rate: 50, seconds: 70) { t in
+                guard t >= 4 else { return (0, 0, 1) }
+                guard t < 64 else { return (1, 0, 0) }
+                // The arm swings by 75 degrees at half the pace, and each step is felt.
+                let swing = Mathematics.sineAndCosine(1.3 * Mathematics.sineAndCosine(t * pace * .pi).sine)
+                let strength = 1 + 0.45 * Mathematics.sineAndCosine(t * pace * 2 * .pi).sine
+                return (strength * swing.sine, 0, strength * swing.cosine)
+            })
+        #expect(hits.map(\.peak) == [1])
+        #expect((hits.first?.time.microseconds ?? 0) > 74_000_000)
+    }
 }

@@ -102,10 +102,19 @@ extension PresetCatalogue {
             summary:
                 "Another side of the device points up; the hit carries 1 for the right edge (x), 2 the left one (-x), 3 the upper one (y), "
                 + "4 the lower one (-y), 5 the display (z), 6 the back (-z).",
-            whenToUse: "To turn what is shown.",
+            whenToUse: "To turn what is shown: a side counts when the device is calm, not in the rhythm of a walk.",
             weaknesses:
-                "An axis must show 0.87 of gravity or more (>=), which is within 29.5 degrees of it; in between the old orientation stays.",
-            parameters: [time("settle", nil, 0.2, 0.05...5, "Time constant with which gravity is followed.")],
+                "An axis must show 0.87 of gravity or more (>=), which is within 29.5 degrees of it; in between the old orientation stays. "
+                + "A turn made while walking is told in a calm moment.",
+            parameters: [
+                time("settle", nil, 0.2, 0.05...5, "Time constant with which gravity is followed."),
+                time("hold", .atLeast, 0.3, 0...5, "How long the new side must be up, calmly."),
+                acceleration(
+                    "calm", .atMost, 0.08, 0.01...1, "How far the magnitude may be from its mean of 3 s meanwhile."),
+                acceleration(
+                    "unrest", .below, 0.15, 0.01...4, "Mean strength of motion over 3 s; steps and shakes are above it."
+                ),
+            ],
             every: .milliseconds(50), rest: .zero, restMode: .none, source: .native(.orientation)),
     ]
 }

@@ -45,7 +45,8 @@ extension Evaluation {
         case .tilted:
             return self.tilted(node, value, b, &state, base, now)
         case .orientation:
-            return self.orientation(node, value, b, c, &state, base)
+            return CalmOrientation.take(
+                &state, at: base, SIMD3(value, b, c), node, now: now, elapsed: elapsed)
         case .adaptive, .displacement, .visit, .fence:
             return self.note(node, value, b, c, &state, base, now)
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
@@ -145,21 +146,5 @@ extension Evaluation {
         guard Mathematics.arctangent(state[base + 1], state[base]).magnitude > node.r else { return 0 }
         state[base + 2] = now
         return 1
-    }
-
-    /// A change of the axis that points up: 1 to 6 for x, -x, y, -y, z, -z, kept beside the run.
-    private static func orientation(
-        _ node: Instruction, _ x: Double, _ y: Double, _ z: Double, _ state: inout MutableSpan<Double>, _ base: Int
-    ) -> Double {
-        let length = (x * x + y * y + z * z).squareRoot()
-        // Far from 1 g it is not gravity that is seen.
-        guard length > 0.6, length < 1.4 else { return 0 }
-        let (ax, ay, az) = (x.magnitude, y.magnitude, z.magnitude)
-        let found: (axis: Double, size: Double) =
-            ax >= ay && ax >= az ? (x > 0 ? 1 : 2, ax) : ay >= az ? (y > 0 ? 3 : 4, ay) : (z > 0 ? 5 : 6, az)
-        guard found.size >= node.p * length, found.axis != state[base] else { return 0 }
-        let isFirst = state[base].isNaN
-        state[base] = found.axis
-        return isFirst ? 0 : 1
     }
 }

@@ -41,7 +41,8 @@ enum Operation: UInt8, Sendable {
     case shake
     /// The tilted shake of the catalogue: over `p`, with a rest of `q` µs, the angle over `r`, the filter's weight `s`.
     case tilted
-    /// Another axis points up; `p` is the cosine that makes it certain.
+    /// Another axis points up: gravity is followed with time constant `p` µs, and the axis has been it for `q` µs in which the
+    /// length of (a, b, c) stayed within `r` of its mean, and is not in a motion stronger than `s`.
     case orientation
     /// The filter of the catalogue that follows the speed: at (a, b) in degrees with speed `c`; `p` is its smoothing.
     ///
@@ -84,13 +85,13 @@ struct FormulaNode: Hashable, Sendable {
     /// The time in µs for which what it remembers matters, where it is given as a time.
     var span: Double? {
         switch self.operation {
-        case .smooth, .mean, .rms, .peak, .range, .fraction, .count, .held, .sequence: self.p
+        case .smooth, .mean, .rms, .peak, .range, .fraction, .count, .held, .sequence, .orientation: self.p
         case .reversals: self.q
         case .shake: self.r
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
             .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .smoothByLook,
-            .delta, .rate, .tilted, .orientation, .adaptive, .displacement, .visit, .fence, .strength,
+            .delta, .rate, .tilted, .adaptive, .displacement, .visit, .fence, .strength,
             .recall:
             nil
         }

@@ -12,7 +12,7 @@ extension Operation {
         case .reversals: ReversalRun.size
         case .shake: ReversalRun.size + 1
         case .tilted: 3
-        case .orientation: 1
+        case .orientation: CalmOrientation.size
         case .adaptive, .visit: 5
         case .recall: 2
         case .displacement: 3
