@@ -17,7 +17,7 @@ package struct GroupMounts: Equatable, Sendable {
             else { continue }
             let point = Self.unescaped(words[4])
             // What is mounted later on the same place hides what was there.
-            self.mounts.removeAll { $0.point == point }
+            self.mounts.removeAll { $0.point.utf8.elementsEqual(point.utf8) }
             guard words[dash + 1].elementsEqual("cgroup2".utf8) else { continue }
             self.mounts.append(Mount(root: Self.unescaped(words[3]), point: point))
         }
@@ -25,17 +25,25 @@ package struct GroupMounts: Equatable, Sendable {
 
     /// The folders in which a group may be seen, the likeliest first; none for one that is outside of what we see.
     ///
+    /// Names are compared by their bytes, as the kernel does: to Swift a slash is none before a letter's accent.
+    ///
     /// - Parameter path: As a file `cgroup` tells it, read in the name space for groups in which the mounts were.
     package func folders(of path: String) -> [String] {
-        guard path.hasPrefix("/"), !Self.climbs(path) else { return [] }
+        guard path.utf8.first == Self.slash, !Self.climbs(path) else { return [] }
         return self.mounts.filter { !Self.climbs($0.root) }.compactMap { mount in
             guard mount.root != "/" else { return mount.point + (path == "/" ? "" : path) }
-            guard path == mount.root || path.hasPrefix(mount.root + "/") else { return nil }
-            return mount.point + path.dropFirst(mount.root.count)
+            guard path.utf8.starts(with: mount.root.utf8) else { return nil }
+            let rest = path.utf8.dropFirst(mount.root.utf8.count)
+            guard rest.isEmpty || rest.first == Self.slash else { return nil }
+            return mount.point + String(decoding: rest, as: UTF8.self)
         }
     }
 
-    private static func climbs(_ path: String) -> Bool { path.split(separator: "/").contains("..") }
+    private static let slash = UInt8(ascii: "/")
+
+    private static func climbs(_ path: String) -> Bool {
+        path.utf8.split(separator: self.slash).contains { $0.elementsEqual("..".utf8) }
+    }
 
     /// A name as it was before the kernel wrote blanks, line ends and backslashes as `\OOO`.
     private static func unescaped(_ text: ArraySlice<UInt8>) -> String {

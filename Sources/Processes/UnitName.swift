@@ -18,9 +18,10 @@ package struct UnitName: Equatable, Sendable {
 
     /// The unit whose processes are in a group; what a unit makes inside its group is its own.
     private static func unit(ofPath path: String) -> String? {
-        var parts = path.split(separator: "/")[...]
+        // To Swift a slash is none before a letter's accent; to the kernel it is, and who is in a unit names the groups in it.
+        var parts = path.utf8.split(separator: UInt8(ascii: "/")).map { Substring($0) }[...]
         // A group outside of what we see is no unit that we know.
-        guard path.hasPrefix("/"), !parts.contains("..") else { return nil }
+        guard path.utf8.first == UInt8(ascii: "/"), !parts.contains("..") else { return nil }
         func next() -> String? {
             parts = parts.drop { $0.hasSuffix(".slice") }
             // The mark of a name that would else mean something to the kernel.

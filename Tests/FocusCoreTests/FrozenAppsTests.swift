@@ -65,6 +65,9 @@ import Testing
         #expect(plain.folders(of: "/user.slice/a.scope") == ["/sys/fs/cgroup/user.slice/a.scope"])
         #expect(plain.folders(of: "/") == ["/sys/fs/cgroup"])
         #expect(plain.folders(of: "/../outside").isEmpty && plain.folders(of: "no/path").isEmpty)
+        // To the kernel a slash before an accent is one.
+        #expect(plain.folders(of: "/../\u{301}outside").isEmpty)
+        #expect(plain.folders(of: "/\u{301}a/b") == ["/sys/fs/cgroup/\u{301}a/b"])
         let hybrid = Self.mounts(
             "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw",
             "32 31 0:29 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer",

@@ -46,4 +46,16 @@ import Testing
     func otherUnitsAreForNoApp(_ unit: String) {
         #expect(Self.purpose(unit) == nil)
     }
+
+    /// The first group below the slices is the unit's. Whatever runs in it may name groups inside as it likes: also so that a
+    /// slash and a name's beginning are one character to those who read letters.
+    @Test(arguments: [
+        "run-1.scope/app-org.example.App-1.scope", "run-1.scope/a.slice/app-org.example.App-1.scope",
+        "run-1.scope/\u{301}a.slice/app-org.example.App-1.scope",
+        "run-1.scope/\u{200D}.slice/app-org.example.App-1.scope",
+    ])
+    func nobodyIsAnotherUnitByTheNamesOfGroupsInside(_ groups: String) {
+        let path = "0::/user.slice/user-1000.slice/user@1000.service/app.slice/\(groups)\n"
+        #expect(UnitName(ofGroups: Array(path.utf8))?.text == "run-1.scope")
+    }
 }
