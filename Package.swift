@@ -210,7 +210,7 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "Arbitration", "DBus", "Detection", "DetectionModel", "DeviceCore", "FocusCore", "Motion",
-                "PolicyFiles", "Processes", "Scenarios", "Traces",
+                "PolicyFiles", "Processes", "Protocol", "Scenarios", "Traces",
             ],
             path: "Tests/FuzzTargets", swiftSettings: strict),
 

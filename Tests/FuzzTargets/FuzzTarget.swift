@@ -3,6 +3,7 @@ import DBus
 import Detection
 import Motion
 import PolicyFiles
+import Protocol
 import Scenarios
 import Traces
 
@@ -30,6 +31,12 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case device
     /// What windows say of themselves, what their processes show, and desktop files.
     case window
+    /// Where control groups are mounted, and of which a process is.
+    case groups
+    /// An app's file of background work.
+    case app
+    /// Packets of a stream of samples.
+    case stream
 
     /// Stands between two parts of an input.
     package static let separator: UInt8 = 0x1D
@@ -50,6 +57,9 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .verdict: return Self.verdict(bytes)
         case .device: return DeviceTarget.run(bytes)
         case .window: return WindowTarget.run(bytes)
+        case .groups: return GroupTarget.run(bytes)
+        case .app: return Self.app(bytes)
+        case .stream: return Self.stream(bytes)
         }
         return nil
     }
@@ -177,5 +187,37 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         _ = Explanation(verdict).description
         _ = Explanation(verdict.withoutOthers).description
         return nil
+    }
+
+    /// A file that is read has what its app may have, and no more.
+    private static func app(_ bytes: [UInt8]) -> String? {
+        let (file, findings) = AppFileReader.read(PolicyFile(name: "org.example.App.conf", bytes: bytes))
+        _ = findings.map { "\($0)" }
+        guard let file else { return findings.isEmpty ? "nothing is read, and nobody says why" : nil }
+        guard file.id == AppID("org.example.App") else { return "the file of \(file.id)" }
+        guard Set(file.detectors.map(\.name)).count == file.detectors.count else { return "two detectors of a name" }
+        guard file.detectors.count <= DetectorBatch.detectors else { return "\(file.detectors.count) detectors" }
+        return nil
+    }
+
+    /// A packet that is read is written as it was. The first byte says how many channels there are.
+    private static func stream(_ bytes: [UInt8]) -> String? {
+        let channels = Int(bytes.first ?? 0) % (SensorLimits.channels + 1)
+        let content = bytes.dropFirst().prefix(StreamCodec.packetBytes)
+        var packet = StreamPacket()
+        for (index, byte) in content.enumerated() {
+            if index % 8 == 0 { packet.words[index / 8] = 0 }
+            packet.words[index / 8] |= UInt64(byte) << (index % 8 * 8)
+        }
+        guard let header = packet.decode(bytes: content.count, channels: channels) else { return nil }
+        var again: [UInt64] = []
+        packet.lend { times, values in
+            if header.kind == .samples {
+                StreamCodec.write(first: header.sequence, times: times, values: values, into: &again)
+            } else {
+                StreamCodec.write(header, into: &again)
+            }
+        }
+        return again == Array(packet.words.prefix(content.count / 8)) ? nil : "\(header) is written otherwise"
     }
 }
