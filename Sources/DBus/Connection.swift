@@ -369,7 +369,7 @@ package final class Connection {
     ///
     /// A round of the loop reads little, lest one descriptor starve the others. Under a flood what is urgent would lie behind
     /// it in the bus, whose own queue for us is longer than ours.
-    func readOn(for microseconds: Int64) {
+    package func readOn(for microseconds: Int64) {
         let end = Clock.monotonic.now() + microseconds
         while self.hasInput {
             guard let raw = unsafe self.raw else { return }

@@ -14,11 +14,16 @@ final class ClientLink {
     let watchers: WatchLink
     /// Makes what stands for assertions and activities.
     let held: HeldEnds
+    /// Those of whom the bus says that they are gone.
+    private var departures: Departures?
 
     init(_ service: BrokerService) {
         self.service = service
         self.watchers = WatchLink(service)
         self.held = HeldEnds(on: service.loop, service.core.limits)
+        self.departures = Departures(of: service.bus, on: service.loop) { [unowned self] client, error in
+            self.leave(client, error)
+        }
     }
 
     // MARK: Who is there
@@ -121,8 +126,18 @@ final class ClientLink {
 
     // MARK: Leaving
 
+    static let left = BusError.disconnected("the client left")
+
+    /// Has a client leave of whom the bus says that its connection or its name is gone: at once, if few go.
+    func depart(_ client: Client, _ error: BusError = ClientLink.left) { self.departures?.add(client, error) }
+
+    /// Has a connection leave at once that was about to: it speaks again.
+    func settle(_ uniqueName: String) {
+        if let client = self.table[uniqueName] { self.departures?.settle(client) }
+    }
+
     /// Cleans up after a client, at once and whole.
-    func leave(_ client: Client, _ error: BusError = .disconnected("the client left")) {
+    func leave(_ client: Client, _ error: BusError = ClientLink.left) {
         guard self.has(client) else { return }
         self.table.disconnect(client)
         for token in client.watches { self.service.names.unfollow(token) }

@@ -35,6 +35,8 @@ final class RegistrationLink {
     ///
     /// - Parameter isDurable: What it registers is to outlive it.
     func register(_ name: String, isDurable: Bool, _ call: MethodCall) throws(BusError) {
+        // It may have lost its name, and have it again.
+        self.clients.settle(call.sender)
         if let client = self.clients[call.sender] {
             guard client.app.name == name else {
                 throw .invalidConfiguration("already registered as '\(client.app)'; one connection is one app")
@@ -59,7 +61,7 @@ final class RegistrationLink {
         // The watch comes before the question who owns the name, so that nobody can slip away in between.
         client.watches.append(
             self.service.names.follow(client.uniqueName) { [weak self, weak client] owner in
-                if let self, let client, owner == nil { self.clients.leave(client) }
+                if let self, let client, owner == nil { self.clients.depart(client) }
             })
         if client.app.isAnonymous { return self.identify(client) }
         client.watches.append(
@@ -67,7 +69,7 @@ final class RegistrationLink {
                 guard let self, let client else { return }
                 if owner == client.uniqueName { return self.identify(client) }
                 let problem = "you do not own the name '\(name)': request it before you register"
-                self.clients.leave(client, .identityMismatch(problem))
+                self.clients.depart(client, .identityMismatch(problem))
             })
     }
 
