@@ -49,7 +49,7 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-desktops deps-deb deps-package build build-all build-focus build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test test-attacks test-kills test-walks soak soak-processes test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-desktops deps-deb deps-package build build-all build-focus build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test test-attacks test-kills fuzz-bus test-walks soak soak-processes test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
     bench install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
 
 help:
@@ -59,6 +59,7 @@ help:
 	@echo 'make test     run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
 	@echo 'make test-attacks  attack the release programs on both buses, each way for ATTACK_SECONDS=$(ATTACK_SECONDS)'
 	@echo 'make test-kills  kill the broker under load, KILLS=$(KILLS) times, and the reader, the bus and an app'
+	@echo 'make fuzz-bus  say FUZZ_MESSAGES=$(FUZZ_MESSAGES) made-up things to live daemons, twice; FUZZ_SEED= says them again'
 	@echo 'make test-walks  play every seed of the random walks, of which the suite plays one in four'
 	@echo 'make soak     play lives of the whole, LIVES=$(LIVES) from seed FIRST=$(FIRST); goes on behind what was played'
 	@echo 'make soak-processes  have all that may go wrong happen to real processes, for SOAK_SECONDS=$(SOAK_SECONDS)'
@@ -164,6 +165,14 @@ KILLS ?= 200
 test-kills: build-all
 	JOSTLE_KILLS=$(KILLS) JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release \
 	    $(SWIFT) test --disable-xctest --filter 'aKilledBroker(LosesNothing|StillOwes|LosesNoRegistration)|killedAtAnyMoment'
+
+# Says so much to live daemons, whatever their interfaces let one say and more; FUZZ_SEED says the same again.
+FUZZ_MESSAGES ?= 1000000
+FUZZ_SEED ?=
+
+fuzz-bus: build-all
+	JOSTLE_FUZZ_MESSAGES=$(FUZZ_MESSAGES) JOSTLE_FUZZ_SEED=$(FUZZ_SEED) JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release \
+	    $(SWIFT) test --disable-xctest --filter 'EndToEnd.Strangers'
 
 # Plays every seed of the walks.
 test-walks: deps

@@ -203,6 +203,9 @@ let package = Package(
             ],
             linkerSettings: [withoutRuntime]),
         .target(name: "Randomness", path: "Tests/Randomness", swiftSettings: strict),
+        .target(name: "BusGrammar", dependencies: ["Randomness"], path: "Tests/BusGrammar", swiftSettings: strict),
+        .executableTarget(
+            name: "test-stranger", dependencies: ["BusGrammar"], path: "Tests/Stranger", swiftSettings: audited),
         .target(
             name: "DetectionModel", dependencies: ["Detection", "Motion", "Randomness"], path: "Tests/DetectionModel",
             swiftSettings: strict),

@@ -400,6 +400,7 @@ extension EndToEnd {
 
         /// How often to kill the broker: `make test-kills` says 200, and half as often where it owes events.
         static let kills = ProcessInfo.processInfo.environment["JOSTLE_KILLS"].flatMap(Int.init) ?? 20
+        static let areAsked = ProcessInfo.processInfo.environment["JOSTLE_KILLS"] != nil
 
         /// Killed at any moment under load: what was committed is there, no epoch comes twice, and events come again soon.
         @Test func aKilledBrokerLosesNothing() throws {
