@@ -91,9 +91,10 @@ let package = Package(
 
         // The pure core.
         .target(name: "Motion", swiftSettings: strict, linkerSettings: [.linkedLibrary("m")]),
+        pure("Pictures"),
         pure("Traces", ["Motion"]),
         pure("Detection", ["Motion"]),
-        pure("Replay", ["Motion", "Traces", "Detection"]),
+        pure("Replay", ["Motion", "Pictures", "Traces", "Detection"]),
         pure("Arbitration", ["Motion"]),
         pure("Background", ["Arbitration", "Motion"]),
         pure("Scenarios", ["Arbitration", "Motion"]),
@@ -136,8 +137,8 @@ let package = Package(
         program(
             "jostle",
             [
-                "JostleClient", "Journal", "Replay", "Arbitration", "PolicyFiles", "Scenarios", "Detection", "Traces",
-                "Motion", "Protocol", "DBus", "Loop", "DaemonSupport",
+                "JostleClient", "Journal", "Replay", "Arbitration", "PolicyFiles", "Pictures", "Scenarios",
+                "Detection", "Traces", "Motion", "Protocol", "DBus", "Loop", "DaemonSupport",
             ]
         ),
 
@@ -224,6 +225,7 @@ let package = Package(
         .executableTarget(name: "soak", dependencies: ["Simulation"], path: "Tests/Soak", swiftSettings: audited),
 
         tests("MotionTests", ["Motion", "Randomness"]),
+        tests("PicturesTests", ["Pictures"]),
         tests("TracesTests", ["Traces", "Motion", "Randomness"]),
         tests("DetectionTests", ["Detection", "DetectionModel", "Motion", "Randomness", "TestSupport"]),
         tests("ReplayTests", ["Replay", "Traces", "Detection", "Motion"]),
