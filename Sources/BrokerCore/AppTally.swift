@@ -61,6 +61,15 @@ package struct AppTally {
         self.counts[index] = Count(count: self.counts[index].count &+ 1, time: time, epoch: epoch)
     }
 
+    /// Why it last got no event. For lists that are read again and again: nothing is sorted, and nothing allocated.
+    package var lastDenial: Reason? {
+        var last: (index: Int, time: Timestamp, epoch: UInt64)?
+        for (index, one) in self.counts.enumerated() where one.count > 0 {
+            if last.map({ ($0.time, $0.epoch) < (one.time, one.epoch) }) ?? true { last = (index, one.time, one.epoch) }
+        }
+        return last.flatMap { Reason(rawValue: UInt8($0.index)) }
+    }
+
     /// Why it got no event, the latest first.
     package var denials: [Denial] {
         zip(Reason.allCases, self.counts).compactMap { reason, count in

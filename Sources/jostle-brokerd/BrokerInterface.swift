@@ -11,7 +11,7 @@ import Protocol
 enum BrokerInterface {
     /// What this broker can do that another version might not.
     static let features = [
-        "ack", "activities", "assertions", "broadcast", "durable", "exclusive", "explain", "focus-sources",
+        "ack", "activities", "assertions", "broadcast", "counters", "durable", "exclusive", "explain", "focus-sources",
         "foreground", "mute", "ordered", "pause", "policy", "presets", "push", "subscribe", "tasks", "usage", "wake",
         "watch",
     ]
@@ -38,6 +38,11 @@ enum BrokerInterface {
                 (service: BrokerService, call: MethodCall, options: [String: Value]) throws(BusError) in
                 let reader = try OptionReader(options, of: "ListApps", known: [ListOptions.after])
                 service.links.clients.list(after: try reader.object(ListOptions.after), call)
+            },
+            Method(later: "ListCounters", in: ["options"], out: ["counters"], as: [ListedCounters.Wire].self) {
+                (service: BrokerService, call: MethodCall, options: [String: Value]) throws(BusError) in
+                let reader = try OptionReader(options, of: "ListCounters", known: [ListOptions.after])
+                service.links.clients.listCounters(after: try reader.object(ListOptions.after), call)
             },
             Method(
                 later: "ListTasks", in: ["options"], out: ["tasks"],

@@ -205,6 +205,18 @@ final class ClientLink {
 
     /// Answers with the apps that the caller may see: as many as one list may have, from the first on or behind an object.
     func list(after path: ObjectPath? = nil, _ call: MethodCall) {
+        self.page(after: path, call) { link, page in call.reply(page.compactMap { link.row(of: $0)?.wire }) }
+    }
+
+    /// The same with what became of their motion.
+    func listCounters(after path: ObjectPath? = nil, _ call: MethodCall) {
+        self.page(after: path, call) { _, page in call.reply(page.compactMap { $0.counters?.wire }) }
+    }
+
+    /// Finds the apps of one page of a list for a caller, in the order of their objects.
+    private func page(
+        after path: ObjectPath?, _ call: MethodCall, _ answer: @escaping (ClientLink, [Client]) -> Void
+    ) {
         self.service.authority.ifKnown(call) { [weak self] uid in
             guard let self else { return }
             let all = [
@@ -216,7 +228,7 @@ final class ClientLink {
             }.first(self.service.core.limits.listRows) {
                 ($0.object?.path.text ?? "") < ($1.object?.path.text ?? "")
             }
-            call.reply(page.compactMap { self.row(of: $0)?.wire })
+            answer(self, Array(page))
         }
     }
 
@@ -229,5 +241,23 @@ final class ClientLink {
             hits: client.hits, delivered: tally.delivered, denied: tally.denied, dropped: client.mailbox?.dropped ?? 0,
             activities: client.activityList, user: client.uid, process: client.process,
             windows: client.file?.windows.map(\.text) ?? [])
+    }
+}
+
+extension Client {
+    /// What became of its motion, as lists show it; `nil` while it is not completely registered.
+    fileprivate var counters: ListedCounters? {
+        guard let object = self.object, let tally = self.tally else { return nil }
+        var row = ListedCounters(
+            object.path, app: self.app.isAnonymous ? self.uniqueName : self.app.name, state: self.stateName)
+        row.hits = self.hits
+        row.delivered = tally.delivered
+        row.denied = tally.denied
+        row.dropped = self.mailbox?.dropped ?? 0
+        row.queuedBytes = UInt64(self.mailbox?.bytes ?? 0)
+        row.launches = tally.launches.begun
+        row.launchFailures = tally.launches.failed
+        row.lastRefusal = tally.lastDenial?.name ?? ""
+        return row
     }
 }

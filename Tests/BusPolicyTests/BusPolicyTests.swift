@@ -26,6 +26,7 @@ import Testing
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.freedesktop.DBus.Peer,Ping",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,Register",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,ListApps",
+            "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,ListCounters",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,ListUsage",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,Watch",
             "call,org.jostle.Broker1,/org/jostle/Broker1,org.jostle.Broker1,DescribePresets",

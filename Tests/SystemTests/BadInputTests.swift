@@ -228,6 +228,9 @@ extension EndToEnd {
                         "\(root) Register sa{sv} ['org.example.Second',{}]", Self.invalid,
                         "already registered as 'org.example.App'"),
                     Self.bad("\(root) ListApps s ['all']", "InvalidArgs", "ListApps takes 'a{sv}', got 's'"),
+                    Self.bad("\(root) ListCounters s ['all']", "InvalidArgs", "ListCounters takes 'a{sv}', got 's'"),
+                    Self.bad("\(root) ListCounters a{sv} [{'aftr':V('o','/')}]", Self.invalid, "did you mean 'after'?"),
+                    Self.bad("\(root) ListCounters a{sv} [{'after':V('s','/')}]", Self.invalid, "'o'"),
                     Self.bad("\(root) DescribePresets b [True]", "InvalidArgs", "got 'b'"),
                     Self.bad("\(root) Pause b [True]", "InvalidArgs", "Pause takes 'a{sv}', got 'b'"),
                     Self.bad(
