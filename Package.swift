@@ -228,7 +228,7 @@ let package = Package(
         tests("PicturesTests", ["Pictures"]),
         tests("TracesTests", ["Traces", "Motion", "Randomness"]),
         tests("DetectionTests", ["Detection", "DetectionModel", "Motion", "Randomness", "TestSupport"]),
-        tests("ReplayTests", ["Replay", "Traces", "Detection", "Motion"]),
+        tests("ReplayTests", ["Replay", "Traces", "Detection", "Motion", "Randomness"]),
         tests("ArbitrationTests", ["Arbitration", "Motion", "Randomness"]),
         tests("BackgroundTests", ["Background", "Arbitration", "Motion", "Randomness"]),
         tests("JournalTests", ["Journal", "Arbitration", "Background", "Motion", "Randomness", "TestSupport"]),
@@ -255,8 +255,8 @@ let package = Package(
         tests(
             "SystemTests",
             [
-                "jostle", "Arbitration", "BrokerCore", "DaemonSupport", "JostleClient", "Motion", "PolicyFiles",
-                "Randomness", "TestSupport", "Traces",
+                "jostle", "Arbitration", "BrokerCore", "DBus", "DaemonSupport", "JostleClient", "Motion", "PolicyFiles",
+                "Protocol", "Randomness", "Scenarios", "TestSupport", "Traces",
             ]),
     ] + fuzzTargets
 )

@@ -12,6 +12,7 @@ struct Main {
             DoctorCommand.syntax,
             SensorsCommand.syntax,
             ScopeCommand.syntax,
+            TopCommand.syntax,
             AppsCommand.syntax,
             AppCommand.syntax,
             TasksCommand.syntax,

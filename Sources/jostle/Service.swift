@@ -67,9 +67,32 @@ struct Service {
             return try self.connection.callAndWait(
                 target, member, repeat each arguments, timeout: timeout ?? self.patience, autoStart: self.isStarted)
         } catch {
-            if error.name == BusError.noReply("").name { throw CommandFailure(silent: self.title) }
-            throw CommandFailure(error, service: self.title)
+            throw self.failure(error)
         }
+    }
+
+    /// Calls a method and goes on; `then` runs on the loop with what became of it.
+    func ask<each T: WireValue>(
+        _ path: ObjectPath, _ interface: StaticString, _ member: String, _ arguments: repeat each T, timeout: Int32,
+        starting: Bool, then: @escaping (consuming CallResult) -> Void
+    ) {
+        self.connection.call(
+            CallTarget(self.name, path, interface.description), member, repeat each arguments, timeout: timeout,
+            autoStart: starting, then: then)
+    }
+
+    /// The answer to what was asked.
+    func answer(_ result: consuming CallResult) throws(CommandFailure) -> Message {
+        do throws(BusError) {
+            return try result.take()
+        } catch {
+            throw self.failure(error)
+        }
+    }
+
+    private func failure(_ error: BusError) -> CommandFailure {
+        error.name == BusError.noReply("").name
+            ? CommandFailure(silent: self.title) : CommandFailure(error, service: self.title)
     }
 
     func read<each T: WireValue>(

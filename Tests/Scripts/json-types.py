@@ -110,6 +110,16 @@ KINDS = {
         "source": str, "window": str, "state": str, "app": str, "known_by": str, "hint": str, "app_id": str, "instance": str,
         "class": str, "gtk_app_id": str, "pid?": int,
     }],
+    "top": [{
+        "t_us": BOOT, "span_us": int, "paused": bool, "locked": bool, "durability": str, "hits_per_s": float, "events_per_s": float,
+        "refused_per_s": float, "queued_bytes": int, "launches": int, "launch_failures": int,
+        "sensors": [{"sensor": str, "available": bool, "state": str, "rate": float, "samples_per_s": float}],
+        "apps": [{
+            "app": str, "path": str, "state": str, "hits": int, "hits_per_s": float, "delivered": int, "events_per_s": float,
+            "denied": int, "refused_per_s": float, "dropped": int, "queued_bytes": int, "launches": int, "launch_failures": int,
+            "last_refusal": str,
+        }],
+    }],
     "explain": [
         EXPLANATION | {
             "app": str, "epoch": int, "t_us": BOOT, "made_us?": WALL, "policy_files?": [str], "detector": str, "preset": str,

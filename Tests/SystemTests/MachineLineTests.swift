@@ -81,7 +81,7 @@ extension EndToEnd {
                 ("app", [Self.app], [0]),
                 ("app", [Self.deaf], [0]), ("app", [Self.feed], [0]), ("tasks", [], [0]), ("explain", [], [0]),
                 ("explain", ["last", "--app", Self.deaf], [0]), ("why-not", [Self.deaf], [0, 1]),
-                ("presets", [], [0]), ("presets", ["shake"], [0]),
+                ("presets", [], [0]), ("presets", ["shake"], [0]), ("top", ["--once", "--every", "200ms"], [0]),
                 ("watch", ["--count", "2", "shake,count=4,rest=2s", Stage.always], [0, 1]),
                 ("watch", ["--count", "1", "--app", "org.example.B", "--kept", Stage.always], [0, 1, 3]),
                 ("watch", ["--count", "1", "--when", "norm(x, y, z) > 0.5g", "--every", "50ms"], [0, 1]),

@@ -40,6 +40,7 @@ extension EndToEnd {
                 ["status"], ["apps"], ["app", Self.app], ["sensors"], ["tasks"], ["explain"],
                 ["explain", "--app", Self.app], ["why-not", Self.app], ["scope", "--lines", "--for", "1.2s"],
                 ["watch", "--count", "1", "\(Stage.always),every=20ms,name=\(Self.hostile)"],
+                ["top", "--once", "--every", "200ms"],
             ]
             var shown: [String] = []
             for command in commands {

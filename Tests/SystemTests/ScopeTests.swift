@@ -164,43 +164,11 @@ import Testing
 extension EndToEnd {
     /// jostle scope on a terminal, in a pipe, and beside other apps.
     @Suite(.serialized) struct Scope {
-        /// A terminal of 80 columns and 24 lines, in tmux, that runs a command until the test ends.
-        private final class Screen {
-            private let socket: String
-            /// In the foreground, because what a test starts ends with it.
-            private let server: BackgroundProgram
-
-            init(_ stage: Stage, _ command: String, _ environment: [String: String]) throws {
-                self.socket = "\(stage.bus.directory)/tmux"
-                self.server = try BackgroundProgram(
-                    tool: ["tmux", "-u", "-D", "-S", self.socket, "-f", "/dev/null"], environment: environment)
-                let settings = stage.environment.merging(environment) { $1 }.map { "\($0.key)='\($0.value)'" }
-                let line = "env -u NO_COLOR \(settings.sorted().joined(separator: " ")) \(command); cat"
-                try stage.until("the terminal is there") {
-                    try self.tmux("new-session", "-d", "-x", "80", "-y", "24", line).status == 0
-                }
-            }
-
-            deinit { _ = try? self.server.terminate() }
-
-            @discardableResult
-            func tmux(_ arguments: String...) throws -> Tool.Result {
-                try Tool.run(["tmux", "-N", "-u", "-S", self.socket] + arguments)
-            }
-
-            func capture(_ options: String...) throws -> [String] {
-                try Tool.run(["tmux", "-N", "-u", "-S", self.socket, "capture-pane", "-p"] + options).stdout
-                    .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-            }
-        }
-
         @Test(arguments: ["", "1"])
         func drawsInATerminal(noColor: String) throws {
             let stage = try Stage()
             let app = try stage.watch("shake.planar,threshold=2.3g", "--app", "org.example.App")
-            let screen = try Screen(
-                stage, "\(Programs.path(of: "jostle")) scope",
-                ["LC_ALL": "C.UTF-8", "TERM": "screen"].merging(noColor.isEmpty ? [:] : ["NO_COLOR": noColor]) { $1 })
+            let screen = try TmuxScreen(stage, "\(Programs.path(of: "jostle")) scope", colors: noColor.isEmpty)
             try stage.until("the signal is drawn") {
                 try screen.capture().contains { $0.unicodeScalars.contains { (0x2801...0x28FF).contains($0.value) } }
             }
@@ -225,8 +193,8 @@ extension EndToEnd {
                 return lines.count <= 15 && lines.contains { $0.hasPrefix("1 org.example.App") }
                     && lines[0].hasPrefix("accelerometer") && lines.allSatisfy { $0.count < 50 }
             }
-            // What was there before comes back.
-            try screen.tmux("send-keys", "C-c")
+            // What was there before comes back, by a key as by what ends programs.
+            try screen.press(noColor.isEmpty ? "C-c" : "q")
             try stage.until("the screen is given back") {
                 try !screen.capture().contains { $0.contains("org.example") }
             }

@@ -73,7 +73,7 @@ struct ScopeCommand {
                 heading: "\(sensor.name)  \(signal.name)  \(rounded(rate, 0)) Hz  \(sensor.source)",
                 unit: sensor.unit, watched: watched, strokes: self.terminal.isUnicode ? .fine : .plain))
         let isDrawn = self.terminal.isInteractive && !self.terminal.isDumb && !self.inLines
-        let screen = isDrawn ? ScopeScreen(self.terminal) : nil
+        let screen = isDrawn ? TerminalScreen(self.terminal, self.loop) : nil
         var lines = isDrawn ? nil : ScopeLines(self.terminal, sensor.unit, signal.name)
         var isDone = false
         var failure: CommandFailure?
@@ -81,7 +81,7 @@ struct ScopeCommand {
         reader.onSamples = { _, first, times, values in
             let news = session.take(first: first, times: times, values: values)
             if let length = self.length, session.elapsed >= length { isDone = true }
-            let isHeard = lines?.tell(news, &session) ?? screen?.draw(session.picture) ?? true
+            let isHeard = lines?.tell(news, &session) ?? screen?.draw(self.lines(session.picture)) ?? true
             if !isHeard { isDone = true }
         }
         service.connection.onLost = {
@@ -89,15 +89,23 @@ struct ScopeCommand {
             isDone = true
         }
         stopOnSignals(self.loop) { isDone = true }
+        screen?.onKey = { if $0 == .character("q") { isDone = true } }
+        screen?.onLoss = { [weak screen] in screen?.draw(self.lines(session.picture)) }
         screen?.open()
         defer { screen?.close() }
         if lines != nil { self.terminal.print(lines?.opening(session.picture) ?? "") }
         // The eye sees no more than some ten pictures a second.
         _ = try service.call(
             object, InterfaceName.sensor, "Claim", SensorPace(rate: rate, batchLatency: Self.frame).options)
-        _ = screen?.draw(session.picture)
+        screen?.draw(self.lines(session.picture))
         try self.loop.wait { isDone }
         if let failure { throw failure }
+    }
+
+    /// The picture in the size that the terminal has now. The last place of a line is left free, as a table's would be.
+    private func lines(_ picture: ScopePicture) -> [String] {
+        let (width, height) = Terminal.size
+        return picture.lines(width: width - 1, height: height, self.terminal)
     }
 
     private typealias Compiled = (title: String, detector: CompiledDetector)

@@ -1,28 +1,6 @@
 import Motion
 
-/// The terminal while a picture is drawn on it: a screen of its own, which gives way to what was there before.
-struct ScopeScreen {
-    private let terminal: Terminal
-
-    init(_ terminal: Terminal) { self.terminal = terminal }
-
-    func open() { _ = self.terminal.output.write("\u{1B}[?1049h\u{1B}[?25l\u{1B}[2J") }
-    func close() { _ = self.terminal.output.write("\u{1B}[?25h\u{1B}[?1049l") }
-
-    /// Draws over the picture before, in the size that the terminal has now.
-    ///
-    /// - Returns: false when nobody looks any more.
-    func draw(_ picture: ScopePicture) -> Bool {
-        let (width, height) = Terminal.size
-        // The last place of a line is left free: some terminals go on to the next one there.
-        let lines = picture.lines(width: width - 1, height: height, self.terminal)
-        let text =
-            "\u{1B}[H" + lines.map { "\(self.terminal.shown($0))\u{1B}[K" }.joined(separator: "\r\n") + "\u{1B}[J"
-        return self.terminal.output.write(text)
-    }
-}
-
-/// The same for a pipe, or for who has it read aloud: a line for each second and for each hit, and nothing is drawn.
+/// What `jostle scope` writes into a pipe, or for who has it read aloud: a line for each second and each hit, nothing drawn.
 struct ScopeLines {
     private let terminal: Terminal
     private let unit: String

@@ -1,0 +1,128 @@
+import Glibc
+import Loop
+
+/// The terminal while something is drawn on it: a screen of its own, which gives way to what was there before, and the keys.
+///
+/// Not `Sendable`: it belongs to the command that opened it. Whoever opens it closes it, however the command ends.
+final class TerminalScreen {
+    private let terminal: Terminal
+    private let loop: EventLoop
+    private var keys = KeyReader()
+    private var watch: EventLoop.Registration?
+    /// Runs when an escape stays alone.
+    private var timer: EventLoop.TimerID?
+    /// How the terminal handled keys before.
+    private var earlier: termios?
+    private var isOpen = false
+    /// A key was pressed.
+    var onKey: (KeyStroke) -> Void = { _ in }
+    /// The terminal has another size, or is ours again: what was drawn is gone.
+    var onLoss: () -> Void = {}
+
+    /// A terminal sends the rest of a key at once; a person does not type so fast.
+    private static let patience: Int64 = 50_000
+
+    init(_ terminal: Terminal, _ loop: EventLoop) {
+        self.terminal = terminal
+        self.loop = loop
+    }
+
+    // MARK: The screen
+
+    func open() {
+        self.enter()
+        do throws(SystemError) {
+            try self.loop.onSignals([SIGWINCH]) { [weak self] _ in self?.onLoss() }
+            try self.loop.onSignals([SIGTSTP]) { [weak self] _ in self?.suspend() }
+            if isatty(STDIN_FILENO) == 1 {
+                self.watch = try self.loop.watch(STDIN_FILENO, for: .read) { [weak self] _ in self?.read() }
+            }
+        } catch {
+            complain("the terminal cannot be watched: \(error)")
+        }
+    }
+
+    func close() {
+        if let watch { self.loop.cancel(watch) }
+        if let timer { self.loop.cancel(timer) }
+        (self.watch, self.timer) = (nil, nil)
+        self.leave()
+    }
+
+    /// Draws lines over what was there, each in its place.
+    ///
+    /// - Returns: false when nobody looks any more.
+    @discardableResult
+    func draw(_ lines: [String]) -> Bool {
+        guard self.isOpen else { return true }
+        let text =
+            "\u{1B}[H" + lines.map { "\(self.terminal.shown($0))\u{1B}[K" }.joined(separator: "\r\n") + "\u{1B}[J"
+        return self.terminal.output.write(text)
+    }
+
+    /// Lines that are too long end at the edge, and do not push others down.
+    private func enter() {
+        guard !self.isOpen else { return }
+        self.isOpen = true
+        self.setKeys(single: true)
+        _ = self.terminal.output.write("\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l\u{1B}[2J")
+    }
+
+    private func leave() {
+        guard self.isOpen else { return }
+        self.isOpen = false
+        _ = self.terminal.output.write("\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l")
+        self.setKeys(single: false)
+    }
+
+    /// Gives the terminal back until somebody has us go on.
+    private func suspend() {
+        let wasOpen = self.isOpen
+        self.leave()
+        raise(SIGSTOP)
+        guard wasOpen else { return }
+        self.enter()
+        self.onLoss()
+    }
+
+    // MARK: The keys
+
+    /// Has keys come one by one and unseen, or as they did before. What ends or stops a program does so as ever.
+    private func setKeys(single: Bool) {
+        guard isatty(STDIN_FILENO) == 1 else { return }
+        // SAFETY: the kernel fills in and reads structures of ours.
+        if single {
+            var settings = termios()
+            guard unsafe tcgetattr(STDIN_FILENO, &settings) == 0 else { return }
+            self.earlier = settings
+            settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
+            _ = unsafe tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
+        } else if var settings = self.earlier {
+            _ = unsafe tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
+            self.earlier = nil
+        }
+    }
+
+    private func read() {
+        var bytes = [UInt8](repeating: 0, count: 256)
+        // SAFETY: the kernel writes at most as many bytes as the buffer has.
+        let count = unsafe Glibc.read(STDIN_FILENO, &bytes, bytes.count)
+        guard count > 0 else {
+            // Nobody types there any more.
+            if count == 0 || errno != EINTR, let watch {
+                self.loop.cancel(watch)
+                self.watch = nil
+            }
+            return
+        }
+        if let timer { self.loop.cancel(timer) }
+        self.timer = nil
+        for key in self.keys.take(bytes[..<count]) { self.onKey(key) }
+        guard self.keys.isWaiting else { return }
+        self.timer = self.loop.schedule(after: Self.patience) { [weak self] in
+            guard let self else { return }
+            self.timer = nil
+            for key in self.keys.flush() { self.onKey(key) }
+        }
+    }
+}
