@@ -23,13 +23,15 @@ package struct PolicyComparison: Sendable {
     ///   - old: What it was decided by; `nil`: what a recording says itself.
     ///   - new: What it would be decided by.
     ///   - read: Reads the policies that a recording holds.
+    ///   - onStep: Is told how far each run is.
     package init(
         of scenario: Scenario, from old: Policy?, to new: Policy,
-        read: @escaping ScenarioRunner.PolicyReading = { _ in nil }
+        read: @escaping ScenarioRunner.PolicyReading = { _ in nil }, onStep: ScenarioRunner.Watching? = nil
     ) {
         // Where a policy is given, those that a recording says came later do not come.
-        let before = ScenarioRunner.run(scenario, policy: old) { files in old == nil ? read(files) : nil }
-        let after = ScenarioRunner.run(scenario, policy: new)
+        let before = ScenarioRunner.run(
+            scenario, policy: old, read: { files in old == nil ? read(files) : nil }, onStep: onStep)
+        let after = ScenarioRunner.run(scenario, policy: new, onStep: onStep)
         for (was, wouldBe) in zip(before.fates, after.fates) {
             self.add(Difference(was: was, wouldBe: wouldBe), isLike: was.isLike(wouldBe))
         }
@@ -41,10 +43,15 @@ package struct PolicyComparison: Sendable {
     ///   - old: What to compare with; `nil`: the verdicts as they were made.
     ///   - new: What it would be decided by.
     ///   - start: Hits before this time are run, but not told of.
-    package init(of past: [PastVerdict], from old: Policy?, to new: Policy, since start: TimeSpan = .zero) {
+    ///   - onStep: Is told how far each run is.
+    package init(
+        of past: [PastVerdict], from old: Policy?, to new: Policy, since start: TimeSpan = .zero,
+        onStep: ScenarioRunner.Watching? = nil
+    ) {
         let (scenario, hits) = Scenario.leading(to: past)
-        let before = old.map { ScenarioRunner.run(scenario, policy: $0).fates } ?? hits.map { HitFate($0) }
-        let after = ScenarioRunner.run(scenario, policy: new)
+        let before =
+            old.map { ScenarioRunner.run(scenario, policy: $0, onStep: onStep).fates } ?? hits.map { HitFate($0) }
+        let after = ScenarioRunner.run(scenario, policy: new, onStep: onStep)
         for ((was, wouldBe), one) in zip(zip(before, after.fates), hits) where one.hit >= start {
             // What became of an event that went out is up to its app, and not told by all verdicts.
             let isSent = old == nil && was.isDelivered && wouldBe.isDelivered

@@ -8,6 +8,8 @@ import Motion
 package struct ScenarioRunner {
     /// Makes a policy of its files; none: the built-in policy. `nil` when they say none.
     package typealias PolicyReading = ([Scenario.File]) -> Policy?
+    /// Is told how many steps of how many are done.
+    package typealias Watching = (_ done: Int, _ of: Int) -> Void
 
     private let isRecording: Bool
     private let read: PolicyReading
@@ -55,8 +57,9 @@ package struct ScenarioRunner {
     /// - Parameters:
     ///   - policy: What it begins with; `nil`: what it says itself, or the built-in policy.
     ///   - read: Reads the policies that it holds.
+    ///   - onStep: Is told how far it is, with each input.
     package static func run(
-        _ scenario: Scenario, policy: Policy?, read: @escaping PolicyReading = { _ in nil }
+        _ scenario: Scenario, policy: Policy?, read: @escaping PolicyReading = { _ in nil }, onStep: Watching? = nil
     ) -> Outcome {
         var steps = scenario.steps[...]
         let first = Self.takeInput(&steps, isRecording: scenario.isRecording)
@@ -67,7 +70,10 @@ package struct ScenarioRunner {
             steps = scenario.steps[...]
         }
         var runner = ScenarioRunner(begin ?? .builtIn, isRecording: scenario.isRecording, read: read)
-        while !steps.isEmpty { runner.take(Self.takeInput(&steps, isRecording: scenario.isRecording)) }
+        while !steps.isEmpty {
+            runner.take(Self.takeInput(&steps, isRecording: scenario.isRecording))
+            onStep?(scenario.steps.count - steps.count, scenario.steps.count)
+        }
         if !scenario.isRecording { runner.passTime(to: nil) }
         runner.outcome.fates = runner.fates.all
         return runner.outcome

@@ -34,8 +34,10 @@ struct ReplayCommand {
         let began = Clock.monotonic.now()
         var samples = 0
         var totals = self.requests.map { (detector: $0.name, hits: 0, hours: 0.0) }
+        let progress = Progress("replay", of: Progress.bytes(of: self.files), self.terminal)
+        defer { progress.end() }
         for file in self.files {
-            let replay = try self.replay(file)
+            let replay = try self.replay(file, progress)
             samples += replay.samples
             for (index, tally) in replay.tallies.enumerated() {
                 totals[index].hits += tally.hits
@@ -43,18 +45,20 @@ struct ReplayCommand {
                 if self.isJSON { self.summarize(file, tally, replay.hours) }
             }
             if replay.refused > 0 {
+                progress.hide()
                 complain("\(file): \(replay.refused) samples out of order, damaged or not finite are left out")
             }
         }
+        progress.end()
         if !self.isJSON { self.report(totals) }
         // Beside the output, which is the same from run to run.
         let seconds = Double(max(1, Clock.monotonic.now() - began)) / 1_000_000
         complain("\(samples) samples in \(rounded(seconds, 2)) s, \(rounded(Double(samples) / seconds, 0)) a second")
     }
 
-    private func replay(_ file: String) throws(CommandFailure) -> TraceReplay {
+    private func replay(_ file: String, _ progress: Progress) throws(CommandFailure) -> TraceReplay {
         var replay = TraceReplay(self.requests)
-        try stream(file, into: &replay) { hit in
+        try stream(file, into: &replay, progress) { hit in
             if self.isJSON {
                 var line = JSONLine()
                 line.add("file", file)
@@ -104,7 +108,7 @@ extension Timestamp {
 
 /// Reads a trace, `-` for standard input, through a replay.
 func stream(
-    _ path: String, into replay: inout TraceReplay, _ onHit: (TraceReplay.NamedHit) -> Void
+    _ path: String, into replay: inout TraceReplay, _ progress: Progress, _ onHit: (TraceReplay.NamedHit) -> Void
 ) throws(CommandFailure) {
     var buffer = [UInt8](repeating: 0, count: 256 << 10)
     do {
@@ -113,6 +117,7 @@ func stream(
             let count = try file.read(into: &buffer)
             guard count > 0 else { break }
             try replay.feed(buffer.span.extracting(0..<count), onHit)
+            progress.advance(by: count)
         }
         try replay.finish(onHit)
     } catch let problem as TraceReplay.Problem {

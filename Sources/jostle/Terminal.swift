@@ -50,10 +50,15 @@ struct Terminal {
     private static let largest = (width: 1_000, height: 300)
 
     /// Columns and lines, as they are now.
-    static var size: (width: Int, height: Int) {
+    static var size: (width: Int, height: Int) { self.size(of: STDOUT_FILENO) }
+
+    /// The columns of the terminal behind a descriptor.
+    static func width(of descriptor: Int32) -> Int { self.size(of: descriptor).width }
+
+    private static func size(of descriptor: Int32) -> (width: Int, height: Int) {
         var size = winsize()
         // SAFETY: the kernel fills in the structure.
-        let isKnown = unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 && size.ws_row > 0
+        let isKnown = unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 && size.ws_row > 0
         guard isKnown else { return (80, 24) }
         return (min(Int(size.ws_col), self.largest.width), min(Int(size.ws_row), self.largest.height))
     }
@@ -88,10 +93,13 @@ struct Terminal {
 /// Standard output, and what became of it.
 final class Output {
     private var failure: SystemError?
+    /// What stands in the line where the output may go on.
+    weak var progress: Progress?
 
     /// - Returns: false when this or anything before it could not be written: all that follows is in vain.
     func write(_ text: String) -> Bool {
         guard self.failure == nil else { return false }
+        self.progress?.hide()
         do throws(SystemError) {
             try writeAll(text, to: STDOUT_FILENO)
             return true

@@ -115,8 +115,13 @@ struct TuneCommand {
     private func run() throws(CommandFailure) {
         var page = SweepReport(title: "Thresholds", target: self.target)
         var unlabelled: Set<String> = []
+        // Each trace is read once for each detector and phase.
+        let bytes = Progress.bytes(of: self.files.map(\.path))
+        let progress = Progress(
+            "tune", of: bytes.map { $0 * Int64(self.requests.count * self.phases) }, self.terminal)
+        defer { progress.end() }
         for request in self.requests {
-            let sweep = try self.sweep(request, &unlabelled)
+            let sweep = try self.sweep(request, &unlabelled, progress)
             page.add(sweep)
             self.terminal.print(self.terminal.styled(sweep.subject.title, .bold))
             self.table(sweep).lines(self.terminal).forEach { self.terminal.print($0) }
@@ -124,6 +129,7 @@ struct TuneCommand {
             self.terminal.print(
                 SweepReport.sentence(
                     sweep.advice(target: self.target), target: self.target, unit: sweep.subject.unit))
+            progress.hide()
             if let doubt = sweep.doubt { complain("\(sweep.subject.title): \(doubt)") }
             self.terminal.print()
         }
@@ -138,16 +144,17 @@ struct TuneCommand {
 
     /// - Parameter unlabelled: the traces that were said to be skipped.
     private func sweep(
-        _ request: DetectorRequest, _ unlabelled: inout Set<String>
+        _ request: DetectorRequest, _ unlabelled: inout Set<String>, _ progress: Progress
     ) throws(CommandFailure) -> ThresholdSweep {
         var (sweep, every) = try self.begin(request)
         var count = 0
         for (path, kind) in self.files {
             for phase in 0..<sweep.phases {
                 var replay = TraceReplay(sweep.requests, lead: sweep.lead(in: phase, every: every))
-                try stream(path, into: &replay) { _ in }
+                try stream(path, into: &replay, progress) { _ in }
                 guard let kind = kind ?? ThresholdSweep.Kind(label: replay.label) else {
                     if unlabelled.insert(path).inserted {
+                        progress.hide()
                         complain(
                             "\(path) is skipped: no label says whether this is a shake ('# label: shake …' or "
                                 + "'# label: not-shake …'); --positive or --negative says it, too")

@@ -72,13 +72,34 @@ struct WhatIfCommand {
         let new = try PolicySource(self.policies).policy()
         switch self.inputs {
         case .journal(let directory, let since):
-            let past = try PastMotion(in: directory, since: since)
             let old = self.against.isEmpty ? nil : try PolicySource(self.against).policy()
-            self.show(PolicyComparison(of: past.verdicts, from: old, to: new, since: past.start), past)
+            let past = try PastMotion(in: directory, since: since, self.terminal)
+            let comparison = self.watching(runs: old == nil ? 1 : 2) {
+                PolicyComparison(of: past.verdicts, from: old, to: new, since: past.start, onStep: $0)
+            }
+            self.show(comparison, past)
         case .scenario(let path):
             let file = try ScenarioFile(path)
             let old = self.against.isEmpty && file.scenario.isRecording ? nil : try PolicySource(self.against).policy()
-            self.show(try file.run { PolicyComparison(of: file.scenario, from: old, to: new, read: $0) })
+            let comparison = try file.run { read in
+                self.watching(runs: 2) {
+                    PolicyComparison(of: file.scenario, from: old, to: new, read: read, onStep: $0)
+                }
+            }
+            self.show(comparison)
+        }
+    }
+
+    /// Says how far so many runs of a scenario are.
+    private func watching<R>(runs: Int, _ body: (@escaping ScenarioRunner.Watching) -> R) -> R {
+        // Runs are alike; steps are counted in thousandths.
+        let progress = Progress("whatif", of: Int64(runs) * 1_000, self.terminal)
+        defer { progress.end() }
+        var (run, last) = (0, 0)
+        return body { step, steps in
+            if step < last { run += 1 }
+            last = step
+            progress.advance(to: Int64(run) * 1_000 + Int64(step) * 1_000 / Int64(max(1, steps)))
         }
     }
 
@@ -113,26 +134,30 @@ private struct PastMotion {
     private static let lead = TimeSpan.seconds(3_600)
 
     /// Reads the verdicts since so long ago.
-    init(in directory: String, since span: TimeSpan) throws(CommandFailure) {
+    init(in directory: String, since span: TimeSpan, _ terminal: Terminal) throws(CommandFailure) {
         let now = Clock.wallClock()
         let start = now - min(span.microseconds, now)
         var found: [StoredVerdict] = []
         var unreadable = 0
+        let first = start - min(Self.lead.microseconds, start)
+        let progress = Progress("journal", of: now - first, terminal)
+        defer { progress.end() }
         do throws(JournalFailure) {
             let reader = try JournalReader(in: directory)
             var last: Int64?
             repeat {
-                let first = start - min(Self.lead.microseconds, start)
                 let part = try reader.answer(JournalQuery(since: first, until: now, after: last, keeping: .oldest))
                 // Whoever else wrote there may have written any time.
                 let sensible = part.verdicts.filter { (0...$0.wall).contains($0.verdict.time.microseconds) }
                 found += sensible
                 unreadable += part.unreadable + part.verdicts.count - sensible.count
+                if let wall = part.verdicts.last?.wall { progress.advance(to: wall - first) }
                 last = part.last
             } while last != nil
         } catch {
             throw CommandFailure(.no, error.description)
         }
+        progress.end()
         if unreadable > 0 { complain("\(unreadable) verdicts cannot be read; they are left out") }
         guard found.contains(where: { $0.wall >= start }) else {
             throw CommandFailure(.no, "the journal in \(directory) holds nothing of that time")
