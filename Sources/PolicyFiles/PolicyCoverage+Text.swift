@@ -41,7 +41,7 @@ extension PolicyCoverage {
     }
 
     /// What stands above a column: its presets, or the first and how many more.
-    private static func header(_ columns: [[String]], _ index: Int) -> String {
+    package static func header(_ columns: [[String]], _ index: Int) -> String {
         let presets = columns[index]
         if columns.count == 1 { return "any detector" }
         if presets.count == 1 { return presets[0] }
@@ -50,7 +50,7 @@ extension PolicyCoverage {
         return isRest ? "other detectors" : "\(presets[0]) +\(presets.count - 1)"
     }
 
-    private static func legend(_ table: Table) -> [String] {
+    package static func legend(_ table: Table) -> [String] {
         table.columns.indices.compactMap { index in
             let header = self.header(table.columns, index)
             return header.contains(" +") ? "\(header): \(table.columns[index].joined(separator: ", "))" : nil

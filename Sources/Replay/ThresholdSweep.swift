@@ -22,6 +22,14 @@ package struct ThresholdSweep: Sendable {
             }
         }
 
+        /// What the values are of.
+        package var parameterName: String {
+            switch self {
+            case .preset(_, let parameter): parameter.name
+            case .condition(_, let name, _): name
+            }
+        }
+
         /// What its numbers are in; empty for a number of things.
         package var unit: String {
             switch self {
@@ -95,6 +103,33 @@ package struct ThresholdSweep: Sendable {
         package var recall: Double?
     }
 
+    /// What one recording did with every threshold, in all its phases.
+    package struct Recording: Equatable, Sendable {
+        package var name: String
+        package var kind: Kind
+        package fileprivate(set) var hours = 0.0
+        /// How often it was replayed.
+        package fileprivate(set) var runs = 0
+        /// For each threshold: its hits in all runs, and in how many runs there was one.
+        package fileprivate(set) var hits: [Int]
+        package fileprivate(set) var runsHit: [Int]
+
+        fileprivate init(_ name: String, _ kind: Kind, thresholds: Int) {
+            (self.name, self.kind) = (name, kind)
+            self.hits = Array(repeating: 0, count: thresholds)
+            self.runsHit = self.hits
+        }
+
+        fileprivate mutating func add(_ replay: TraceReplay) {
+            self.hours += replay.hours
+            self.runs += 1
+            for (index, tally) in replay.tallies.enumerated() where tally.hits > 0 {
+                self.hits[index] += tally.hits
+                self.runsHit[index] += 1
+            }
+        }
+    }
+
     /// A threshold to use, and why.
     package struct Advice: Equatable, Sendable {
         package var point: Point
@@ -111,6 +146,8 @@ package struct ThresholdSweep: Sendable {
     package let thresholds: [Double]
     package let phases: Int
     private var points: [Point]
+    /// In the order in which they came.
+    package private(set) var recordings: [Recording] = []
     private var negativeHours = 0.0
     private var positiveRuns = 0
 
@@ -147,7 +184,12 @@ package struct ThresholdSweep: Sendable {
     }
 
     /// Counts a replay of `requests` over one trace in one phase.
-    package mutating func count(_ replay: TraceReplay, as kind: Kind) {
+    ///
+    /// - Parameter name: what the trace is called where it is shown what stands behind a point.
+    package mutating func count(_ replay: TraceReplay, as kind: Kind, of name: String) {
+        let known = self.recordings.firstIndex { $0.name == name && $0.kind == kind }
+        if known == nil { self.recordings.append(Recording(name, kind, thresholds: self.thresholds.count)) }
+        self.recordings[known ?? self.recordings.count - 1].add(replay)
         switch kind {
         case .positive: self.positiveRuns += 1
         case .negative: self.negativeHours += replay.hours

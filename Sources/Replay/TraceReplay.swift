@@ -63,15 +63,20 @@ package struct TraceReplay {
         var last = Timestamp.zero
     }
 
-    /// - Parameter lead: begin so much earlier with a copy of the first sample; it moves the grid of looks and nothing
-    ///   else.
-    package init(_ requests: [DetectorRequest], lead: TimeSpan = .zero) {
+    /// - Parameters:
+    ///   - lead: begin so much earlier with a copy of the first sample; it moves the grid of looks and nothing else.
+    ///   - isDrawn: gather what a picture shows, in `signals`.
+    package init(_ requests: [DetectorRequest], lead: TimeSpan = .zero, isDrawn: Bool = false) {
         self.requests = requests
         self.tallies = requests.map { Tally(detector: $0.name) }
         self.lead = lead
+        self.isDrawn = isDrawn
     }
 
     private let lead: TimeSpan
+    private let isDrawn: Bool
+    /// What was listened to, sensor by sensor, if it is to be drawn.
+    package private(set) var signals: [TraceSignal] = []
 
     /// The time from the first to the last sample, of the sensor that ran longest, in hours.
     package var hours: Double {
@@ -139,6 +144,7 @@ package struct TraceReplay {
         guard !rows.isEmpty else { return }
         let earliest = block.times[rows.lowerBound]
         self.samples += rows.count
+        if self.isDrawn { self.signals[index].take(block, rows) }
         self.streams[index].last = Timestamp(microseconds: block.times[rows.upperBound - 1])
         let isFirst = self.streams[index].first == nil
         if isFirst {
@@ -186,6 +192,7 @@ package struct TraceReplay {
                 guard let block = header.index(of: detector.sensor) else { continue }
                 let stream = self.makeStream(block, header)
                 self.streams[stream].waiting.append((detector, DetectorID(UInt32(index))))
+                if self.isDrawn { self.signals[stream].add(detector, at: index) }
             } catch {
                 throw .detector(error)
             }
@@ -198,6 +205,7 @@ package struct TraceReplay {
     private mutating func makeStream(_ block: Int, _ header: TraceHeader) -> Int {
         if let known = self.streams.firstIndex(where: { $0.block == block }) { return known }
         let sensor = header.sensors[block]
+        if self.isDrawn { self.signals.append(TraceSignal(sensor)) }
         self.streams.append(
             Stream(
                 block: block,

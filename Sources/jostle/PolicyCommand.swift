@@ -176,7 +176,7 @@ struct PolicyCoverageCommand {
 
     static let syntax = CommandSyntax(
         "coverage", "show which app hears what in which state", reaching: .nobody,
-        options: [app, CommonOption.json, markdown],
+        options: [app, CommonOption.json, markdown, ReportFile.option],
         arguments: [PolicyCommand.paths],
         action: {
             if $0.isJSON, $0.arguments.has(markdown) {
@@ -184,7 +184,8 @@ struct PolicyCoverageCommand {
             }
             try PolicyCoverageCommand(
                 paths: $0.arguments.positionals, apps: $0.arguments.values(of: app), isJSON: $0.isJSON,
-                isMarkdown: $0.arguments.has(markdown), terminal: $0.terminal
+                isMarkdown: $0.arguments.has(markdown), report: $0.arguments.value(of: ReportFile.option),
+                terminal: $0.terminal
             ).run()
         })
 
@@ -192,12 +193,15 @@ struct PolicyCoverageCommand {
     var apps: [String]
     var isJSON: Bool
     var isMarkdown: Bool
+    /// Where a page is written.
+    var report: String?
     let terminal: Terminal
 
     func run() throws(CommandFailure) {
         let policy = try PolicySource(self.paths).policy()
         let coverage = PolicyCoverage(
             of: policy, apps: self.apps.map { AppID($0) }, presets: PresetCatalogue.all.map(\.name))
+        if let report { try ReportFile.write(CoverageReport(coverage, of: self.paths).html, to: report) }
         if self.isJSON {
             for table in coverage.tables { for line in table.json { self.terminal.print(line) } }
             return

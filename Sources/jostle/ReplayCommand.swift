@@ -11,8 +11,7 @@ struct ReplayCommand {
         "replay", "run detectors over recorded traces, without a bus and without waiting", reaching: .nobody,
         options: [
             CommonOption.json, CommonOption.detector, CommonOption.when, CommonOption.sensorOfCondition,
-            CommonOption.every,
-            CommonOption.rest,
+            CommonOption.every, CommonOption.rest, ReportFile.option,
         ],
         arguments: [
             CommandArgument("TRACE", "traces to read; '-' is standard input", .nonEmptyList, naming: .file)
@@ -20,13 +19,15 @@ struct ReplayCommand {
         action: {
             let detectors = try $0.arguments.detectors(presets: $0.arguments.values(of: CommonOption.detector))
             try ReplayCommand(
-                files: $0.arguments.positionals, requests: detectors.map(\.request), isJSON: $0.isJSON,
-                terminal: $0.terminal
+                files: $0.arguments.positionals, requests: detectors.map(\.request),
+                report: $0.arguments.value(of: ReportFile.option), isJSON: $0.isJSON, terminal: $0.terminal
             ).run()
         })
 
     var files: [String]
     var requests: [DetectorRequest]
+    /// Where a page is written.
+    var report: String?
     var isJSON: Bool
     let terminal: Terminal
 
@@ -36,8 +37,11 @@ struct ReplayCommand {
         var totals = self.requests.map { (detector: $0.name, hits: 0, hours: 0.0) }
         let progress = Progress("replay", of: Progress.bytes(of: self.files), self.terminal)
         defer { progress.end() }
+        var page = self.report.map { _ in ReplayReport(traces: self.files.count) }
         for file in self.files {
-            let replay = try self.replay(file, progress)
+            var hits = ReplayReport.Hits()
+            let replay = try self.replay(file, progress, &hits)
+            page?.add(file, replay, hits)
             samples += replay.samples
             for (index, tally) in replay.tallies.enumerated() {
                 totals[index].hits += tally.hits
@@ -50,15 +54,19 @@ struct ReplayCommand {
             }
         }
         progress.end()
-        if !self.isJSON { self.report(totals) }
+        if !self.isJSON { self.show(totals) }
+        if let report, let page { try ReportFile.write(page.html, to: report) }
         // Beside the output, which is the same from run to run.
         let seconds = Double(max(1, Clock.monotonic.now() - began)) / 1_000_000
         complain("\(samples) samples in \(rounded(seconds, 2)) s, \(rounded(Double(samples) / seconds, 0)) a second")
     }
 
-    private func replay(_ file: String, _ progress: Progress) throws(CommandFailure) -> TraceReplay {
-        var replay = TraceReplay(self.requests)
+    private func replay(
+        _ file: String, _ progress: Progress, _ hits: inout ReplayReport.Hits
+    ) throws(CommandFailure) -> TraceReplay {
+        var replay = TraceReplay(self.requests, isDrawn: self.report != nil)
         try stream(file, into: &replay, progress) { hit in
+            hits.add(hit)
             if self.isJSON {
                 var line = JSONLine()
                 line.add("file", file)
@@ -90,7 +98,7 @@ struct ReplayCommand {
         self.terminal.print(line.text)
     }
 
-    private func report(_ totals: [(detector: String, hits: Int, hours: Double)]) {
+    private func show(_ totals: [(detector: String, hits: Int, hours: Double)]) {
         var table = Table(["DETECTOR", "HITS", "HOURS", "HITS/HOUR"], right: [1, 2, 3])
         for total in totals {
             table.add([

@@ -41,7 +41,7 @@ struct ScenarioCommand {
 
     static let syntax = CommandSyntax(
         "scenario", "run timed inputs through a policy in virtual time and print what is decided", reaching: .nobody,
-        options: [policy, explain, CommonOption.json],
+        options: [policy, explain, ReportFile.option, CommonOption.json],
         arguments: [CommandArgument("FILE", "the scenario; '-' is standard input", naming: .file)],
         action: {
             if $0.isJSON, $0.arguments.has(explain) {
@@ -49,7 +49,8 @@ struct ScenarioCommand {
             }
             try ScenarioCommand(
                 path: $0.arguments.positionals[0], policies: $0.arguments.values(of: policy),
-                explains: $0.arguments.has(explain), isJSON: $0.isJSON, terminal: $0.terminal
+                explains: $0.arguments.has(explain), report: $0.arguments.value(of: ReportFile.option),
+                isJSON: $0.isJSON, terminal: $0.terminal
             ).run()
         })
 
@@ -57,6 +58,8 @@ struct ScenarioCommand {
     var policies: [String]
     /// Print what was seen at every stage instead of the log.
     var explains: Bool
+    /// Where a page is written.
+    var report: String?
     var isJSON: Bool
     let terminal: Terminal
 
@@ -73,6 +76,7 @@ struct ScenarioCommand {
         } else {
             for entry in outcome.entries { self.terminal.print(self.isJSON ? entry.json : "\(entry)") }
         }
+        if let report { try ReportFile.write(ScenarioReport(outcome, of: self.path).html, to: report) }
     }
 }
 

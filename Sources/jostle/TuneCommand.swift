@@ -24,14 +24,13 @@ struct TuneCommand {
     }
     private static let phases = TypedOption.number(
         "phases", "N", "grid phases to try (default: 5)", in: 1...20, expected: "a number from 1 to 20")
-    private static let report = CommandOption.value("report", "FILE", "write the curves as a page", naming: .file)
 
     static let syntax = CommandSyntax(
         "tune", "find the threshold of a preset, or a number in a condition, that finds most and disturbs least",
         reaching: .nobody,
         options: [
             preset, CommonOption.when, CommonOption.sensorOfCondition, CommonOption.every, CommonOption.rest, parameter,
-            positive, negative, target, phases, report,
+            positive, negative, target, phases, ReportFile.option,
         ],
         arguments: [
             CommandArgument(
@@ -107,7 +106,7 @@ struct TuneCommand {
             arguments.values(of: Self.positive).map { (path: $0, kind: .some(.positive)) }
             + arguments.values(of: Self.negative).map { (path: $0, kind: .some(.negative)) }
             + arguments.positionals.map { (path: $0, kind: nil) }
-        self.report = arguments.value(of: Self.report)
+        self.report = arguments.value(of: ReportFile.option)
         self.terminal = terminal
         guard !self.files.isEmpty else { throw UsageProblem("tune: give traces to tune with") }
     }
@@ -133,13 +132,7 @@ struct TuneCommand {
             if let doubt = sweep.doubt { complain("\(sweep.subject.title): \(doubt)") }
             self.terminal.print()
         }
-        guard let report else { return }
-        let file = try OutputFile(report)
-        do throws(SystemError) {
-            try file.write(Array(page.html.utf8))
-        } catch {
-            throw CommandFailure(.no, "\(report): \(error)")
-        }
+        if let report { try ReportFile.write(page.html, to: report) }
     }
 
     /// - Parameter unlabelled: the traces that were said to be skipped.
@@ -161,7 +154,7 @@ struct TuneCommand {
                     }
                     break
                 }
-                sweep.count(replay, as: kind)
+                sweep.count(replay, as: kind, of: path)
                 count += 1
             }
         }

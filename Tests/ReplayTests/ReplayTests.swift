@@ -165,8 +165,8 @@ func replay(
         // A walk takes a part of the weight away; a fall takes all of it.
         let walk = try Made.trace("walk strength=0.3g 20s", seconds: 20)
         let fall = try Made.trace("rest 1s; shake axis=-z peak=0.95g freq=0.5Hz for=2s; rest 1s", seconds: 4)
-        sweep.count(try replay(walk, sweep.requests).replay, as: .negative)
-        sweep.count(try replay(fall, sweep.requests).replay, as: .positive)
+        sweep.count(try replay(walk, sweep.requests).replay, as: .negative, of: "trace")
+        sweep.count(try replay(fall, sweep.requests).replay, as: .positive, of: "trace")
         let advice = try #require(sweep.advice(target: 0))
         #expect(advice.meetsTarget && advice.point.recall == 1, "\(advice)")
         // All that find it and nothing else do equally well: the middle of them is taken.
@@ -193,8 +193,11 @@ func replay(
         let knocks = try Made.trace("seed=9; rest 5s; shake peak=2g for=0.6s; rest 20s; loop", seconds: 600)
         for phase in 0..<sweep.phases {
             let lead = sweep.lead(in: phase, every: .milliseconds(100))
-            for trace in shakes { sweep.count(try replay(trace, sweep.requests, lead: lead).replay, as: .positive) }
-            sweep.count(try replay(knocks, sweep.requests, lead: lead).replay, as: .negative)
+            for (index, trace) in shakes.enumerated() {
+                let run = try replay(trace, sweep.requests, lead: lead).replay
+                sweep.count(run, as: .positive, of: "<shake \(index)>")
+            }
+            sweep.count(try replay(knocks, sweep.requests, lead: lead).replay, as: .negative, of: "knocks")
         }
         return sweep
     }
@@ -221,27 +224,40 @@ func replay(
     @Test func saysWhenNothingServes() throws {
         var sweep = ThresholdSweep(try Self.planar(), over: 1...2, steps: 5, phases: 1)
         let walk = try Made.trace("shake peak=4g for=2s; rest 3s; loop", seconds: 60)
-        sweep.count(try replay(walk, sweep.requests).replay, as: .negative)
+        sweep.count(try replay(walk, sweep.requests).replay, as: .negative, of: "trace")
         let advice = try #require(sweep.advice(target: 1))
         #expect(!advice.meetsTarget)
         #expect(SweepReport.sentence(advice, target: 1, unit: "g").hasPrefix("No threshold"))
         let shake = try Made.trace("rest 1s; shake peak=4g for=2s; rest 3s", seconds: 6)
         var blind = try ThresholdSweep(Self.planar(), over: 0.2...1, steps: 9, phases: 1)
-        blind.count(try replay(shake, blind.requests).replay, as: .positive)
+        blind.count(try replay(shake, blind.requests).replay, as: .positive, of: "trace")
         // Without the default among them, and nothing that disturbs: the middle of what was tried.
         #expect((try #require(blind.advice(target: 1)).point.threshold - 0.6).magnitude < 0.01)
         #expect(blind.doubt?.hasPrefix("no negative trace") == true)
     }
 
-    @Test func theReportIsOnePageAndEscapesItsTitle() throws {
+    /// What stands behind a point is the recordings that it misses and those that disturb it.
+    @Test func theReportShowsWhatStandsBehindEachPoint() throws {
+        let sweep = try self.sweep(target: 1)
+        #expect(sweep.recordings.map(\.runs) == Array(repeating: 3, count: 7))
+        #expect(
+            zip(sweep.recordings.map { $0.hits.reduce(0, +) }, sweep.recordings).allSatisfy { $0 > 0 && $1.hours > 0 })
+        #expect(
+            sweep.curve.indices.allSatisfy { index in
+                sweep.curve[index].found == sweep.recordings.prefix(6).reduce(0) { $0 + $1.runsHit[index] }
+                    && sweep.curve[index].falseHits == sweep.recordings[6].hits[index]
+            })
         var report = SweepReport(title: "<tuning>", target: 1)
-        report.add(try self.sweep(target: 1))
+        report.add(sweep)
         let html = report.html
-        #expect(html.hasPrefix("<!DOCTYPE html>"))
-        #expect(html.contains("&lt;tuning&gt;"))
-        #expect(!html.contains("http"))
-        #expect(html.contains("<polyline"))
-        #expect(html.split(separator: "\n").filter { $0.hasPrefix("<tr><td>") }.count == 41)
+        #expect(html.hasPrefix("<!DOCTYPE html>") && html.contains("&lt;tuning&gt;") && !html.contains("<shake"))
+        #expect(!html.contains("http:") && !html.contains("https:") && !html.contains("<script"))
+        #expect(html.contains("threshold (g)") && html.contains("chosen: 2.3 g"))
+        // Two curves, a strip for each recording and one for the scale, and a row for each value.
+        #expect(html.ranges(of: "<figure class=\"plot\"").count == 2)
+        #expect(html.ranges(of: "<div class=\"strip\"").count == 7)
+        #expect(html.ranges(of: "<tr><td class=\"n\"").count == 41)
+        #expect(html.contains("&lt;shake 0&gt;") && html.contains("knocks"))
     }
 
     @Test(arguments: [
