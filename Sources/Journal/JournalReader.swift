@@ -1,6 +1,11 @@
 /// The journal as another program reads it, also while a broker writes it. Nothing is changed.
 package struct JournalReader: ~Copyable {
     private let database: Database
+    /// False: a version made it that did not note changes.
+    package let hasChanges: Bool
+
+    /// The versions from which on all that is asked for is there, and from which on changes are.
+    private static let (oldest, withChanges): (Int64, Int64) = (5, 6)
 
     /// Opens the journal in a broker's directory.
     package init(in directory: String) throws(JournalFailure) {
@@ -13,9 +18,11 @@ package struct JournalReader: ~Copyable {
             guard try database.number("PRAGMA application_id") == Int64(kind.applicationID) else {
                 throw StoreError(.broken, "\(path) is no journal")
             }
-            guard try database.number("PRAGMA user_version") == Int64(kind.migrations.count) else {
+            let version = try database.number("PRAGMA user_version") ?? 0
+            guard (Self.oldest...Int64(kind.migrations.count)).contains(version) else {
                 throw StoreError(.broken, "\(path) was made by another version")
             }
+            self.hasChanges = version >= Self.withChanges
             self.database = database
         } catch {
             throw JournalFailure(description: error.description)
@@ -24,12 +31,136 @@ package struct JournalReader: ~Copyable {
 
     /// Fetches the verdicts that are asked for.
     package borrowing func answer(_ query: JournalQuery) throws(JournalFailure) -> JournalAnswer {
+        try self.read { () throws(StoreError) in try query.answer(from: self.database) }
+    }
+
+    // MARK: All of a time
+
+    /// Goes through what was decided in a time, without its details, in the order in which it was written.
+    package borrowing func eachVerdict(
+        from since: Int64, to until: Int64, _ body: (JournalGlance) -> Void
+    ) throws(JournalFailure) {
+        try self.read { () throws(StoreError) in
+            let rows = try self.database.prepare(
+                "SELECT id, wall, epoch, app, user, reason, delivered, coalesce(rule, ''), coalesce(place, ''), failures "
+                    + "FROM verdict WHERE wall >= ? AND wall < ? ORDER BY id")
+            try rows.bind(1, since)
+            try rows.bind(2, until)
+            var names = KnownTexts()
+            while try rows.step() {
+                body(
+                    JournalGlance(
+                        id: rows.number(0), wall: rows.number(1), epoch: rows.number(2), app: rows.text(3, &names),
+                        user: rows.number(4), reason: rows.text(5, &names), isDelivered: rows.number(6) != 0,
+                        rule: rows.text(7, &names), place: rows.text(8, &names), failures: rows.number(9)))
+            }
+        }
+    }
+
+    /// Goes through the events of a time: whose, when, and whether it went out.
+    package borrowing func eachEvent(
+        from since: Int64, to until: Int64, _ body: (_ app: String, _ wall: Int64, _ isSent: Bool) -> Void
+    ) throws(JournalFailure) {
+        try self.read { () throws(StoreError) in
+            let rows = try self.database.prepare(
+                "SELECT app, wall, sent FROM event WHERE wall >= ? AND wall < ? ORDER BY id")
+            try rows.bind(1, since)
+            try rows.bind(2, until)
+            var names = KnownTexts()
+            while try rows.step() { body(rows.text(0, &names), rows.number(1), rows.number(2) != 0) }
+        }
+    }
+
+    /// Goes through all changes before a time, and the starts of brokers with them, in their order.
+    ///
+    /// From the first one on: what was the case at some time was noted before it.
+    package borrowing func eachChange(
+        to until: Int64, _ body: (_ run: Int64, _ wall: Int64, JournalChange) -> Void
+    ) throws(JournalFailure) {
+        guard self.hasChanges else { return }
+        try self.read { () throws(StoreError) in
+            let rows = try self.database.prepare(
+                "SELECT run, wall, kind, app, user, value, rate, count FROM change WHERE wall < ? ORDER BY id")
+            try rows.bind(1, until)
+            var names = KnownTexts()
+            while try rows.step() {
+                // Whatever else stands there, a later version knows.
+                guard let kind = JournalChange.Kind(rawValue: rows.text(2, &names)) else { continue }
+                body(
+                    rows.number(0), rows.number(1),
+                    JournalChange(
+                        kind, app: rows.text(3, &names), user: UInt32(truncatingIfNeeded: rows.number(4)),
+                        rows.text(5, &names), rate: rows.optionalDouble(6), count: rows.optionalDouble(7)))
+            }
+        }
+    }
+
+    /// When the first and the last thing in it was written, in µs of the wall clock; `nil`: it is empty.
+    package borrowing func bounds() throws(JournalFailure) -> ClosedRange<Int64>? {
+        try self.read { () throws(StoreError) in
+            var bounds: ClosedRange<Int64>?
+            for table in ["verdict", "event"] + (self.hasChanges ? ["change"] : []) {
+                for order in ["ASC", "DESC"] {
+                    guard let wall = try self.database.number("SELECT wall FROM \(table) ORDER BY id \(order) LIMIT 1")
+                    else { continue }
+                    bounds = min(bounds?.lowerBound ?? wall, wall)...max(bounds?.upperBound ?? wall, wall)
+                }
+            }
+            return bounds
+        }
+    }
+
+    private borrowing func read<R>(_ body: () throws(StoreError) -> R) throws(JournalFailure) -> R {
         do throws(StoreError) {
-            let answer = try query.answer(from: self.database)
+            let result = try body()
             if self.database.isStruck { throw StoreError(.unshared, "the journal was cut short while it was read") }
-            return answer
+            return result
         } catch {
             throw JournalFailure(description: error.description)
         }
+    }
+}
+
+/// A verdict without its details, for whoever goes through very many.
+package struct JournalGlance: Sendable {
+    package let id: Int64
+    /// In µs of the wall clock.
+    package let wall: Int64
+    package let epoch: Int64
+    package let app: String
+    package let user: Int64
+    package let reason: String
+    package let isDelivered: Bool
+    /// Nothing: no rule decided.
+    package let rule: String
+    /// The file and line of the rule.
+    package let place: String
+    /// How often a launch for it failed.
+    package let failures: Int64
+}
+
+/// The texts that came last: in the rows of a table the same ones come again and again, and need not be made anew.
+struct KnownTexts {
+    private var texts: [String] = Array(repeating: "", count: KnownTexts.size)
+
+    private static let size = 256
+
+    /// The text with these bytes.
+    mutating func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for index in 0..<bytes.count {
+            // SAFETY: the bytes are lent for the call; so below.
+            hash = (hash ^ UInt64(unsafe bytes[index])) &* 0x100_0000_01B3
+        }
+        let place = Int(hash % UInt64(Self.size))
+        let isKnown = unsafe self.texts[place].withUTF8Equal(to: bytes)
+        if !isKnown { unsafe self.texts[place] = String(decoding: bytes, as: UTF8.self) }
+        return self.texts[place]
+    }
+}
+
+extension String {
+    fileprivate mutating func withUTF8Equal(to bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        self.withUTF8 { own in unsafe own.elementsEqual(bytes) }
     }
 }

@@ -8,6 +8,7 @@ struct JournalStore: ~Copyable {
     private let run: Int64
     private let verdicts: RowInsert
     private let events: RowInsert
+    private let note: Statement
     private let end: Statement
     private let fail: Statement
     private let pageCount: Statement
@@ -74,6 +75,13 @@ struct JournalStore: ~Copyable {
             ALTER TABLE verdict ADD COLUMN ended INTEGER;
             UPDATE verdict SET delivered = 0 WHERE reason = 'S5.woken';
             """,
+            // What was the case around the apps. A row holds until the next of its kind, app and value.
+            """
+            CREATE TABLE change (
+                id INTEGER PRIMARY KEY, run INTEGER NOT NULL, wall INTEGER NOT NULL, kind TEXT NOT NULL,
+                app TEXT NOT NULL, user INTEGER NOT NULL, value TEXT NOT NULL, rate REAL, count REAL) STRICT;
+            CREATE INDEX change_app ON change (app, user);
+            """,
         ], isDurable: false)
 
     init(
@@ -93,6 +101,8 @@ struct JournalStore: ~Copyable {
                 "run", "epoch", "app", "sequence", "detector", "time", "wall", "peak", "generation", "simulated",
                 "sent",
             ], in: file.database)
+        let note = try file.database.prepare(
+            "INSERT INTO change (run, wall, kind, app, user, value, rate, count) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
         // A verdict says in `detail` what was decided, in `reason` what came of it. Of several in one decision the last does.
         // It is looked up by its epoch: an app may have very many.
         let open = Reason.allCases.filter(\.isOpen).map { "'\($0.name)'" }.joined(separator: ", ")
@@ -110,6 +120,7 @@ struct JournalStore: ~Copyable {
         self.run = number
         self.verdicts = verdicts
         self.events = events
+        self.note = note
         self.end = end
         self.fail = fail
         self.file = file
@@ -165,6 +176,26 @@ struct JournalStore: ~Copyable {
         if isPersistent { try self.file.database.execute("PRAGMA synchronous = NORMAL") }
         self.written.formUnion(added)
         self.sinceTrim += batch.count
+    }
+
+    /// Notes all these changes or none.
+    mutating func append(_ changes: [ChangeRow]) throws(StoreError) {
+        try self.file.transaction { () throws(StoreError) in
+            for row in changes { try self.insert(row.change, row.wall) }
+        }
+        self.sinceTrim += changes.count
+    }
+
+    private borrowing func insert(_ change: JournalChange, _ wall: Int64) throws(StoreError) {
+        try self.note.bind(1, self.run)
+        try self.note.bind(2, wall)
+        try self.note.bind(3, change.kind.rawValue)
+        try self.note.bind(4, change.app)
+        try self.note.bind(5, UInt64(change.user))
+        try self.note.bind(6, change.value)
+        try self.note.bind(7, change.rate.flatMap { $0.isFinite ? $0 : nil })
+        try self.note.bind(8, change.count.flatMap { $0.isFinite ? $0 : nil })
+        try self.note.run()
     }
 
     /// Puts in verdicts and events that went out.
@@ -294,6 +325,7 @@ struct JournalStore: ~Copyable {
         if self.sinceTrim >= Self.trimEvery || isFull {
             self.sinceTrim = 0
             try Self.removeOld(self.limits.journalAge, before: wall, from: self.file.database)
+            try self.removeExcessChanges()
             try self.removeExcess()
         }
         try self.file.checkpointIfDue(limit: self.limits.journalBytes)
@@ -307,7 +339,7 @@ struct JournalStore: ~Copyable {
     ) throws(StoreError) {
         let cut = wall.subtractingReportingOverflow(age.microseconds)
         guard !cut.overflow else { return }
-        for table in ["verdict", "event"] {
+        for table in ["verdict", "event", "change"] {
             // The oldest stand first, so that nothing is read but what goes. A clock that was set back and forth may keep
             // some a little longer.
             try database.execute(
@@ -345,10 +377,24 @@ struct JournalStore: ~Copyable {
         try database.execute(
             """
             DELETE FROM policy WHERE run < coalesce((SELECT run FROM verdict ORDER BY id LIMIT 1), \(self.run));
-            DELETE FROM run WHERE id < coalesce((SELECT run FROM verdict ORDER BY id LIMIT 1), \(self.run));
+            DELETE FROM run WHERE id < min(
+                coalesce((SELECT run FROM verdict ORDER BY id LIMIT 1), \(self.run)),
+                coalesce((SELECT run FROM change ORDER BY id LIMIT 1), \(self.run)));
             """)
         if try self.pages() > most { try database.execute("PRAGMA incremental_vacuum") }
     }
+
+    /// Removes the oldest changes of whoever has most when there are too many: whoever is restless takes no room from what was
+    /// decided.
+    private borrowing func removeExcessChanges() throws(StoreError) {
+        let most = self.limits.journalBytes / Self.changeShare / Self.changeBytes
+        guard let count = try self.file.database.number("SELECT count(*) FROM change"), count > most else { return }
+        let excess = count - (most - most / 8)
+        _ = try Self.remove(Double(excess) / Double(count), of: Self.changes, from: self.file.database)
+    }
+
+    /// Changes have an eighth of the room, and each takes about so many bytes of it.
+    private static let (changeShare, changeBytes): (Int64, Int64) = (8, 128)
 
     /// A table, and the columns that tell in it whose a row is: an event does not say of which user its app is.
     struct Holders {
@@ -371,6 +417,8 @@ struct JournalStore: ~Copyable {
 
     static let verdicts = Holders(table: "verdict", columns: ["app", "user"])
     static let events = Holders(table: "event", columns: ["app"])
+    /// What concerns no app is an app of the broker's user here.
+    static let changes = Holders(table: "change", columns: ["app", "user"])
 
     /// Removes a part of a table, the oldest rows of whoever has most; false when there are none.
     private static func remove(

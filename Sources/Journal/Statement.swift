@@ -48,6 +48,11 @@ struct Statement: ~Copyable {
         try self.check(unsafe sqlite3_bind_double(self.handle, index, number))
     }
 
+    borrowing func bind(_ index: Int32, _ number: Double?) throws(StoreError) {
+        if let number { return try self.bind(index, number) }
+        try self.check(unsafe sqlite3_bind_null(self.handle, index))
+    }
+
     borrowing func bind(_ index: Int32, _ text: String) throws(StoreError) {
         var text = text
         let result = text.withUTF8 { bytes in
@@ -112,11 +117,23 @@ struct Statement: ~Copyable {
 
     borrowing func double(_ column: Int32) -> Double { unsafe sqlite3_column_double(self.handle, column) }
 
+    borrowing func optionalDouble(_ column: Int32) -> Double? {
+        unsafe sqlite3_column_type(self.handle, column) == SQLITE_NULL ? nil : self.double(column)
+    }
+
     borrowing func text(_ column: Int32) -> String {
         // SAFETY: SQLite's own memory with as many bytes as it says, copied before the next step.
         guard let start = unsafe sqlite3_column_text(self.handle, column) else { return "" }
         let count = Int(unsafe sqlite3_column_bytes(self.handle, column))
         return unsafe String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    }
+
+    /// The same for what is often a text that was there just now.
+    borrowing func text(_ column: Int32, _ known: inout KnownTexts) -> String {
+        // SAFETY: SQLite's own memory with as many bytes as it says, compared or copied before the next step.
+        guard let start = unsafe sqlite3_column_text(self.handle, column) else { return "" }
+        let count = Int(unsafe sqlite3_column_bytes(self.handle, column))
+        return unsafe known.text(UnsafeBufferPointer(start: start, count: count))
     }
 
     borrowing func bytes(_ column: Int32) -> [UInt8] {

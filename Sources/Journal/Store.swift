@@ -102,6 +102,14 @@ package final class Store {
         if isBad { self.notify() }
     }
 
+    /// Has noted what is otherwise now. That is little and seldom: nobody counts it.
+    package func note(_ change: JournalChange, at wall: Int64) {
+        self.shared.change { queue in
+            queue.rows.add(ChangeRow(change: change, wall: wall), at: Clock.monotonic.now())
+            return ((), queue.isIdle)
+        }
+    }
+
     /// A policy came into force; verdicts will name its generation.
     package func keep(_ policy: JournalPolicy) {
         self.shared.withLock { $0.policies.append(policy) }

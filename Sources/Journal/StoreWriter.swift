@@ -323,11 +323,15 @@ final class StoreWriter {
     private static let batch = 512
 
     private func writeRows(isSecondTry: Bool = false) {
-        guard !self.rows.isEmpty || self.failures.journal != nil else { return }
+        guard !self.rows.isEmpty || !self.rows.changes.isEmpty || self.failures.journal != nil else { return }
         var written = 0
         do throws(StoreError) {
             if self.journal == nil { try self.openJournal() }
             if self.rows.isEmpty { try self.journal?.probe() }
+            if !self.rows.changes.isEmpty {
+                try self.journal?.append(self.rows.changes)
+                self.rows.dropChanges()
+            }
             let wall = self.rows.lastWall ?? self.run.started
             while written < self.rows.count {
                 let batch = self.rows.batch(from: written, most: Self.batch)

@@ -1,6 +1,7 @@
 /// Rows that the writer has taken and not written yet, and the policies that they name.
 struct TakenRows {
     private var rows: [JournalRow] = []
+    private(set) var changes: [ChangeRow] = []
     private(set) var policies: [UInt64: JournalPolicy] = [:]
 
     private static let mostPolicies = 64
@@ -8,9 +9,17 @@ struct TakenRows {
     var isEmpty: Bool { self.rows.isEmpty }
     var count: Int { self.rows.count }
     /// When the last one was made.
-    var lastWall: Int64? { self.rows.last?.wall }
+    var lastWall: Int64? { self.rows.last?.wall ?? self.changes.last?.wall }
 
-    mutating func take(from waiting: inout WaitingRows, at now: Int64) { waiting.take(into: &self.rows, at: now) }
+    mutating func take(from waiting: inout WaitingRows, at now: Int64) {
+        waiting.take(into: &self.rows, &self.changes, at: now)
+        // While the disk fails.
+        let excess = self.changes.count - WaitingRows.mostChanges
+        if excess > 0 { self.changes.removeFirst(excess) }
+    }
+
+    /// Forgets all changes, which are written.
+    mutating func dropChanges() { self.changes.removeAll(keepingCapacity: true) }
 
     mutating func add(_ policies: [JournalPolicy]) {
         for policy in policies { self.policies[policy.generation] = policy }

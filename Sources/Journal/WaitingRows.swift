@@ -12,6 +12,8 @@ struct WaitingRows: Sendable {
 
     private let pace: Pace
     private var rows: [JournalRow] = []
+    /// What is noted besides, which is little and seldom, and not counted.
+    private var changes: [ChangeRow] = []
     /// Rows that are not written yet: these, and those that the writer has taken.
     private(set) var outstanding = 0
     /// Until when to wait for more rows.
@@ -25,7 +27,10 @@ struct WaitingRows: Sendable {
 
     init(_ pace: Pace) { self.pace = pace }
 
-    var isEmpty: Bool { self.rows.isEmpty }
+    var isEmpty: Bool { self.rows.isEmpty && self.changes.isEmpty }
+
+    /// More changes than this do not wait: the oldest go.
+    static let mostChanges = 4_096
 
     // MARK: From the loop's thread
 
@@ -34,10 +39,7 @@ struct WaitingRows: Sendable {
 
     /// Adds a row. True when it is not to wait for more: it must last, or many are together.
     mutating func add(_ row: consuming JournalRow, at now: @autoclosure () -> Int64) -> Bool {
-        if self.rows.isEmpty {
-            let soonest = now() + self.pace.linger
-            self.lingerUntil = self.takenAt.map { max($0 + self.pace.spacing, soonest) } ?? soonest
-        }
+        if self.isEmpty { self.beginToLinger(at: now()) }
         let isPersistent = row.entry.isPersistent
         self.rows.append(consume row)
         self.outstanding += 1
@@ -46,17 +48,31 @@ struct WaitingRows: Sendable {
         return isUrgent
     }
 
+    /// Adds a change, which waits for others as a row does.
+    mutating func add(_ change: ChangeRow, at now: Int64) {
+        if self.isEmpty { self.beginToLinger(at: now) }
+        if self.changes.count >= Self.mostChanges { self.changes.removeFirst(self.changes.count / 2) }
+        self.changes.append(change)
+    }
+
+    private mutating func beginToLinger(at now: Int64) {
+        let soonest = now + self.pace.linger
+        self.lingerUntil = self.takenAt.map { max($0 + self.pace.spacing, soonest) } ?? soonest
+    }
+
     // MARK: From the writer
 
     /// When the rows are to be written; `nil` without any.
-    var deadline: Int64? { self.rows.isEmpty ? nil : self.lingerUntil }
+    var deadline: Int64? { self.isEmpty ? nil : self.lingerUntil }
 
     /// Whether there are rows to be written now.
-    func isDue(at now: Int64) -> Bool { !self.rows.isEmpty && (self.isUrgent || now >= self.lingerUntil) }
+    func isDue(at now: Int64) -> Bool { !self.isEmpty && (self.isUrgent || now >= self.lingerUntil) }
 
     /// Hands the rows over, behind those that the writer has.
-    mutating func take(into taken: inout [JournalRow], at now: Int64) {
-        if !self.rows.isEmpty { self.takenAt = now }
+    mutating func take(into taken: inout [JournalRow], _ changes: inout [ChangeRow], at now: Int64) {
+        if !self.isEmpty { self.takenAt = now }
+        changes += self.changes
+        self.changes = []
         if taken.isEmpty {
             // Both keep their memory.
             swap(&taken, &self.rows)

@@ -47,6 +47,7 @@ final class BrokerLinks {
     }
 
     var usage: UsageLink { UsageLink(self.service) }
+    var history: HistoryLink { self.disk.history }
 
     /// Another policy is in force.
     func policyChanged() {

@@ -52,6 +52,7 @@ final class BrokerService {
         self.followClock()
         self.links.disk.keep(self.links.policy.inForce)
         self.links.disk.begin()
+        self.links.history.begin()
         // What the disk knows besides comes when it answers.
         let taking = self.links.appFiles.take(reading)
         while taking() {}
@@ -138,6 +139,9 @@ final class BrokerService {
     private func tellSleep(from begin: Timestamp, until arrival: Timestamp) {
         self.tell(.life(.sleep(true)), at: begin)
         self.tell(.life(.sleep(false)), at: arrival)
+        let wall = Clock.wallClock()
+        self.links.history.note(.sleep, "asleep", at: wall - (arrival - begin).microseconds)
+        self.links.history.note(.sleep, "awake", at: wall)
     }
 
     /// Tells the core what tasks go by until they begin.
@@ -164,6 +168,7 @@ final class BrokerService {
 
     /// The system goes to sleep, or is back.
     func sleep(_ begins: Bool) {
+        self.links.history.note(.sleep, begins ? "asleep" : "awake")
         self.happened(.life(.sleep(begins)))
         if !begins { self.clock.noteAwake() }
     }
@@ -184,9 +189,12 @@ final class BrokerService {
         while let action = actions.popLast() {
             switch consume action {
             case .claim(let sensor, let pace): links.sensors.claim(sensor, pace)
-            case .release(let sensor): links.sensors.release(sensor)
+            case .release(let sensor):
+                links.sensors.release(sensor)
+                links.history.sensorsChanged()
             case .availability(let sensor):
                 links.sensors.report(sensor)
+                links.history.sensorsChanged()
                 links.clients.availabilityChanged()
                 links.sensors.watchSilence()
             case .deliver(let client, let event): self.deliver(event, to: client, links)
@@ -241,6 +249,7 @@ final class BrokerService {
     func shrink() {
         self.core.shrink()
         self.links.clients.shrink()
+        self.links.history.shrink()
         self.names.shrink()
     }
 }

@@ -95,6 +95,7 @@ extension Client {
     func perform(_ effect: LifeEffect) {
         switch effect {
         case .changed:
+            self.service.links.history.note(self)
             self.changedForAll("State")
             self.changed("StateCause")
         case .expiring(let id, let name, let remaining):

@@ -63,6 +63,7 @@ final class Client {
     func detectorsChanged() {
         self.changed("Detectors")
         self.changedForAll("DetectorCount")
+        self.service.links.history.detectorsChanged(of: self)
     }
 
     /// Notes that a property has a new value. Whoever is not on the bus is not told.

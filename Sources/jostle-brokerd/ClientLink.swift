@@ -97,6 +97,8 @@ final class ClientLink {
         self.table.show(client)
         self.service.bus.export(object)
         self.watchers.changed(client)
+        self.service.links.history.note(client)
+        if client.appState?.detectors.isEmpty == false { self.service.links.history.detectorsChanged(of: client) }
     }
 
     // MARK: Without a connection
@@ -119,6 +121,7 @@ final class ClientLink {
     /// Forgets an app that is not on the bus.
     func forgetInstalled(_ client: Client) {
         self.watchers.changed(client)
+        self.service.links.history.note(client, isGone: true)
         if let object = client.object { self.service.bus.unexport(object) }
         self.table.hide(client)
         self.table.free(client.id)
@@ -152,6 +155,7 @@ final class ClientLink {
         if client.appState != nil, client.object != nil {
             self.exportInstalled(client.id, client.app, client.file)
         } else {
+            self.service.links.history.note(client, isGone: true)
             self.table.free(client.id)
         }
         client.object = nil

@@ -10,6 +10,8 @@ final class DiskLink {
     private unowned let service: BrokerService
     /// `nil` when nothing is kept on the disk.
     private let link: StoreLink?
+    /// What is noted besides events and verdicts.
+    let history: HistoryLink
     /// What the disk said before there was a bus.
     private var heldNews: [Store.News] = []
     /// Whether what must last is on the disk, as it was told last.
@@ -18,6 +20,7 @@ final class DiskLink {
     init(_ service: BrokerService, _ link: StoreLink?) {
         self.service = service
         self.link = link
+        self.history = HistoryLink(service, link?.store)
         self.lastDurability = link?.store.health ?? .off
     }
 

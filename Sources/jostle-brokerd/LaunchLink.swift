@@ -158,6 +158,7 @@ final class LaunchLink {
 
     /// A launch is over: answers whoever asked for it.
     func ended(_ launch: Launch, _ result: LaunchResult) {
+        self.service.links.history.launched(launch.app, launch.user, result.name)
         guard launch.reason == .push, result == .done else { return }
         for call in self.pushes.removeValue(forKey: launch.app) ?? [] { call.reply() }
     }

@@ -87,6 +87,7 @@ struct Main {
             let code = try daemon.run(
                 ready: { service.busReady() }, lost: { service.busLost() }, reload: { service.links.policy.reload() })
             record.flush()
+            service.links.history.end()
             store?.close()
             code.exit()
         } catch let problem as UsageProblem {

@@ -2,6 +2,7 @@ import Arbitration
 import BrokerCore
 import DBus
 import DaemonSupport
+import Journal
 import Protocol
 
 /// Learns from UPower whether the device runs on its battery. Where there is no UPower, it does not.
@@ -45,6 +46,7 @@ final class PowerLink {
     }
 
     private func tell(_ isOnBattery: Bool) {
+        self.service.links.history.note(.power, isOnBattery ? "battery" : "ac")
         try? self.service.links.tasks.input(.power(isOnBattery ? .battery(nil) : .ac))
     }
 }

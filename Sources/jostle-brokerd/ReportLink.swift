@@ -2,6 +2,7 @@ import Arbitration
 import BrokerCore
 import DBus
 import DaemonSupport
+import Journal
 import Glibc
 import Loop
 import Motion
@@ -207,6 +208,7 @@ final class ReportLink {
         self.front = front.map(\.app)
         self.service.log.debug(
             "in front: " + (front.isEmpty ? "no app" : front.map(Self.text).joined(separator: "; ")))
+        self.service.links.history.note(.foreground, self.front.first?.description ?? "")
         self.service.happened(.life(.foreground(self.sources.report, self.sources.testimony)))
         self.tellLists()
         self.service.links.clients.watchers.foregroundChanged()
@@ -297,6 +299,7 @@ final class ReportLink {
     /// The screen is locked or unlocked, as whoever spoke last has it.
     func lock(_ isLocked: Bool) {
         guard isLocked != self.service.core.arbiter.device.isLocked else { return }
+        self.service.links.history.note(.lock, HistoryLink.word(isLocked: isLocked))
         self.service.happened(.life(.locked(isLocked)))
         self.service.links.changed("Locked")
     }
@@ -316,6 +319,7 @@ final class ReportLink {
             let wasPaused = self.service.core.sensing.isPaused
             self.service.happened(.pause(isPaused))
             if isPaused != wasPaused { self.service.links.changed("Paused") }
+            self.service.links.history.note(.motion, isPaused ? "off" : "on")
             call.reply()
         }
     }

@@ -241,6 +241,7 @@ final class SensorLink {
         var allowed: Double?
         if case .double(let rate) = options[SensorPace.Key.allowed], rate.isFinite, rate > 0 { allowed = rate }
         self.service.happened(.claim(sensor: sensor, .answered(inForce, allowed: allowed)))
+        self.service.links.history.sensorsChanged()
         self.watchSilence()
     }
 
@@ -366,5 +367,6 @@ final class SensorLink {
         let stream = self.streams[sensor.name]?.number
         guard options[SensorPace.Key.stream] == stream.map({ .uint64($0) }) else { return }
         self.service.happened(.paceChanged(sensor: sensor.name, pace, Resting(inForce: options)))
+        self.service.links.history.sensorsChanged()
     }
 }

@@ -187,7 +187,7 @@ import Testing
     }
 
     /// Memory that grows with the file, once it is full, would be taken by all who have a file of that size.
-    @Test(arguments: [JournalStore.verdicts, JournalStore.events])
+    @Test(arguments: [JournalStore.verdicts, JournalStore.events, JournalStore.changes])
     func toMakeRoomNothingIsSortedInMemory(_ holders: JournalStore.Holders) throws {
         let place = try Directory()
         let keeper = Keeper(place)

@@ -120,7 +120,7 @@ import Testing
         try place.python(
             """
             c.executescript('''
-                DROP INDEX verdict_app; CREATE INDEX verdict_app ON verdict (app);
+                DROP TABLE change; DROP INDEX verdict_app; CREATE INDEX verdict_app ON verdict (app);
                 DROP INDEX event_app; CREATE INDEX event_app ON event (app);
                 ALTER TABLE verdict DROP COLUMN ended; ALTER TABLE verdict DROP COLUMN failure;
                 ALTER TABLE verdict DROP COLUMN failures;

@@ -104,6 +104,10 @@ import Testing
             keeper.store.keep(Self.event(Self.hard, 1, epoch: 1, .sent), at: 3_000_000)
             keeper.store.keep(Self.event(Self.hard, 1, epoch: 1, .ended(.acknowledged, user: 1_000)), at: 3_000_001)
             keeper.store.keep(Self.event(Self.hard, 2, epoch: 2, .ended(.expired, user: 1_001)), at: 5_000_001)
+            keeper.store.note(JournalChange(.lock, user: 1_000, "locked"), at: 5_000_002)
+            keeper.store.note(
+                JournalChange(.asks, app: Self.hard.description, user: 1_000, "accelerometer", rate: 50, count: 10),
+                at: 5_000_003)
             keeper.close()
         }
         let keeper = Keeper(place, started: 500_000_000)

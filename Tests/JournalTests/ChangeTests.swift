@@ -1,0 +1,98 @@
+import Arbitration
+@testable import Journal
+import Motion
+import Testing
+
+/// What is noted besides events and verdicts: it is there as it was told, in its order, and makes room as the rest does.
+@Suite(.serialized) struct ChangeTests {
+    private static let changes = [
+        JournalChange(.lock, user: 1_000, "locked"), JournalChange(.foreground, user: 1_000, "org.example.A"),
+        JournalChange(.state, app: "org.example.A", user: 1_001, "background"),
+        JournalChange(.asks, app: "org.example.A", user: 1_001, "accelerometer", rate: 50, count: 12.5),
+        JournalChange(.sensor, user: 1_000, "accelerometer", rate: 0), JournalChange(.end, user: 1_000),
+    ]
+
+    private func read(_ place: Directory, to until: Int64 = .max) throws -> [(wall: Int64, change: JournalChange)] {
+        var found: [(Int64, JournalChange)] = []
+        try JournalReader(in: place.path).eachChange(to: until) { _, wall, change in found.append((wall, change)) }
+        return found
+    }
+
+    @Test func theyComeBackAsTheyWere() throws {
+        let place = try Directory()
+        do {
+            let keeper = Keeper(place)
+            for (index, change) in Self.changes.enumerated() { keeper.store.note(change, at: 2_000_000 + Int64(index)) }
+            keeper.close()
+            // Nobody counts them.
+            #expect(keeper.store.counts.written == 0)
+        }
+        let found = try self.read(place)
+        #expect(found.map(\.change) == Self.changes && found.map(\.wall) == (0..<6).map { 2_000_000 + $0 })
+        #expect(try self.read(place, to: 2_000_003).map(\.change) == Array(Self.changes.prefix(3)))
+    }
+
+    /// They wait while the disk fails, the newest of them.
+    @Test func theyWaitForTheDisk() throws {
+        var waiting = WaitingRows(WaitingRows.Pace(linger: 10, spacing: 100, many: 4))
+        #expect(waiting.deadline == nil)
+        for number in 0..<(WaitingRows.mostChanges + 1) {
+            waiting.add(ChangeRow(change: JournalChange(.lock, user: 1, "\(number)"), wall: Int64(number)), at: 5)
+        }
+        #expect(waiting.deadline == 15 && !waiting.isDue(at: 14) && waiting.isDue(at: 15) && waiting.outstanding == 0)
+        var taken = TakenRows()
+        taken.take(from: &waiting, at: 15)
+        #expect(waiting.isEmpty && waiting.deadline == nil && taken.isEmpty)
+        #expect(taken.changes.count == WaitingRows.mostChanges / 2 + 1)
+        #expect(taken.lastWall == Int64(WaitingRows.mostChanges))
+        taken.dropChanges()
+        #expect(taken.changes.isEmpty)
+    }
+
+    /// An app that changes all the time pushes its own history out, and not what was decided for others.
+    @Test func whoIsRestlessPushesItsOwnOut() throws {
+        let place = try Directory()
+        var limits = Keeper.quick
+        limits.journalBytes = 1 << 20
+        limits.waitingRows = 100_000
+        let keeper = Keeper(place, limits: limits)
+        let given = verdicts(200)
+        try keeper.keepAndWait(given)
+        for round in 0..<20 {
+            for step in 0..<1_000 {
+                keeper.store.note(
+                    JournalChange(
+                        .state, app: "org.example.Restless", user: 1_002,
+                        step.isMultiple(of: 2) ? "foreground" : "background"),
+                    at: 500_000_000 + Int64(round * 1_000 + step))
+            }
+            // Until these are written.
+            _ = try keeper.ask(JournalQuery(limit: 1))
+        }
+        #expect(try keeper.ask(JournalQuery()).verdicts.map(\.verdict) == given)
+        keeper.close()
+        let left = try self.read(place)
+        #expect(left.count > 500 && left.count < 5_000 && left.last?.wall == 500_019_999)
+        #expect(try place.size("journal.db") <= 1 << 20)
+    }
+
+    /// Both go when they are too old.
+    @Test func theOldGo() throws {
+        let place = try Directory()
+        var limits = Keeper.quick
+        limits.journalAge = .seconds(60)
+        do {
+            let keeper = Keeper(place, limits: limits)
+            for second in 0..<100 {
+                keeper.store.note(JournalChange(.lock, user: 1, "\(second)"), at: 2_000_000 + Int64(second) * 1_000_000)
+            }
+            keeper.close()
+        }
+        Keeper(place, started: 121_000_000, limits: limits).close()
+        // A start that writes nothing opens nothing.
+        let keeper = Keeper(place, started: 121_000_000, limits: limits)
+        _ = try keeper.ask(JournalQuery())
+        keeper.close()
+        #expect(try self.read(place).first?.wall == 61_000_000)
+    }
+}
