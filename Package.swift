@@ -98,6 +98,7 @@ let package = Package(
         pure("Arbitration", ["Motion"]),
         pure("Background", ["Arbitration", "Motion"]),
         pure("Scenarios", ["Arbitration", "Motion"]),
+        pure("Reports", ["Pictures"]),
         pure("SensorCore", ["Motion"]),
         pure("DeviceCore", ["Motion"]),
         pure("Processes", ["Motion"]),
@@ -137,7 +138,7 @@ let package = Package(
         program(
             "jostle",
             [
-                "JostleClient", "Journal", "Replay", "Arbitration", "PolicyFiles", "Pictures", "Scenarios",
+                "JostleClient", "Journal", "Replay", "Reports", "Arbitration", "PolicyFiles", "Pictures", "Scenarios",
                 "Detection", "Traces", "Motion", "Protocol", "DBus", "Loop", "DaemonSupport",
             ]
         ),
@@ -226,6 +227,7 @@ let package = Package(
 
         tests("MotionTests", ["Motion", "Randomness"]),
         tests("PicturesTests", ["Pictures"]),
+        tests("ReportsTests", ["Reports", "Pictures", "TestSupport"]),
         tests("TracesTests", ["Traces", "Motion", "Randomness"]),
         tests("DetectionTests", ["Detection", "DetectionModel", "Motion", "Randomness", "TestSupport"]),
         tests("ReplayTests", ["Replay", "Traces", "Detection", "Motion", "Randomness"]),

@@ -208,8 +208,10 @@ private struct Parser {
 
     private mutating func takeOption(_ word: String) throws(UsageProblem) {
         let equals = word.firstIndex(of: "=")
-        let spelling = String(word[..<(equals ?? word.endIndex)])
         let known = self.syntax.options + self.inherited
+        var spelling = String(word[..<(equals ?? word.endIndex)])
+        // What every other program calls so.
+        if spelling == "-o", known.contains(where: { $0.name == "output" }) { spelling = "--output" }
         guard spelling != "--help", spelling != "--version" else {
             throw UsageProblem("option '\(spelling)' takes no value")
         }

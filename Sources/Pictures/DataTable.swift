@@ -46,7 +46,10 @@ package struct DataTable: Sendable {
                 page.element("caption", self.caption)
                 page.element("thead") { page in
                     page.element("tr") { page in
-                        for column in self.columns { page.element("th", [("scope", "col")], column) }
+                        for (index, column) in self.columns.enumerated() {
+                            let name: String? = self.isNumber(index) ? "n" : nil
+                            page.element("th", [("scope", "col"), ("class", name)], column)
+                        }
                     }
                 }
                 page.element("tbody") { page in
@@ -61,6 +64,15 @@ package struct DataTable: Sendable {
         }
         if let sql { Self.write(sql: sql, to: &page) }
         page.line()
+    }
+
+    /// Whether a column holds numbers, which stand to the right.
+    private func isNumber(_ column: Int) -> Bool {
+        guard let row = self.rows.first, column < row.count, column > 0 else { return false }
+        switch row[column] {
+        case .number, .unknown: return true
+        case .text, .code: return false
+        }
     }
 
     /// The same behind a word that opens it: a picture's table.

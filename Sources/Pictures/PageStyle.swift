@@ -32,17 +32,17 @@ enum PageStyle {
         pre { white-space: pre-wrap; margin: .5rem 0; padding: .7rem .9rem; background: var(--paper); border-radius: 6px;
           border: 1px solid var(--grid); }
         .command { background: var(--paper); border: 1px solid var(--grid); border-radius: 4px; padding: .1em .4em; }
-        .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: .75rem; margin: 0 0 1rem; }
+        .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(7.2rem, 1fr)); gap: .75rem; margin: 0 0 1rem; }
         .figures div { border-left: 3px solid currentColor; padding: .1rem 0 .1rem .7rem; }
         .figures dt { color: var(--soft); font-size: .88rem; } .figures dd { margin: 0; font-size: 1.5rem; font-weight: 620;
           line-height: 1.25; color: var(--ink); }
         .wide { overflow-x: auto; margin: .5rem 0; }
-        table { border-collapse: collapse; min-width: 100%; font-size: .92rem; }
+        table { border-collapse: collapse; font-size: .92rem; }
         caption { text-align: left; color: var(--soft); padding: 0 0 .35rem; }
-        th, td { text-align: left; vertical-align: top; padding: .3rem .9rem .3rem 0; border-bottom: 1px solid var(--grid);
+        th, td { text-align: left; vertical-align: top; padding: .3rem 1.6rem .3rem 0; border-bottom: 1px solid var(--grid);
           overflow-wrap: normal; }
         thead th { color: var(--soft); font-weight: 500; border-bottom-color: var(--rule); white-space: nowrap; }
-        tbody th { font-weight: 500; } td.n { text-align: right; white-space: nowrap; } .none { color: var(--soft); }
+        tbody th { font-weight: 500; } th.n, td.n { text-align: right; white-space: nowrap; } .none { color: var(--soft); }
         .matrix th, .matrix td { padding: .3rem .6rem; border: 1px solid var(--grid); }
         .matrix td[class] { color: var(--ink); border-left: 4px solid var(--tone); }
         details { margin: .35rem 0; } summary { cursor: pointer; color: var(--soft); width: fit-content; max-width: 100%; }

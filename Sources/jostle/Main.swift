@@ -24,6 +24,7 @@ struct Main {
             PushCommand.syntax,
             LockCommand.syntax,
             UnlockCommand.syntax,
+            ReportCommand.syntax,
             ExplainCommand.syntax,
             WhyNotCommand.syntax,
             PresetsCommand.syntax,

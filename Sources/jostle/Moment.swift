@@ -37,6 +37,18 @@ struct Moment {
         return String(decoding: text[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) + ".\(milliseconds)"
     }
 
+    /// The same without parts of a second.
+    var seconds: String { String(self.text.prefix { $0 != "." }) }
+
+    /// How far local time is ahead of UTC at a time of the wall clock, in seconds.
+    static func offset(at wall: Int64) -> Int64 {
+        var seconds = time_t(wall / 1_000_000)
+        var parts = unsafe tm()
+        // SAFETY: both structures are ours.
+        unsafe localtime_r(&seconds, &parts)
+        return Int64(unsafe parts.tm_gmtoff)
+    }
+
     /// `3 min ago`, or `in 3 min`.
     private var distance: String {
         let (since, overflow) = self.now.subtractingReportingOverflow(self.wall)

@@ -104,13 +104,14 @@ extension TraceWriter {
 final class OutputFile {
     private let descriptor: Int32
 
-    init(_ path: String) throws(CommandFailure) {
+    /// - Parameter isPrivate: What is in it is its owner's alone.
+    init(_ path: String, isPrivate: Bool = false) throws(CommandFailure) {
         if path == "-" {
             self.descriptor = STDOUT_FILENO
             return
         }
         // SAFETY: the path is a NUL-terminated string for the time of the call.
-        let opened = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        let opened = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, isPrivate ? 0o600 : 0o644)
         guard opened >= 0 else {
             throw CommandFailure(.no, "cannot write \(path): \(SystemError.last("open"))")
         }

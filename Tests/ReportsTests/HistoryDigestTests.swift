@@ -1,0 +1,66 @@
+import Reports
+import Testing
+
+/// What held and for how long, of what was noted when it changed.
+@Suite struct HistoryDigestTests {
+    private static let app = DayDigest.App("org.example.A", 1_000)
+    private static let nobody = DayDigest.App("", 1_000)
+
+    private func digest(
+        from since: Int64 = 100, to until: Int64 = 200,
+        _ changes: [(run: Int64, wall: Int64, kind: String, value: String, rate: Double?)]
+    ) -> HistoryDigest {
+        var digest = DayDigest(since: since, until: until)
+        for change in changes {
+            let isOfApp = ["state", "asks", "launch"].contains(change.kind)
+            digest.add(
+                HistoryDigest.Change(
+                    run: change.run, wall: change.wall, kind: change.kind, app: isOfApp ? Self.app : Self.nobody,
+                    value: change.value, rate: change.rate, count: change.kind == "asks" ? 2_000_000 : 3))
+        }
+        digest.finish()
+        return digest.history
+    }
+
+    @Test func whatHeldBeforeHoldsInIt() {
+        let history = self.digest([(1, 10, "lock", "locked", nil), (1, 150, "lock", "unlocked", nil)])
+        #expect(history.device["lock"]?["locked"]?.microseconds == 50)
+        #expect(history.device["lock"]?["unlocked"]?.microseconds == 50)
+        #expect(history.deviceSpans["lock"]?.map(\.from) == [100, 150])
+    }
+
+    /// An orderly end ends everything; a killed broker is known up to the last thing that it noted.
+    @Test func nothingHoldsLongerThanItsBroker() {
+        let ended = self.digest([(1, 110, "state", "background", nil), (1, 130, "end", "", nil)])
+        #expect(ended.states.values.map(\.microseconds) == [20])
+        let killed = self.digest([
+            (1, 110, "state", "background", nil), (1, 140, "lock", "locked", nil), (2, 190, "lock", "unlocked", nil),
+        ])
+        #expect(killed.states.values.map(\.microseconds) == [30])
+        #expect(killed.device["lock"]?["unlocked"]?.microseconds == 10)
+        let alive = self.digest([(1, 110, "state", "background", nil)])
+        #expect(alive.states.values.map(\.microseconds) == [90])
+    }
+
+    /// A sensor counts for an app while both are so: it runs, and the app asks for it.
+    @Test func aSensorRanBecauseOfWhoAskedForIt() {
+        let history = self.digest([
+            (1, 50, "sensor", "accelerometer", 50), (1, 120, "asks", "accelerometer", 25),
+            (1, 150, "sensor", "accelerometer", 0), (1, 160, "asks", "accelerometer", 100),
+            (1, 170, "sensor", "accelerometer", 100), (1, 180, "asks", "accelerometer", 0),
+        ])
+        let need = history.needs.values.first
+        #expect(history.needs.count == 1 && need?.microseconds == 40 && need?.rate == 100 && need?.looks == 80)
+        #expect(history.sensors["accelerometer"]?.microseconds == 80)
+    }
+
+    @Test func whatComesInNoOrderDoesNoHarm() {
+        let history = self.digest([
+            (1, 150, "lock", "locked", nil), (1, 120, "lock", "unlocked", nil), (1, .min, "state", "x", nil),
+            (2, .max, "asks", "s", .nan), (1, 0, "sensor", "s", -.infinity), (3, 130, "unheard-of", "x", nil),
+            (1, 140, "lost", "s", nil), (1, 141, "gaps", "s", nil), (1, 142, "launch", "done", nil),
+        ])
+        #expect(history.device.values.allSatisfy { $0.values.allSatisfy { $0.microseconds >= 0 } })
+        #expect(history.launches.values.reduce(0, +) == 1)
+    }
+}

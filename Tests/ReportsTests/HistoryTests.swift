@@ -1,0 +1,99 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What a broker notes of the device, of apps and of sensors, with real processes on a bus of their own; and the page of it.
+@Suite(.serialized) struct HistoryTests {
+    private static let app = "org.example.Torch"
+
+    /// A bus with a reader and a broker on it.
+    private final class Scene {
+        let bus: PrivateBus
+        let broker: BackgroundProgram
+        private let reader: BackgroundProgram
+        var state: String { "\(self.bus.directory)/state" }
+
+        init() throws {
+            self.bus = try PrivateBus()
+            self.reader = try BackgroundProgram(
+                "jostle-sensord", ["--bus", self.bus.address, "--source", "synth:seed=1; noise=0.05g; gravity=z"])
+            try Self.waitUntilServing(self.reader)
+            self.broker = try BackgroundProgram(
+                "jostle-brokerd",
+                ["--bus", self.bus.address, "--state-dir", "\(self.bus.directory)/state"])
+            try Self.waitUntilServing(self.broker)
+        }
+
+        deinit {
+            for program in [self.broker, self.reader] { _ = try? program.terminate() }
+            self.bus.stop()
+        }
+
+        private static func waitUntilServing(_ program: BackgroundProgram) throws {
+            _ = try program.waitForLine(on: .errors) { $0.contains("serving the") }
+        }
+
+        func start(_ words: String...) throws -> BackgroundProgram {
+            try BackgroundProgram("jostle", words + ["--bus", self.bus.address])
+        }
+
+        func jostle(_ words: String...) throws {
+            let result = try Tool.run([Programs.path(of: "jostle")] + words + ["--bus", self.bus.address])
+            try #require(result.status == 0, "\(result)")
+        }
+
+        /// What was noted of a kind, in its order.
+        func noted(_ kind: String) throws -> [String] {
+            let script = """
+                import sqlite3, sys
+                for row in sqlite3.connect('file:%s?mode=ro' % sys.argv[1], uri=True).execute(
+                    "SELECT app, value, rate, count FROM change WHERE kind = ? ORDER BY id", sys.argv[2:]):
+                    print(*['-' if field in (None, '') else field for field in row])
+                """
+            let result = try Tool.run(["python3", "-c", script, "\(self.state)/journal.db", kind])
+            try #require(result.status == 0, "\(result.stderr)")
+            return result.stdout.split(separator: "\n").map(String.init)
+        }
+
+        func until(_ what: String, _ isSo: () throws -> Bool) throws {
+            let deadline = ContinuousClock.now + .seconds(20)
+            while try !isSo() {
+                guard ContinuousClock.now < deadline else { throw Failure("\(what): not within 20 s") }
+            }
+        }
+    }
+
+    @Test func whatIsTheCaseIsNotedWhenItChanges() throws {
+        let scene = try Scene()
+        let app = try scene.start("watch", "--json", "shake.magnitude,threshold=0.5g,rest=0s", "--app", Self.app)
+        _ = try app.waitForLine { $0.hasPrefix("{\"detector\":") }
+        try scene.until("what it asks for") { try !scene.noted("asks").isEmpty }
+        #expect(try scene.noted("asks") == ["\(Self.app) accelerometer 10.0 10.0"])
+        #expect(try scene.noted("sensor") == ["- accelerometer 10.0 -"])
+        // The same again is no news.
+        for word in ["lock", "lock", "unlock", "pause", "resume"] { try scene.jostle(word) }
+        let front = try scene.start("foreground", "org.example.Other")
+        try scene.until("another in front") { try scene.noted("foreground").last == "- org.example.Other - -" }
+        try scene.until("it is not") { try scene.noted("state").last == "\(Self.app) suspended - -" }
+        _ = try front.terminate()
+        _ = try app.terminate()
+        try scene.until("it is gone") { try scene.noted("state").last == "\(Self.app) gone - -" }
+        _ = try scene.broker.terminate()
+        #expect(try scene.noted("lock") == ["- unlocked - -", "- locked - -", "- unlocked - -"])
+        #expect(try scene.noted("motion") == ["- on - -", "- off - -", "- on - -"])
+        #expect(try scene.noted("asks").last == "\(Self.app) accelerometer 0.0 0.0")
+        #expect(try scene.noted("sensor").last == "- accelerometer 0.0 -")
+        #expect(try scene.noted("end") == ["- - - -"])
+
+        let page = "\(scene.bus.directory)/day.html"
+        let made = try Tool.run([
+            Programs.path(of: "jostle"), "report", "--since", "1h", "--state-dir", scene.state, "-o", page,
+        ])
+        try #require(made.status == 0, "\(made)")
+        let asked = try Tool.run([
+            "python3", Programs.source("Tests/Scripts/report-numbers.py"), page, "\(scene.state)/journal.db",
+        ])
+        #expect(asked.status == 0 && asked.stdout.hasPrefix("11 tables, "), "\(asked.stdout)\(asked.stderr)")
+        #expect(try String(contentsOfFile: page, encoding: .utf8).contains(Self.app))
+    }
+}
