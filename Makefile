@@ -49,7 +49,7 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-desktops deps-deb deps-package build build-all build-focus build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test test-attacks test-kills fuzz-bus test-walks soak soak-processes test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-desktops deps-deb deps-package deps-report build build-all build-focus build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus test-walks soak soak-processes test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
     bench install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
 
 help:
@@ -67,6 +67,7 @@ help:
 	@echo 'make test-confined  run the tests of the daemons with what their units allow of the kernel'
 	@echo 'make test-focus  run $(FOCUS) with X, sway, phoc, KWin and GNOME Shell; as root'
 	@echo 'make test-focus-installed  the same with the packages of make deb installed'
+	@echo 'make test-report  look at the pages of jostle report in a browser, and time large ones'
 	@echo 'make test-vm  run the reader on a kernel with a sensor hub, in qemu; VM_SECONDS=600'
 	@echo 'make test-installed  install the Debian packages in a Debian with systemd, in qemu, and use them'
 	@echo 'make lint     check format, sizes, documents, imports, linkage, the D-Bus files, units, policies and the manual'
@@ -104,6 +105,8 @@ PACKAGES += man-db mandoc bash zsh fish
 DEB_PACKAGES = $(BUILD_PACKAGES) debhelper dh-python lintian python3-all pybuild-plugin-pyproject python3-setuptools \
     python3-dbus-fast
 PACKAGE_PACKAGES = mmdebstrap dpkg-dev
+# What looks at the pages of reports.
+REPORT_PACKAGES = chromium chromium-driver python3-selenium python3-pip fonts-dejavu-core
 
 # What the benchmark counts instructions with, and what it needs for devices and for what it compares with.
 PACKAGES += valgrind binutils
@@ -118,7 +121,8 @@ deps-focus: PACKAGES = $(BUILD_PACKAGES) $(FOCUS_PACKAGES)
 deps-desktops: PACKAGES += $(DESKTOP_PACKAGES)
 deps-deb: PACKAGES = $(DEB_PACKAGES)
 deps-package: PACKAGES = $(PACKAGE_PACKAGES)
-deps deps-build deps-bench deps-vm deps-focus deps-desktops deps-deb deps-package:
+deps-report: PACKAGES = $(BUILD_PACKAGES) $(REPORT_PACKAGES)
+deps deps-build deps-bench deps-vm deps-focus deps-desktops deps-deb deps-package deps-report:
 	@missing=; for package in $(PACKAGES); do \
 	    test "$$(dpkg-query -W -f '$${db:Status-Status}' $$package 2>/dev/null)" = installed || \
 	        missing="$$missing $$package"; \
@@ -232,6 +236,16 @@ test-vm: deps-vm build
 test-installed: deps-vm
 	@ls $(DEB)/*.deb > /dev/null 2>&1 || { echo "no packages in $(DEB): run make deb first"; exit 1; }
 	Tests/VM/installed .build/vm-installed $(DEB)
+
+# Pages of journals with very many rows, in a browser. Loads axe-core, which judges them, once.
+AXE = axe-playwright-python==0.1.8
+
+test-report: deps-report build
+	@test -e .build/report/axe.min.js || { mkdir -p .build/report && \
+	    python3 -m pip download -q --no-deps -d .build/report '$(AXE)' && \
+	    python3 -c 'import glob, zipfile; print(zipfile.ZipFile(glob.glob(".build/report/*.whl")[0]).read("axe_playwright_python/axe.min.js").decode())' \
+	        > .build/report/axe.min.js; }
+	/usr/bin/python3 Tests/Scripts/report-browser.py .build/release/jostle .build/report
 
 lint: lint-format lint-sizes lint-protocol lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual
 
