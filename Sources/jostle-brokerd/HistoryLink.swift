@@ -167,7 +167,7 @@ final class HistoryLink {
         for stream in self.service.core.sensing.sensors {
             let rate = stream.isAvailable ? stream.inForce?.rate ?? 0 : 0
             guard self.sensors[stream.name, default: SensorNotes()].rate != rate else { continue }
-            self.sensors[stream.name]?.rate = rate
+            self.sensors[stream.name, default: SensorNotes()].rate = rate
             self.note(JournalChange(.sensor, user: self.user, stream.name, rate: rate))
         }
         self.noteLosses()
