@@ -90,7 +90,7 @@ package struct DataTable: Sendable {
     package static func write(sql: String, to page: inout Markup) {
         page.element("details", [("class", "sql")]) { page in
             page.element("summary", "SQL")
-            page.element("pre", [("tabindex", "0"), ("role", "region"), ("aria-label", "SQL")], sql)
+            page.element("pre", sql)
         }
     }
 

@@ -106,7 +106,9 @@ def terminal(text):
     for part in re.split(r"(\x1b\[[0-9;]*m)", text):
         if not part.startswith("\x1b"):
             css = ";".join(f"{key}:{value}" for key, value in style.items())
-            body.append(f"<span style='{css}'>{html.escape(part)}</span>" if css else html.escape(part))
+            # A font that lacks a sign borrows it from another, where it is wider.
+            shown = "".join(f"<i>{sign}</i>" if ord(sign) > 0x2000 else html.escape(sign) for sign in part)
+            body.append(f"<span style='{css}'>{shown}</span>" if css else shown)
             continue
         for word in part[2:-1].split(";"):
             number = int(word or 0)
@@ -115,19 +117,19 @@ def terminal(text):
             elif number == 1:
                 style["font-weight"] = "bold"
             elif number == 2:
-                style["color"] = "#8b929b"
+                style["opacity"] = "0.55"
             elif number == 39:
                 style.pop("color", None)
             elif number in COLOURS:
                 style["color"] = COLOURS[number]
     return ("<!DOCTYPE html><meta charset=utf-8><style>body{margin:0;background:#fbfaf8;color:#1f2328}"
-            "pre{font:15px/1.2 'DejaVu Sans Mono',monospace;margin:0;padding:18px 22px;display:inline-block}</style><pre>"
+            "i{font-style:normal;display:inline-block;width:1ch}pre{font:15px/1.2 'DejaVu Sans Mono',monospace;margin:0;padding:18px 22px;display:inline-block}</style><pre>"
             + "".join(body).rstrip() + "</pre>")
 
 
 def pictures(driver):
     """Plays a minute, and makes the pictures of README.md of it."""
-    scene = PLACE / "scene"
+    scene = pathlib.Path("/tmp/jostle-minute")
     subprocess.run(["rm", "-rf", scene], check=True)
     scene.mkdir()
     subprocess.run([sys.executable, ROOT / "Tests/Scripts/report-scene.py", pathlib.Path(JOSTLE).parent, scene], check=True,
@@ -153,12 +155,14 @@ def pictures(driver):
 
     driver.get(page.as_uri())
     show("report-strips", "section:nth-of-type(2)")
-    driver.execute_script("const all = [...document.querySelectorAll('.log details')]; all.slice(12).forEach(one => one.remove());"
-                          "all.find(one => one.textContent.includes('S2.denied') || one.textContent.includes('S4.')).open = true")
+    driver.execute_script("const all = [...document.querySelectorAll('.log details')];"
+                          "const place = all.findIndex(one => one.textContent.includes('S2.denied')); all[place].open = true;"
+                          "all.forEach((one, index) => { if (index < place - 3 || index > place + 4) one.remove() })")
     show("report-explained", "section:nth-of-type(7)")
     (PLACE / "scope.html").write_text(terminal((scene / "scope.txt").read_text()))
     driver.get((PLACE / "scope.html").as_uri())
     show("scope", "pre")
+    subprocess.run(["rm", "-rf", scene], check=True)
 
 
 axe = (PLACE / "axe.min.js").read_text()
