@@ -306,7 +306,7 @@ extension EndToEnd {
             try screen.press("Escape")
             try line("the list is back") { $0.hasPrefix("> org.example.Deaf ") }
             try screen.press("/", "A", "p", "p", "Enter")
-            try line("only one is left") { $0.contains("(filter: App, escape ends it)") }
+            try line("only one is left") { $0.contains("filter: App (escape ends it)") }
             #expect(try !screen.capture().contains { $0.contains("org.example.Deaf") })
             // Smaller, while it runs: the end of names says most.
             try screen.tmux("resize-window", "-x", "40", "-y", "10")

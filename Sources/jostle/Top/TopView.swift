@@ -250,26 +250,20 @@ struct TopView {
     private func wrapped(_ lines: [String]) -> [String] {
         let width = max(10, self.size.width - 1)
         return lines.flatMap { line -> [String] in
-            let line = escapedLine(line)
-            guard line.count > width else { return [line] }
-            let indent = String(repeating: " ", count: min(line.prefix { $0 == " " }.count + 2, width / 2))
+            var rest = Substring(escapedLine(line))
+            let margin = rest.prefix { $0 == " " }.count
+            let indent = String(repeating: " ", count: min(margin + 2, width / 2))
             var parts: [String] = []
-            var part = String(line.prefix { $0 == " " })
-            var isEmpty = true
-            for word in line.split(separator: " ") {
-                if !isEmpty, part.count + 1 + word.count > width {
-                    parts.append(part)
-                    (part, isEmpty) = (indent, true)
-                }
-                part += (isEmpty ? "" : " ") + word
-                isEmpty = false
-                // A word that is longer than a line.
-                while part.count > width {
-                    parts.append(String(part.prefix(width)))
-                    part = indent + part.dropFirst(width)
-                }
+            while rest.count > width {
+                // What stands before the first word is no place to break at.
+                let beginning = parts.isEmpty ? margin : indent.count
+                let cut = rest.prefix(width + 1).lastIndex(of: " ")
+                    .flatMap { rest.distance(from: rest.startIndex, to: $0) > beginning ? $0 : nil }
+                let end = cut ?? rest.index(rest.startIndex, offsetBy: width)
+                parts.append(String(rest[..<end]))
+                rest = Substring(indent + rest[end...].drop { $0 == " " })
             }
-            return parts + (isEmpty ? [] : [part])
+            return parts + [String(rest)]
         }
     }
 
@@ -277,8 +271,7 @@ struct TopView {
     private var footer: String {
         if self.typedOver != nil { return "filter: \(self.filter)_  (enter keeps it, escape takes it back)" }
         if case .explanation = self.page { return "q back  up/down scroll" }
-        var parts = Self.help
-        if !self.filter.isEmpty { parts.append("(filter: \(self.filter), escape ends it)") }
-        return parts.joined(separator: "  ")
+        let filter = self.filter.isEmpty ? [] : ["filter: \(self.filter) (escape ends it)"]
+        return (filter + Self.help).joined(separator: "  ")
     }
 }
