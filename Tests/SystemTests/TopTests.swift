@@ -1,5 +1,4 @@
 import DBus
-import Foundation
 import Glibc
 import Protocol
 import TestSupport
@@ -344,63 +343,5 @@ extension EndToEnd {
             for _ in 0..<3 { _ = try stream.waitForLine { $0.hasPrefix("{\"t_us\":") } }
             _ = programs
         }
-
-        /// Two hundred apps and a thousand events a second: what it takes is little beside what they cost the broker.
-        ///
-        /// Both are measured over the same time, in which other programs take from both; of a core it is two hundredths at most.
-        @Test func costsLittleBesideWhatItShows() throws {
-            let stage = try Stage(broker: false)
-            try stage.startBroker(policy: "[Policy]\nDefault=allow\n\(Stage.fast)")
-            let crowd = try Crowd.apps(190).start(on: stage.address, [])
-            let busy = try (0..<10).map { index in
-                try stage.watch(
-                    "--when", "norm(x, y, z) > 0.1g", "--every", "10ms", "--rest", "0s", "--app",
-                    "org.example.Busy\(index)")
-            }
-            // On a terminal, which is where it draws.
-            let code = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"
-            let top = try BackgroundProgram(
-                tool: ["/usr/bin/python3", "-c", code, Programs.path(of: "jostle"), "top"],
-                environment: stage.environment.merging(["TERM": "xterm"]) { $1 })
-            try stage.until("it is drawn, and counts") {
-                top.output.contains("200 apps  hits ") && !top.output.contains("no answer")
-            }
-            let broker = try #require(stage.broker).pid
-            let child = try #require(try Self.child(of: top.pid))
-            func counted() throws -> (events: UInt64, broker: Int, top: Int) {
-                (
-                    try stage.count("Hits", at: Stage.Object.app("org.example.Busy0")), try Self.ticks(of: broker),
-                    try Self.ticks(of: child)
-                )
-            }
-            let (began, before) = (ContinuousClock.now, try counted())
-            // So many events of each of ten apps: at a hundred a second five seconds, on a slow machine longer.
-            try stage.until("events are counted", timeout: .seconds(60)) { try counted().events >= before.events + 500 }
-            let (took, after) = (ContinuousClock.now - began, try counted())
-            let (own, theirs) = (after.top - before.top, after.broker - before.broker)
-            #expect(own * 5 <= theirs, "\(own) ticks beside \(theirs) of the broker in \(took)")
-            #expect(Double(own) / 100 <= 0.02 * took.seconds + 0.02, "\(own) ticks in \(took)")
-            _ = (crowd, busy)
-        }
-
-        /// The processor time of a process, in hundredths of a second.
-        private static func ticks(of pid: Int32) throws -> Int {
-            let fields =
-                try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
-                .split(separator: ")").last?.split(separator: " ").map(String.init) ?? []
-            return try #require(
-                fields.count > 12 ? Int(fields[11]).flatMap { user in Int(fields[12]).map { user + $0 } } : nil)
-        }
-
-        private static func child(of pid: Int32) throws -> Int32? {
-            try String(contentsOfFile: "/proc/\(pid)/task/\(pid)/children", encoding: .utf8)
-                .split(separator: " ").first.flatMap { Int32($0) }
-        }
-    }
-}
-
-extension Duration {
-    fileprivate var seconds: Double {
-        Double(self.components.seconds) + Double(self.components.attoseconds) / 1e18
     }
 }
