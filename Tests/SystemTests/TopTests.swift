@@ -310,12 +310,6 @@ extension EndToEnd {
             // Smaller, while it runs: the end of names says most.
             try screen.tmux("resize-window", "-x", "40", "-y", "10")
             try line("it is drawn anew") { $0.hasPrefix("> ") && $0.contains(".App ") && $0.count < 40 }
-            // The broker goes, and comes again.
-            _ = try stage.broker?.terminate()
-            try line("that is said") { $0.contains("is not running") }
-            try stage.startBroker(policy: Self.policy)
-            try line("it is there again") { $0.contains(" apps  hits") || $0.contains(" app  hits") }
-            #expect(try !screen.capture().contains { $0.contains("is not running") })
             // What was there before comes back, and the terminal shows what is typed.
             try screen.press(colors ? "q" : "C-c")
             try line("the screen is given back") { _ in true }
