@@ -17,10 +17,13 @@ extension DetectorCompiler {
             switch function {
             case .shake:
                 let z = try builder.channel(2, scope.kind).node
-                node = try builder.node(
-                    FormulaNode(
-                        operation: .shake, a: x, b: y, c: z, p: values[0], q: values[1], r: values[2] * 1_000_000,
-                        s: rest))
+                var shake = FormulaNode(
+                    operation: .shake, a: x, b: y, c: z, p: values[0], q: values[1], r: values[2] * 1_000_000, s: rest)
+                if values[3] > 0 {
+                    shake.d = try builder.node(.history, x, y, z)
+                    shake.t = values[3]
+                }
+                node = try builder.node(shake)
                 measured = Measured(
                     node: try builder.node(.strength, node), sign: 1, kind: scope.kind, threshold: values[0])
             case .tilted:
@@ -37,6 +40,13 @@ extension DetectorCompiler {
                         r: values[2], s: values[3]))
                 // The number of the axis that points up.
                 measured = Measured(node: try builder.node(.strength, node), sign: 1, kind: .number)
+            case .activity:
+                let z = try builder.channel(2, scope.kind).node
+                let activity = try builder.node(.activity, builder.node(.history, x, y, z))
+                let change = try builder.node(.absolute, builder.node(.delta, activity, q: .nan))
+                node = try builder.node(.greater, change, p: 0.5, q: 1)
+                // The number of the activity that begins.
+                measured = Measured(node: activity, sign: 1, kind: .number)
             case .adaptive:
                 node = try builder.node(.adaptive, x, y, builder.channel(2, scope.kind).node, p: values[0])
                 measured = Measured(node: try builder.node(.strength, node), sign: 1, kind: Kind(.length))

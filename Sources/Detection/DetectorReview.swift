@@ -45,8 +45,8 @@ struct DetectorReview {
             let values = settled.map { atom.sign * $0[node] }
             guard !values.contains(where: \.isNaN), self.isMagnitude(node, condition.formula) else { continue }
             let operation = condition.formula.nodes[node].operation
-            // What asks for rest, as `held` does, may be true at rest.
-            guard !operation.isTruth, operation != .fraction else { continue }
+            // What asks for rest, as `held` and `activity == still` do, may be true at rest.
+            guard !operation.isTruth, operation != .fraction, operation != .activity else { continue }
             if atom.sign > 0 {
                 let share = values.count { $0 > atom.key + 1e-9 }
                 if share == values.count {

@@ -32,7 +32,9 @@ enum SteadyState {
             case .greater: value = node.q * a() > node.p ? 1 : 0
             case .both: value = a() * b()
             case .smooth, .smoothByLook, .mean, .fraction, .held: value = a()
-            case .delta, .rate, .range, .count, .sequence, .reversals, .shake, .tilted, .orientation, .adaptive,
+            case .activity: value = Double(MotionActivity.still.rawValue)
+            case .history, .delta, .rate, .range, .count, .sequence, .reversals, .shake, .tilted, .orientation,
+                .adaptive,
                 .displacement,
                 .visit, .fence, .strength, .recall:
                 value = 0
@@ -91,9 +93,10 @@ enum SteadyState {
                     bound = -width...width
                 }
             case .fraction, .greater, .both, .either, .held, .sequence, .shake, .tilted, .orientation: bound = 0...1
-            case .count: bound = 0...Double.infinity
+            case .count, .history: bound = 0...Double.infinity
             case .adaptive, .displacement, .visit, .fence: bound = unknown
             case .reversals: bound = 0...Double(ReversalRun.ring)
+            case .activity: bound = 0...Double(MotionActivity.allCases.count - 1)
             case .strength: bound = 0...Double.infinity
             case .recall: bound = b
             case .divide, .rate, .addMultiple: bound = unknown

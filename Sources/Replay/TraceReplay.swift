@@ -10,6 +10,8 @@ package struct TraceReplay {
     package struct Tally: Equatable, Sendable {
         package var detector: String
         package var hits = 0
+        /// Hits that were held back because of the rhythm that they came in; counted when the trace has ended.
+        package var held: UInt64 = 0
     }
 
     /// A hit, named.
@@ -107,6 +109,10 @@ package struct TraceReplay {
             // Nothing can be due later than this: no window or rest is longer.
             self.streams[index].engine.tick(to: self.streams[index].last + .seconds(3_600), hits: &self.hits)
             self.tell(onHit)
+        }
+        for index in self.tallies.indices {
+            let id = DetectorID(UInt32(index))
+            self.tallies[index].held = self.streams.reduce(0) { $0 + $1.engine.heldHits(of: id) }
         }
     }
 

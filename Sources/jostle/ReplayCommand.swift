@@ -34,7 +34,7 @@ struct ReplayCommand {
     func run() throws(CommandFailure) {
         let began = Clock.monotonic.now()
         var samples = 0
-        var totals = self.requests.map { (detector: $0.name, hits: 0, hours: 0.0) }
+        var totals = self.requests.map { (detector: $0.name, hits: 0, held: UInt64(0), hours: 0.0) }
         let progress = Progress("replay", of: Progress.bytes(of: self.files), self.terminal)
         defer { progress.end() }
         var page = self.report.map { _ in ReplayReport(traces: self.files.count) }
@@ -45,6 +45,7 @@ struct ReplayCommand {
             samples += replay.samples
             for (index, tally) in replay.tallies.enumerated() {
                 totals[index].hits += tally.hits
+                totals[index].held += tally.held
                 totals[index].hours += replay.hours
                 if self.isJSON { self.summarize(file, tally, replay.hours) }
             }
@@ -95,16 +96,22 @@ struct ReplayCommand {
         line.add("detector", tally.detector)
         line.add("hits", tally.hits)
         line.add("hours", hours)
+        if tally.held > 0 { line.add("held_by_activity", tally.held) }
         self.terminal.print(line.text)
     }
 
-    private func show(_ totals: [(detector: String, hits: Int, hours: Double)]) {
-        var table = Table(["DETECTOR", "HITS", "HOURS", "HITS/HOUR"], right: [1, 2, 3])
+    private func show(_ totals: [(detector: String, hits: Int, held: UInt64, hours: Double)]) {
+        // Most detectors hold nothing back, and most traces give no reason to.
+        let showsHeld = totals.contains { $0.held > 0 }
+        var table = Table(
+            ["DETECTOR", "HITS", "HOURS", "HITS/HOUR"] + (showsHeld ? ["HELD BY ACTIVITY"] : []),
+            right: [1, 2, 3, 4])
         for total in totals {
-            table.add([
-                total.detector, "\(total.hits)", rounded(total.hours, 3),
-                total.hours > 0 ? rounded(Double(total.hits) / total.hours, 1) : "–",
-            ])
+            table.add(
+                [
+                    total.detector, "\(total.hits)", rounded(total.hours, 3),
+                    total.hours > 0 ? rounded(Double(total.hits) / total.hours, 1) : "–",
+                ] + (showsHeld ? ["\(total.held)"] : []))
         }
         table.lines(self.terminal).forEach { self.terminal.print($0) }
     }

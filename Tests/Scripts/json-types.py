@@ -151,7 +151,7 @@ KINDS = {
         {
             "watching": str, "available": bool, "decimation": str, "effective_rate?": float, "every_us?": int, "preset?": str,
             "rest_us": int, "rest_mode": str, "sensor": str, "threshold?": float, "when?": str, "warnings?": [str],
-            "count?": int, "within_us?": int, "starts_resting?": bool,
+            "count?": int, "within_us?": int, "rhythm?": float, "starts_resting?": bool,
         },
         HIT | {
             "detector": str, "sequence": int, "epoch": int, "t_us": BOOT, "delay_us": int, "simulated": bool, "clipped": bool,
@@ -161,6 +161,9 @@ KINDS = {
         {"caught_up": int},
     ],
     "policy check": [{
+        "file": str, "line": int, "column": int, "severity": str, "id": str, "message": str, "advice": str,
+    }],
+    "bridge check": [{
         "file": str, "line": int, "column": int, "severity": str, "id": str, "message": str, "advice": str,
     }],
     "policy show": [{

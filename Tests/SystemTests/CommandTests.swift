@@ -234,6 +234,8 @@ extension EndToEnd {
                 "policy", "whatif", "--policy", "/dev/null", "--state-dir", "/tmp", "--bus", "session", status: 2,
                 "--bus has no effect beside --state-dir"),
             Case("policy", "check", "/nonexistent", status: 2, "/nonexistent"),
+            Case("bridge", "check", "/nonexistent", status: 2, "/nonexistent"),
+            Case("bridge", "check", "--bus", "session", status: 2, "--bus"),
             Case("scenario", "/dev/null", "--policy", "/nonexistent", status: 2, "/dev/null"),
             // Refused by whoever answers, and what cannot be done.
             Case(
@@ -412,7 +414,7 @@ extension EndToEnd {
                 shake.contains(
                     "\"parameters\":[{\"name\":\"threshold\",\"unit\":\"g\",\"lowest\":1.0,\"highest\":64.0,"
                         + "\"default\":1.5,\"whole\":false,"))
-            #expect(shake.contains("{\"word\":\"pocket\",\"threshold\":2.0,\"count\":3.0}"))
+            #expect(shake.contains("{\"word\":\"pocket\",\"threshold\":2.0,\"count\":3.0,\"rhythm\":2.0}"))
             let axis = try stage.jostle("presets", "shake.axis").stdout
             for text in [
                 "Condition:   max(abs(x), abs(y), abs(z)) > threshold", "2.45g", "0g to 64g", "1ms to 60s",

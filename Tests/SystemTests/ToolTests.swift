@@ -59,7 +59,8 @@ extension EndToEnd {
                 "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "DescribePresets", "a{sv}", "0"
             )
             #expect(presets.stdout.contains("\"shake.planar\""))
-            let words = "\"sensitivities\" a(sa{sd}) 3 \"normal\" 2 \"count\" 3 \"threshold\" 1.5 \"pocket\" 2"
+            let words =
+                "\"sensitivities\" a(sa{sd}) 3 \"normal\" 3 \"count\" 3 \"rhythm\" 1.5 \"threshold\" 1.5 \"pocket\" 3"
             #expect(presets.stdout.contains(words))
             #expect(presets.stdout.contains("\"when\" s \"hypot(x, y) > threshold\""))
             #expect(try stage.property("Unit", at: Stage.Object.accelerometer) == "s \"g\"")

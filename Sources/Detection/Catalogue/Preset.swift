@@ -87,6 +87,8 @@ package enum NativeFunction: String, Sendable, CaseIterable {
     case tilted
     /// A change of the axis that points up.
     case orientation
+    /// A change of what the device is doing.
+    case activity
     /// A distance that follows the speed.
     case adaptive
     /// A distance since the last hit.

@@ -7,6 +7,11 @@ extension PresetCatalogue {
             name: "count", dimension: .none, range: 2...16, defaultValue: 3, isWhole: true, bound: .atLeast,
             meaning: "How many swings, each against the one before."),
         time("within", .atMost, 1.2, 0.1...10, "The time in which the swings must come."),
+        PresetParameter(
+            name: "rhythm", dimension: .none, range: 0...10, defaultValue: 1.5, bound: .above,
+            meaning:
+                "In the steady rhythm of steps, how many times its usual strength a swing must be, unless the swings break "
+                + "the rhythm; 0: a rhythm holds nothing back."),
     ]
 
     static let shakes: [Preset] = [
@@ -16,13 +21,13 @@ extension PresetCatalogue {
             whenToUse:
                 "Always, unless an article's detector is wanted: steps and jumps swing the vector but rarely turn it round.",
             weaknesses:
-                "Running with the device on the wrist is a shake to it; a gentle shake below 1.5 g needs 'sensitive'. "
+                "A slow shake while somebody runs is taken for running; a gentle shake below 1.5 g needs 'sensitive'. "
                 + "1.3 false hits an hour of walking with the phone in a pocket, recall 0.93.",
             parameters: lobes,
             sensitivities: [
-                Preset.Sensitivity(word: "normal", values: ["threshold": 1.5, "count": 3]),
-                Preset.Sensitivity(word: "pocket", values: ["threshold": 2, "count": 3]),
-                Preset.Sensitivity(word: "sensitive", values: ["threshold": 1.5, "count": 2]),
+                Preset.Sensitivity(word: "normal", values: ["threshold": 1.5, "count": 3, "rhythm": 1.5]),
+                Preset.Sensitivity(word: "pocket", values: ["threshold": 2, "count": 3, "rhythm": 2]),
+                Preset.Sensitivity(word: "sensitive", values: ["threshold": 1.5, "count": 2, "rhythm": 1.25]),
             ],
             every: .milliseconds(50), rest: .seconds(1), restMode: .leading, source: .native(.shake)),
         Preset(

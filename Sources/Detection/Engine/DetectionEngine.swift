@@ -172,6 +172,14 @@ package struct DetectionEngine {
         return self.lanes[Int(record.lane)].status(of: seat, record.restMode)
     }
 
+    /// How many hits of a detector were held back because of the rhythm that they came in, since the first detector like it.
+    package func heldHits(of id: DetectorID) -> UInt64 {
+        let index = Int(id.index)
+        guard index < self.around.records.count, self.around.records[index].lane >= 0 else { return 0 }
+        let record = self.around.records[index]
+        return UInt64(max(0, self.lanes[Int(record.lane)].held(ofFormula: record.formula)))
+    }
+
     // MARK: Samples
 
     /// Whether a sample of this time would follow: later than the last one, and not from the future.

@@ -40,8 +40,6 @@ extension Evaluation {
         case .reversals:
             _ = ReversalRun.take(&state, at: base, value, b, c, over: node.p, now: now)
             return ReversalRun.count(state, at: base, within: node.q, now: now)
-        case .shake:
-            return self.shake(node, value, b, c, &state, base, now)
         case .tilted:
             return self.tilted(node, value, b, &state, base, now)
         case .orientation:
@@ -52,7 +50,7 @@ extension Evaluation {
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
             .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .strength,
-            .recall:
+            .recall, .shake, .history, .activity:
             return .nan
         }
     }
@@ -117,15 +115,61 @@ extension Evaluation {
         }
     }
 
-    /// The shake: `q` lobes within `r`, at least `s` since the last, which also ends the run.
+    static func activity(
+        _ node: Instruction, _ columns: inout MutableSpan<Double>, _ stride: Int, _ state: inout MutableSpan<Double>,
+        _ count: Int
+    ) {
+        let (a, to) = (Int(node.a) &* stride, Int(node.destination) &* stride)
+        let watch = RhythmWatch(base: Int(node.state), history: Int(node.history))
+        for look in 0..<count {
+            // SAFETY: as in `run`.
+            columns[unchecked: to &+ look] = watch.activity(&state, ticks: columns[unchecked: a &+ look])
+        }
+    }
+
+    /// The shake: `q` lobes within `r`, at least `s` since the last, which also ends the run. What the rhythm does not admit is
+    /// held back and counted, once a rest.
+    static func shake(
+        _ node: Instruction, _ columns: inout MutableSpan<Double>, _ stride: Int, _ state: inout MutableSpan<Double>,
+        _ times: Span<Int64>
+    ) {
+        let (a, b, c) = (Int(node.a) &* stride, Int(node.b) &* stride, Int(node.c) &* stride)
+        let (to, ticks) = (Int(node.destination) &* stride, Int(max(0, node.d)) &* stride)
+        let base = Int(node.state)
+        for look in 0..<times.count {
+            // SAFETY: as in `run`.
+            let sample = SIMD3(
+                columns[unchecked: a &+ look], columns[unchecked: b &+ look], columns[unchecked: c &+ look])
+            columns[unchecked: to &+ look] =
+                sample.x.isNaN || sample.y.isNaN || sample.z.isNaN
+                ? .nan : self.shake(node, sample, columns[unchecked: ticks &+ look], &state, Double(times[look]))
+            guard node.strength >= 0 else { continue }
+            let found = state[base + ReversalRun.strength]
+            columns[unchecked: Int(node.strength) &* stride &+ look] = found.isNaN ? 0 : found
+        }
+    }
+
     private static func shake(
-        _ node: Instruction, _ x: Double, _ y: Double, _ z: Double, _ state: inout MutableSpan<Double>, _ base: Int,
-        _ now: Double
+        _ node: Instruction, _ sample: SIMD3<Double>, _ ticks: Double, _ state: inout MutableSpan<Double>, _ now: Double
     ) -> Double {
-        let fired = base + ReversalRun.size
-        guard ReversalRun.take(&state, at: base, x, y, z, over: node.p, now: now),
+        let base = Int(node.state)
+        let held = base + ReversalRun.size
+        let fired = held + 2 + RhythmWatch.size
+        guard ReversalRun.take(&state, at: base, sample.x, sample.y, sample.z, over: node.p, now: now),
             ReversalRun.has(state, at: base, count: Int(node.q), within: node.r), !(now - state[fired] < node.s)
         else { return 0 }
+        if node.history >= 0 {
+            // Only now is the rhythm asked for: most looks are of no shake.
+            let watch = RhythmWatch(base: held + 2, history: Int(node.history))
+            let shape = ReversalRun.shape(state, at: base, count: Int(node.q))
+            guard watch.demand(&state, ticks: ticks).admits(shape, factor: node.t) else {
+                if !(now - state[held + 1] < node.s) {
+                    state[held] = state[held].isNaN ? 1 : state[held] + 1
+                    state[held + 1] = now
+                }
+                return 0
+            }
+        }
         state[fired] = now
         ReversalRun.clear(&state, at: base)
         return 1

@@ -46,6 +46,13 @@ struct FeatureGraph {
     /// The present look's value of a slot.
     func value(_ slot: Int32) -> Double { self.columns[Int(slot) * self.stride + self.look] }
 
+    /// How many hits a shake has held back because of the rhythm that it came in; 0 for a slot of anything else.
+    func held(_ slot: Int32) -> Double {
+        guard let node = self.node(slot), node.key.operation == .shake else { return 0 }
+        let held = self.state[Int(node.instruction.state) + ReversalRun.size]
+        return held.isNaN ? 0 : held
+    }
+
     /// Gives the slots columns so long that all of them stay in the nearest cache, as far as that is possible.
     private mutating func layOut() {
         var stride = 64
@@ -187,9 +194,12 @@ struct FeatureGraph {
             self.nodes.append(nil)
             self.layOut()
         }
-        let instruction = Instruction(
-            operation: key.operation, destination: slot, a: key.a, b: key.b, c: key.c, state: self.statePlace(for: key),
-            p: key.p, q: key.q, r: key.r, s: key.s)
+        var instruction = Instruction(
+            operation: key.operation, destination: slot, a: key.a, b: key.b, c: key.c, d: key.d,
+            state: self.statePlace(for: key), p: key.p, q: key.q, r: key.r, s: key.s, t: key.t)
+        if let history = self.node(key.operation == .activity ? key.a : key.d), history.key.operation == .history {
+            instruction.history = history.instruction.state
+        }
         Evaluation.reset([instruction], &self.state, keepsRest: false)
         self.nodes[Int(slot) - self.fixed] = Node(key: key, uses: 1, instruction: instruction)
         self.known[key] = slot
@@ -237,7 +247,9 @@ struct FeatureGraph {
         self.bury()
         var readers = [Int](repeating: 0, count: self.slots)
         for instruction in self.program {
-            for slot in [instruction.a, instruction.b, instruction.c] where slot >= 0 { readers[Int(slot)] += 1 }
+            for slot in [instruction.a, instruction.b, instruction.c, instruction.d] where slot >= 0 {
+                readers[Int(slot)] += 1
+            }
         }
         var joined = Set<Int32>()
         self.compiled = self.program.map { instruction in

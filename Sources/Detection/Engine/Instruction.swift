@@ -5,6 +5,9 @@ struct Instruction {
     var a: Int32
     var b: Int32
     var c: Int32
+    var d: Int32 = -1
+    /// Where the numbers of the history stand that a shake or an activity asks.
+    var history: Int32 = -1
     /// The slot of the node that tells this one's strength; -1 when there is none.
     var strength: Int32 = -1
     /// Where its numbers stand in the lane's state.
@@ -13,13 +16,16 @@ struct Instruction {
     var q: Double
     var r: Double
     var s: Double
+    var t = 0.0
 
     /// Sets what the operation remembers to its beginning; a gap keeps the rests of the catalogue's own functions.
     func reset(_ state: inout MutableSpan<Double>, keepsRest: Bool) {
         let base = Int(self.state)
         let size = self.operation.stateSize
         guard size > 0, !(keepsRest && self.operation.isNoting) else { return }
+        // A shake also keeps how many hits were held back.
         let kept = state[base + size - 1]
+        let held = self.operation == .shake ? state[base + ReversalRun.size] : .nan
         for index in base..<base + size { state[index] = .nan }
         switch self.operation {
         case .smooth, .smoothByLook, .delta, .rate:
@@ -29,7 +35,10 @@ struct Instruction {
             state[base + 1] = 0
             if keepsRest { state[base + 2] = kept }
         case .shake:
-            if keepsRest { state[base + size - 1] = kept }
+            if keepsRest {
+                state[base + size - 1] = kept
+                state[base + ReversalRun.size] = held
+            }
         default:
             break
         }

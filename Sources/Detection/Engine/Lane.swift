@@ -282,6 +282,11 @@ struct Lane {
         self.compounds.note(of: Int(compound))
     }
 
+    /// How many hits the shakes of a detector's formula have held back because of the rhythm that they came in.
+    func held(ofFormula formula: Int32) -> Double {
+        self.formulas.slots(of: formula).reduce(0) { $0 + self.graph.held($1) }
+    }
+
     /// How a detector stands that has looked.
     func status(of seat: Seat, _ restMode: RestMode) -> DetectionEngine.Status {
         let isTrue = self.thresholds.isTrue(seat)

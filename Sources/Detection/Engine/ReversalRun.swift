@@ -2,10 +2,30 @@
 ///
 /// A body in flight reads 0, so steps and jumps swing the raw vector between nothing and a multiple of g but rarely turn
 /// it round. Layout of its numbers: the peak's x, y, z and length, when the lobe was last seen, how many lobes, the
-/// strength of the run, and the times at which the latest lobes began.
+/// strength of the run, the times at which the latest lobes began, the peak of the lobe before with its length, and the
+/// cosine between the last two peaks that are over.
 enum ReversalRun {
     static let ring = 16
-    static let size = 7 + ring
+    static let size = 7 + ring + 5
+    private static let before = 7 + ring
+    /// Lobes of a hand follow each other within this; those of steps mostly take longer.
+    private static let fastStep = 260_000.0
+    /// So do all of the last five when a hand shakes: an impact rings for less, and then nothing comes until the next.
+    private static let evenStep = 220_000.0
+    /// The cosine below which two peaks are opposite to each other. Those of a runner's steps are not.
+    private static let opposed = -0.5
+
+    /// What the latest lobes of a run look like, for who has to tell a hand's from a runner's.
+    struct Shape {
+        /// They come in the time that a hand takes.
+        var isFast = false
+        /// The last five do, each.
+        var isEven = false
+        /// The last two that are over were opposite to each other.
+        var isOpposed = false
+        /// The harder of the last two.
+        var strength = 0.0
+    }
     static let strength = 6
     /// Without a sample of the lobe for this long, the run is over. All times in µs.
     static let pause = 400_000.0
@@ -70,6 +90,24 @@ enum ReversalRun {
         return Double(back)
     }
 
+    /// What the latest `count` lobes look like; the run has as many.
+    static func shape(_ state: borrowing MutableSpan<Double>, at base: Int, count: Int) -> Shape {
+        var shape = Shape()
+        let latest = self.start(state, at: base, back: 0)
+        shape.isFast = latest - self.start(state, at: base, back: count - 1) <= Double(count - 1) * self.fastStep
+        if state[base + 5] >= 5 {
+            shape.isEven = true
+            for back in 0..<4 {
+                let step =
+                    self.start(state, at: base, back: back) - self.start(state, at: base, back: back + 1)
+                if step > self.evenStep { shape.isEven = false }
+            }
+        }
+        shape.isOpposed = state[base + self.before + 4] <= self.opposed
+        shape.strength = max(state[base + 3], state[base + 5] > 1 ? state[base + self.before + 3] : 0)
+        return shape
+    }
+
     /// Ends the run and keeps its strength for who asks now.
     static func clear(_ state: inout MutableSpan<Double>, at base: Int) {
         state[base + 5] = 0
@@ -80,6 +118,15 @@ enum ReversalRun {
         _ now: Double
     ) {
         let count = state[base + 5]
+        if count > 0 {
+            let before = base + self.before
+            let dot =
+                state[before] * state[base] + state[before + 1] * state[base + 1] + state[before + 2] * state[base + 2]
+            state[before + 4] = count > 1 ? dot / (state[before + 3] * state[base + 3]) : .nan
+            for index in 0..<4 { state[before + index] = state[base + index] }
+        } else {
+            state[base + self.before + 4] = .nan
+        }
         state[base] = x
         state[base + 1] = y
         state[base + 2] = z

@@ -326,17 +326,40 @@ struct ConditionParser {
         if self.scope.hasGravity, name == "gravity" || name == "user" {
             return .vector(try self.gravity(user: name == "user"))
         }
+        if self.scope.hasGravity, name == Self.activity { return .truth(try self.activityTruth()) }
         if ConditionFunction(rawValue: name) != nil {
             throw ConditionProblem(offset, "'\(name)' is a function: write '\(name)(…)'")
         }
         let names =
             self.scope.channels + self.scope.constants.keys.sorted()
-            + self.scope.vectors
+            + self.scope.vectors + (self.scope.hasGravity ? [Self.activity] : [])
         let near = Suggestion.nearest(to: name, among: names)
         throw ConditionProblem(
             offset,
             "unknown name '\(printable(name))'"
                 + (near.map { ", did you mean '\($0)'?" } ?? "; known are \(names.joined(separator: ", "))"))
+    }
+
+    /// The name of what the device is doing.
+    static let activity = "activity"
+
+    /// `== walking` or `!= still`, behind the name.
+    private mutating func activityTruth() throws(ConditionProblem) -> Truth {
+        let words = MotionActivity.allCases.map(\.word)
+        guard case .symbol(let symbol) = self.token.content, symbol == "==" || symbol == "!=" else {
+            throw self.unexpected("'activity' is compared with a word: 'activity == walking'; expected '==' or '!='")
+        }
+        try self.advance()
+        guard case .name(let word) = self.token.content, let activity = MotionActivity(word: word) else {
+            throw self.unexpected("expected one of \(words.joined(separator: ", "))")
+        }
+        try self.advance()
+        let x = try self.builder.channel(0, self.scope.kind).node
+        let y = try self.builder.channel(1, self.scope.kind).node
+        let z = try self.builder.channel(2, self.scope.kind).node
+        let node = try self.builder.node(.activity, self.builder.node(.history, x, y, z))
+        let truth = try self.builder.truth(of: node, is: Double(activity.rawValue))
+        return symbol == "==" ? truth : self.builder.opposite(truth)
     }
 
     /// The vector of three channels that are named after it, if there are such: `gravity_x`, `gravity_y`, `gravity_z`.

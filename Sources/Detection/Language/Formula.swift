@@ -37,13 +37,18 @@ enum Operation: UInt8, Sendable {
     case sequence
     /// The reversals of (a, b, c) with lobes over `p` in the last `q` µs.
     case reversals
-    /// The shake of the catalogue: `q` lobes over `p` within `r` µs, with a rest of `s` µs.
+    /// The shake of the catalogue: `q` lobes over `p` within `r` µs, with a rest of `s` µs, that are what the history `d` demands; `t` is how
+    /// many times the usual strength exceeds a rhythm clearly.
     case shake
     /// The tilted shake of the catalogue: over `p`, with a rest of `q` µs, the angle over `r`, the filter's weight `s`.
     case tilted
     /// Another axis points up: gravity is followed with time constant `p` µs, and the axis has been it for `q` µs in which the
     /// length of (a, b, c) stayed within `r` of its mean, and is not in a motion stronger than `s`.
     case orientation
+    /// How many ticks the history of (a, b, c) has seen: a `RhythmHistory`.
+    case history
+    /// What the device is doing by the history `a`: the number of a `MotionActivity`.
+    case activity
     /// The filter of the catalogue that follows the speed: at (a, b) in degrees with speed `c`; `p` is its smoothing.
     ///
     /// Of this and the next three the value is the raw note of a hit, 0 without one, and they remember through gaps.
@@ -66,11 +71,13 @@ struct FormulaNode: Hashable, Sendable {
     var a: Int32 = -1
     var b: Int32 = -1
     var c: Int32 = -1
+    var d: Int32 = -1
     var p = 0.0
     var q = 0.0
     /// Further constants of the catalogue's own functions: the window and the rest of a shake, in µs.
     var r = 0.0
     var s = 0.0
+    var t = 0.0
 
     /// The same with its operands at the places they have elsewhere. The operand of a channel is the channel, and stays.
     func over(_ places: [Int32]) -> FormulaNode {
@@ -79,6 +86,7 @@ struct FormulaNode: Hashable, Sendable {
         if node.a >= 0 { node.a = places[Int(node.a)] }
         if node.b >= 0 { node.b = places[Int(node.b)] }
         if node.c >= 0 { node.c = places[Int(node.c)] }
+        if node.d >= 0 { node.d = places[Int(node.d)] }
         return node
     }
 
@@ -91,7 +99,7 @@ struct FormulaNode: Hashable, Sendable {
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
             .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .smoothByLook,
-            .delta, .rate, .tilted, .adaptive, .displacement, .visit, .fence, .strength,
+            .delta, .rate, .tilted, .history, .activity, .adaptive, .displacement, .visit, .fence, .strength,
             .recall:
             nil
         }
@@ -99,9 +107,10 @@ struct FormulaNode: Hashable, Sendable {
 
     /// Compares the bits, so that a constant that is not a number equals itself.
     static func == (a: FormulaNode, b: FormulaNode) -> Bool {
-        a.operation == b.operation && a.a == b.a && a.b == b.b && a.c == b.c && a.p.bitPattern == b.p.bitPattern
+        a.operation == b.operation && a.a == b.a && a.b == b.b && a.c == b.c && a.d == b.d
+            && a.p.bitPattern == b.p.bitPattern
             && a.q.bitPattern == b.q.bitPattern && a.r.bitPattern == b.r.bitPattern
-            && a.s.bitPattern == b.s.bitPattern
+            && a.s.bitPattern == b.s.bitPattern && a.t.bitPattern == b.t.bitPattern
     }
 
     func hash(into hasher: inout Hasher) {

@@ -79,7 +79,7 @@ extension FormulaBuilder {
         for index in self.nodes.indices.reversed() where isNeeded[index] {
             let node = self.nodes[index]
             guard node.operation != .channel else { continue }
-            for operand in [node.a, node.b, node.c] where operand >= 0 { isNeeded[Int(operand)] = true }
+            for operand in [node.a, node.b, node.c, node.d] where operand >= 0 { isNeeded[Int(operand)] = true }
         }
         var next: Int32 = 0
         return isNeeded.map { needed in

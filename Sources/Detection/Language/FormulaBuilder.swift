@@ -240,6 +240,15 @@ struct FormulaBuilder {
         Truth(index: try self.add(Atom(node: node, sign: 1, key: 0.5)), measured: measured)
     }
 
+    /// True while a node that holds whole numbers holds this one.
+    mutating func truth(of node: Int32, is number: Double) throws(ConditionProblem) -> Truth {
+        let least = Truth(
+            index: try self.add(Atom(node: node, sign: 1, key: number - 0.5)),
+            measured: [Measured(node: node, sign: 1, kind: .number)])
+        let most = Truth(index: try self.add(Atom(node: node, sign: -1, key: -number - 0.5)), measured: [])
+        return self.joined(least, most, and: true)
+    }
+
     mutating func joined(_ a: Truth, _ b: Truth, and: Bool) -> Truth {
         Truth(
             index: self.add(and ? .and(a.index, b.index) : .or(a.index, b.index)), measured: a.measured + b.measured)

@@ -5,7 +5,7 @@ struct Token: Equatable {
     enum Content: Equatable {
         case number(Quantity)
         case name(String)
-        /// One of `( ) , : + - * / > >= < <=`.
+        /// One of `( ) , : + - * / > >= < <=`, and `== !=` behind `activity`.
         case symbol(String)
         case end
     }
@@ -36,6 +36,8 @@ struct ConditionProblem: Error, Equatable {
 struct Lexer {
     private let bytes: [UInt8]
     private var position = 0
+    /// True behind the name `activity`, the only one that is equal to something.
+    private var isBehindActivity = false
 
     init(_ text: String) {
         self.bytes = Array(text.utf8)
@@ -58,6 +60,7 @@ struct Lexer {
         let start = self.position
         guard start < self.bytes.count else { return Token(content: .end, offset: start, end: start) }
         let byte = self.bytes[start]
+        defer { self.isBehindActivity = self.text(start, self.position) == ConditionParser.activity }
         if Self.isDigit(byte) || byte == UInt8(ascii: ".") { return try self.number() }
         if Self.isLetter(byte) {
             while self.position < self.bytes.count,
@@ -81,6 +84,9 @@ struct Lexer {
         case UInt8(ascii: "("), UInt8(ascii: ")"), UInt8(ascii: ","), UInt8(ascii: ":"), UInt8(ascii: "+"),
             UInt8(ascii: "-"), UInt8(ascii: "*"), UInt8(ascii: "/"):
             self.position += 1
+        case UInt8(ascii: "=") where isTwo && self.isBehindActivity,
+            UInt8(ascii: "!") where isTwo && self.isBehindActivity:
+            self.position += 2
         case UInt8(ascii: "="), UInt8(ascii: "!"):
             throw ConditionProblem(
                 start,

@@ -10,9 +10,12 @@ extension Operation {
         case .fraction: SlicedWindow.size(fields: 2) + 1
         case .count: SlicedWindow.size(fields: 1) + 1
         case .reversals: ReversalRun.size
-        case .shake: ReversalRun.size + 1
+        // Hits that its rhythm held back, when the last of them was, the rhythm, and the last hit.
+        case .shake: ReversalRun.size + 3 + RhythmWatch.size
         case .tilted: 3
         case .orientation: CalmOrientation.size
+        case .history: RhythmHistory.size
+        case .activity: RhythmWatch.size
         case .adaptive, .visit: 5
         case .recall: 2
         case .displacement: 3
@@ -34,7 +37,9 @@ extension Operation {
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
             .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .smooth, .smoothByLook, .delta, .rate,
-            .mean, .rms, .peak, .range, .fraction, .count, .reversals, .adaptive, .displacement, .visit, .fence,
+            .mean, .rms, .peak, .range, .fraction, .count, .reversals, .history, .activity, .adaptive, .displacement,
+            .visit,
+            .fence,
             .strength, .recall:
             false
         }
@@ -44,5 +49,7 @@ extension Operation {
     var isNoting: Bool { self == .adaptive || self == .displacement || self == .visit || self == .fence }
 
     /// Where what it remembers begins with the strength that it found.
-    var strengthPlace: Int { self.isNoting || self == .orientation ? 0 : ReversalRun.strength }
+    var strengthPlace: Int {
+        self.isNoting || self == .orientation ? 0 : ReversalRun.strength
+    }
 }
