@@ -38,6 +38,10 @@ FOCUS = jostle-focus
 FOCUS_PACKAGES = libwayland-dev libwayland-bin libxcb1-dev libxcb-res0-dev
 # What its tests run on.
 DESKTOP_PACKAGES = xvfb openbox x11-apps x11-utils xdotool wmctrl sway phoc foot kwin-wayland gnome-shell gir1.2-gtk-3.0
+# The program that speaks to a server, and what it needs besides; and what its tests have for a server.
+BRIDGE = jostle-bridge
+BRIDGE_PACKAGES = libmosquitto-dev
+SERVER_PACKAGES = mosquitto mosquitto-clients openssl
 BUILD_PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev libudev-dev libevdev-dev libgps-dev dbus python3
 PACKAGES = $(BUILD_PACKAGES) dbus-broker systemd libglib2.0-bin python3-dbus-fast libxml2-utils umockdev \
     gir1.2-umockdev-1.0 python3-gi locales iio-sensor-proxy
@@ -49,13 +53,14 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-desktops deps-deb deps-package deps-report build build-all build-focus build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus test-walks soak soak-processes test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb deps-package deps-report build build-all build-focus build-bridge install-bridge build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus test-walks soak soak-processes test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
     bench install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
 
 help:
 	@echo 'make deps     install the Debian packages that are missing'
 	@echo 'make build    build the release programs into .build/release, and of them the manual pages into .build/man'
 	@echo 'make build-focus  build $(FOCUS), which looks at displays and needs their libraries'
+	@echo 'make build-bridge  build $(BRIDGE), which speaks to an MQTT server and needs its library'
 	@echo 'make test     run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
 	@echo 'make test-attacks  attack the release programs on both buses, each way for ATTACK_SECONDS=$(ATTACK_SECONDS)'
 	@echo 'make test-kills  kill the broker under load, KILLS=$(KILLS) times, and the reader, the bus and an app'
@@ -83,6 +88,7 @@ help:
 	@echo 'make test-reproducible  build them again and compare'
 	@echo 'make test-package  install, upgrade, remove and purge them in a Debian of their own'
 	@echo 'make install-focus  install besides what make build-focus made, its units and activation'
+	@echo 'make install-bridge  install besides what make build-bridge made, its units and its policy'
 	@echo 'make clean    remove .build'
 
 # What the tests take for logind, and for a terminal.
@@ -92,7 +98,9 @@ PACKAGES += gpsd gpsd-clients
 # What the Python package is made with.
 PACKAGES += python3-pip python3-setuptools python3-wheel
 # SwiftPM builds all there is for the tests.
-PACKAGES += $(FOCUS_PACKAGES)
+PACKAGES += $(FOCUS_PACKAGES) $(BRIDGE_PACKAGES)
+# What the tests of the bridge have for a server.
+PACKAGES += $(SERVER_PACKAGES)
 # What Flatpak makes its sandboxes with, and the tests theirs.
 PACKAGES += bubblewrap xdg-dbus-proxy
 # What makes code of the interface files, and what the examples in other languages are built with and run on.
@@ -102,7 +110,7 @@ PACKAGES += gcc g++ libc6-dev libglib2.0-dev libsystemd-dev qtbase5-dev valac gj
 PACKAGES += man-db mandoc bash zsh fish
 
 # What the Debian packages are built with, and what they are tested with.
-DEB_PACKAGES = $(BUILD_PACKAGES) debhelper dh-python lintian python3-all pybuild-plugin-pyproject python3-setuptools \
+DEB_PACKAGES = $(BUILD_PACKAGES) $(BRIDGE_PACKAGES) debhelper dh-python lintian python3-all pybuild-plugin-pyproject python3-setuptools \
     python3-dbus-fast
 PACKAGE_PACKAGES = mmdebstrap dpkg-dev
 # What looks at the pages of reports.
@@ -118,11 +126,12 @@ deps-build: PACKAGES = $(BUILD_PACKAGES)
 deps-bench: PACKAGES = $(BENCH_PACKAGES)
 deps-vm: PACKAGES = $(VM_PACKAGES)
 deps-focus: PACKAGES = $(BUILD_PACKAGES) $(FOCUS_PACKAGES)
+deps-bridge: PACKAGES = $(BUILD_PACKAGES) $(BRIDGE_PACKAGES)
 deps-desktops: PACKAGES += $(DESKTOP_PACKAGES)
 deps-deb: PACKAGES = $(DEB_PACKAGES)
 deps-package: PACKAGES = $(PACKAGE_PACKAGES)
 deps-report: PACKAGES = $(BUILD_PACKAGES) $(REPORT_PACKAGES)
-deps deps-build deps-bench deps-vm deps-focus deps-desktops deps-deb deps-package deps-report:
+deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb deps-package deps-report:
 	@missing=; for package in $(PACKAGES); do \
 	    test "$$(dpkg-query -W -f '$${db:Status-Status}' $$package 2>/dev/null)" = installed || \
 	        missing="$$missing $$package"; \
@@ -141,6 +150,10 @@ build: deps-build
 # The program that looks at the session's displays.
 build-focus: deps-focus
 	$(SWIFT) build -c release --static-swift-stdlib --product $(FOCUS)
+
+# The program that tells a server.
+build-bridge: deps-bridge
+	$(SWIFT) build -c release --static-swift-stdlib --product $(BRIDGE)
 
 # Whatever is started beside the programs that ship.
 build-all: deps
@@ -269,7 +282,7 @@ lint-docs:
 # Foundation costs 17 MB and 5 ms at every start.
 lint-foundation: deps
 	$(SWIFT) build
-	@for program in $(PROGRAMS) $(FOCUS); do \
+	@for program in $(PROGRAMS) $(FOCUS) $(BRIDGE); do \
 	    needed=$$(readelf -d .build/debug/$$program | grep NEEDED) || exit 1; \
 	    if echo "$$needed" | grep Foundation; then echo "$$program links Foundation"; exit 1; fi; \
 	done
@@ -316,7 +329,7 @@ install-docs:
 
 install-manual:
 	@test -e $(MANUAL_DIR)/man1/jostle.1 || { echo "no $(MANUAL_DIR)/man1/jostle.1: run make build first"; exit 1; }
-	for page in $$(cd $(MANUAL_DIR) && ls man[0-9]/* | grep -v $(FOCUS)); do \
+	for page in $$(cd $(MANUAL_DIR) && ls man[0-9]/* | grep -v -e $(FOCUS) -e $(BRIDGE)); do \
 	    $(INSTALL) $(MANUAL_DIR)/$$page $(DESTDIR)$(SHARE)/man/$$page || exit 1; \
 	done
 
@@ -392,6 +405,20 @@ install-focus:
 	    $(INSTALL) $(MANUAL_DIR)/man8/$(FOCUS).8 $(DESTDIR)$(SHARE)/man/man8/$(FOCUS).8; \
 	fi
 
+# Besides install. Nothing is started that is not enabled: without a configuration there is nothing to do.
+install-bridge:
+	@test -x $(PROGRAMS_DIR)/$(BRIDGE) || { echo "no $(PROGRAMS_DIR)/$(BRIDGE): run make build-bridge first"; exit 1; }
+	install -D -m 755 $(PROGRAMS_DIR)/$(BRIDGE) $(DESTDIR)$(LIBEXEC)/$(BRIDGE)
+	for unit in $(SYSTEM_UNITS)/$(BRIDGE).service $(USER_UNITS)/$(BRIDGE).service; do \
+	    folder=$${unit%/*} && $(INSTALL) /dev/null $(DESTDIR)$$unit && \
+	    sed -e 's|@libexecdir@|$(LIBEXEC)|' -e 's|@user@|$(SERVICE_USER)|' systemd/$${folder##*/}/$(BRIDGE).service.in \
+	        > $(DESTDIR)$$unit || exit 1; \
+	done
+	$(INSTALL) policies/bridge/40-bridge.conf $(DESTDIR)$(SHARE)/jostle/policy.d/40-bridge.conf
+	@if test -e $(MANUAL_DIR)/man8/$(BRIDGE).8; then \
+	    $(INSTALL) $(MANUAL_DIR)/man8/$(BRIDGE).8 $(DESTDIR)$(SHARE)/man/man8/$(BRIDGE).8; \
+	fi
+
 # Besides install, before or after it. Whichever of its two names is called first, the bus starts the same program, by its unit where there is
 # systemd.
 install-sensor-proxy:
@@ -440,6 +467,7 @@ clean:
 lint-policy:
 	$(SWIFT) build --product jostle
 	.build/debug/jostle policy check --strict policies
+	.build/debug/jostle policy check --strict policies policies/bridge
 	@for example in policies/examples/*/; do .build/debug/jostle policy check $$example || exit 1; done
 
 # Each page can be made of the programs as they are, and is good roff.

@@ -65,6 +65,7 @@ let package = Package(
         .executable(name: "jostle-sensord", targets: ["jostle-sensord"]),
         .executable(name: "jostle-brokerd", targets: ["jostle-brokerd"]),
         .executable(name: "jostle-focus", targets: ["jostle-focus"]),
+        .executable(name: "jostle-bridge", targets: ["jostle-bridge"]),
         .executable(name: "jostle-bench", targets: ["jostle-bench"]),
         // Only to be preloaded by the benchmark.
         .library(name: "malloc-count", type: .dynamic, targets: ["malloc-count"]),
@@ -78,6 +79,8 @@ let package = Package(
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
         .systemLibrary(name: "CInih", pkgConfig: "inih", providers: [.apt(["libinih-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
+        .target(name: "CResolved", cSettings: [.define("_GNU_SOURCE")]),
         .systemLibrary(name: "CUdev", pkgConfig: "libudev", providers: [.apt(["libudev-dev"])]),
         .systemLibrary(name: "CEvdev", pkgConfig: "libevdev", providers: [.apt(["libevdev-dev"])]),
         .systemLibrary(name: "CGps", pkgConfig: "libgps", providers: [.apt(["libgps-dev"])]),
@@ -104,12 +107,14 @@ let package = Package(
         pure("Processes", ["Motion"]),
         pure("BrokerCore", ["Motion", "Detection", "Arbitration", "Background", "Processes"]),
         pure("FocusCore", ["Arbitration", "Motion", "Processes"]),
+        pure("FleetCore", ["Arbitration", "Motion"]),
 
         // The shell.
-        shell("PolicyFiles", ["Arbitration", "Detection", "Motion", "CInih"]),
+        shell("PolicyFiles", ["Arbitration", "Detection", "FleetCore", "Motion", "CInih"]),
         shell("Journal", ["Arbitration", "Background", "Motion", "Loop", "CSQLite", "CLinux"]),
         shell("Loop", ["CLinux"]),
         shell("DBus", ["CDBus", "Loop", "Motion"]),
+        shell("MQTT", ["CMosquitto", "CResolved", "Loop"]),
         shell("Protocol", ["Motion", "DBus"]),
         shell("DaemonSupport", ["Loop", "DBus", "Motion"]),
         shell("Devices", ["DeviceCore", "Motion", "Loop", "CLinux", "CUdev", "CEvdev", "CGps"]),
@@ -135,6 +140,12 @@ let package = Package(
                 "DaemonSupport", "Processes",
             ],
             exclude: ["gnome"], resources: [.embedInCode("kwin.js")]),
+        program(
+            "jostle-bridge",
+            [
+                "FleetCore", "MQTT", "Journal", "PolicyFiles", "Arbitration", "Motion", "Protocol", "DBus", "Loop",
+                "DaemonSupport",
+            ]),
         program(
             "jostle",
             [
@@ -234,7 +245,7 @@ let package = Package(
         tests("ArbitrationTests", ["Arbitration", "Motion", "Randomness"]),
         tests("BackgroundTests", ["Background", "Arbitration", "Motion", "Randomness"]),
         tests("JournalTests", ["Journal", "Arbitration", "Background", "Motion", "Randomness", "TestSupport"]),
-        tests("PolicyFilesTests", ["PolicyFiles", "Arbitration", "Motion", "Randomness"]),
+        tests("PolicyFilesTests", ["PolicyFiles", "Arbitration", "FleetCore", "Motion", "Randomness"]),
         tests("ScenariosTests", ["Scenarios", "PolicyFiles", "Arbitration", "Motion", "Randomness"]),
         tests("SensorCoreTests", ["SensorCore", "Detection", "Traces", "Motion", "Randomness"]),
         tests("DeviceCoreTests", ["DeviceCore", "Motion"]),
@@ -242,6 +253,8 @@ let package = Package(
             "BrokerCoreTests",
             ["BrokerCore", "Arbitration", "Background", "Detection", "Motion", "Randomness", "Scenarios"]),
         tests("FocusCoreTests", ["FocusCore", "Arbitration", "Motion", "Processes"]),
+        tests("FleetCoreTests", ["FleetCore", "Motion", "Randomness"]),
+        tests("MQTTTests", ["MQTT", "Loop", "TestSupport"]),
         tests("ProcessesTests", ["Processes", "Motion"]),
         tests("LoopTests", ["Loop", "Randomness"]),
         tests("DaemonSupportTests", ["DaemonSupport", "Loop", "CLinux", "Motion", "Randomness"]),

@@ -12,21 +12,27 @@ package struct JournalReader: ~Copyable {
         let path = "\(directory)/journal.db"
         guard StoreFile.size(path) != nil else { throw JournalFailure(description: "there is no journal \(path)") }
         do throws(StoreError) {
-            let database = try Database(path, readOnly: true)
-            try database.execute("PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY;")
-            let kind = JournalStore.kind
-            guard try database.number("PRAGMA application_id") == Int64(kind.applicationID) else {
-                throw StoreError(.broken, "\(path) is no journal")
-            }
-            let version = try database.number("PRAGMA user_version") ?? 0
-            guard (Self.oldest...Int64(kind.migrations.count)).contains(version) else {
-                throw StoreError(.broken, "\(path) was made by another version")
-            }
-            self.hasChanges = version >= Self.withChanges
+            let database = try Self.open(path)
+            self.hasChanges = (try database.number("PRAGMA user_version") ?? 0) >= Self.withChanges
             self.database = database
         } catch {
             throw JournalFailure(description: error.description)
         }
+    }
+
+    /// Opens a journal to read it only.
+    static func open(_ path: String) throws(StoreError) -> Database {
+        let database = try Database(path, readOnly: true)
+        try database.execute("PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY;")
+        let kind = JournalStore.kind
+        guard try database.number("PRAGMA application_id") == Int64(kind.applicationID) else {
+            throw StoreError(.broken, "\(path) is no journal")
+        }
+        let version = try database.number("PRAGMA user_version") ?? 0
+        guard (Self.oldest...Int64(kind.migrations.count)).contains(version) else {
+            throw StoreError(.broken, "\(path) was made by another version")
+        }
+        return database
     }
 
     /// Fetches the verdicts that are asked for.

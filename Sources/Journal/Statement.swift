@@ -136,6 +136,11 @@ struct Statement: ~Copyable {
         return unsafe known.text(UnsafeBufferPointer(start: start, count: count))
     }
 
+    /// `nil` for nothing at all.
+    borrowing func optionalText(_ column: Int32) -> String? {
+        unsafe sqlite3_column_type(self.handle, column) == SQLITE_NULL ? nil : self.text(column)
+    }
+
     borrowing func bytes(_ column: Int32) -> [UInt8] {
         // SAFETY: SQLite's own memory with as many bytes as it says, copied before the next step.
         guard let start = unsafe sqlite3_column_blob(self.handle, column) else { return [] }

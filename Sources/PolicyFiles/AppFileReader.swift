@@ -1,5 +1,4 @@
 import Arbitration
-import Detection
 import Motion
 
 /// Makes an app file of its bytes, a little at a time: nobody has to wait until a large one is done.
@@ -21,7 +20,7 @@ package struct AppFileReader {
         /// None, or one that is not to be read.
         case none
         case app(MergedSection, lines: [String: Int])
-        case detector(String, Place, [Assignment])
+        case detector(DetectorSection)
     }
 
     /// Reads an app file. One with an error says nothing.
@@ -122,13 +121,7 @@ package struct AppFileReader {
                     advice: "the file's name is the app's id")
             }
             self.section = .app(MergedSection(kind: "App", argument: nil, layer: .system, place: place), lines: [:])
-        case "Detector":
-            guard let name = names.first, names.count == 1 else {
-                throw ValueProblem(
-                    check: .syntax, place: names.dropFirst().first?.place ?? kind.place,
-                    message: "a detector has one name", advice: "write [Detector NAME]")
-            }
-            self.section = .detector(try Values.name(name), place, [])
+        case "Detector": self.section = .detector(try DetectorSection(header, place))
         default: throw Values.unknown(kind, "section", among: ["App", "Detector"])
         }
     }
@@ -142,24 +135,11 @@ package struct AppFileReader {
         case .app(var merged, var lines):
             self.take(assignment, &merged, &lines)
             self.section = .app(merged, lines: lines)
-        case .detector(let name, let place, var assignments):
-            let key = assignment.key.text
-            if let first = assignments.first(where: { $0.key.text == key }) {
-                self.findings.append(Self.repeated(assignment.key, first.key.place.line))
-            } else if assignments.count < Self.mostKeys {
-                assignments.append(assignment)
-            } else {
-                self.findings.append(
-                    Finding(
-                        .tooMuch, at: assignment.key.place, "a detector has at most \(Self.mostKeys) keys",
-                        advice: "remove some"))
-            }
-            self.section = .detector(name, place, assignments)
+        case .detector(var detector):
+            detector.take(assignment, &self.findings)
+            self.section = .detector(detector)
         }
     }
-
-    /// No detector has more options.
-    private static let mostKeys = 64
 
     private mutating func take(_ assignment: Assignment, _ merged: inout MergedSection, _ lines: inout [String: Int]) {
         let name = assignment.key.text
@@ -168,7 +148,7 @@ package struct AppFileReader {
                 Values.unknown(assignment.key, "key of [App]", among: AppFile.keys.map(\.name)).finding)
         }
         if let line = lines[name], !key.type.isList {
-            return self.findings.append(Self.repeated(assignment.key, line))
+            return self.findings.append(Finding(repeated: assignment.key, line))
         }
         if lines[name] == nil { lines[name] = assignment.key.place.line }
         merged.assign(name, assignment.value, isList: key.type.isList)
@@ -181,9 +161,10 @@ package struct AppFileReader {
         switch section {
         case .none: return
         case .app(let merged, _): self.readApp(merged)
-        case .detector(let name, let place, let assignments):
+        case .detector(let detector):
             do throws(ValueProblem) {
-                try self.readDetector(name, place, assignments)
+                self.file.detectors.append(
+                    try detector.request(behind: self.file.detectors.count, &self.conditionBytes))
             } catch {
                 self.findings.append(error.finding)
             }
@@ -200,43 +181,5 @@ package struct AppFileReader {
                 self.findings.append(error.finding)
             }
         }
-    }
-
-    /// The keys are the options of a detector, and are checked as the broker would check them.
-    private mutating func readDetector(
-        _ name: String, _ section: Place, _ assignments: [Assignment]
-    ) throws(ValueProblem) {
-        guard self.file.detectors.count < AppFile.mostDetectors else {
-            throw ValueProblem(
-                place: section, message: "more than \(AppFile.mostDetectors) detectors", advice: "remove some")
-        }
-        var request = DetectorRequest(name: name, options: [:])
-        for assignment in assignments { request.options[assignment.key.text] = .text(assignment.value.text) }
-        self.conditionBytes += request.conditionBytes
-        guard self.conditionBytes <= AppFile.mostConditionBytes else {
-            throw ValueProblem(
-                place: section, message: "more than \(AppFile.mostConditionBytes) bytes of conditions",
-                advice: "say it with fewer")
-        }
-        do throws(DetectorProblem) {
-            _ = try DetectorCompiler.compile(request, for: nil)
-        } catch {
-            let found = error.key.flatMap { key in assignments.first { $0.key.text == key } }
-            var place = section
-            if let found {
-                place = error.code == .unknownKey ? found.key.place : found.value.place
-                if let column = error.column { place.column = found.value.place.column + column - 1 }
-            }
-            throw ValueProblem(
-                check: error.code == .unknownKey ? .unknownWord : .badValue, place: place, message: error.message,
-                advice: "see 'jostle presets'")
-        }
-        self.file.detectors.append(request)
-    }
-
-    private static func repeated(_ key: PlacedText, _ line: Int) -> Finding {
-        Finding(
-            .duplicate, at: key.place, "'\(printable(key.text))' stands in this section twice, first in line \(line)",
-            advice: "remove one")
     }
 }

@@ -63,6 +63,7 @@ enum ValueType: String, Sendable, CaseIterable {
     case ranges = "ranges"
     case hours = "hours"
     case power = "power"
+    case file = "file"
 
     /// The units that its numbers may have; empty where there are none.
     var units: String {
@@ -76,7 +77,7 @@ enum ValueType: String, Sendable, CaseIterable {
         case .hours: "local time"
         case .power: "%"
         case .ducking: "%, events / time"
-        case .flag, .word, .words, .text, .name, .names, .number: ""
+        case .flag, .word, .words, .text, .name, .names, .number, .file: ""
         }
     }
 
@@ -84,7 +85,7 @@ enum ValueType: String, Sendable, CaseIterable {
     var isList: Bool {
         switch self {
         case .words, .names, .ranges, .hours, .power: true
-        case .flag, .word, .text, .name, .number, .time, .bytes, .rate, .quota, .aging, .ducking: false
+        case .flag, .word, .text, .name, .number, .time, .bytes, .rate, .quota, .aging, .ducking, .file: false
         }
     }
 }

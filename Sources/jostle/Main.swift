@@ -35,6 +35,7 @@ struct Main {
             RecordCommand.syntax,
             MakeCommand.syntax,
             PolicyCommand.syntax,
+            BridgeCommand.syntax,
             ScenarioCommand.syntax,
             ReplayCommand.syntax,
             TuneCommand.syntax,

@@ -258,7 +258,7 @@ extension PolicyText.Entry {
 }
 
 extension Finding {
-    fileprivate var json: String {
+    var json: String {
         var line = JSONLine()
         line.add("file", self.place.file)
         line.add("line", self.place.line)

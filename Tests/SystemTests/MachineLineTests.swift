@@ -86,6 +86,7 @@ extension EndToEnd {
                 ("watch", ["--count", "1", "--app", "org.example.B", "--kept", Stage.always], [0, 1, 3]),
                 ("watch", ["--count", "1", "--when", "norm(x, y, z) > 0.5g", "--every", "50ms"], [0, 1]),
                 ("policy check", [doubtful], [0]), ("policy show", [Programs.source("policies")], [0]),
+                ("bridge check", ["\(doubtful)/10.conf"], [0]),
                 ("policy coverage", [Programs.source("policies")], [0]),
                 ("policy whatif", ["--policy", other, "--state-dir", stage.state], [0]),
                 (
@@ -102,7 +103,7 @@ extension EndToEnd {
                 let words = command.split(separator: " ").map(String.init)
                 let result = try stage.jostle(words + ["--json"] + arguments)
                 // What is checked has something wrong with it.
-                #expect(result.status == (command == "policy check" ? 1 : 0), "\(command) \(arguments): \(result)")
+                #expect(result.status == (command.hasSuffix(" check") ? 1 : 0), "\(command) \(arguments): \(result)")
                 #expect(try kinds(of: result.stdout, from: command) == expected, "\(command): \(result.stdout)")
             }
             // What is read in the journal has the wall clock, too: the other clock may be that of an earlier boot.

@@ -1,0 +1,76 @@
+/// What a bridge keeps of how far it came.
+package struct BridgeState: Equatable, Sendable {
+    /// One table of the journal.
+    package struct Table: Equatable, Sendable {
+        package var ledger: RowLedger
+        /// All up to this row may have been sent, whatever is known of it.
+        package var sentThrough: Int64
+
+        package init(ledger: RowLedger, sentThrough: Int64) {
+            self.ledger = ledger
+            self.sentThrough = sentThrough
+        }
+    }
+
+    /// Which journal: its rows count anew when it is another.
+    package var stream: String
+    /// The highest epoch of that journal that was seen: what another one has begins behind it.
+    package var epoch: UInt64
+    /// The event at the cursor: where another stands, the journal is another one.
+    package var last: EventName?
+    package var events: Table
+    package var verdicts: Table
+    /// A mark was left at the server.
+    package var isMarked: Bool
+
+    package init(
+        stream: String, epoch: UInt64, last: EventName?, events: Table, verdicts: Table, isMarked: Bool
+    ) {
+        self.stream = stream
+        self.epoch = epoch
+        self.last = last
+        self.events = events
+        self.verdicts = verdicts
+        self.isMarked = isMarked
+    }
+
+    // MARK: On the disk
+
+    package var bytes: [UInt8] {
+        JSONCoding.bytes(
+            .fields([
+                "version": .integer(1), "stream": .text(self.stream), "epoch": .count(self.epoch),
+                "last": self.last.map {
+                    .fields(["app": .text($0.app), "epoch": .count($0.epoch), "sequence": .count($0.sequence)])
+                },
+                "events": Self.value(self.events), "verdicts": Self.value(self.verdicts),
+                "marked": .bool(self.isMarked),
+            ])) + [0x0A]
+    }
+
+    private static func value(_ table: Table) -> DataValue {
+        .fields([
+            "cursor": .integer(table.ledger.cursor), "sent_through": .integer(table.sentThrough),
+            "ahead": table.ledger.value,
+        ])
+    }
+
+    /// `nil` for what is none.
+    package init?(bytes: [UInt8]) {
+        guard let value = try? JSONCoding.read(bytes), value["version"]?.integer == 1,
+            let stream = value["stream"]?.text,
+            let epoch = value["epoch"]?.count, let marked = value["marked"]?.bool,
+            let events = Self.table(value["events"]), let verdicts = Self.table(value["verdicts"])
+        else { return nil }
+        self.init(
+            stream: stream, epoch: epoch, last: value["last"].flatMap { AcknowledgementMessage($0)?.name },
+            events: events, verdicts: verdicts, isMarked: marked)
+    }
+
+    private static func table(_ value: DataValue?) -> Table? {
+        guard let value, let ledger = RowLedger(cursor: value["cursor"]?.integer, value["ahead"]),
+            let sent = value["sent_through"]?.integer
+        else { return nil }
+        return Table(ledger: ledger, sentThrough: sent)
+    }
+}

@@ -1,0 +1,328 @@
+package import Motion
+
+/// Decides what a bridge sends, in which order, and how far it has come with it.
+///
+/// What is live comes from two sides: from the bus at once, and from the journal when it is written there. An event that came from
+/// the bus is recognised by its name when its row is read, so that it is sent once. What is past comes from the journal alone.
+package struct Courier: Sendable {
+    /// What is told of, and how.
+    package struct Settings: Sendable {
+        package var topics: FleetTopics
+        /// The bridge's own app.
+        package var app: String
+        package var window: Int
+        package var expiry: UInt32
+        /// Events are done with when the consumer says so, and not when the server has them.
+        package var waitsForConsumer: Bool
+
+        package init(topics: FleetTopics, app: String, window: Int, expiry: UInt32, waitsForConsumer: Bool) {
+            self.topics = topics
+            self.app = app
+            self.window = window
+            self.expiry = expiry
+            self.waitsForConsumer = waitsForConsumer
+        }
+    }
+
+    /// The number of a message on its way.
+    package typealias Ticket = UInt64
+
+    private let settings: Settings
+    private var stream: String
+    package private(set) var events: JournalTrack
+    package private(set) var verdicts: JournalTrack
+    private var window: SendWindow
+    private var isConnected = false
+    private var nextTicket: Ticket = 1
+    private var onTheWay: [Ticket: Parcel] = [:]
+    /// Whatever is neither an event nor a verdict.
+    private var notices: [Outgoing] = []
+    /// Events that came from the bus, and wait.
+    private var fromBus: [EventMessage] = []
+    private var own = OwnEvents()
+    /// Of the bridge's own events one is known that has to be sent from its row first.
+    private var fence: Fence?
+    private var unstored = UnstoredEvents()
+    package private(set) var counters = BridgeCounters()
+
+    /// So many events from the bus wait at most: the journal has those that do not.
+    private static let mostFromBus = 1_024
+    private static let mostNotices = 4_096
+
+    /// An event that the bus brought when it could not be sent. Its row has not been read, and what the bus brings meanwhile waits for
+    /// that, so that nothing overtakes it.
+    private struct Fence: Sendable {
+        var name: EventName
+        /// The journal has its row by then, or never.
+        var until: Timestamp
+    }
+
+    /// How long the broker may take to write a row down; without a journal nothing waits longer.
+    private static let writing = TimeSpan.seconds(2)
+
+    /// What is on its way.
+    private struct Parcel: Sendable {
+        var table: JournalTable?
+        var row: Int64?
+        var name: EventName?
+        var isPast = false
+    }
+
+    package init(_ settings: Settings, from state: BridgeState) {
+        self.settings = settings
+        self.stream = state.stream
+        self.events = JournalTrack(.event, from: state.events)
+        self.verdicts = JournalTrack(.verdict, from: state.verdicts)
+        self.window = SendWindow(settings.window)
+    }
+
+    // MARK: The connection
+
+    /// A connection is there; the newest rows of both tables are known.
+    package mutating func connected(receiveMaximum: Int, newestEvent: Int64, newestVerdict: Int64) {
+        self.isConnected = true
+        self.counters.connections += 1
+        self.window.open(receiveMaximum: receiveMaximum)
+        self.events.connect(newest: newestEvent)
+        self.verdicts.connect(newest: newestVerdict)
+    }
+
+    /// The connection is gone, and with it what is known of what was on its way.
+    package mutating func disconnected(at now: Timestamp) {
+        self.isConnected = false
+        // What the consumer has not stored it gets again with the next connection.
+        let unstored = self.unstored.removeAll().compactMap(\.row)
+        self.events.disconnect(unstored + self.onTheWay.values.compactMap { $0.table == .event ? $0.row : nil })
+        self.verdicts.disconnect(self.onTheWay.values.compactMap { $0.table == .verdict ? $0.row : nil })
+        self.own.disconnect()
+        if let last = self.fromBus.last { self.fence = Fence(name: last.name, until: now + Self.writing) }
+        self.onTheWay = [:]
+        self.notices = []
+        self.fromBus = []
+    }
+
+    /// It is known how far the server's memory goes. What it acknowledged after that it may have forgotten: it is sent again.
+    package mutating func remembers(events: RowLedger, verdicts: RowLedger) {
+        if !self.settings.waitsForConsumer {
+            self.events.rewind(to: events)
+            self.own.forgetDone()
+        }
+        self.verdicts.rewind(to: verdicts)
+        self.hasFoundOut()
+    }
+
+    /// The server remembers all that it acknowledged, or it does not matter.
+    package mutating func hasFoundOut() {
+        self.events.isPastHeld = false
+        self.verdicts.isPastHeld = false
+    }
+
+    /// The journal is another one, or was not followed: it goes on behind these rows.
+    package mutating func begin(_ stream: String, events: Int64, verdicts: Int64) {
+        self.stream = stream
+        self.events.begin(at: events)
+        self.verdicts.begin(at: verdicts)
+    }
+
+    // MARK: In
+
+    /// An event of the bridge's own came from the bus. Without a connection the journal has it.
+    package mutating func arrived(_ event: EventMessage, at now: Timestamp) {
+        guard self.isConnected, self.fromBus.count < Self.mostFromBus else {
+            if !self.own.contains(event.name) { self.fence = Fence(name: event.name, until: now + Self.writing) }
+            return
+        }
+        if self.own.begin(event.name) { self.fromBus.append(event) }
+    }
+
+    /// Until when something waits for the journal; `nil`: nothing does.
+    package var waitsUntil: Timestamp? { self.fromBus.isEmpty || !self.isConnected ? nil : self.fence?.until }
+
+    /// The tables of the journal have grown.
+    package mutating func grew(newestEvent: Int64, newestVerdict: Int64) {
+        guard self.isConnected else { return }
+        self.events.grow(to: newestEvent)
+        self.verdicts.grow(to: newestVerdict)
+    }
+
+    /// Something else is to be said. It is forgotten when the connection goes.
+    package mutating func say(_ notice: Outgoing) {
+        guard self.isConnected, self.notices.count < Self.mostNotices else { return }
+        self.notices.append(notice)
+    }
+
+    // MARK: Reading
+
+    /// What is to be read from the journal next.
+    package mutating func nextRead() -> JournalRequest? {
+        guard self.isConnected else { return nil }
+        return self.events.request() ?? self.verdicts.request()
+    }
+
+    /// There is more to read, and room for what comes of it.
+    package var canReadMore: Bool {
+        guard self.isConnected, self.window.hasRoom else { return false }
+        var (events, verdicts) = (self.events, self.verdicts)
+        return events.request() != nil || verdicts.request() != nil
+    }
+
+    package mutating func take(_ stretch: JournalStretch, for request: JournalRequest) {
+        for gap in stretch.gaps {
+            self.counters.gaps += 1
+            self.say(
+                Outgoing(
+                    self.settings.topics.gap,
+                    .fields([
+                        "stream": .text(self.stream), "table": .text(request.table.rawValue),
+                        "first": .integer(gap.lowerBound), "last": .integer(gap.upperBound),
+                    ])))
+        }
+        switch request.table {
+        case .verdict: self.verdicts.take(stretch, for: request)
+        case .event:
+            self.events.take(self.withoutOwn(stretch), for: request)
+        }
+    }
+
+    /// Takes out what is on its way already, or done. The others stay in their order.
+    private mutating func withoutOwn(_ stretch: JournalStretch) -> JournalStretch {
+        var stretch = stretch
+        stretch.rows = stretch.rows.filter { row in
+            guard case .event(let event) = row.content, event.name.app == self.settings.app else { return true }
+            if event.name == self.fence?.name { self.fence?.until = .zero }
+            switch self.own.found(event.name, in: row.row) {
+            case .unknown: return true
+            case .done: return false
+            case .underWay(let ticket):
+                if let ticket { self.onTheWay[ticket]?.row = row.row }
+                self.events.hold(row.row)
+                self.unstored.found(event.name, in: row.row)
+                return true
+            }
+        }
+        return stretch
+    }
+
+    package mutating func readFailed(_ table: JournalTable) {
+        switch table {
+        case .event: self.events.failed()
+        case .verdict: self.verdicts.failed()
+        }
+    }
+
+    // MARK: Sending
+
+    /// The next message, when there is one and room for it.
+    package mutating func nextSend(at now: Timestamp) -> (ticket: Ticket, message: Outgoing)? {
+        guard self.isConnected, self.window.hasRoom else { return nil }
+        if !self.notices.isEmpty { return self.send(self.notices.removeFirst(), Parcel()) }
+        if let fence, fence.until <= now, !self.events.hasLive { self.fence = nil }
+        if self.fence == nil, !self.fromBus.isEmpty {
+            let event = self.fromBus.removeFirst()
+            let row = self.own.row(of: event.name)
+            let sent = self.send(
+                self.message(.event(event), row: row, isPast: false),
+                Parcel(table: .event, row: row, name: event.name))
+            self.own.sent(event.name, sent.ticket)
+            return sent
+        }
+        if let row = self.events.takeLive() { return self.send(row, of: .event, isPast: false) }
+        if let row = self.verdicts.takeLive() { return self.send(row, of: .verdict, isPast: false) }
+        guard self.window.hasRoomForPast, !self.unstored.isFull else { return nil }
+        if let row = self.events.takePast() { return self.send(row, of: .event, isPast: true) }
+        if let row = self.verdicts.takePast() { return self.send(row, of: .verdict, isPast: true) }
+        return nil
+    }
+
+    private mutating func send(
+        _ row: JournalRow, of table: JournalTable, isPast: Bool
+    ) -> (ticket: Ticket, message: Outgoing) {
+        var name: EventName?
+        if case .event(let event) = row.content { name = event.name }
+        return self.send(
+            self.message(row.content, row: row.row, isPast: isPast),
+            Parcel(table: table, row: row.row, name: name, isPast: isPast))
+    }
+
+    private mutating func send(_ message: Outgoing, _ parcel: Parcel) -> (ticket: Ticket, message: Outgoing) {
+        let ticket = self.nextTicket
+        self.nextTicket += 1
+        self.onTheWay[ticket] = parcel
+        self.window.send(isPast: parcel.isPast)
+        if parcel.table != nil {
+            self.counters.sent += 1
+            if parcel.isPast { self.counters.past += 1 }
+            if message.properties.contains(where: { $0.name == "again" }) { self.counters.again += 1 }
+        }
+        return (ticket, message)
+    }
+
+    private func message(_ content: JournalRow.Content, row: Int64?, isPast: Bool) -> Outgoing {
+        let topics = self.settings.topics
+        var properties: [(name: String, value: String)] = []
+        let message: (topic: String, value: DataValue)
+        var isAgain = false
+        switch content {
+        case .event(let event):
+            properties = [
+                ("epoch", "\(event.name.epoch)"), ("sequence", "\(event.name.sequence)"), ("app", event.name.app),
+            ]
+            let isOwn = event.name.app == self.settings.app
+            let live = isOwn ? topics.event(of: event.detector) : topics.event(of: event.detector, for: event.name.app)
+            message = (isPast ? topics.pastEvents : live, event.value)
+            isAgain = row.map { self.events.mayHaveBeenSent($0) } ?? false
+            isAgain = isAgain || self.own.isUncertain(event.name)
+        case .verdict(let verdict):
+            properties = [("epoch", "\(verdict.epoch)"), ("app", verdict.app)]
+            message = (isPast ? topics.pastVerdicts : topics.verdict(for: verdict.app), verdict.value)
+            isAgain = row.map { self.verdicts.mayHaveBeenSent($0) } ?? false
+        }
+        if let row { properties += [("stream", self.stream), ("row", "\(row)")] }
+        if isPast { properties.append(("past", "1")) }
+        if isAgain { properties.append(("again", "1")) }
+        return Outgoing(
+            message.topic, message.value, expiry: isPast ? nil : self.settings.expiry, properties: properties)
+    }
+
+    // MARK: Answers
+
+    /// The server has a message, or will never take it: either way it is not sent again.
+    package mutating func acknowledged(_ ticket: Ticket) {
+        guard let parcel = self.onTheWay.removeValue(forKey: ticket) else { return }
+        self.window.acknowledge(isPast: parcel.isPast)
+        guard let table = parcel.table else { return }
+        if table == .event, self.settings.waitsForConsumer, let name = parcel.name {
+            return self.unstored.add(name, row: parcel.row)
+        }
+        self.finish(table, parcel.row, parcel.name)
+    }
+
+    private mutating func finish(_ table: JournalTable, _ row: Int64?, _ name: EventName?) {
+        switch table {
+        case .verdict: if let row { self.verdicts.finish(row) }
+        case .event:
+            if let row { self.events.finish(row) }
+            // Without its row, which may come yet.
+            if let name, name.app == self.settings.app { self.own.finished(name, hasRow: row != nil) }
+        }
+    }
+
+    /// The consumer has stored an event, and all that it got before.
+    package mutating func stored(_ name: EventName) {
+        for event in self.unstored.stored(name) { self.finish(.event, event.row, event.name) }
+    }
+
+    /// Nothing waits and nothing is on its way.
+    package var isIdle: Bool {
+        self.onTheWay.isEmpty && self.fromBus.isEmpty && self.notices.isEmpty && self.events.isCaughtUp
+            && self.verdicts.isCaughtUp && !self.events.hasLive && !self.verdicts.hasLive
+    }
+
+    /// How many messages are on their way.
+    package var sentCount: Int { self.onTheWay.count }
+
+    package var position: PositionMessage {
+        PositionMessage(
+            stream: self.stream, events: self.events.ledger, verdicts: self.verdicts.ledger)
+    }
+}

@@ -1,0 +1,215 @@
+/// Which tables of the journal are told of.
+package enum JournalTable: String, CaseIterable, Sendable {
+    case event
+    case verdict
+}
+
+/// A row of the journal, as far as it is told of.
+package struct JournalRow: Equatable, Sendable {
+    package enum Content: Equatable, Sendable {
+        case event(EventMessage)
+        case verdict(VerdictMessage)
+    }
+
+    package var row: Int64
+    package var content: Content
+
+    package init(row: Int64, _ content: Content) {
+        self.row = row
+        self.content = content
+    }
+}
+
+/// A stretch of a table that is to be read.
+package struct JournalRequest: Equatable, Sendable {
+    package var table: JournalTable
+    package var isPast: Bool
+    /// The first row, and the last; there may be fewer.
+    package var first: Int64
+    package var last: Int64
+    package var limit: Int
+}
+
+/// What came of a request.
+package struct JournalStretch: Equatable, Sendable {
+    /// Those that are to be told of.
+    package var rows: [JournalRow]
+    /// Up to where it was read; 0: there was nothing.
+    package var through: Int64
+    /// Stretches in which the journal has nothing any more.
+    package var gaps: [ClosedRange<Int64>]
+
+    package init(rows: [JournalRow], through: Int64, gaps: [ClosedRange<Int64>]) {
+        self.rows = rows
+        self.through = through
+        self.gaps = gaps
+    }
+}
+
+/// One table of the journal on its way: what of it is read, as live or as past, and what is done.
+package struct JournalTrack: Sendable {
+    package let table: JournalTable
+    package private(set) var ledger: RowLedger
+    /// All up to this row may have been sent, so it is said of each that is sent again.
+    package private(set) var againThrough: Int64
+    /// The newest row that is known.
+    private(set) var newest: Int64
+    /// What was read and waits.
+    private var past: [JournalRow] = []
+    private var live: [JournalRow] = []
+    /// What is read next; `nil` past the boundary, or before there is one.
+    private var nextPast: Int64 = 1
+    private var nextLive: Int64 = 1
+    /// Rows up to this one are past.
+    private var boundary: Int64 = 0
+    /// Rows that were on their way when a connection ended.
+    private var uncertain: Set<Int64> = []
+    /// Rows that are on their way already, by another road.
+    private var held: Set<Int64> = []
+    /// Up to where rows were read to be sent, in this life.
+    private var readThrough: Int64 = 0
+    /// A request is out.
+    private var isAsked = false
+    /// What is past waits until it is known what the server remembers.
+    package var isPastHeld = true
+
+    package static let batch = 256
+
+    package init(_ table: JournalTable, from state: BridgeState.Table) {
+        self.table = table
+        self.ledger = state.ledger
+        self.againThrough = state.sentThrough
+        self.newest = state.ledger.cursor
+    }
+
+    // MARK: The connection
+
+    /// From here on what is new is live, and what is there is past.
+    package mutating func connect(newest: Int64) {
+        self.newest = max(newest, self.ledger.cursor)
+        // What is not there yet cannot have been sent, but for what the last life had from the bus just before its end.
+        if self.readThrough == 0 { self.againThrough = min(self.againThrough, self.newest + Self.unwritten) }
+        self.boundary = self.newest
+        self.nextLive = self.boundary + 1
+        self.nextPast = self.ledger.cursor + 1
+        (self.past, self.live) = ([], [])
+        (self.held, self.isAsked) = ([], false)
+        self.isPastHeld = true
+    }
+
+    /// So many rows the broker may have had to write when a bridge ended that had sent them.
+    private static let unwritten: Int64 = 256
+
+    /// What was on its way may have come or not.
+    package mutating func disconnect(_ rows: [Int64]) {
+        self.uncertain.formUnion(rows.filter { !self.ledger.isDone($0) })
+        (self.past, self.live) = ([], [])
+    }
+
+    /// The server remembers no more than what was done then.
+    package mutating func rewind(to earlier: RowLedger) {
+        var ledger = self.ledger
+        ledger.restore(earlier)
+        guard ledger != self.ledger else { return }
+        self.againThrough = max(self.againThrough, self.ledger.cursor, self.readThrough, self.boundary)
+        self.ledger = ledger
+        self.nextPast = self.ledger.cursor + 1
+        self.past = []
+    }
+
+    /// The journal is another one.
+    package mutating func begin(at row: Int64) {
+        self.ledger.begin(at: row)
+        (self.againThrough, self.newest, self.readThrough) = (row, row, 0)
+        self.uncertain = []
+        self.connect(newest: row)
+    }
+
+    /// Something was written.
+    package mutating func grow(to newest: Int64) { self.newest = max(self.newest, newest) }
+
+    // MARK: Reading
+
+    /// What is to be read next: what is live goes first.
+    package mutating func request() -> JournalRequest? {
+        guard !self.isAsked else { return nil }
+        if self.live.count < Self.batch / 2, self.nextLive <= self.newest {
+            self.isAsked = true
+            return JournalRequest(
+                table: self.table, isPast: false, first: self.nextLive, last: self.newest, limit: Self.batch)
+        }
+        guard !self.isPastHeld, self.past.count < Self.batch / 2 else { return nil }
+        self.nextPast = self.ledger.firstOpen(from: self.nextPast)
+        guard self.nextPast <= self.boundary else { return nil }
+        self.isAsked = true
+        return JournalRequest(
+            table: self.table, isPast: true, first: self.nextPast,
+            last: min(self.boundary, self.ledger.lastOpen(from: self.nextPast)), limit: Self.batch)
+    }
+
+    /// Takes what was read. Rows that are not to be told of are done with.
+    package mutating func take(_ stretch: JournalStretch, for request: JournalRequest) {
+        self.isAsked = false
+        let next = request.isPast ? self.nextPast : self.nextLive
+        // It was asked for something else meanwhile.
+        guard request.first == next else { return }
+        // Nothing came: there is nothing there, whatever was thought.
+        let through = max(stretch.through, stretch.rows.last?.row ?? 0)
+        let end = through < request.first ? request.last : min(through, request.last)
+        var from = request.first
+        for row in stretch.rows where (from...end).contains(row.row) {
+            if row.row > from { self.ledger.finish(from...(row.row - 1)) }
+            from = row.row + 1
+            guard self.held.remove(row.row) == nil else { continue }
+            guard !self.ledger.isDone(row.row) else { continue }
+            if request.isPast { self.past.append(row) } else { self.live.append(row) }
+        }
+        if from <= end { self.ledger.finish(from...end) }
+        self.readThrough = max(self.readThrough, end)
+        if request.isPast { self.nextPast = end + 1 } else { self.nextLive = end + 1 }
+    }
+
+    /// A row that is about to be taken is on its way already: it is neither sent nor done with.
+    package mutating func hold(_ row: Int64) { self.held.insert(row) }
+
+    /// It could not be read: it is asked for again.
+    package mutating func failed() { self.isAsked = false }
+
+    // MARK: Sending
+
+    package var hasLive: Bool { !self.live.isEmpty }
+    package var hasPast: Bool { !self.past.isEmpty }
+    /// All of before was read and is on its way or done.
+    package var isCaughtUp: Bool {
+        !self.isPastHeld && self.past.isEmpty && self.ledger.firstOpen(from: self.nextPast) > self.boundary
+    }
+
+    package mutating func takeLive() -> JournalRow? { self.live.isEmpty ? nil : self.live.removeFirst() }
+    package mutating func takePast() -> JournalRow? { self.past.isEmpty ? nil : self.past.removeFirst() }
+
+    /// Whether a row may have been sent before.
+    package func mayHaveBeenSent(_ row: Int64) -> Bool { row <= self.againThrough || self.uncertain.contains(row) }
+
+    package mutating func finish(_ row: Int64) {
+        self.ledger.finish(row)
+        if !self.uncertain.isEmpty { self.uncertain.remove(row) }
+    }
+
+    /// How many rows wait, as far as that is known.
+    package var waiting: Int64 { max(0, self.newest - self.ledger.cursor) }
+
+    // MARK: On the disk
+
+    /// So far ahead it is written down what may be sent.
+    private static let reserve: Int64 = 4_096
+
+    package func state(_ sentThrough: Int64) -> BridgeState.Table {
+        BridgeState.Table(ledger: self.ledger, sentThrough: max(sentThrough, self.againThrough))
+    }
+
+    /// Up to where it has to be written down that rows may have been sent, before any more is; `nil`: that is so.
+    package func reservation(beyond sentThrough: Int64) -> Int64? {
+        let needed = self.newest + Self.reserve / 4
+        return needed > sentThrough ? self.newest + Self.reserve : nil
+    }
+}

@@ -1,0 +1,155 @@
+/// The bridge's own events that came from the bus before they were read in the journal.
+///
+/// Each is remembered until its row is read, which tells that the row is done, or on its way.
+package struct OwnEvents: Sendable {
+    package enum Found: Equatable, Sendable {
+        /// It did not come from the bus, or is not remembered.
+        case unknown
+        case done
+        /// It waits, or was sent by this ticket.
+        case underWay(UInt64?)
+    }
+
+    private struct Entry: Sendable {
+        var ticket: UInt64?
+        var row: Int64?
+        var isDone = false
+        /// The connection that it was done by.
+        var connection: UInt64
+    }
+
+    private var connection: UInt64 = 0
+    private var entries: [EventName: Entry] = [:]
+    /// In the order in which they came, those that are gone among them.
+    private var order: [EventName] = []
+    /// Those that were on their way when a connection ended.
+    private var uncertain: Set<EventName> = []
+
+    /// Without a journal none is ever found.
+    private static let most = 8_192
+
+    package init() {}
+
+    /// One came; false when it did before.
+    package mutating func begin(_ name: EventName) -> Bool {
+        guard self.entries[name] == nil else { return false }
+        self.entries[name] = Entry(connection: self.connection)
+        self.order.append(name)
+        if self.order.count > Self.most {
+            for name in self.order.prefix(Self.most / 2) {
+                self.entries[name] = nil
+                self.uncertain.remove(name)
+            }
+            self.order.removeFirst(Self.most / 2)
+        }
+        return true
+    }
+
+    package func contains(_ name: EventName) -> Bool { self.entries[name] != nil }
+
+    package mutating func sent(_ name: EventName, _ ticket: UInt64) { self.entries[name]?.ticket = ticket }
+
+    package func row(of name: EventName) -> Int64? { self.entries[name]?.row }
+
+    /// Its row was read.
+    package mutating func found(_ name: EventName, in row: Int64) -> Found {
+        guard let entry = self.entries[name] else { return .unknown }
+        if entry.isDone {
+            self.entries[name] = nil
+            return .done
+        }
+        self.entries[name]?.row = row
+        return .underWay(entry.ticket)
+    }
+
+    /// It is done; where its row was read nothing is to be remembered.
+    package mutating func finished(_ name: EventName, hasRow: Bool) {
+        self.uncertain.remove(name)
+        if hasRow { self.entries[name] = nil } else { self.entries[name]?.isDone = true }
+    }
+
+    /// The connection is gone: those that are not done come from the journal.
+    package mutating func disconnect() {
+        self.connection += 1
+        for (name, entry) in self.entries where !entry.isDone {
+            if entry.ticket != nil { self.uncertain.insert(name) }
+            self.entries[name] = nil
+        }
+        self.order.removeAll { self.entries[$0] == nil }
+    }
+
+    /// Those that were done by an earlier connection, and whose rows were not read, may be forgotten: they come from the journal.
+    package mutating func forgetDone() {
+        for (name, entry) in self.entries where entry.isDone && entry.connection != self.connection {
+            self.uncertain.insert(name)
+            self.entries[name] = nil
+        }
+        self.order.removeAll { self.entries[$0] == nil }
+    }
+
+    package func isUncertain(_ name: EventName) -> Bool { self.uncertain.contains(name) }
+}
+
+/// Events that the server has and of which the consumer has not said that it stored them, in the order in which they were sent.
+package struct UnstoredEvents: Sendable {
+    package struct Event: Equatable, Sendable {
+        package var name: EventName
+        package var row: Int64?
+    }
+
+    private var events: [Event] = []
+    /// What stands before it is gone.
+    private var start = 0
+
+    /// With so many nothing of before is sent: a consumer that says nothing has had enough.
+    package static let most = 65_536
+
+    package init() {}
+
+    package var isFull: Bool { self.events.count - self.start >= Self.most }
+
+    package mutating func add(_ name: EventName, row: Int64?) {
+        // What is live goes on: of those the oldest is forgotten, and sent again when the connection is another one.
+        if self.isFull { self.start += 1 }
+        self.events.append(Event(name: name, row: row))
+        self.tidy()
+    }
+
+    private mutating func tidy() {
+        guard self.start > 1_024, self.start > self.events.count / 2 else { return }
+        self.events.removeFirst(self.start)
+        self.start = 0
+    }
+
+    /// The row of one was read.
+    package mutating func found(_ name: EventName, in row: Int64) {
+        guard let index = self.events[self.start...].lastIndex(where: { $0.name == name }) else { return }
+        self.events[index].row = row
+    }
+
+    /// One was stored, and all before it; those that are done now.
+    package mutating func stored(_ name: EventName) -> ArraySlice<Event> {
+        guard let index = self.events[self.start...].lastIndex(where: { $0.name == name }) else { return [] }
+        defer {
+            self.start = index + 1
+            self.tidy()
+        }
+        return self.events[self.start...index]
+    }
+
+    package mutating func removeAll() -> [Event] {
+        defer { (self.events, self.start) = ([], 0) }
+        return Array(self.events[self.start...])
+    }
+}
+
+/// What a bridge counts since it began.
+package struct BridgeCounters: Equatable, Sendable {
+    package var sent: UInt64 = 0
+    package var past: UInt64 = 0
+    package var again: UInt64 = 0
+    package var gaps: UInt64 = 0
+    package var connections: UInt64 = 0
+
+    package init() {}
+}

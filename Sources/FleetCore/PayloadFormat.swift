@@ -1,0 +1,25 @@
+/// In which form messages are written.
+package enum PayloadFormat: String, CaseIterable, Sendable {
+    case json
+    case cbor
+
+    /// What MQTT 5 says of the content.
+    package var contentType: String {
+        switch self {
+        case .json: "application/json"
+        case .cbor: "application/cbor"
+        }
+    }
+
+    package func bytes(_ value: DataValue) -> [UInt8] {
+        switch self {
+        case .json: JSONCoding.bytes(value)
+        case .cbor: CBORCoding.bytes(value)
+        }
+    }
+
+    /// Reads what came, by what it says of its content; without that it is JSON.
+    package static func read(_ bytes: [UInt8], contentType: String?) throws(DataProblem) -> DataValue {
+        contentType == PayloadFormat.cbor.contentType ? try CBORCoding.read(bytes) : try JSONCoding.read(bytes)
+    }
+}

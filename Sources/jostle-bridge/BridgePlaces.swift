@@ -1,0 +1,109 @@
+import Arbitration
+import DBus
+import DaemonSupport
+import FleetCore
+import Glibc
+import Loop
+import PolicyFiles
+
+/// Where a bridge reads and keeps what it needs.
+struct BridgePlaces {
+    let config: String
+    /// The broker's directory.
+    let journal: String
+    /// Our own.
+    let state: String
+    /// Who the device is when the configuration does not say.
+    let device: String
+    private let credentials: String?
+
+    /// - Parameters: what the command line says.
+    init(bus: BusAddress, config: String?, journal: String?, state: String?) throws(UsageProblem) {
+        let isSystem = bus == .system
+        let home = environmentValue("HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
+        func base(_ variable: String, _ standard: String) -> String? {
+            environmentValue(variable).flatMap { $0.hasPrefix("/") ? $0 : nil } ?? home.map { "\($0)/\(standard)" }
+        }
+        let states = base("XDG_STATE_HOME", ".local/state")
+        // Ours stands in $STATE_DIRECTORY, which says nothing of the broker's.
+        let given = environmentValue("STATE_DIRECTORY")?.split(separator: ":").first.map(String.init)
+        let ownConfig =
+            isSystem ? "/etc/jostle/bridge.conf" : base("XDG_CONFIG_HOME", ".config").map { "\($0)/jostle/bridge.conf" }
+        let ownState = given ?? (isSystem ? "/var/lib/jostle-bridge" : states.map { "\($0)/jostle-bridge" })
+        let brokers = isSystem ? StateDirectory.ofSystem : states.map { "\($0)/jostle" }
+        guard let config = config ?? ownConfig, let journal = journal ?? brokers, let state = state ?? ownState else {
+            throw UsageProblem("there is no HOME: say --config, --journal and --state-dir")
+        }
+        (self.config, self.journal, self.state) = (config, journal, state)
+        self.credentials = environmentValue("CREDENTIALS_DIRECTORY").flatMap { $0.hasPrefix("/") ? $0 : nil }
+        self.device = Self.deviceName(ofUser: !isSystem)
+    }
+
+    /// The host's name, and the user's behind it where the broker is a user's.
+    private static func deviceName(ofUser: Bool) -> String {
+        var name = [CChar](repeating: 0, count: 256)
+        // SAFETY: one byte less than there is, so that it ends.
+        _ = unsafe gethostname(&name, name.count - 1)
+        var text = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        if ofUser {
+            // SAFETY: what it returns is copied before it is asked again.
+            let user = unsafe getpwuid(getuid()).map { unsafe String(cString: $0.pointee.pw_name) } ?? "\(getuid())"
+            text += ".\(user)"
+        }
+        let plain = String(text.map { FleetTopics.isName(String($0)) ? $0 : "-" }.prefix(FleetTopics.longestName))
+        return plain.isEmpty ? "device" : plain
+    }
+
+    // MARK: Files
+
+    /// Whether there is a journal, readable or not.
+    var hasJournal: Bool {
+        // SAFETY: the path lives for the call.
+        unsafe access("\(self.journal)/journal.db", F_OK) == 0
+    }
+
+    /// Reads the configuration, and says all that is wrong with it.
+    func readConfiguration(log: Log) -> BridgeConfiguration? {
+        let bytes: [UInt8]
+        do throws(SystemError) {
+            bytes = try Self.contents(of: self.config, atMost: 1 << 20)
+        } catch {
+            log.error("\(self.config): \(SystemError.message(for: error.code))")
+            return nil
+        }
+        let (configuration, findings) = BridgeFileReader.read(PolicyFile(name: self.config, bytes: bytes))
+        for finding in findings {
+            if finding.severity == .error { log.error("\(finding)") } else { log.warning("\(finding)") }
+        }
+        return configuration
+    }
+
+    /// Where a file of the configuration is; `nil`: it is a credential, and there are none.
+    func path(of place: BridgeConfiguration.Place) -> String? {
+        switch place {
+        case .path(let path): path
+        case .credential(let name): self.credentials.map { "\($0)/\(name)" }
+        }
+    }
+
+    /// Reads a password: what stands in the file, without the line's end.
+    func secret(in place: BridgeConfiguration.Place) -> String? {
+        guard let path = self.path(of: place), var bytes = try? Self.contents(of: path, atMost: 4_096) else {
+            return nil
+        }
+        while bytes.last == 0x0A || bytes.last == 0x0D { bytes.removeLast() }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    static func contents(of path: String, atMost most: Int) throws(SystemError) -> [UInt8] {
+        let file = try InputFile(path)
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            let count = try file.read(into: &piece)
+            if count == 0 { return bytes }
+            bytes += piece.prefix(count)
+            if bytes.count > most { throw SystemError(code: EFBIG, function: "read") }
+        }
+    }
+}

@@ -1,0 +1,435 @@
+import DBus
+import DaemonSupport
+import FleetCore
+import Journal
+import Loop
+import MQTT
+import Motion
+import Protocol
+
+/// Owns what a bridge is made of, and carries between the bus, the journal and the server what the courier decides.
+///
+/// Not `Sendable`: it belongs to the thread of its loop.
+final class BridgeService {
+    private let configuration: BridgeConfiguration
+    private let places: BridgePlaces
+    private let topics: FleetTopics
+    private let loop: EventLoop
+    private let log: Log
+    private let app: BrokerApp
+    private let journal: JournalLink
+    private let server: ServerLink
+    private let filter: JournalFilter
+    private var memory: Memory
+    private var courier: Courier
+    /// Which message is which, by the library's numbers.
+    private var tickets: [Int32: Courier.Ticket] = [:]
+    private var greeting: Greeting?
+    private var isPumping = false
+    private let states: StateLinks
+    private var online: Int64 = 0
+
+    /// How long a server may take to say what it remembers, in µs.
+    private static let markPatience: Int64 = 3_000_000
+    /// How long a mark may be behind, in µs and in rows.
+    private static let markPause: Int64 = 5_000_000
+    private static let markRows: Int64 = 1_024
+    /// How long what is kept on the disk may be behind.
+    private static let keepPause: Int64 = 1_000_000
+
+    /// What is not known yet of a server that has just taken us.
+    private struct Greeting {
+        var position: Int32?
+        var timer: EventLoop.TimerID?
+    }
+
+    /// What is kept of how far we came, and what of it is on the disk.
+    private struct Memory {
+        var file: StateFile
+        var state: BridgeState
+        var isNew: Bool
+        /// There was a journal when we began.
+        var hadJournal: Bool
+        var marked: PositionMessage?
+        var timer: EventLoop.TimerID?
+        var markTimer: EventLoop.TimerID?
+        var isPlaced = false
+    }
+
+    init(_ configuration: BridgeConfiguration, _ places: BridgePlaces, _ daemon: Daemon) throws {
+        let topics = FleetTopics(device: configuration.device ?? places.device)
+        let file = StateFile(in: places.state, log: daemon.log)
+        let known = file.read()
+        let state = known ?? Self.freshState()
+        self.configuration = configuration
+        self.places = places
+        self.topics = topics
+        self.loop = daemon.loop
+        self.log = daemon.log
+        self.app = BrokerApp(configuration.detectors, on: daemon.bus, log: daemon.log)
+        self.journal = JournalLink(places.journal, on: daemon.loop, log: daemon.log)
+        self.server = ServerLink(on: daemon.loop, log: daemon.log) {
+            try ServerSettings.make(configuration, places, topics)
+        }
+        self.filter = JournalFilter(publish: configuration.publish, hasDetectors: !configuration.detectors.isEmpty)
+        self.states = StateLinks(configuration.publish, topics, on: daemon)
+        self.memory = Memory(file: file, state: state, isNew: known == nil, hadJournal: places.hasJournal)
+        self.courier = Courier(
+            Courier.Settings(
+                topics: topics, app: BrokerApp.name, window: configuration.window,
+                expiry: UInt32(clamping: configuration.expiry.microseconds / 1_000_000),
+                waitsForConsumer: configuration.acknowledge != nil), from: state)
+    }
+
+    /// Rows of a journal are told apart from those of another by when we began with it.
+    private static func freshState() -> BridgeState {
+        BridgeState(
+            stream: String(Clock.wallClock(), radix: 36), epoch: 0, last: nil,
+            events: BridgeState.Table(ledger: RowLedger(cursor: 0), sentThrough: 0),
+            verdicts: BridgeState.Table(ledger: RowLedger(cursor: 0), sentThrough: 0), isMarked: false)
+    }
+
+    func start() {
+        self.app.onEvent = { [unowned self] in self.heard($0) }
+        self.app.onBroker = { [unowned self] isThere in if isThere { self.journal.look() } }
+        self.journal.onChange = { [unowned self] in self.journalGrew() }
+        self.journal.onOpen = { [unowned self] in self.journalOpened() }
+        self.server.onEvent = { [unowned self] in self.heard($0) }
+        self.states.onMessage = { [unowned self] message in
+            self.courier.say(message)
+            self.pumpSoon()
+        }
+        self.states.counters = { [unowned self] in (self.courier.counters, self.courier.events.waiting) }
+        self.journal.start()
+        self.server.start()
+    }
+
+    func busCame() { self.app.busCame() }
+    func busLeft() { self.app.busLeft() }
+
+    func stop() {
+        if self.server.isConnected {
+            self.mark()
+            self.publish(self.presence(isOnline: false))
+        }
+        self.server.stop()
+        if self.memory.isPlaced { self.keep(isEnd: true) }
+    }
+
+    // MARK: The journal
+
+    /// Finds the place in a journal again, or that it is another one.
+    private func journalOpened() {
+        guard
+            let newest = self.journal.ask({ feed throws(JournalFailure) in try feed.newest() })
+        else { return }
+        let state = self.memory.state
+        let cursor = state.events.ledger.cursor
+        if self.memory.isNew, !self.memory.isPlaced {
+            // What was before the first life of a bridge nobody waits for; a journal that began later is all of that life.
+            let isOlder = self.memory.hadJournal
+            self.courier.begin(
+                state.stream, events: isOlder ? newest.event : 0, verdicts: isOlder ? newest.verdict : 0)
+        } else if !self.isSameJournal(state, cursor, newest.event) {
+            let stream = Self.freshState().stream
+            let rows = self.journal.ask { feed throws(JournalFailure) in try feed.rows(before: state.epoch + 1) }
+            self.log.warning("the journal is another one than it was: what it had and was not sent is lost")
+            self.courier.begin(stream, events: rows?.event ?? 0, verdicts: rows?.verdict ?? 0)
+            self.memory.state.stream = stream
+            self.memory.state.isMarked = false
+        }
+        self.memory.isPlaced = true
+        self.memory.isNew = false
+        self.keep()
+        if self.server.isConnected { self.begin() }
+        self.journalGrew()
+    }
+
+    /// The row at the cursor tells: in another journal something else stands there, or nothing.
+    private func isSameJournal(_ state: BridgeState, _ cursor: Int64, _ newest: Int64) -> Bool {
+        guard cursor > 0 else { return true }
+        guard newest >= cursor else { return false }
+        let row = self.journal.ask { feed throws(JournalFailure) in try feed.events(cursor...cursor, limit: 1) }?.first
+        guard let row, let last = state.last else { return true }
+        return EventName(app: row.app, epoch: row.epoch, sequence: row.sequence) == last
+    }
+
+    private func journalGrew() {
+        guard self.server.isConnected, self.memory.isPlaced else { return }
+        guard let newest = self.journal.ask({ feed throws(JournalFailure) in try feed.newest() }) else { return }
+        self.courier.grew(newestEvent: newest.event, newestVerdict: newest.verdict)
+        self.pumpSoon()
+    }
+
+    // MARK: The broker
+
+    private func heard(_ event: EventCodec.Body) {
+        self.courier.arrived(
+            EventMessage(
+                name: EventName(app: BrokerApp.name, epoch: event.epoch, sequence: event.sequence),
+                detector: event.detector, peak: event.peak, time: event.time.microseconds, wall: Clock.wallClock(),
+                generation: event.generation, isSimulated: event.isSimulated), at: self.now)
+        self.pumpSoon()
+    }
+
+    // MARK: The server
+
+    private func heard(_ event: ServerLink.Event) {
+        switch event {
+        case .connected(let welcome): self.welcomed(welcome)
+        case .disconnected: self.parted()
+        case .acknowledged(let number, let reason):
+            guard let ticket = self.tickets.removeValue(forKey: number) else { return }
+            if reason >= 128 { self.log.warning("the server refuses a message: \(MQTTProblem.reason(reason))") }
+            self.courier.acknowledged(ticket)
+            self.progressed()
+            self.pumpSoon()
+        case .subscribed(let number):
+            guard self.greeting?.position == number else { return }
+            // What it remembers follows at once, or there is nothing.
+            self.greeting?.timer = self.loop.schedule(after: Self.markPatience) { [unowned self] in self.forgotAll() }
+        case .arrived(let publication): self.arrived(publication)
+        }
+    }
+
+    private func welcomed(_ welcome: Welcome) {
+        self.online = Clock.wallClock()
+        self.tickets = [:]
+        let newest = self.journal.ask { feed throws(JournalFailure) in try feed.newest() }
+        self.courier.connected(
+            receiveMaximum: Int(welcome.receiveMaximum), newestEvent: newest?.event ?? 0,
+            newestVerdict: newest?.verdict ?? 0)
+        self.courier.say(self.presence(isOnline: true))
+        if self.isTelling { self.courier.say(self.birth) }
+        self.states.tellAll()
+        if let consumer = self.configuration.acknowledge {
+            self.server.subscribe(to: self.topics.acknowledgement(of: consumer))
+        }
+        if self.memory.isPlaced { self.begin() }
+        self.pumpSoon()
+    }
+
+    /// Asks the server how far it remembers, if it has something to remember.
+    private func begin() {
+        guard self.isTelling, self.memory.state.isMarked else {
+            self.courier.hasFoundOut()
+            // From now on it can be seen what it forgets.
+            self.mark()
+            return self.keep()
+        }
+        self.greeting = Greeting(position: self.server.subscribe(to: self.topics.position))
+    }
+
+    private func parted() {
+        if let timer = self.greeting?.timer { self.loop.cancel(timer) }
+        self.greeting = nil
+        self.tickets = [:]
+        // What the server has of it is to be seen.
+        self.memory.marked = nil
+        self.courier.disconnected(at: self.now)
+        if self.memory.isPlaced { self.keep() }
+    }
+
+    private func arrived(_ publication: Publication) {
+        let value = try? PayloadFormat.read(publication.payload, contentType: publication.properties.contentType)
+        guard let value else { return self.log.info("\(printable(publication.topic)): what came cannot be read") }
+        if publication.topic == self.topics.position { return self.remembered(PositionMessage(value)) }
+        if let consumer = self.configuration.acknowledge,
+            publication.topic == self.topics.acknowledgement(of: consumer),
+            let stored = AcknowledgementMessage(value)
+        {
+            self.courier.stored(stored.name)
+            self.progressed()
+            self.pumpSoon()
+        }
+    }
+
+    /// The server says how far it remembers.
+    private func remembered(_ position: PositionMessage?) {
+        guard let greeting else { return }
+        if let timer = greeting.timer { self.loop.cancel(timer) }
+        self.greeting = nil
+        guard let position, position.stream == self.memory.state.stream else { return self.forgotAll() }
+        if position.events.cursor < self.courier.events.ledger.cursor {
+            self.log.info("the server remembers up to row \(position.events.cursor); what is behind it is sent again")
+        }
+        self.courier.remembers(events: position.events, verdicts: position.verdicts)
+        self.pumpSoon()
+    }
+
+    /// The server remembers nothing of us, although we left a mark.
+    private func forgotAll() {
+        if let timer = self.greeting?.timer { self.loop.cancel(timer) }
+        self.greeting = nil
+        let since = Clock.wallClock() - self.configuration.resend.microseconds
+        guard
+            let rows = self.journal.ask({ feed throws(JournalFailure) in try feed.rows(olderThan: since) })
+        else { return self.courier.hasFoundOut() }
+        self.log.notice("the server remembers nothing of us; what was sent in the last minutes is sent again")
+        self.courier.remembers(
+            events: RowLedger(cursor: rows.event), verdicts: RowLedger(cursor: rows.verdict))
+        self.pumpSoon()
+    }
+
+    // MARK: Sending
+
+    /// Whether anything is told but presence.
+    private var isTelling: Bool {
+        let publish = self.configuration.publish
+        return !self.configuration.detectors.isEmpty || publish.events != nil || publish.verdicts != nil
+    }
+
+    private func presence(isOnline: Bool) -> Outgoing {
+        Outgoing(
+            self.topics.presence, PresenceMessage(isOnline: isOnline, since: isOnline ? self.online : nil).value,
+            isRetained: true)
+    }
+
+    private var birth: Outgoing {
+        BirthMessage.make(self.configuration, self.topics, stream: self.memory.state.stream)
+    }
+
+    private func pumpSoon() {
+        guard !self.isPumping else { return }
+        self.isPumping = true
+        self.loop.defer { [unowned self] in
+            self.isPumping = false
+            self.pump()
+        }
+    }
+
+    /// Reads and sends as much as there is room for.
+    private func pump() {
+        guard self.server.isConnected else { return }
+        if self.memory.isPlaced {
+            // A turn is not longer than a few stretches of the journal.
+            for _ in 0..<4 {
+                guard let request = self.courier.nextRead() else { break }
+                guard let stretch = self.journal.read(request, telling: self.filter) else {
+                    self.courier.readFailed(request.table)
+                    break
+                }
+                self.courier.take(stretch, for: request)
+            }
+            self.reserve()
+        }
+        while let (ticket, message) = self.courier.nextSend(at: self.now) {
+            switch self.publish(message) {
+            case .sent(let number): self.tickets[number] = ticket
+            case .unsayable: self.courier.acknowledged(ticket)
+            case .parted: return
+            }
+        }
+        self.progressed()
+        if let until = self.courier.waitsUntil, until > self.now {
+            self.loop.once(at: until.microseconds, on: .boottime) { [weak self] in self?.pumpSoon() }
+        }
+        if self.courier.canReadMore { self.pumpSoon() }
+    }
+
+    private var now: Timestamp { Timestamp(microseconds: Clock.boottime.now()) }
+
+    private enum Published {
+        case sent(Int32)
+        /// No connection will ever take it.
+        case unsayable
+        /// There is no connection any more, which is told soon.
+        case parted
+    }
+
+    /// Publishes a message.
+    @discardableResult
+    private func publish(_ message: Outgoing) -> Published {
+        var properties = MessageProperties()
+        let format = self.configuration.format
+        if message.value != nil {
+            properties.contentType = format.contentType
+            properties.isText = format == .json
+        }
+        properties.expiry = message.expiry
+        properties.user = message.properties.map { UserProperty($0.name, $0.value) }
+        do throws(MQTTProblem) {
+            return .sent(
+                try self.server.publish(
+                    Publication(
+                        message.topic, message.value.map(format.bytes) ?? [], isRetained: message.isRetained, properties
+                    )))
+        } catch {
+            guard error.isOfMessage else { return .parted }
+            self.log.warning("a message cannot be sent: \(error)")
+            return .unsayable
+        }
+    }
+
+    // MARK: Keeping
+
+    /// Writes down what may be sent, before it is.
+    private func reserve() {
+        var isDue = false
+        if let through = self.courier.events.reservation(beyond: self.memory.state.events.sentThrough) {
+            self.memory.state.events.sentThrough = through
+            isDue = true
+        }
+        if let through = self.courier.verdicts.reservation(beyond: self.memory.state.verdicts.sentThrough) {
+            self.memory.state.verdicts.sentThrough = through
+            isDue = true
+        }
+        if isDue { self.keep() }
+    }
+
+    /// Sees to it that the disk and the server learn how far we are.
+    private func progressed() {
+        guard self.memory.isPlaced else { return }
+        let position = self.courier.position
+        let state = self.memory.state
+        if position.events != state.events.ledger || position.verdicts != state.verdicts.ledger,
+            self.memory.timer == nil
+        {
+            self.memory.timer = self.loop.schedule(after: Self.keepPause) { [unowned self] in self.keep() }
+        }
+        guard self.isTelling, self.server.isConnected, self.greeting == nil, position != self.memory.marked else {
+            return
+        }
+        let behind =
+            self.memory.marked.map {
+                max(position.events.cursor - $0.events.cursor, position.verdicts.cursor - $0.verdicts.cursor)
+            } ?? 0
+        if behind >= Self.markRows { return self.mark() }
+        guard self.memory.markTimer == nil else { return }
+        self.memory.markTimer = self.loop.schedule(after: Self.markPause) { [unowned self] in self.mark() }
+    }
+
+    /// Leaves the server a mark of how far we are.
+    private func mark() {
+        if let markTimer = self.memory.markTimer { self.loop.cancel(markTimer) }
+        self.memory.markTimer = nil
+        guard self.isTelling, self.server.isConnected, self.greeting == nil, self.memory.isPlaced else { return }
+        let position = self.courier.position
+        guard position != self.memory.marked else { return }
+        self.courier.say(Outgoing(self.topics.position, position.value, isRetained: true))
+        self.memory.marked = position
+        self.memory.state.isMarked = true
+        self.pumpSoon()
+    }
+
+    /// Writes down how far we are.
+    private func keep(isEnd: Bool = false) {
+        if let timer = self.memory.timer { self.loop.cancel(timer) }
+        self.memory.timer = nil
+        let courier = self.courier
+        let cursor = courier.events.ledger.cursor
+        if cursor != self.memory.state.events.ledger.cursor || self.memory.state.last == nil, cursor > 0 {
+            let row = self.journal.ask { feed throws(JournalFailure) in try feed.events(cursor...cursor, limit: 1) }?
+                .first
+            self.memory.state.last = row.map { EventName(app: $0.app, epoch: $0.epoch, sequence: $0.sequence) }
+            self.memory.state.epoch = max(self.memory.state.epoch, row?.epoch ?? 0)
+        }
+        // Who ends in order knows what was sent.
+        self.memory.state.events = courier.events.state(isEnd ? 0 : self.memory.state.events.sentThrough)
+        self.memory.state.verdicts = courier.verdicts.state(isEnd ? 0 : self.memory.state.verdicts.sentThrough)
+        self.memory.file.write(self.memory.state)
+    }
+}
+
+@available(*, unavailable)
+extension BridgeService: Sendable {}

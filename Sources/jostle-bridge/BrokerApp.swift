@@ -1,0 +1,85 @@
+import DBus
+import DaemonSupport
+import Motion
+import Protocol
+
+/// The bridge as an app of the broker: its detectors, and the events that they bring.
+///
+/// It registers again with whatever broker comes. Not `Sendable`: it belongs to the thread of its loop.
+final class BrokerApp {
+    /// Its app id, which is its name on the bus.
+    static let name = "org.jostle.Bridge"
+
+    var onEvent: (EventCodec.Body) -> Void = { _ in }
+    /// A broker came, or left.
+    var onBroker: (Bool) -> Void = { _ in }
+
+    private let bus: Connection
+    private let log: Log
+    private let names: NameWatch
+    private var detectors: [DetectorRequest]
+    private var broker: String?
+    private var object: ObjectPath?
+
+    init(_ detectors: [DetectorRequest], on bus: Connection, log: Log) {
+        self.detectors = detectors
+        self.bus = bus
+        self.log = log
+        self.names = NameWatch(on: bus)
+        bus.onSignal(InterfaceName.app, "Event") { [unowned self] in self.hear($0) }
+        _ = self.names.follow(BusName.broker, ownRule: true) { [unowned self] in self.brokerChanged($0) }
+    }
+
+    func busCame() { self.names.refresh() }
+    func busLeft() { self.names.forgetAll() }
+
+    private func brokerChanged(_ owner: String?) {
+        guard owner != self.broker else { return }
+        self.broker = owner
+        self.object = nil
+        self.onBroker(owner != nil)
+        if let owner, !self.detectors.isEmpty { self.register(with: owner) }
+    }
+
+    private func register(with broker: String) {
+        let root = CallTarget(broker, Path.broker, InterfaceName.broker.description)
+        self.bus.call(root, "Register", Self.name, [String: Value]()) { [weak self] result in
+            guard let self, self.broker == broker else { return }
+            do throws(BusError) {
+                self.object = try result.take().read(reply: ObjectPath.self, [String: Value].self).0
+                self.add(DetectorBatch.split(self.detectors)[...], at: broker)
+            } catch {
+                self.log.error("the broker does not take us: \(error)")
+            }
+        }
+    }
+
+    /// Adds detectors, batch by batch.
+    private func add(_ batches: ArraySlice<ArraySlice<DetectorRequest>>, at broker: String) {
+        guard let batch = batches.first, let object, self.broker == broker else { return }
+        let target = CallTarget(broker, object, InterfaceName.app.description)
+        self.bus.call(target, "AddDetectors", batch.map(\.wire)) { [weak self] result in
+            do throws(BusError) {
+                _ = try result.take()
+            } catch {
+                // The others of the batch are not there either: all or none are taken.
+                self?.log.error("the broker does not take our detectors: \(error)")
+            }
+            self?.add(batches.dropFirst(), at: broker)
+        }
+    }
+
+    /// Anybody can send such a signal: only the broker's about our own object counts.
+    private func hear(_ message: borrowing Message) {
+        guard let broker, let object, message.isFrom(broker), message.isAt(object), let event = EventCodec.read(message)
+        else { return }
+        self.onEvent(event)
+        guard event.wantsAck else { return }
+        // The journal has it from here on.
+        let target = CallTarget(broker, object, InterfaceName.app.description)
+        self.bus.tell(target, "Ack", event.sequence, event.epoch, "consume", [String: Value]())
+    }
+}
+
+@available(*, unavailable)
+extension BrokerApp: Sendable {}

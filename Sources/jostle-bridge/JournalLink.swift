@@ -1,0 +1,167 @@
+import Arbitration
+import DaemonSupport
+import FleetCore
+import Journal
+import Loop
+
+/// Follows the broker's journal: opens it, opens another one that takes its place, and tells when it has grown.
+///
+/// Not `Sendable`: it belongs to the thread of its loop.
+final class JournalLink {
+    /// It has grown, or is another file.
+    var onChange: () -> Void = {}
+    /// A file was opened, the first or another one.
+    var onOpen: () -> Void = {}
+
+    private let directory: String
+    private let loop: EventLoop
+    private let log: Log
+    private var feed: JournalFeed?
+    private var bell: JournalBell
+    private var watch: EventLoop.Registration?
+    private var trouble: String?
+    private var timer: EventLoop.TimerID?
+
+    /// How often it is looked for where nobody tells when it comes.
+    private static let pause: Int64 = 30_000_000
+
+    init(_ directory: String, on loop: EventLoop, log: Log) {
+        self.directory = directory
+        self.loop = loop
+        self.log = log
+        self.bell = JournalBell(directory)
+    }
+
+    func start() {
+        self.watchDirectory()
+        self.look()
+    }
+
+    private func watchDirectory() {
+        guard self.watch == nil, let descriptor = self.bell.descriptor else { return }
+        self.watch = try? self.loop.watch(descriptor, for: .read) { [unowned self] _ in
+            if self.bell.answer() { self.look() }
+        }
+    }
+
+    /// Looks whether the file is still the same, and opens it if need be.
+    func look() {
+        if let isCurrent = self.feed?.isCurrent(), !isCurrent { self.feed = nil }
+        guard self.feed == nil else { return self.onChange() }
+        do throws(JournalFailure) {
+            self.feed = try JournalFeed(in: self.directory)
+            self.trouble = nil
+            if let timer { self.loop.cancel(timer) }
+            self.timer = nil
+            self.onOpen()
+        } catch {
+            if self.trouble == nil { self.log.info("\(error.description); waiting for it") }
+            self.trouble = error.description
+            self.lookLater()
+        }
+    }
+
+    /// A directory that is not there cannot be watched.
+    private func lookLater() {
+        if self.bell.descriptor == nil { _ = self.bell.answer() }
+        self.watchDirectory()
+        guard self.watch == nil else { return }
+        if let timer { return self.loop.reschedule(timer, after: Self.pause) }
+        self.timer = self.loop.schedule(after: Self.pause, on: .boottime) { [unowned self] in self.look() }
+    }
+
+    var isOpen: Bool {
+        switch self.feed {
+        case .some: true
+        case nil: false
+        }
+    }
+
+    /// Asks the journal; `nil` when it cannot be read now.
+    func ask<Answer>(_ question: (borrowing JournalFeed) throws(JournalFailure) -> Answer) -> Answer? {
+        do throws(JournalFailure) {
+            switch self.feed {
+            case .some(let feed): return try question(feed)
+            case nil: return nil
+            }
+        } catch {
+            if self.trouble != error.description { self.log.warning("\(error.description)") }
+            self.trouble = error.description
+            return nil
+        }
+    }
+}
+
+extension JournalLink {
+    /// Reads a stretch of the journal; `nil` when it cannot be read now.
+    func read(_ request: JournalRequest, telling filter: JournalFilter) -> JournalStretch? {
+        let range = request.first...max(request.first, request.last)
+        switch request.table {
+        case .event:
+            return self.ask { feed throws(JournalFailure) in try feed.events(range, limit: request.limit) }.map {
+                events in
+                Self.stretch(events.map(\.row), request, events.filter(filter.tells).map(JournalRow.init))
+            }
+        case .verdict:
+            return self.ask { feed throws(JournalFailure) in try feed.judgements(range, limit: request.limit) }.map {
+                verdicts in
+                Self.stretch(verdicts.map(\.row), request, verdicts.filter(filter.tells).map(JournalRow.init))
+            }
+        }
+    }
+
+    private static func stretch(_ numbers: [Int64], _ request: JournalRequest, _ rows: [JournalRow]) -> JournalStretch {
+        var gaps: [ClosedRange<Int64>] = []
+        var next = request.first
+        for number in numbers {
+            if number > next { gaps.append(next...(number - 1)) }
+            next = number + 1
+        }
+        // With fewer than asked for there is nothing more in what was asked for.
+        if numbers.count < request.limit, next <= request.last {
+            gaps.append(next...request.last)
+            next = request.last + 1
+        }
+        return JournalStretch(rows: rows, through: next - 1, gaps: gaps)
+    }
+}
+
+/// What of the journal is told of.
+struct JournalFilter {
+    let publish: BridgeConfiguration.Publish
+    let hasDetectors: Bool
+
+    func tells(_ event: JournalFeed.Event) -> Bool {
+        guard event.isSent else { return false }
+        if event.app == BrokerApp.name { return self.hasDetectors }
+        return self.publish.events?.matches(event.app) ?? false
+    }
+
+    func tells(_ verdict: JournalFeed.Judgement) -> Bool {
+        guard self.publish.verdicts?.matches(verdict.app) ?? false else { return false }
+        return verdict.row % Int64(self.publish.verdictsOneIn) == 0
+    }
+}
+
+extension JournalRow {
+    init(_ event: JournalFeed.Event) {
+        self.init(
+            row: event.row,
+            .event(
+                EventMessage(
+                    name: EventName(app: event.app, epoch: event.epoch, sequence: event.sequence),
+                    detector: event.detector, peak: event.peak, time: event.time, wall: event.wall,
+                    generation: event.generation, isSimulated: event.isSimulated)))
+    }
+
+    init(_ verdict: JournalFeed.Judgement) {
+        self.init(
+            row: verdict.row,
+            .verdict(
+                VerdictMessage(
+                    app: verdict.app, epoch: verdict.epoch, detector: verdict.detector, preset: verdict.preset,
+                    reason: verdict.reason, isDelivered: verdict.isDelivered, intensity: verdict.intensity,
+                    rule: verdict.rule, place: verdict.place, time: verdict.time, wall: verdict.wall,
+                    generation: verdict.generation)))
+    }
+}

@@ -1,0 +1,71 @@
+import FleetCore
+import MQTT
+import Motion
+
+/// How the configuration says to reach the server, with the secrets that stand elsewhere.
+enum ServerSettings {
+    /// What is missing for that.
+    struct Missing: Swift.Error, CustomStringConvertible {
+        let description: String
+    }
+
+    static func make(
+        _ configuration: BridgeConfiguration, _ places: BridgePlaces, _ topics: FleetTopics
+    ) throws -> ConnectionSettings {
+        let server = configuration.server
+        var settings = ConnectionSettings(
+            host: server.host, port: server.effectivePort, client: "jostle-\(topics.device)")
+        settings.user = server.user
+        if let place = server.password {
+            guard let password = places.secret(in: place) else {
+                throw Missing(description: "the password cannot be read")
+            }
+            settings.password = password
+        }
+        if server.isSecure {
+            settings.tls = ConnectionSettings.TLS(
+                authorities: try self.path(server.authorities, places),
+                certificate: try self.path(server.certificate, places),
+                key: try self.path(server.key, places))
+        }
+        settings.keepAlive = UInt16(clamping: server.keepAlive.microseconds / 1_000_000)
+        settings.sessionExpiry = UInt32(clamping: server.session.microseconds / 1_000_000)
+        var properties = MessageProperties()
+        properties.contentType = configuration.format.contentType
+        settings.will = Publication(
+            topics.presence, configuration.format.bytes(PresenceMessage(isOnline: false).value), isRetained: true,
+            properties)
+        return settings
+    }
+
+    private static func path(_ place: BridgeConfiguration.Place?, _ places: BridgePlaces) throws -> String? {
+        guard let place else { return nil }
+        guard let path = places.path(of: place) else {
+            throw Missing(description: "there are no credentials: nothing like LoadCredential= says them")
+        }
+        return path
+    }
+}
+
+/// What a device is.
+enum BirthMessage {
+    static func make(_ configuration: BridgeConfiguration, _ topics: FleetTopics, stream: String) -> Outgoing {
+        let detectors = configuration.detectors.map { detector in
+            DataValue.fields([
+                "name": .text(detector.name), "preset": Self.text(detector.options["preset"]),
+                "when": Self.text(detector.options["when"]),
+            ])
+        }
+        func list(_ words: [String]) -> DataValue? { words.isEmpty ? nil : .list(words.map { .text($0) }) }
+        let value = DataValue.fields([
+            "device": .text(topics.device), "version": .text(Version.text), "stream": .text(stream),
+            "format": .text(configuration.format.rawValue), "detectors": detectors.isEmpty ? nil : .list(detectors),
+            "groups": list(configuration.groups),
+        ])
+        return Outgoing(topics.birth, value, isRetained: true)
+    }
+
+    private static func text(_ option: OptionValue?) -> DataValue? {
+        if case .text(let text) = option { .text(text) } else { nil }
+    }
+}

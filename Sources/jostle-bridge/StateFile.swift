@@ -1,0 +1,65 @@
+import DaemonSupport
+import FleetCore
+import Glibc
+import Loop
+
+/// The file in which a bridge keeps how far it came. It is replaced as a whole.
+///
+/// It is not forced onto the disk: an older one, or none, means that something is sent again.
+struct StateFile {
+    private let directory: String
+    private let log: Log
+    private var isTroubled = false
+
+    private var path: String { "\(self.directory)/bridge.cursor" }
+
+    init(in directory: String, log: Log) {
+        self.directory = directory
+        self.log = log
+        // SAFETY: the path lives for the call. Whether it worked shows when something is written.
+        _ = unsafe mkdir(directory, 0o700)
+    }
+
+    /// Reads what was kept; `nil`: there is nothing, or nothing that makes sense.
+    func read() -> BridgeState? {
+        guard let bytes = try? BridgePlaces.contents(of: self.path, atMost: 1 << 20) else { return nil }
+        guard let state = BridgeState(bytes: bytes) else {
+            self.log.warning("\(self.path) makes no sense; beginning anew")
+            return nil
+        }
+        return state
+    }
+
+    /// Keeps a state; false when that is not possible, which is said once.
+    @discardableResult
+    mutating func write(_ state: BridgeState) -> Bool {
+        do throws(SystemError) {
+            try Self.write(state.bytes, to: "\(self.path).new")
+            let path = self.path
+            // SAFETY: the paths live for the call.
+            try systemCall("rename") { unsafe rename("\(path).new", path) }
+            if self.isTroubled { self.log.notice("\(self.path) can be written again") }
+            self.isTroubled = false
+            return true
+        } catch {
+            if !self.isTroubled {
+                self.log.error("\(self.path): \(error); what is sent meanwhile will be sent again")
+            }
+            self.isTroubled = true
+            return false
+        }
+    }
+
+    private static func write(_ bytes: [UInt8], to path: String) throws(SystemError) {
+        let file = try OwnedDescriptor(opening: path, O_WRONLY | O_CREAT | O_TRUNC, mode: 0o600)
+        let raw = file.raw
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            // SAFETY: as many bytes as there are, which live for the call.
+            let count = try systemCall("write") {
+                unsafe rest.withUnsafeBytes { unsafe Glibc.write(raw, $0.baseAddress, $0.count) }
+            }
+            rest = rest.dropFirst(count)
+        }
+    }
+}

@@ -1,0 +1,119 @@
+import FleetCore
+import Motion
+import Randomness
+import Testing
+
+@Suite struct CourierTests {
+    private static func event(_ row: Int64, app: String = "other") -> EventMessage {
+        EventMessage(
+            name: EventName(app: app, epoch: UInt64(row), sequence: UInt64(row)), detector: "d", peak: 1, time: row,
+            wall: row, generation: 1, isSimulated: false)
+    }
+
+    private static func courier(cursor: Int64 = 0, window: Int = 8) -> Courier {
+        let table = BridgeState.Table(ledger: RowLedger(cursor: cursor), sentThrough: cursor)
+        return Courier(
+            Courier.Settings(
+                topics: FleetTopics(device: "d"), app: "org.jostle.Bridge", window: window, expiry: 60,
+                waitsForConsumer: false),
+            from: BridgeState(stream: "s", epoch: 0, last: nil, events: table, verdicts: table, isMarked: false))
+    }
+
+    private static func read(_ courier: inout Courier, _ rows: ClosedRange<Int64>) {
+        while let request = courier.nextRead() {
+            let range = max(request.first, rows.lowerBound)...max(request.first, min(request.last, rows.upperBound))
+            let found = Array(range).prefix(request.limit)
+            courier.take(
+                JournalStretch(
+                    rows: found.map { JournalRow(row: $0, .event(Self.event($0))) }, through: found.last ?? 0, gaps: []),
+                for: request)
+        }
+    }
+
+    @Test func whatIsLiveGoesBeforeWhatIsPast() throws {
+        var courier = Self.courier()
+        courier.connected(receiveMaximum: 8, newestEvent: 1_000, newestVerdict: 0)
+        courier.hasFoundOut()
+        Self.read(&courier, 1...1_000)
+        // What is past leaves room.
+        var past = 0
+        while let (_, message) = courier.nextSend(at: .zero) {
+            #expect(message.topic == "jostle/1/d/past/event")
+            past += 1
+        }
+        #expect(past == 6)
+        courier.arrived(Self.event(1_001, app: "org.jostle.Bridge"), at: .zero)
+        let liveFound = courier.nextSend(at: .zero)
+        let live = try #require(liveFound)
+        #expect(live.message.topic == "jostle/1/d/event/d")
+        #expect(live.message.expiry == 60)
+        #expect(!live.message.properties.contains { $0.name == "past" || $0.name == "again" })
+    }
+
+    @Test func anEventOfTheBusIsNotSentAgainFromTheJournal() throws {
+        var courier = Self.courier()
+        courier.connected(receiveMaximum: 8, newestEvent: 0, newestVerdict: 0)
+        courier.hasFoundOut()
+        let event = Self.event(1, app: "org.jostle.Bridge")
+        courier.arrived(event, at: .zero)
+        let sentFound = courier.nextSend(at: .zero)
+        let sent = try #require(sentFound)
+        courier.grew(newestEvent: 1, newestVerdict: 0)
+        let requestFound = courier.nextRead()
+        let request = try #require(requestFound)
+        courier.take(JournalStretch(rows: [JournalRow(row: 1, .event(event))], through: 1, gaps: []), for: request)
+        #expect(courier.nextSend(at: .zero) == nil)
+        #expect(courier.position.events.cursor == 0)
+        courier.acknowledged(sent.ticket)
+        #expect(courier.position.events.cursor == 1)
+        #expect(courier.isIdle)
+    }
+
+    @Test func whatTheJournalForgotIsTold() throws {
+        var courier = Self.courier(cursor: 10)
+        courier.connected(receiveMaximum: 8, newestEvent: 100, newestVerdict: 0)
+        courier.hasFoundOut()
+        let requestFound = courier.nextRead()
+        let request = try #require(requestFound)
+        #expect(request.first == 11)
+        courier.take(JournalStretch(rows: [], through: 100, gaps: [11...60]), for: request)
+        let gapFound = courier.nextSend(at: .zero)
+        let gap = try #require(gapFound).message
+        #expect(gap.topic == "jostle/1/d/gap")
+        #expect(gap.value?["first"]?.integer == 11 && gap.value?["last"]?.integer == 60)
+        #expect(courier.position.events.cursor == 100)
+    }
+
+    @Test func nothingIsReadOrSentWithoutAConnection() {
+        var courier = Self.courier()
+        courier.arrived(Self.event(1, app: "org.jostle.Bridge"), at: .zero)
+        courier.grew(newestEvent: 10, newestVerdict: 0)
+        courier.say(Outgoing("x", nil))
+        #expect(courier.nextRead() == nil)
+        #expect(courier.nextSend(at: .zero) == nil)
+    }
+}
+
+@Suite struct RowLedgerTests {
+    @Test(arguments: someSeeds(UInt64(1)...100))
+    func itKnowsWhatASetKnows(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        var ledger = RowLedger(cursor: 0)
+        var done: Set<Int64> = []
+        for _ in 0..<300 {
+            let first = Int64.random(in: 1...120, using: &random)
+            let range = first...(first + Int64.random(in: 0...4, using: &random))
+            ledger.finish(range)
+            done.formUnion(range)
+            var cursor: Int64 = 0
+            while done.contains(cursor + 1) { cursor += 1 }
+            #expect(ledger.cursor == cursor)
+            for row in Int64(1)...130 {
+                #expect(ledger.isDone(row) == done.contains(row))
+                let open = (row...200).first { !done.contains($0) }
+                #expect(ledger.firstOpen(from: row) == open)
+            }
+            #expect(zip(ledger.ahead, ledger.ahead.dropFirst()).allSatisfy { $0.upperBound + 1 < $1.lowerBound })
+        }
+    }
+}
