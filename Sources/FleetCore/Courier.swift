@@ -105,7 +105,6 @@ package struct Courier: Sendable {
     package mutating func remembers(events: RowLedger, verdicts: RowLedger) {
         if !self.settings.waitsForConsumer {
             self.events.rewind(to: events)
-            self.own.forgetDone()
         }
         self.verdicts.rewind(to: verdicts)
         self.hasFoundOut()
@@ -113,6 +112,7 @@ package struct Courier: Sendable {
 
     /// The server remembers all that it acknowledged, or it does not matter.
     package mutating func hasFoundOut() {
+        if !self.settings.waitsForConsumer { self.own.forgetDone() }
         self.events.isPastHeld = false
         self.verdicts.isPastHeld = false
     }

@@ -113,6 +113,8 @@ package struct JournalTrack: Sendable {
         guard ledger != self.ledger else { return }
         self.againThrough = max(self.againThrough, self.ledger.cursor, self.readThrough, self.boundary)
         self.ledger = ledger
+        // What was read as live by now, and is to be sent again, is past.
+        self.boundary = max(self.boundary, self.nextLive - 1)
         self.nextPast = self.ledger.cursor + 1
         self.past = []
     }

@@ -4,6 +4,17 @@ import Randomness
 import Testing
 
 @Suite struct CourierTests {
+    @Test(arguments: someSeeds(UInt64(1)...120))
+    func nothingIsLostWhateverHappens(seed: UInt64) {
+        for waits in [false, true] {
+            for isPersistent in [false, true] {
+                var life = BridgeLife(seed: seed, waitsForConsumer: waits, isPersistent: isPersistent)
+                let problems = life.play(steps: 400)
+                #expect(problems.isEmpty, "consumer \(waits), persistent \(isPersistent): \(problems.prefix(3))")
+            }
+        }
+    }
+
     private static func event(_ row: Int64, app: String = "other") -> EventMessage {
         EventMessage(
             name: EventName(app: app, epoch: UInt64(row), sequence: UInt64(row)), detector: "d", peak: 1, time: row,

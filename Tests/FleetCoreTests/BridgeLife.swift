@@ -1,0 +1,313 @@
+import FleetCore
+import Motion
+import Randomness
+
+/// A device, a bridge, a server and a consumer, played from a seed: what happens to them is chance, and what must hold is checked.
+struct BridgeLife {
+    private static let app = "org.jostle.Bridge"
+    private var random: SeededRandom
+    private let waitsForConsumer: Bool
+    private let isPersistent: Bool
+
+    // The device. Rows below `committed` can be read.
+    private var rows: [JournalRow?] = []
+    private var committed = 0
+    /// Since when rows wait to be written: a broker takes half a second at most.
+    private var waiting: Timestamp?
+    private var epoch: UInt64 = 100
+    private var sequence: UInt64 = 0
+    private var now = Timestamp(microseconds: 1_000_000)
+
+    // The bridge, and what is on its disk.
+    private var courier: Courier
+    private var disk: BridgeState
+    private var memory: BridgeState
+    private var isConnected = false
+    private var isGreeting = false
+
+    // The server.
+    private struct Message {
+        var ticket: Courier.Ticket
+        var outgoing: Outgoing
+    }
+    /// On the wire to it, and the acknowledgements on their way back.
+    private var wire: [Message] = []
+    private var answers: [Courier.Ticket] = []
+    private struct Server {
+        var queue: [Outgoing] = []
+        var mark: PositionMessage?
+    }
+    private var server = Server()
+    private var snapshot = Server()
+    private var inFlight = 0
+    private static let receiveMaximum = 7
+
+    // The consumer, which keeps what it got.
+    private var stored: [EventName] = []
+    private var known: Set<EventName> = []
+    private var duplicates = 0
+    private var lastOn: [String: (row: Int64, session: Int)] = [:]
+    private var session = 0
+    /// What the server has had once.
+    private var had: Set<EventName> = []
+    private(set) var problems: [String] = []
+    private(set) var wasAgain = 0
+
+    init(seed: UInt64, waitsForConsumer: Bool, isPersistent: Bool) {
+        self.random = SeededRandom(seed: seed)
+        self.waitsForConsumer = waitsForConsumer
+        self.isPersistent = isPersistent
+        let table = BridgeState.Table(ledger: RowLedger(cursor: 0), sentThrough: 0)
+        self.disk = BridgeState(
+            stream: "s", epoch: 0, last: nil, events: table, verdicts: table, isMarked: false)
+        self.memory = self.disk
+        self.courier = Self.courier(self.disk, waitsForConsumer)
+    }
+
+    private static func courier(_ state: BridgeState, _ waitsForConsumer: Bool) -> Courier {
+        Courier(
+            Courier.Settings(
+                topics: FleetTopics(device: "d"), app: self.app, window: 16, expiry: 60,
+                waitsForConsumer: waitsForConsumer), from: state)
+    }
+
+    mutating func play(steps: Int) -> [String] {
+        for _ in 0..<steps where self.problems.isEmpty { self.step() }
+        self.settle()
+        return self.problems
+    }
+
+    private mutating func step() {
+        self.now = self.now + TimeSpan(microseconds: Int64.random(in: 0...200_000, using: &self.random))
+        if let waiting, self.now - waiting > .milliseconds(600) { self.commit() }
+        switch Int.random(in: 0..<100, using: &self.random) {
+        case 0..<30: self.move()
+        case 30..<45: self.commit()
+        case 45..<62: self.pump()
+        case 62..<74: self.serve(Int.random(in: 1...6, using: &self.random))
+        case 74..<82: self.answer()
+        case 82..<89: self.consume(Int.random(in: 1...8, using: &self.random))
+        case 89..<92: self.connect()
+        case 92..<94: self.part()
+        case 94..<95: self.killBridge()
+        case 95..<96: self.killServer()
+        case 96..<97: self.snapshot = self.server
+        case 97..<99: self.keep()
+        default: self.mark()
+        }
+    }
+
+    // MARK: The device
+
+    private mutating func move() {
+        self.epoch += 1
+        self.waiting = self.waiting ?? self.now
+        let row = Int64(self.rows.count + 1)
+        let kind = Int.random(in: 0..<4, using: &self.random)
+        // Of nobody who is told of.
+        guard kind > 0 else { return self.rows.append(nil) }
+        let isOwn = kind > 1
+        if isOwn { self.sequence += 1 }
+        let event = EventMessage(
+            name: EventName(
+                app: isOwn ? Self.app : "other", epoch: self.epoch, sequence: isOwn ? self.sequence : self.epoch),
+            detector: "d", peak: 1, time: row, wall: row, generation: 1, isSimulated: false)
+        self.rows.append(JournalRow(row: row, .event(event)))
+        if isOwn { self.courier.arrived(event, at: self.now) }
+    }
+
+    private mutating func commit() {
+        self.committed = self.rows.count
+        self.waiting = nil
+        self.courier.grew(newestEvent: Int64(self.committed), newestVerdict: 0)
+    }
+
+    // MARK: The bridge
+
+    private mutating func pump() {
+        while let request = self.courier.nextRead() {
+            guard request.table == .event else {
+                self.problems.append("a read of verdicts, of which there are none")
+                return
+            }
+            if self.random.chance(0.02) { return self.courier.readFailed(.event) }
+            let last = min(request.last, Int64(self.committed))
+            var found: [JournalRow] = []
+            var through = request.first - 1
+            while through < last, found.count < request.limit {
+                through += 1
+                if let row = self.rows[Int(through) - 1] { found.append(row) }
+            }
+            self.courier.take(JournalStretch(rows: found, through: through, gaps: []), for: request)
+        }
+        if let through = self.courier.events.reservation(beyond: self.memory.events.sentThrough) {
+            self.memory.events.sentThrough = through
+            self.keep()
+        }
+        while let (ticket, message) = self.courier.nextSend(at: self.now) {
+            self.wire.append(Message(ticket: ticket, outgoing: message))
+            self.inFlight += 1
+            if self.inFlight > Self.receiveMaximum { self.problems.append("beyond what the server takes") }
+        }
+    }
+
+    private mutating func keep() {
+        self.memory.events = self.courier.events.state(self.memory.events.sentThrough)
+        guard let state = BridgeState(bytes: self.memory.bytes), state == self.memory else {
+            return self.problems.append("what is kept is not read back: \(self.memory)")
+        }
+        self.disk = state
+    }
+
+    private mutating func mark() {
+        guard self.isConnected, !self.isGreeting else { return }
+        self.courier.say(Outgoing("mark", self.courier.position.value, isRetained: true))
+        self.memory.isMarked = true
+    }
+
+    private mutating func connect() {
+        guard !self.isConnected else { return self.greet() }
+        self.isConnected = true
+        self.isGreeting = true
+        self.session += 1
+        (self.wire, self.answers, self.inFlight) = ([], [], 0)
+        self.courier.connected(
+            receiveMaximum: Self.receiveMaximum, newestEvent: Int64(self.committed), newestVerdict: 0)
+        // Where no mark was left there is nothing to wait for.
+        if !self.memory.isMarked || self.random.chance(0.5) { self.greet() }
+    }
+
+    /// The server says how far it remembers.
+    private mutating func greet() {
+        guard self.isGreeting else { return }
+        self.isGreeting = false
+        guard self.memory.isMarked else {
+            self.courier.hasFoundOut()
+            self.mark()
+            return self.keep()
+        }
+        // One that remembers nothing gets all of the last minutes, which are all there are.
+        let none = RowLedger(cursor: 0)
+        self.courier.remembers(events: self.server.mark?.events ?? none, verdicts: none)
+    }
+
+    private mutating func part() {
+        guard self.isConnected else { return }
+        self.isConnected = false
+        // Some of what is on the wire comes, and is not answered.
+        self.serve(Int.random(in: 0...self.wire.count, using: &self.random))
+        (self.wire, self.answers, self.inFlight) = ([], [], 0)
+        self.courier.disconnected(at: self.now)
+    }
+
+    private mutating func killBridge() {
+        if self.isConnected {
+            self.isConnected = false
+            self.serve(Int.random(in: 0...self.wire.count, using: &self.random))
+        }
+        (self.wire, self.answers, self.inFlight) = ([], [], 0)
+        self.memory = self.disk
+        self.courier = Self.courier(self.disk, self.waitsForConsumer)
+        // A broker gives a new registration its numbers anew; the epoch tells.
+        self.sequence = 0
+        // While nobody is there, nobody is registered; what was begun is written down.
+        self.commit()
+    }
+
+    // MARK: The server
+
+    private mutating func serve(_ count: Int) {
+        for _ in 0..<min(count, self.wire.count) {
+            let message = self.wire.removeFirst()
+            if message.outgoing.topic == "mark" {
+                self.server.mark = message.outgoing.value.flatMap { PositionMessage($0) }
+            } else {
+                self.receive(message.outgoing)
+                self.server.queue.append(message.outgoing)
+            }
+            self.answers.append(message.ticket)
+        }
+    }
+
+    /// Each copy of what was there says that it is one; each topic is in order, but for copies.
+    private mutating func receive(_ outgoing: Outgoing) {
+        guard let value = outgoing.value, let name = AcknowledgementMessage(value)?.name,
+            let row = value["time_us"]?.integer
+        else { return self.problems.append("no event: \(outgoing)") }
+        let isAgain = outgoing.properties.contains { $0.name == "again" }
+        if isAgain { self.wasAgain += 1 }
+        if !self.had.insert(name).inserted {
+            self.duplicates += 1
+            if !isAgain { self.problems.append("a copy that does not say so: row \(row) on \(outgoing.topic)") }
+        }
+        let isPast = outgoing.properties.contains { $0.name == "past" }
+        if isPast != outgoing.topic.contains("/past/") { self.problems.append("past on \(outgoing.topic)") }
+        if let last = self.lastOn[outgoing.topic], last.row >= row, last.session == self.session || !isPast, !isAgain {
+            self.problems.append("row \(row) comes behind \(last.row) on \(outgoing.topic)")
+        }
+        self.lastOn[outgoing.topic] = (row, self.session)
+    }
+
+    private mutating func answer() {
+        let count = Int.random(in: 0...self.answers.count, using: &self.random)
+        for ticket in self.answers.prefix(count) {
+            self.courier.acknowledged(ticket)
+            self.inFlight -= 1
+        }
+        self.answers.removeFirst(count)
+    }
+
+    private mutating func killServer() {
+        self.part()
+        self.server = self.isPersistent ? self.snapshot : Server()
+        self.snapshot = self.isPersistent ? self.snapshot : Server()
+    }
+
+    // MARK: The consumer
+
+    private mutating func consume(_ count: Int) {
+        let count = min(count, self.server.queue.count)
+        for outgoing in self.server.queue.prefix(count) {
+            guard let name = outgoing.value.flatMap({ AcknowledgementMessage($0) })?.name else { continue }
+            if self.known.insert(name).inserted { self.stored.append(name) }
+            if self.waitsForConsumer, self.isConnected, self.random.chance(0.3) { self.courier.stored(name) }
+        }
+        self.server.queue.removeFirst(count)
+    }
+
+    // MARK: The end
+
+    /// All are well from here on: what is there comes through, and nothing is left.
+    private mutating func settle() {
+        guard self.problems.isEmpty else { return }
+        self.commit()
+        self.part()
+        self.connect()
+        self.greet()
+        for _ in 0..<20_000 {
+            self.now = self.now + .milliseconds(500)
+            self.pump()
+            self.serve(.max)
+            for ticket in self.answers {
+                self.courier.acknowledged(ticket)
+                self.inFlight -= 1
+            }
+            self.answers = []
+            while let outgoing = self.server.queue.first {
+                self.server.queue.removeFirst()
+                guard let name = outgoing.value.flatMap({ AcknowledgementMessage($0) })?.name else { continue }
+                self.known.insert(name)
+                if self.waitsForConsumer { self.courier.stored(name) }
+            }
+            if self.courier.isIdle { break }
+        }
+        if !self.courier.isIdle { self.problems.append("it does not come to rest") }
+        for case .some(let row) in self.rows {
+            guard case .event(let event) = row.content, !self.known.contains(event.name) else { continue }
+            self.problems.append("row \(row.row) is lost")
+            break
+        }
+        let cursor = self.courier.events.ledger.cursor
+        if cursor != Int64(self.rows.count) { self.problems.append("the cursor is at \(cursor) of \(self.rows.count)") }
+    }
+}
