@@ -310,6 +310,15 @@ extension EndToEnd {
             // Smaller, while it runs: the end of names says most.
             try screen.tmux("resize-window", "-x", "40", "-y", "10")
             try line("it is drawn anew") { $0.hasPrefix("> ") && $0.contains(".App ") && $0.count < 40 }
+            try screen.tmux("resize-window", "-x", "80", "-y", "24")
+            // The broker goes, and comes again.
+            _ = try stage.broker?.terminate()
+            try line("that is said") { $0.contains("is not running") }
+            try stage.startBroker(policy: Self.policy)
+            try stage.until("it is there again") {
+                let lines = try screen.capture()
+                return lines.contains { $0.contains("  hits ") } && !lines.contains { $0.contains("is not running") }
+            }
             // What was there before comes back, and the terminal shows what is typed.
             try screen.press(colors ? "q" : "C-c")
             try line("the screen is given back") { _ in true }
