@@ -98,6 +98,7 @@ let package = Package(
         pure("Traces", ["Motion"]),
         pure("Detection", ["Motion"]),
         pure("Replay", ["Motion", "Pictures", "Traces", "Detection"]),
+        pure("Teaching", ["Motion", "Traces", "Detection"]),
         pure("Arbitration", ["Motion"]),
         pure("Background", ["Arbitration", "Motion"]),
         pure("Scenarios", ["Arbitration", "Motion"]),
@@ -149,8 +150,8 @@ let package = Package(
         program(
             "jostle",
             [
-                "JostleClient", "Journal", "Replay", "Reports", "Arbitration", "PolicyFiles", "Pictures", "Scenarios",
-                "Detection", "Traces", "Motion", "Protocol", "DBus", "Loop", "DaemonSupport",
+                "JostleClient", "Journal", "Replay", "Reports", "Teaching", "Arbitration", "PolicyFiles", "Pictures",
+                "Scenarios", "Detection", "Traces", "Motion", "Protocol", "DBus", "Loop", "DaemonSupport",
             ]
         ),
 
@@ -241,6 +242,7 @@ let package = Package(
         tests("ReportsTests", ["Reports", "Pictures", "TestSupport"]),
         tests("TracesTests", ["Traces", "Motion", "Randomness"]),
         tests("DetectionTests", ["Detection", "DetectionModel", "Motion", "Randomness", "TestSupport"]),
+        tests("TeachingTests", ["Teaching", "Detection", "Motion", "Randomness", "Traces"]),
         tests("ReplayTests", ["Replay", "Traces", "Detection", "Motion", "Randomness"]),
         tests("ArbitrationTests", ["Arbitration", "Motion", "Randomness"]),
         tests("BackgroundTests", ["Background", "Arbitration", "Motion", "Randomness"]),

@@ -27,7 +27,7 @@ package struct CompiledDetector: Sendable {
     package var dimension: Dimension
 
     /// Distinct filters, windows and other memories of its condition.
-    package var statefulFeatures: Int { self.condition.formula.nodes.count { $0.operation.stateSize > 0 } }
+    package var statefulFeatures: Int { self.condition.formula.nodes.reduce(0) { $0 + $1.memories } }
 
     /// How long a sample before a look can still bear on it, in µs: the time between looks, or all windows in a row.
     var memory: Int64 {
@@ -35,6 +35,9 @@ package struct CompiledDetector: Sendable {
     }
 
     var condition: Condition
+
+    /// The taught gesture that it looks for.
+    var gesture: TaughtGesture? { self.condition.formula.nodes.last { $0.gesture != nil }?.gesture }
 
     /// What is in force, in a stable order: every option with its default, times as `count` in microseconds.
     ///
@@ -59,13 +62,17 @@ package struct CompiledDetector: Sendable {
         for (parameter, value) in zip(preset?.parameters ?? [], self.values) {
             effective.append((parameter.name, parameter.option(value)))
         }
+        if let gesture { effective.append((Self.gestureKey, .text(GestureText.write(gesture)))) }
         return effective
     }
+
+    /// The option that brings a taught gesture.
+    package static let gestureKey = "gesture"
 
     /// Whether the same is in force for both, however it was written.
     package func isSame(as other: CompiledDetector) -> Bool {
         self.sensor == other.sensor && self.preset == other.preset && self.source == other.source
             && self.values == other.values && self.every == other.every && self.rest == other.rest
-            && self.restMode == other.restMode && self.decimation == other.decimation
+            && self.restMode == other.restMode && self.decimation == other.decimation && self.gesture == other.gesture
     }
 }

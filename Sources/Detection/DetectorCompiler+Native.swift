@@ -6,6 +6,7 @@ extension DetectorCompiler {
         _ function: NativeFunction, _ values: [Double], _ pace: Pace, _ scope: ConditionScope,
         _ options: RequestOptions
     ) throws(DetectorProblem) -> ConditionParser.Result {
+        let gesture = function == .gesture ? try self.gesture(options) : nil
         do {
             var builder = FormulaBuilder(channels: scope.channels)
             // Of a location, latitude and longitude as samples carry them.
@@ -65,11 +66,31 @@ extension DetectorCompiler {
                         operation: .fence, a: x, b: y, c: accuracy, p: values[0], q: values[1], r: values[2]))
                 measured = Measured(
                     node: try builder.node(.strength, node), sign: 1, kind: Kind(.length), threshold: values[2])
+            case .gesture:
+                let z = try builder.channel(2, scope.kind).node
+                let segment = try builder.node(.segment, x, y, z)
+                node = try builder.node(
+                    FormulaNode(operation: .gesture, a: segment, p: values[0], q: rest, gesture: gesture))
+                measured = Measured(
+                    node: try builder.node(.strength, node), sign: 1, kind: .number, threshold: values[0])
             }
             let truth = try builder.truth(of: node, measured: [measured])
             return try ConditionParser.Result(&builder, truth)
         } catch {
             throw options.problem(error, key: "preset")
+        }
+    }
+
+    /// The gesture that a request brings.
+    private static func gesture(_ options: RequestOptions) throws(DetectorProblem) -> TaughtGesture {
+        let key = CompiledDetector.gestureKey
+        guard let text = try options.text(key) else {
+            throw options.problem(key, "'gesture' needs 'gesture', the content of what 'jostle teach' saved")
+        }
+        do throws(GestureText.Problem) {
+            return try GestureText.read(text)
+        } catch {
+            throw options.problem(key, "\(error)")
         }
     }
 }

@@ -30,6 +30,7 @@ package enum DetectorCompiler {
     ) throws(DetectorProblem) -> CompiledDetector {
         var parameters = preset.parameters.map(\.name)
         if !preset.sensitivities.isEmpty { parameters.append("sensitivity") }
+        if let content = preset.content { parameters.append(content) }
         try options.refuseUnknown(besides: parameters)
         if let asked = try options.text("sensor"), asked != preset.sensor {
             throw options.problem("sensor", "'\(preset.name)' needs '\(preset.sensor)', not '\(printable(asked))'")

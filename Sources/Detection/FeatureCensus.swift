@@ -57,7 +57,7 @@ package struct FeatureCensus: Sendable {
         let executed = condition.formula.nodes.filter(\.operation.isExecuted)
         return (
             executed.count + (condition.isDirect ? 0 : condition.code.count),
-            executed.count { $0.operation.stateSize > 0 }
+            executed.reduce(0) { $0 + $1.memories }
         )
     }
 
@@ -131,7 +131,7 @@ extension FeatureCensus.Features {
             mapped.append(before.index)
             guard before.uses == 0 || uses == 0, node.operation.isExecuted else { continue }
             operations += step
-            if node.operation.stateSize > 0 { stateful += step }
+            stateful += step * node.memories
         }
         return (operations, stateful)
     }

@@ -36,7 +36,7 @@ enum SteadyState {
             case .history, .delta, .rate, .range, .count, .sequence, .reversals, .shake, .tilted, .orientation,
                 .adaptive,
                 .displacement,
-                .visit, .fence, .strength, .recall:
+                .visit, .fence, .segment, .gesture, .strength, .recall:
                 value = 0
             }
             values.append(value)
@@ -92,9 +92,10 @@ enum SteadyState {
                 } else {
                     bound = -width...width
                 }
-            case .fraction, .greater, .both, .either, .held, .sequence, .shake, .tilted, .orientation: bound = 0...1
+            case .fraction, .greater, .both, .either, .held, .sequence, .shake, .tilted, .orientation, .gesture:
+                bound = 0...1
             case .count, .history: bound = 0...Double.infinity
-            case .adaptive, .displacement, .visit, .fence: bound = unknown
+            case .adaptive, .displacement, .visit, .fence, .segment: bound = unknown
             case .reversals: bound = 0...Double(ReversalRun.ring)
             case .activity: bound = 0...Double(MotionActivity.allCases.count - 1)
             case .strength: bound = 0...Double.infinity

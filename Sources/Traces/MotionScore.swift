@@ -10,6 +10,8 @@ struct MotionScore: Sendable {
         case walk(pace: Double, strength: Double)
         /// What is added at each end of a swing, in g; where to; swings to and fro per second.
         case shake(peak: Double, axis: SIMD3<Double>, frequency: Double)
+        /// What pulls towards the middle, in g; how often it goes round, the sign its sense; what it goes round.
+        case circle(strength: Double, turns: Double, axis: SIMD3<Double>)
     }
 
     private struct Part {
@@ -50,6 +52,17 @@ struct MotionScore: Sendable {
         case .shake(let peak, let axis, let frequency):
             let envelope = Waveform.envelope(at: time, of: length, ramp: Self.ramp)
             return axis * (peak * envelope * Waveform.swing(turns: time * frequency))
+        case .circle(let strength, let turns, let axis):
+            // The hand speeds up and slows down, which a pull along the way comes from.
+            let part = time / length
+            let way = part * part * (3 - 2 * part)
+            let speed = 6 * part * (1 - part)
+            let push = (6 - 12 * part) / (2 * Double.pi * turns.magnitude)
+            let (angle, sense) = (way * turns, turns < 0 ? -1.0 : 1.0)
+            let frame = MotionFrame(up: axis)
+            let inward = frame.forward * Waveform.sine(turns: angle + 0.25) + frame.side * Waveform.sine(turns: angle)
+            let along = frame.side * Waveform.sine(turns: angle + 0.25) - frame.forward * Waveform.sine(turns: angle)
+            return (along * (push * sense) - inward * (speed * speed)) * strength
         case .walk(let pace, let strength):
             let steps = time * pace
             let step = steps.rounded(.down)

@@ -10,7 +10,7 @@ struct ScriptParser {
         var column: Int
     }
 
-    private static let motions = ["rest", "walk", "shake", "gap"]
+    private static let motions = ["rest", "walk", "shake", "circle", "gap"]
     private static let settingNames = ["seed", "rate", "noise", "gravity"]
     /// The lengths a motion may have.
     private static let lengths = 0.001...86_400.0
@@ -137,6 +137,7 @@ struct ScriptParser {
             switch name.text {
             case "walk": ["for", "pace", "strength"]
             case "shake": ["for", "peak", "axis", "freq"]
+            case "circle": ["for", "strength", "turns", "axis"]
             default: ["for"]
             }
         let arguments = try Self.arguments(statement, of: name.text, keys)
@@ -166,10 +167,24 @@ struct ScriptParser {
             motion = .shake(
                 peak: try number("peak", .acceleration, 0...range, 2.8, "2.8g"), axis: axis,
                 frequency: try number("freq", .frequency, 0.1...50, 3, "3Hz"))
+        case "circle":
+            var axis = SIMD3<Double>(0, 0, 1)
+            if let word = arguments["axis"] { axis = try Self.direction(word) }
+            var turns = 1.0
+            if let word = arguments["turns"] {
+                turns = try Self.quantity(word, .none, -20...20, example: "1")
+                guard turns.magnitude >= 0.25 else {
+                    throw Problem(
+                        column: word.column,
+                        message: "expected a quarter turn at least, found '\(printable(word.text))'")
+                }
+            }
+            motion = .circle(
+                strength: try number("strength", .acceleration, 0...range, 0.5, "0.5g"), turns: turns, axis: axis)
         case "gap": motion = .gap
         default: motion = .rest
         }
-        let seconds = try number("for", .time, Self.lengths, name.text == "shake" ? 1 : nil, "1s")
+        let seconds = try number("for", .time, Self.lengths, ["shake", "circle"].contains(name.text) ? 1 : nil, "1s")
         self.score.append(motion, TimeSpan(seconds: seconds) ?? .seconds(1))
     }
 

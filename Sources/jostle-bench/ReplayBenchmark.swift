@@ -14,7 +14,7 @@ enum ReplayBenchmark {
         var one = BenchEngine()
         one.add(try self.preset("shake"), as: 0)
         var all = BenchEngine()
-        let presets = PresetCatalogue.all.filter { $0.sensor == "accelerometer" }
+        let presets = PresetCatalogue.all.filter { $0.sensor == "accelerometer" && $0.content == nil }
         for (index, preset) in presets.enumerated() {
             all.add(try self.preset(preset.name), as: UInt32(index))
         }

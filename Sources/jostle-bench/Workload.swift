@@ -21,7 +21,8 @@ struct Workload {
     /// Runs it and tells what it holds in memory, as one line of JSON.
     func run() throws(Failure) -> String {
         var engine = try Crowd(count: self.detectors, features: self.features, paces: Crowd.fourPaces).engine()
-        for (index, preset) in PresetCatalogue.all.enumerated() where preset.sensor == SensorDescription.accelerometer {
+        for (index, preset) in PresetCatalogue.all.enumerated() where preset.content == nil {
+            guard preset.sensor == SensorDescription.accelerometer else { continue }
             let request = DetectorRequest(name: preset.name, options: ["preset": .text(preset.name)])
             engine.add(try compile(request), as: UInt32(self.detectors + index))
         }

@@ -239,7 +239,11 @@ extension Preset {
                     ])
                 }),
             "whole": .array(of: "s", self.parameters.filter(\.isWhole).map { .string($0.name) }),
-            "required": .array(of: "s", self.parameters.filter(\.isRequired).map { .string($0.name) }),
+            "required": .array(
+                of: "s",
+                (self.parameters.filter(\.isRequired).map(\.name) + [self.content].compactMap(\.self)).map {
+                    .string($0)
+                }),
             "sensitivities": .array(
                 of: "(sa{sd})",
                 self.sensitivities.map { sensitivity in

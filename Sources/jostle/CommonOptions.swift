@@ -20,6 +20,8 @@ enum CommonOption {
     static let label = CommandOption.value("label", "TEXT", "what the trace shows: 'shake …', 'not-shake …'")
     static let detector = CommandOption.value(
         "detector", "PRESET[,option=value...]", "a detector to run over the samples", naming: .detector, repeats: true)
+    static let gesture = CommandOption.value(
+        "gesture", "FILE", "a gesture that 'jostle teach' saved", naming: .file, repeats: true)
     static let when = CommandOption.value("when", "CONDITION", "a condition instead of a preset")
     static let every = CommandOption.value("every", "TIME", "with --when: the time between looks")
     static let rest = CommandOption.value("rest", "TIME", "with --when: the time without another hit")

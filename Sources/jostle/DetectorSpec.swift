@@ -80,15 +80,21 @@ struct DetectorSpec: Equatable {
         var detectors: [Detector] = []
         for text in texts {
             var detector = try DetectorSpec(text).detector
-            let wanted = detector.name
-            var number = 2
-            while detectors.contains(where: { $0.name == detector.name }) {
-                detector.name = "\(wanted)-\(number)"
-                number += 1
-            }
+            detector.name = Self.name(detector.name, besides: detectors)
             detectors.append(detector)
         }
         return detectors
+    }
+
+    /// A name that none of the others has: the wanted one, or that with a number.
+    static func name(_ wanted: String, besides others: [Detector]) -> String {
+        var name = wanted
+        var number = 2
+        while others.contains(where: { $0.name == name }) {
+            name = "\(wanted)-\(number)"
+            number += 1
+        }
+        return name
     }
 }
 
@@ -129,6 +135,11 @@ extension Arguments {
         }
         if let condition = self.value(of: CommonOption.when) {
             detectors.append(self.detector(when: condition, sensor: sensor))
+        }
+        for path in self.values(of: CommonOption.gesture) {
+            var detector = try GestureFile.detector(path)
+            detector.name = DetectorSpec.name(detector.name, besides: detectors)
+            detectors.append(detector)
         }
         guard !detectors.isEmpty else { throw UsageProblem("give a preset, or a condition with --when") }
         try DetectorSpec.checkConditions(detectors)

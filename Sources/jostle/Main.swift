@@ -38,6 +38,7 @@ struct Main {
             BridgeCommand.syntax,
             ScenarioCommand.syntax,
             ReplayCommand.syntax,
+            TeachCommand.syntax,
             TuneCommand.syntax,
             ShakeCommand.syntax,
         ])

@@ -16,7 +16,8 @@ struct OnCommand {
         "run a command on events, one at a time",
         reaching: .broker,
         options: [
-            CommonOption.app, overlap, CommonOption.when, CommonOption.sensorOfCondition, CommonOption.every,
+            CommonOption.app, overlap, CommonOption.gesture, CommonOption.when, CommonOption.sensorOfCondition,
+            CommonOption.every,
             CommonOption.rest,
         ],
         arguments: [CommonArgument.presets],

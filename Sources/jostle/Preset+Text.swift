@@ -71,6 +71,12 @@ extension Preset {
                     name: "sensitivity", standard: nil, shownStandard: "", range: words.joined(separator: " "),
                     help: self.words, words: words))
         }
+        if let content = self.content {
+            options.append(
+                Option(
+                    name: content, standard: nil, shownStandard: "needed", range: "text",
+                    help: "The content of a file of 'jostle teach'; commands take the file itself with --gesture."))
+        }
         func ends(_ range: ClosedRange<TimeSpan>) -> String {
             "\(range.lowerBound.readable) to \(range.upperBound.readable)"
         }

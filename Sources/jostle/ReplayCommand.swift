@@ -10,8 +10,8 @@ struct ReplayCommand {
     static let syntax = CommandSyntax(
         "replay", "run detectors over recorded traces, without a bus and without waiting", reaching: .nobody,
         options: [
-            CommonOption.json, CommonOption.detector, CommonOption.when, CommonOption.sensorOfCondition,
-            CommonOption.every, CommonOption.rest, ReportFile.option,
+            CommonOption.json, CommonOption.detector, CommonOption.gesture, CommonOption.when,
+            CommonOption.sensorOfCondition, CommonOption.every, CommonOption.rest, ReportFile.option,
         ],
         arguments: [
             CommandArgument("TRACE", "traces to read; '-' is standard input", .nonEmptyList, naming: .file)
@@ -74,6 +74,7 @@ struct ReplayCommand {
                 line.add("t_us", hit.time.microseconds, on: .trace)
                 line.add("detector", hit.detector)
                 line.add("peak", hit.peak)
+                if self.isGesture(hit.detector) { line.add("score", hit.peak) }
                 if hit.isClipped { line.add("clipped", true) }
                 if let transition = hit.note.transition { line.add("transition", transition) }
                 if let distance = hit.note.distance(hit.peak) { line.add("distance_m", distance) }
@@ -82,12 +83,18 @@ struct ReplayCommand {
                 self.terminal.print(line.text)
             } else {
                 self.terminal.print(
-                    "\(file)  \(rounded(hit.time.seconds, 3)) s  \(hit.detector)  peak \(rounded(hit.peak))"
+                    "\(file)  \(rounded(hit.time.seconds, 3)) s  \(hit.detector)  "
+                        + "\(self.isGesture(hit.detector) ? "score" : "peak") \(rounded(hit.peak))"
                         + (hit.note.filter.map { "  filter \(rounded($0, 0)) m" } ?? "")
                         + (hit.note.transition.map { "  \($0)" } ?? "") + (hit.isClipped ? " (clipped)" : ""))
             }
         }
         return replay
+    }
+
+    /// True for a taught gesture, whose hits carry how well they match.
+    private func isGesture(_ detector: String) -> Bool {
+        self.requests.contains { $0.name == detector && $0.options["preset"] == .text("gesture") }
     }
 
     private func summarize(_ file: String, _ tally: TraceReplay.Tally, _ hours: Double) {

@@ -29,8 +29,8 @@ struct TuneCommand {
         "tune", "find the threshold of a preset, or a number in a condition, that finds most and disturbs least",
         reaching: .nobody,
         options: [
-            preset, CommonOption.when, CommonOption.sensorOfCondition, CommonOption.every, CommonOption.rest, parameter,
-            positive, negative, target, phases, ReportFile.option,
+            preset, CommonOption.gesture, CommonOption.when, CommonOption.sensorOfCondition, CommonOption.every,
+            CommonOption.rest, parameter, positive, negative, target, phases, ReportFile.option,
         ],
         arguments: [
             CommandArgument(
@@ -93,11 +93,13 @@ struct TuneCommand {
         let presets = arguments.values(of: Self.preset)
         var detectors: [Detector] = []
         do throws(DetectorSpec.Problem) {
-            let isDefault = presets.isEmpty && !arguments.has(CommonOption.when)
+            let isDefault =
+                presets.isEmpty && !arguments.has(CommonOption.when) && !arguments.has(CommonOption.gesture)
             detectors = try DetectorSpec.detectors(isDefault ? ["shake"] : presets)
         } catch {
             throw UsageProblem(error.message)
         }
+        for path in arguments.values(of: CommonOption.gesture) { detectors.append(try GestureFile.detector(path)) }
         if let condition = arguments.value(of: CommonOption.when) {
             detectors.append(arguments.detector(when: condition))
         }

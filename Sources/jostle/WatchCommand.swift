@@ -15,7 +15,8 @@ struct WatchCommand {
     static let syntax = CommandSyntax(
         "watch", "register detectors and print their events", reaching: .broker,
         options: [
-            CommonOption.json, CommonOption.app, kept, count, CommonOption.when, CommonOption.sensorOfCondition,
+            CommonOption.json, CommonOption.app, kept, count, CommonOption.gesture, CommonOption.when,
+            CommonOption.sensorOfCondition,
             CommonOption.every, CommonOption.rest,
         ],
         arguments: [CommonArgument.presets],

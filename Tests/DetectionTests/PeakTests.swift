@@ -133,6 +133,7 @@ import Testing
             let share = min(max((t - 3) / 0.5, 0), 1)
             return (0, 0.8 * share, 1 - 0.4 * share)
         },
+        Gesture(preset: "gesture", seconds: 4, peak: 0.9...1) { t in MadeGesture.circle.at(t - 1) },
         // The only ones that ask for quiet alone: theirs is the least.
         Gesture(preset: "free-fall", seconds: 3, peak: 0.02...0.02) { t in (0, 0, t >= 2 ? 0.02 : 1) },
         Gesture(preset: "still", seconds: 8, peak: 0...0.01) { t in (0, 0, t < 1 ? 1 + t : 1) },

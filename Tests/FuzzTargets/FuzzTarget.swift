@@ -37,6 +37,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case app
     /// Packets of a stream of samples.
     case stream
+    /// Taught gestures.
+    case gesture
 
     /// Stands between two parts of an input.
     package static let separator: UInt8 = 0x1D
@@ -60,6 +62,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .groups: return GroupTarget.run(bytes)
         case .app: return Self.app(bytes)
         case .stream: return Self.stream(bytes)
+        case .gesture: return GestureTarget.run(bytes)
         }
         return nil
     }

@@ -9,6 +9,7 @@ import Randomness
         "shake", "shake peak=3g", "shake 500ms peak=27m/s2 axis=-x freq=4Hz", "gap 1min;rest 1s;loop",
         "seed=7; rate=100; noise=0.02g; gravity=z; rest 2s; walk 10s pace=1.8Hz strength=0.6g; "
             + "shake peak=2.8g axis=x freq=3Hz for=1s; rest 2s; loop", "\trest\n2s\r\n;rest 1h", "noise=0g",
+        "circle; circle 900ms strength=0.6g turns=-2 axis=x",
     ])
     func accepts(_ script: String) throws {
         _ = try SyntheticMotion(script: script)
@@ -20,7 +21,7 @@ import Randomness
         ("rest 2s; wlak 3s", 10, "unknown statement 'wlak', did you mean 'walk'?"),
         (
             "dance 2s", 1,
-            "unknown statement 'dance', expected rest, walk, shake, gap, loop, seed, rate, noise or gravity"
+            "unknown statement 'dance', expected rest, walk, shake, circle, gap, loop, seed, rate, noise or gravity"
         ),
         ("sed=7", 1, "unknown setting 'sed', did you mean 'seed'?"),
         ("=7", 1, "unknown setting '', expected seed, rate, noise or gravity"),
@@ -57,13 +58,15 @@ import Randomness
         ("shake peak=nan", 12, "expected a number, found 'nan'"),
         ("shake peak=2s", 12, "expected an acceleration such as 2.8g, found '2s'"),
         ("shake freq=3g", 12, "expected a frequency such as 3Hz, found '3g'"),
+        ("circle turns=0.1", 14, "expected a quarter turn at least, found '0.1'"),
+        ("circle freq=3Hz", 8, "unknown argument of 'circle' 'freq', expected for, strength, turns or axis"),
         ("walk 2s pace=9Hz", 14, "expected 0.1 to 5.0 Hz, found '9Hz'"),
         ("loop", 1, "there is no motion to loop"),
         ("rest 1s; loop; rest 2s", 16, "'loop' must stand last"),
         ("rest 1s; loop 2", 15, "expected ';', found '2'"),
         (
             "\u{1B}[31m", 1,
-            "unknown statement '\u{FFFD}[31m', expected rest, walk, shake, gap, loop, seed, rate, noise or gravity"
+            "unknown statement '\u{FFFD}[31m', expected rest, walk, shake, circle, gap, loop, seed, rate, noise or gravity"
         ),
     ]
 
@@ -81,7 +84,7 @@ import Randomness
     }
 
     @Test(arguments: [
-        ("", 1, "expected a motion: rest, walk, shake or gap"),
+        ("", 1, "expected a motion: rest, walk, shake, circle or gap"),
         ("seed=1", 1, "'seed' can stand only in the script the device starts with"),
         ("shake; loop", 8, "'loop' can stand only in the script the device starts with"),
         ("shkae", 1, "unknown motion 'shkae', did you mean 'shake'?"),

@@ -90,6 +90,24 @@ import Traces
         #expect(self.readings(motion, rate: 100, seconds: 3).count == 250)
     }
 
+    /// A circle begins and ends at rest, and where it began; the other way round it is its mirror image.
+    @Test(arguments: ["z", "-x", "1,2,-1"], [1.0, 2, -1])
+    func aCircleCloses(_ axis: String, _ turns: Double) throws {
+        let circle = try SyntheticMotion(script: "circle 1200ms strength=0.7g turns=\(turns) axis=\(axis)")
+        var (velocity, place, farthest, pull) = (SIMD3<Double>.zero, SIMD3<Double>.zero, 0.0, 0.0)
+        for step in 0..<1_200 {
+            let push = try #require(circle.sample(at: .milliseconds(Int64(step)))) - SIMD3(0, 0, 1)
+            velocity += push
+            place += velocity
+            farthest = max(farthest, (place * place).sum().squareRoot())
+            pull = max(pull, (push * push).sum().squareRoot())
+        }
+        #expect((velocity * velocity).sum().squareRoot() < 2)
+        #expect((place * place).sum().squareRoot() < 0.02 * farthest)
+        // In the middle it is half as fast again as on the whole.
+        #expect((1.5...1.7).contains(pull), "\(pull)")
+    }
+
     @Test func aScriptEndsInRestOrLoops() throws {
         let once = try SyntheticMotion(script: "shake 1s; rest 1s")
         let loop = try SyntheticMotion(script: "shake 1s; rest 1s; loop")

@@ -21,6 +21,8 @@ package struct Preset: Sendable {
     package var whenToUse: String
     package var weaknesses: String
     package var parameters: [PresetParameter]
+    /// An option that is a text without a default, which only the app can bring.
+    package var content: String?
     /// The words that the option `sensitivity` takes; none: there is no such option.
     package var sensitivities: [Sensitivity] = []
     /// The time between looks; `nil`: a look at each sample.
@@ -97,4 +99,6 @@ package enum NativeFunction: String, Sendable, CaseIterable {
     case visit
     /// A circle that is entered or left.
     case geofence
+    /// A gesture that was taught, which the request brings.
+    case gesture
 }

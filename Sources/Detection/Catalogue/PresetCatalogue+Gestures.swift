@@ -56,6 +56,22 @@ extension PresetCatalogue {
             ],
             every: .milliseconds(10), rest: .seconds(1), restMode: .leading,
             source: .condition("held(norm(x, y, z) < threshold, for)")),
+        Preset(
+            name: "gesture", sensor: "accelerometer",
+            summary:
+                "A gesture that somebody taught with 'jostle teach' (docs/gestures.md); the option 'gesture' brings the content of its file. "
+                + "The hit carries the score: 1 is the example itself, 0.5 the gesture's own limit.",
+            whenToUse: "A motion of somebody's own, made between two calm moments.",
+            weaknesses:
+                "It is told 0.3 s after its end, needs a calm moment on either side, and 25 samples a second. What is longer than 3 s is none; "
+                + "who holds the device otherwise than when it was taught is rarely found.",
+            parameters: [
+                PresetParameter(
+                    name: "threshold", dimension: .none, range: 0.1...0.95, defaultValue: 0.5, bound: .atLeast,
+                    meaning: "The score that counts; 0.06 less counts when it comes twice within 3 s.")
+            ],
+            content: CompiledDetector.gestureKey, every: nil, rest: .seconds(1), restMode: .leading,
+            source: .native(.gesture)),
     ]
 
     static let states: [Preset] = [

@@ -45,6 +45,12 @@ extension Evaluation {
         case .orientation:
             return CalmOrientation.take(
                 &state, at: base, SIMD3(value, b, c), node, now: now, elapsed: elapsed)
+        case .segment:
+            return MotionSegmenter.take(&state, at: base, SIMD3(value, b, c), now: now)
+        case .gesture:
+            // Most looks end no motion.
+            guard value > 0 else { return 0 }
+            return GestureMatch.take(&state, at: base, motion: Int(value) - 1, node, now: now)
         case .adaptive, .displacement, .visit, .fence:
             return self.note(node, value, b, c, &state, base, now)
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,

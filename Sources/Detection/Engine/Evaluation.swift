@@ -72,7 +72,8 @@ enum Evaluation {
                     columns[unchecked: to &+ look] = value.isNaN ? .nan : Mathematics.arccosine(value)
                 }
             case .smooth, .smoothByLook, .delta, .rate, .mean, .rms, .peak, .range, .fraction, .count, .held, .sequence,
-                .reversals, .tilted, .orientation, .adaptive, .displacement, .visit, .fence:
+                .reversals, .tilted, .orientation, .adaptive, .displacement, .visit, .fence,
+                .segment, .gesture:
                 self.remember(program[unchecked: index], &columns, stride, &state, times, before)
             case .history: RhythmHistory.take(program[unchecked: index], &columns, stride, &state, times)
             case .activity: self.activity(program[unchecked: index], &columns, stride, &state, count)

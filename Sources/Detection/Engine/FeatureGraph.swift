@@ -104,10 +104,10 @@ struct FeatureGraph {
             if node.key.operation == .strength { self.setStrength(of: node.key.a, to: -1) }
             self.deadSlots.append(slot)
             self.isStale = true
-            let size = node.key.operation.stateSize
+            let size = node.key.stateSize
             if size > 0 {
                 self.freeState[size, default: []].append(node.instruction.state)
-                self.stateful -= 1
+                self.stateful -= node.key.memories
             }
         }
     }
@@ -201,6 +201,11 @@ struct FeatureGraph {
             instruction.history = history.instruction.state
         }
         Evaluation.reset([instruction], &self.state, keepsRest: false)
+        if let gesture = key.gesture {
+            // What it compares with stands behind what it remembers, and no gap touches it.
+            let place = Int(instruction.state) + key.operation.stateSize
+            self.state.replaceSubrange(place..<place + gesture.table.count, with: gesture.table)
+        }
         self.nodes[Int(slot) - self.fixed] = Node(key: key, uses: 1, instruction: instruction)
         self.known[key] = slot
         self.fillColumn(of: instruction)
@@ -215,9 +220,9 @@ struct FeatureGraph {
     }
 
     private mutating func statePlace(for key: FormulaNode) -> Int32 {
-        let size = key.operation.stateSize
+        let size = key.stateSize
         guard size > 0 else { return 0 }
-        self.stateful += 1
+        self.stateful += key.memories
         if let place = self.freeState[size]?.popLast() { return place }
         let place = Int32(self.state.count)
         self.state.append(contentsOf: repeatElement(.nan, count: size))

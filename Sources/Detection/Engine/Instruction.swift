@@ -39,6 +39,8 @@ struct Instruction {
                 state[base + size - 1] = kept
                 state[base + ReversalRun.size] = held
             }
+        case .gesture:
+            if keepsRest { state[base + size - 1] = kept }
         default:
             break
         }

@@ -59,7 +59,11 @@ enum Operation: UInt8, Sendable {
     case visit
     /// (a, b), to within `c` m, enters or leaves the circle of `r` m around (p, q).
     case fence
-    /// The strength that node `a`, a reversals, shake or orientation, or one of the four above, found.
+    /// Motions between calm moments of (a, b, c): 1 more than where the one that ended is remembered, or 0.
+    case segment
+    /// The motion that ended, as node `a`, a segment, tells, is the node's `gesture` with a score of `p`; a rest of `q` µs.
+    case gesture
+    /// The strength that node `a`, a reversals, shake, orientation or gesture, or one of the four that note, found.
     case strength
     /// The most that `b` was in the last unbroken run of looks at which `a` was true; the least when `q` is -1. Before any, `b`.
     case recall
@@ -78,6 +82,8 @@ struct FormulaNode: Hashable, Sendable {
     var r = 0.0
     var s = 0.0
     var t = 0.0
+    /// What a motion is compared with.
+    var gesture: TaughtGesture?
 
     /// The same with its operands at the places they have elsewhere. The operand of a channel is the channel, and stays.
     func over(_ places: [Int32]) -> FormulaNode {
@@ -96,11 +102,12 @@ struct FormulaNode: Hashable, Sendable {
         case .smooth, .mean, .rms, .peak, .range, .fraction, .count, .held, .sequence, .orientation: self.p
         case .reversals: self.q
         case .shake: self.r
+        case .segment: MotionSegmenter.span
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
             .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .smoothByLook,
-            .delta, .rate, .tilted, .history, .activity, .adaptive, .displacement, .visit, .fence, .strength,
-            .recall:
+            .delta, .rate, .tilted, .history, .activity, .adaptive, .displacement, .visit, .fence, .gesture,
+            .strength, .recall:
             nil
         }
     }
@@ -111,6 +118,7 @@ struct FormulaNode: Hashable, Sendable {
             && a.p.bitPattern == b.p.bitPattern
             && a.q.bitPattern == b.q.bitPattern && a.r.bitPattern == b.r.bitPattern
             && a.s.bitPattern == b.s.bitPattern && a.t.bitPattern == b.t.bitPattern
+            && a.gesture == b.gesture
     }
 
     func hash(into hasher: inout Hasher) {
@@ -120,6 +128,7 @@ struct FormulaNode: Hashable, Sendable {
         hasher.combine(self.c)
         hasher.combine(self.p.bitPattern)
         hasher.combine(self.q.bitPattern)
+        if let gesture { hasher.combine(gesture) }
     }
 }
 

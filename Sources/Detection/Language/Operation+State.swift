@@ -20,6 +20,8 @@ extension Operation {
         case .recall: 2
         case .displacement: 3
         case .fence: 2
+        case .segment: MotionSegmenter.size
+        case .gesture: GestureMatch.size
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
             .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .strength:
@@ -33,13 +35,13 @@ extension Operation {
     /// True when the value is always 1 or 0.
     var isTruth: Bool {
         switch self {
-        case .greater, .both, .either, .held, .sequence, .shake, .tilted, .orientation: true
+        case .greater, .both, .either, .held, .sequence, .shake, .tilted, .orientation, .gesture: true
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
             .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .smooth, .smoothByLook, .delta, .rate,
             .mean, .rms, .peak, .range, .fraction, .count, .reversals, .history, .activity, .adaptive, .displacement,
             .visit,
-            .fence,
+            .fence, .segment,
             .strength, .recall:
             false
         }
@@ -50,6 +52,17 @@ extension Operation {
 
     /// Where what it remembers begins with the strength that it found.
     var strengthPlace: Int {
-        self.isNoting || self == .orientation ? 0 : ReversalRun.strength
+        self.isNoting || self == .orientation || self == .gesture ? 0 : ReversalRun.strength
+    }
+}
+
+extension FormulaNode {
+    /// How many numbers it remembers, with those that it is given at the beginning.
+    var stateSize: Int { self.operation.stateSize + (self.gesture?.table.count ?? 0) }
+
+    /// The things that it remembers, as limits count them: of a gesture each example.
+    var memories: Int {
+        if let gesture { return gesture.examples.count }
+        return self.operation.stateSize > 0 ? 1 : 0
     }
 }

@@ -9,13 +9,15 @@ func detector(_ condition: String, _ options: [String: OptionValue] = [:]) throw
     return try DetectorCompiler.compile(DetectorRequest(name: "d", options: options), for: nil)
 }
 
-/// What a preset needs and has no default for: the middle of its range.
+/// What a preset needs and has no default for: the middle of its range, and a circle where it takes a gesture.
 func needs(of preset: String) -> [String: OptionValue] {
-    let parameters = (PresetCatalogue.named(preset)?.parameters ?? []).filter(\.isRequired)
-    return Dictionary(
-        uniqueKeysWithValues: parameters.map {
+    let found = PresetCatalogue.named(preset)
+    var needs: [String: OptionValue] = Dictionary(
+        uniqueKeysWithValues: (found?.parameters ?? []).filter(\.isRequired).map {
             ($0.name, .number(($0.range.lowerBound + $0.range.upperBound) / 2))
         })
+    if let content = found?.content { needs[content] = .text(GestureText.write(MadeGesture.circles)) }
+    return needs
 }
 
 /// A preset with some options, and what it needs besides.
