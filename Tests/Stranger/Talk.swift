@@ -233,8 +233,14 @@ final class Talk {
         var message = BusMessage(isError ? .error : .answer, to: call?.sender ?? to.unique)
         message.answers = call?.serial ?? max(1, number)
         if isError { message.errorName = "org.example.Error.No" }
-        let isMeant = self.babble.once(in: 2)
-        self.babble.fill(&message, as: [isMeant ? .basic(UInt8(ascii: "s")) : self.babble.type(depth: 0)])
+        switch self.babble.below(4) {
+        case 0, 1:
+            let word = self.babble.one(of: ["consume", "pass"])
+            message.signature = "s"
+            message.body.string(word)
+        case 2: self.babble.fill(&message, as: [.basic(UInt8(ascii: "s"))])
+        default: self.babble.fill(&message, as: [self.babble.type(depth: 0)])
+        }
         for _ in 0...(self.babble.once(in: 8) ? 1 : 0) { self.send(message, from: guest) }
     }
 
