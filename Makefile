@@ -53,7 +53,7 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb deps-package deps-report build build-all build-focus build-bridge install-bridge build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus test-walks soak soak-processes test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb deps-package deps-report build build-all build-focus build-bridge install-bridge build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus fuzz-files test-walks soak soak-processes test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
     bench install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
 
 help:
@@ -63,12 +63,13 @@ help:
 	@echo 'make build-bridge  build $(BRIDGE), which speaks to an MQTT server and needs its library'
 	@echo 'make test     run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
 	@echo 'make test-attacks  attack the release programs on both buses, each way for ATTACK_SECONDS=$(ATTACK_SECONDS)'
-	@echo 'make test-kills  kill the broker under load, KILLS=$(KILLS) times, and the reader, the bus and an app'
+	@echo 'make test-kills  kill the broker, the reader, the bus and an app under load, each KILLS=$(KILLS) times'
 	@echo 'make fuzz-bus  say FUZZ_MESSAGES=$(FUZZ_MESSAGES) made-up things to live daemons, twice; FUZZ_SEED= says them again'
+	@echo 'make fuzz-files  open files of a broker with flipped bits, FLIPS=$(FLIPS) times'
 	@echo 'make test-walks  play every seed of the random walks, of which the suite plays one in four'
 	@echo 'make soak     play lives of the whole, LIVES=$(LIVES) from seed FIRST=$(FIRST); goes on behind what was played'
 	@echo 'make soak-processes  have all that may go wrong happen to real processes, for SOAK_SECONDS=$(SOAK_SECONDS)'
-	@echo 'make test-mutations  break the core in five ways, and see that the simulator finds each'
+	@echo 'make test-mutations  break the core in seven ways, and see that the simulator finds each'
 	@echo 'make test-confined  run the tests of the daemons with what their units allow of the kernel'
 	@echo 'make test-focus  run $(FOCUS) with X, sway, phoc, KWin and GNOME Shell; as root'
 	@echo 'make test-focus-installed  the same with the packages of make deb installed'
@@ -176,7 +177,7 @@ test: deps
 	@rm -f .build/tests.xml
 	$(SWIFT) test --disable-xctest --xunit-output .build/tests.xml
 
-# Kills the broker under load so many times; the suite does it 20 times. And the reader, the bus and an app a quarter of that.
+# Kills the broker, the reader, the bus and an app under load, each so many times; the suite does it 20 and 6 times.
 KILLS ?= 200
 
 test-kills: build-all
@@ -190,6 +191,13 @@ FUZZ_SEED ?=
 fuzz-bus: build-all
 	JOSTLE_FUZZ_MESSAGES=$(FUZZ_MESSAGES) JOSTLE_FUZZ_SEED=$(FUZZ_SEED) JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release \
 	    $(SWIFT) test --disable-xctest --filter 'EndToEnd.Strangers'
+
+# Opens files of a broker in which bits are flipped, from this seed on; the suite does it 48 times.
+FLIPS ?= 10000
+FIRST_FLIP ?= 0
+
+fuzz-files: deps
+	JOSTLE_FLIPS=$(FLIPS) JOSTLE_FIRST_FLIP=$(FIRST_FLIP) $(SWIFT) test --disable-xctest --filter 'JournalTests.FlippedBitTests'
 
 # Plays every seed of the walks.
 test-walks: deps
@@ -483,7 +491,7 @@ fuzz:
 	JOSTLE_FUZZ=1 $(SWIFT) build -c release -Xswiftc -sanitize=fuzzer,address --product JostleFuzz \
 	    --scratch-path .build/fuzz
 	$(SWIFT)c -sanitize=fuzzer,address -static-stdlib -o $(FUZZ) -Xlinker --whole-archive \
-	    .build/fuzz/release/libJostleFuzz.a -Xlinker --no-whole-archive -ldbus-1 -lm
+	    .build/fuzz/release/libJostleFuzz.a -Xlinker --no-whole-archive -ldbus-1 -lgps -ludev -levdev -lm
 	@for corpus in Tests/Corpora/*; do \
 	    target=$$(basename $$corpus); \
 	    mkdir -p .build/fuzz/found/$$target; \

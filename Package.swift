@@ -226,7 +226,7 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Arbitration", "DBus", "Detection", "DetectionModel", "DeviceCore", "FocusCore", "Motion",
+                "Arbitration", "DBus", "Detection", "DetectionModel", "DeviceCore", "Devices", "FocusCore", "Motion",
                 "PolicyFiles", "Processes", "Protocol", "Scenarios", "Traces",
             ],
             path: "Tests/FuzzTargets", swiftSettings: strict),

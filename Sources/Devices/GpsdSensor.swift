@@ -19,7 +19,7 @@ final class GpsdSensor: SensorReader {
         let descriptor: OwnedDescriptor
         let watch: EventLoop.Registration
         var isOpen = false
-        private var lines = LineSplitter(longest: GpsdSensor.longestLine)
+        private var lines = LineSplitter(longest: GpsdParser.longestLine)
         private let parser = GpsdParser()
 
         init(_ descriptor: consuming OwnedDescriptor, _ watch: EventLoop.Registration) {
@@ -35,8 +35,6 @@ final class GpsdSensor: SensorReader {
         }
     }
 
-    /// gpsd's own lines have at most 10 KiB.
-    private static let longestLine = 16_384
     /// A host that does not answer is given up after this.
     private static let patience: Int64 = 5_000_000
 
@@ -124,7 +122,7 @@ final class GpsdSensor: SensorReader {
         self.timer = nil
         var fixes: [GpsdParser.Report] = []
         guard connection.take(buffer.span.extracting(0..<count), { fixes.append($0) }) else {
-            return self.fail("a line is longer than \(Self.longestLine) bytes")
+            return self.fail("a line is longer than \(GpsdParser.longestLine) bytes")
         }
         for fix in fixes { self.tell(fix) }
         if !fixes.isEmpty { self.sink?.readingDone() }
@@ -140,44 +138,6 @@ final class GpsdSensor: SensorReader {
             accuracy: report.accuracy)
         guard let row = self.track.row(for: fix) else { return }
         self.sink?.reading(at: time, row.span)
-    }
-}
-
-/// Takes gpsd's lines apart with libgps.
-@safe
-final class GpsdParser {
-    struct Report: Equatable {
-        /// µs since 1970, as far as it is told.
-        var time: Int64?
-        var latitude: Double
-        var longitude: Double
-        var speed: Double?
-        var course: Double?
-        var accuracy: Double?
-    }
-
-    private let data: UnsafeMutablePointer<gps_data_t>
-
-    init() {
-        // SAFETY: a new block of the type, which belongs to this object alone.
-        guard let data = unsafe CGps_new() else { fatalError("no memory") }
-        unsafe self.data = data
-    }
-
-    deinit { unsafe CGps_free(self.data) }
-
-    /// The place that a line tells of; `nil` for any other.
-    func read(_ line: borrowing [UInt8]) -> Report? {
-        guard !line.contains(0) else { return nil }
-        var text = line.map { CChar(bitPattern: $0) } + [0]
-        var fix = CGps_fix()
-        // SAFETY: the text ends in NUL and is ours to change; both structs live for the call.
-        guard unsafe CGps_read(self.data, &text, &fix) != 0 else { return nil }
-        guard fix.latitude.isFinite, fix.longitude.isFinite else { return nil }
-        func told(_ value: Double) -> Double? { value.isFinite ? value : nil }
-        return Report(
-            time: fix.time == 0 ? nil : fix.time, latitude: fix.latitude, longitude: fix.longitude,
-            speed: told(fix.speed), course: told(fix.course), accuracy: told(fix.accuracy))
     }
 }
 

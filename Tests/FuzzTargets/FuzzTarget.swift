@@ -39,6 +39,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case stream
     /// Taught gestures.
     case gesture
+    /// Lines of gpsd, cut into pieces.
+    case gpsd
 
     /// Stands between two parts of an input.
     package static let separator: UInt8 = 0x1D
@@ -63,6 +65,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .app: return Self.app(bytes)
         case .stream: return Self.stream(bytes)
         case .gesture: return GestureTarget.run(bytes)
+        case .gpsd: return GpsdTarget.run(bytes)
         }
         return nil
     }

@@ -43,6 +43,18 @@ MUTATIONS = [
         "        if record.verdict.epoch % 7 == 0 { actions.append(.keep(copy record)) }\n"
         "        actions.append(.keep(consume record))\n",
     ),
+    (
+        "unbooked-return",
+        "Sources/BrokerCore/AbsentApps.swift",
+        "        let app = self.apps.remove(at: index)\n        self.book(app.user)\n",
+        "        let app = self.apps.remove(at: index)\n",
+    ),
+    (
+        "kept-detector",
+        "Sources/BrokerCore/Listeners.swift",
+        "        for detector in detectors { self.registry.giveBack(detector) }\n",
+        "        for detector in detectors.dropFirst() { self.registry.giveBack(detector) }\n",
+    ),
 ]
 
 

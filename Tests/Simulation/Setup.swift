@@ -7,7 +7,9 @@ import Randomness
 struct Setup {
     static let clients = 5
     static let policies = 6
-    static let user: UInt32 = 1_000
+    /// Whose apps they are, in order; the first is also the broker's.
+    private static let owners: [UInt32] = [1_000, 1_000, 1_001, 1_002, 1_001]
+    static let users = Set(owners)
     /// How long a group waits for its candidates.
     static let window = TimeSpan.milliseconds(350)
     /// What the first app may have, whichever policy is in force.
@@ -20,6 +22,8 @@ struct Setup {
 
     /// The first has a quota; the last has no name.
     static let apps = ["A", "B", "C", "D"].map { AppID("org.example.\($0)") } + [AppID("")]
+
+    static func user(of client: Int) -> UInt32 { self.owners[client] }
 
     let rules: [Policy]
 

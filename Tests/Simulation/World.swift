@@ -30,6 +30,8 @@ struct World {
         /// Who waits for the disk to say whose apps are; `nil`: nobody need.
         var parked: [Int]? = []
         var timer: Timestamp?
+        /// Something of those who left is still there.
+        var isCleaning = false
         /// What is in force for the claim; `nil`: there is none.
         var claim: SensorPace?
         var wantsClaim: SensorPace?
@@ -52,6 +54,8 @@ struct World {
     private var returned: [BrokerAction] = []
     private(set) var events = EventWatch()
     private(set) var verdicts = VerdictWatch()
+    private var usage = UsageWatch()
+    private var steps = 0
     private var ownFinding: String?
 
     /// How long registrations wait for the disk.
@@ -60,7 +64,7 @@ struct World {
     init(_ setup: Setup) { self.setup = setup }
 
     /// What is wrong.
-    var finding: String? { self.ownFinding ?? self.events.finding ?? self.verdicts.finding }
+    var finding: String? { self.ownFinding ?? self.events.finding ?? self.verdicts.finding ?? self.usage.finding }
 
     private var wall: Int64 { self.now.microseconds + self.wallOffset }
 
@@ -122,7 +126,7 @@ struct World {
         let wall = UInt64(max(0, self.wall))
         var store = SimulatedStore(wall: wall, on: &self.disk)
         let epoch = store.takeFirstEpoch() ?? wall
-        var core = Broker(policy: self.setup.rules[0], epoch: epoch, keeper: Setup.user)
+        var core = Broker(policy: self.setup.rules[0], epoch: epoch, keeper: Setup.user(of: 0))
         core.keepSteps()
         self.process = Process(core: core, store: store)
         if self.isSensorThere { self.input(.sensorAppeared(Setup.sensor)) }
@@ -138,6 +142,7 @@ struct World {
         self.diskDeadline = nil
         self.events.brokerEnds()
         self.verdicts.brokerEnds()
+        self.usage.brokerEnds()
         for index in self.connections.indices {
             self.connections[index].toBroker = []
             self.connections[index].unread = 0
@@ -156,6 +161,7 @@ struct World {
     /// Sees to what follows an input.
     private mutating func follow() {
         guard let due = self.process?.core.due() else { return }
+        self.process?.isCleaning = due.isCleaning
         if due.hasSteps, let steps = self.process?.core.takeSteps() { self.verdicts.take(steps) }
         guard let tick = due.tick else { return }
         if let timer = self.process?.timer, timer <= tick { return }
@@ -404,8 +410,10 @@ struct World {
     private mutating func take(_ message: SimulatedConnection.Message, of app: AppHandle, _ connection: Int) {
         switch message {
         case .register, .left: break
-        case .listen(let numbers): self.input(.addDetectors(app, numbers.map(Setup.detector)))
-        case .forget(let number): self.input(.removeDetectors(app, ["d\(number)"]))
+        case .listen(let numbers):
+            if self.input(.addDetectors(app, numbers.map(Setup.detector))) != nil { self.usage.added(numbers, by: app) }
+        case .forget(let number):
+            if self.input(.removeDetectors(app, ["d\(number)"])) != nil { self.usage.removed(number, by: app) }
         case .subscribe(let since):
             self.watchAnswer(since, of: app) { $0.input(.subscribe(app, since: since)) }
         case .answer(let name, let answer): self.watchAnswer(name, of: app) { $0.input(.answer(app, name, answer)) }
@@ -447,7 +455,9 @@ struct World {
         let limit = EventQueue.busShare(of: policy.settings(for: app).queueBytes)
         self.process?.handles[connection] = handle
         self.process?.peers[handle] = SimulatedPeer(connection, limit: limit)
-        self.input(.register(handle, app, AppEntrance(), user: Setup.user))
+        let user = Setup.user(of: client)
+        self.usage.registered(handle, of: user)
+        self.input(.register(handle, app, AppEntrance(), user: user))
         self.connections[connection].hear(.registered)
         guard let id = self.process?.core.registry[handle]?.id, let queue = self.process?.core.mailboxes[handle] else {
             return self.find("\(app) may not register")
@@ -459,6 +469,7 @@ struct World {
     private mutating func leave(_ connection: Int) {
         self.process?.parked?.removeAll { $0 == connection }
         guard let app = self.process?.handles[connection] else { return }
+        self.usage.left(app)
         self.input(.leave(app))
         self.process?.handles[connection] = nil
         self.process?.peers[app] = nil
@@ -559,6 +570,17 @@ struct World {
             }
             if queue.isIdle { self.events.isEmpty(id, last: queue.lastSequence) }
         }
+        // A book that is wrong stays so.
+        self.steps += 1
+        if self.steps.isMultiple(of: 8) { self.checkUsage() }
+    }
+
+    /// What went since is still held until that is cleaned up.
+    private mutating func checkUsage() {
+        guard let core = self.process?.core, self.process?.isCleaning == false else { return }
+        let here = Set(self.handles.compactMap { core.registry[$0.1]?.id })
+        let kept = core.mailboxes.durableEvents.filter { !here.contains($0.app) }
+        self.usage.check(core.usage, kept: kept, absent: Setup.clients - here.count)
     }
 
     // MARK: In the end
@@ -585,6 +607,8 @@ struct World {
         self.pass(Setup.longestLifespan + .seconds(60))
         self.quieten()
         self.events.end()
+        self.checkUsage()
+        if let usage = self.process?.core.usage { self.usage.end(usage) }
         if self.disk.rows.isEmpty == false { self.find("the disk keeps \(self.disk.rows.count) events for ever") }
         if let timer = self.process?.timer { self.find("nothing is left to do, and the broker wakes up at \(timer)") }
     }
