@@ -181,9 +181,15 @@ KINDS = {
         } | {f"{word}?": str for word in WORDS}
     ],
     "replay": [
-        HIT | {"file": str, "t_us": TRACE, "detector": str, "clipped?": bool},
-        {"file": str, "detector": str, "hits": int, "hours": float},
+        HIT | {"file": str, "t_us": TRACE, "detector": str, "clipped?": bool, "score?": float},
+        {"file": str, "detector": str, "hits": int, "hours": float, "held_by_activity?": int},
     ],
+    "teach": [{
+        "gesture": str, "file": str, "examples": int, "limit": float,
+        "made_motion": {"hits": int, "hours": float, "bound_per_hour": float},
+        "negatives?": {"hits": int, "hours": float, "bound_per_hour": float},
+        "presets": [{"preset": str, "examples": int}], "beside": [{"gesture": str, "taken": int, "takes": int}],
+    }],
     "demo": [
         {
             "policy": str, "shake": str, "app": str, "received": bool, "delay_us": Maybe(int), "reason": Maybe(str),

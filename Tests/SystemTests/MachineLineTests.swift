@@ -76,6 +76,9 @@ extension EndToEnd {
             let examples = Programs.source("policies/examples")
             let trace = "\(directory)/shake.csv"
             #expect(try stage.jostle("make", "rest 1s; shake peak=4g; rest 1s", trace).status == 0)
+            let circle = "\(directory)/circle.csv"
+            #expect(
+                try stage.jostle("make", "rest 1s; circle 900ms strength=0.6g; rest 1s", circle).status == 0)
             let cases: [(command: String, arguments: [String], kinds: [Int])] = [
                 ("status", [], [0, 1, 2]), ("status", ["--limits"], [3]), ("apps", [], [0]), ("sensors", [], [0]),
                 ("app", [Self.app], [0]),
@@ -97,6 +100,7 @@ extension EndToEnd {
                     ], [1]
                 ),
                 ("replay", [trace, "--detector", "shake.planar,threshold=2.3g"], [0, 1]),
+                ("teach", ["o", "--example", circle, "--example", circle, "--save", "\(directory)/o.gesture"], [0]),
                 ("demo", ["pomodoro"], [2]),
             ]
             for (command, arguments, expected) in cases {
