@@ -189,7 +189,9 @@ struct TeachCommand {
     }
 
     /// What any motion is to; nobody takes them for a gesture. The system's shake is the shake.
-    private static let states: Set<String> = ["moving", "still", "step", "tilt", "orientation", "activity", "system.shake"]
+    private static let states: Set<String> = [
+        "moving", "still", "step", "tilt", "orientation", "activity", "system.shake",
+    ]
 
     /// How many examples each other gesture takes for its own, and how many of its own this one takes.
     private func confusions(
