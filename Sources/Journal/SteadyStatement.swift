@@ -5,41 +5,61 @@ struct SteadyStatement: ~Copyable {
     private let statement: Statement
     private let known: Known
 
-    private enum Parameter {
-        case unknown
-        case nothing
-        case number(Int64)
-        case text(String)
-
-        /// Whether it is the same to SQLite, which goes by bytes, where Swift takes texts that look alike for equal.
-        func isSame(_ other: Parameter) -> Bool {
-            switch (self, other) {
-            case (.nothing, .nothing): true
-            case (.number(let number), .number(let other)): number == other
-            case (.text(let text), .text(let other)): Self.hasSameBytes(text, other)
-            default: false
-            }
+    /// What SQLite was told of each parameter. Looked at where it stands: to take it out costs more than what is saved by it.
+    private final class Known {
+        enum Kind {
+            case unknown
+            case nothing
+            case number
+            case text
         }
 
-        /// Compared in one go: byte by byte costs as much as SQLite takes to be told.
-        private static func hasSameBytes(_ text: String, _ other: String) -> Bool {
-            var (text, other) = (text, other)
-            return text.withUTF8 { bytes in
-                other.withUTF8 { others in
+        // Unchecked, because the check costs more than what is kept here saves.
+        @exclusivity(unchecked) private var kinds: [Kind]
+        @exclusivity(unchecked) private var numbers: [Int64]
+        @exclusivity(unchecked) private var texts: [String]
+
+        init(_ count: Int) {
+            unsafe self.kinds = Array(repeating: .unknown, count: count + 1)
+            unsafe self.numbers = Array(repeating: 0, count: count + 1)
+            unsafe self.texts = Array(repeating: "", count: count + 1)
+        }
+
+        // SAFETY: a statement belongs to one thread, and nothing of this calls anybody who might come back here.
+
+        func isNothing(_ index: Int) -> Bool { unsafe self.kinds[index] == .nothing }
+
+        func has(_ number: Int64, _ index: Int) -> Bool {
+            unsafe self.kinds[index] == .number && self.numbers[index] == number
+        }
+
+        /// Whether it is the same to SQLite, which goes by bytes, where Swift takes texts that look alike for equal. Compared in one
+        /// go: byte by byte costs as much as SQLite takes to be told.
+        func has(_ text: String, _ index: Int) -> Bool {
+            guard unsafe self.kinds[index] == .text else { return false }
+            return unsafe self.texts[index].utf8.withContiguousStorageIfAvailable { bytes in
+                unsafe text.utf8.withContiguousStorageIfAvailable { others in
                     guard bytes.count == others.count else { return false }
                     guard let start = bytes.baseAddress, let otherStart = others.baseAddress else { return true }
                     // SAFETY: both have so many bytes.
                     return unsafe memcmp(start, otherStart, bytes.count) == 0
-                }
-            }
+                } ?? false
+            } ?? false
         }
-    }
 
-    private final class Known {
-        /// Unchecked, because the check costs more than what is kept here saves.
-        @exclusivity(unchecked) var parameters: [Parameter]
+        func forget(_ index: Int) { unsafe self.kinds[index] = .unknown }
 
-        init(_ count: Int) { unsafe self.parameters = Array(repeating: .unknown, count: count + 1) }
+        func noteNothing(_ index: Int) { unsafe self.kinds[index] = .nothing }
+
+        func note(_ number: Int64, _ index: Int) {
+            unsafe self.kinds[index] = .number
+            unsafe self.numbers[index] = number
+        }
+
+        func note(_ text: String, _ index: Int) {
+            unsafe self.kinds[index] = .text
+            unsafe self.texts[index] = text
+        }
     }
 
     init(_ statement: consuming Statement, parameters: Int) {
@@ -47,19 +67,13 @@ struct SteadyStatement: ~Copyable {
         self.known = Known(parameters)
     }
 
-    /// - Parameter bind: Tells SQLite. What fails is not known.
-    private borrowing func bind(
-        _ index: Int32, _ parameter: Parameter, _ bind: () throws(StoreError) -> Void
-    ) throws(StoreError) {
-        // SAFETY: a statement belongs to one thread, and `bind` does not come back here.
-        if unsafe self.known.parameters[Int(index)].isSame(parameter) { return }
-        unsafe self.known.parameters[Int(index)] = .unknown
-        try bind()
-        unsafe self.known.parameters[Int(index)] = parameter
-    }
+    // Each tells SQLite what it does not know. What fails is not known.
 
     borrowing func bind(_ index: Int32, _ number: Int64) throws(StoreError) {
-        try self.bind(index, .number(number)) { () throws(StoreError) in try self.statement.bind(index, number) }
+        if self.known.has(number, Int(index)) { return }
+        self.known.forget(Int(index))
+        try self.statement.bind(index, number)
+        self.known.note(number, Int(index))
     }
 
     borrowing func bind(_ index: Int32, _ number: UInt64) throws(StoreError) {
@@ -69,8 +83,16 @@ struct SteadyStatement: ~Copyable {
     borrowing func bind(_ index: Int32, _ flag: Bool) throws(StoreError) { try self.bind(index, Int64(flag ? 1 : 0)) }
 
     borrowing func bind(_ index: Int32, _ text: String?) throws(StoreError) {
-        try self.bind(index, text.map { .text($0) } ?? .nothing) { () throws(StoreError) in
+        if let text {
+            if self.known.has(text, Int(index)) { return }
+            self.known.forget(Int(index))
             try self.statement.bind(index, text)
+            self.known.note(text, Int(index))
+        } else {
+            if self.known.isNothing(Int(index)) { return }
+            self.known.forget(Int(index))
+            try self.statement.bind(index, text)
+            self.known.noteNothing(Int(index))
         }
     }
 
