@@ -10,6 +10,11 @@ SERVICE_USER ?= jostle
 # Where SwiftPM builds, and a packager's flags for it.
 SCRATCH ?= .build
 BUILD_FLAGS ?=
+# What an event needs of the broker's code stands side by side in the program, function by function, in the order of this list: docs/decisions/031
+# says what that is worth. Names that a program does not have are passed over. `make order` makes the list anew.
+ORDER = Sources/jostle-brokerd/event.order
+RELEASE = -c release --static-swift-stdlib -Xswiftc -Xfrontend -Xswiftc -function-sections -Xswiftc -use-ld=lld \
+    -Xlinker --symbol-ordering-file=$(CURDIR)/$(ORDER) -Xlinker --no-warn-symbol-ordering
 # Where the programs are that are installed.
 PROGRAMS_DIR ?= $(SCRATCH)/release
 # Where the manual pages are that are installed.
@@ -54,7 +59,7 @@ VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
 .PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb deps-package deps-report build build-all build-focus build-bridge install-bridge build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus fuzz-files test-walks soak soak-processes test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
-    bench install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
+    bench order install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
 
 help:
 	@echo 'make deps     install the Debian packages that are missing'
@@ -79,6 +84,7 @@ help:
 	@echo 'make lint     check format, sizes, documents, imports, linkage, the D-Bus files, units, policies and the manual'
 	@echo 'make demo     show two apps, one shake, and who gets it'
 	@echo 'make bench    measure against the budget, which takes six to eight minutes'
+	@echo 'make order    list anew the functions that an event needs, for the linker'
 	@echo 'make fuzz     feed made-up bytes to every reader; FUZZ_SECONDS=60 for each'
 	@echo 'make install  install the release programs; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make install-interfaces  install only what other programs are built with: the D-Bus interface files'
@@ -145,20 +151,20 @@ deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb
 
 # Not all there is: what looks at displays has packages of its own.
 build: deps-build
-	for product in $(PROGRAMS); do $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
+	for product in $(PROGRAMS); do $(SWIFT) build $(RELEASE) --product $$product || exit 1; done
 	@$(MAKE) --no-print-directory manual PROGRAMS_DIR=.build/release
 
 # The program that looks at the session's displays.
 build-focus: deps-focus
-	$(SWIFT) build -c release --static-swift-stdlib --product $(FOCUS)
+	$(SWIFT) build $(RELEASE) --product $(FOCUS)
 
 # The program that tells a server.
 build-bridge: deps-bridge
-	$(SWIFT) build -c release --static-swift-stdlib --product $(BRIDGE)
+	$(SWIFT) build $(RELEASE) --product $(BRIDGE)
 
 # Whatever is started beside the programs that ship.
 build-all: deps
-	$(SWIFT) build -c release --static-swift-stdlib
+	$(SWIFT) build $(RELEASE)
 
 # The pages say what the programs say of themselves, and what docs says. Programs run for that, so it is nothing for root to do.
 manual:
@@ -168,7 +174,7 @@ manual:
 # Only what is installed, and nothing is installed for it; for packagers. ALSO=$(FOCUS) builds that, too.
 build-programs:
 	for program in $(PROGRAMS) $(ALSO); do \
-	    $(SWIFT) build -c release --static-swift-stdlib --scratch-path $(SCRATCH) $(BUILD_FLAGS) --product $$program || exit 1; \
+	    $(SWIFT) build $(RELEASE) --scratch-path $(SCRATCH) $(BUILD_FLAGS) --product $$program || exit 1; \
 	done
 	@$(MAKE) --no-print-directory manual
 
@@ -208,7 +214,7 @@ LIVES ?= 100000
 FIRST ?= 0
 
 soak: deps
-	$(SWIFT) build -c release --product soak
+	$(SWIFT) build $(RELEASE) --product soak
 	.build/release/soak $(FIRST) $$(($(FIRST) + $(LIVES))) .build/soak.book
 
 # Real processes, to which all that may go wrong happens at once; the suite plays it shortly.
@@ -307,8 +313,14 @@ demo: build
 	.build/release/jostle demo
 
 bench: deps-bench build
-	for product in $(BENCH_PRODUCTS); do $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
+	for product in $(BENCH_PRODUCTS); do $(SWIFT) build $(RELEASE) --product $$product || exit 1; done
 	.build/release/jostle-bench
+
+# The functions that an event needs, for the linker.
+order: deps-bench build
+	for product in $(BENCH_PRODUCTS); do $(SWIFT) build $(RELEASE) --product $$product || exit 1; done
+	.build/release/jostle-bench --functions > .build/event.order
+	mv .build/event.order $(ORDER)
 
 # What others build against; pkg-config --variable=interfaces_dir jostle says where it is.
 install-interfaces:

@@ -133,7 +133,8 @@ let package = Package(
             [
                 "BrokerCore", "Background", "Journal", "PolicyFiles", "Arbitration", "Scenarios", "Detection", "Motion",
                 "Protocol", "DBus", "Loop", "DaemonSupport",
-            ]),
+            ],
+            exclude: ["event.order"]),
         program(
             "jostle-focus",
             [

@@ -36,23 +36,45 @@ enum InstructionBenchmark {
     private static func total(
         _ middle: TwoHopRun.Middle, _ options: [String], events: Int
     ) throws(Failure) -> Double {
+        var total: Double?
+        try self.profile(middle, options, events: events) { profile throws(Failure) in
+            let text = String(decoding: try contents(of: profile), as: UTF8.self)
+            for line in text.split(separator: "\n") where line.hasPrefix("summary: ") || line.hasPrefix("totals: ") {
+                if let count = line.split(separator: " ").last.flatMap({ Double($0) }), count > 0 {
+                    total = total ?? count
+                }
+            }
+        }
+        guard let total else { throw Failure("callgrind counted nothing") }
+        return total
+    }
+
+    /// Has callgrind watch the broker with its journal, each thread by itself.
+    static func profile(events: Int, _ read: (String) throws(Failure) -> Void) throws(Failure) {
+        try self.profile(.broker, [], events: events, "--separate-threads=yes --demangle=no", read)
+    }
+
+    /// What the copy's path ends with that is watched.
+    static let copied = ".program"
+
+    /// Has callgrind watch a program for so many events; its profile is there for as long as it is read.
+    private static func profile(
+        _ middle: TwoHopRun.Middle, _ options: [String], events: Int, _ how: String = "",
+        _ read: (String) throws(Failure) -> Void
+    ) throws(Failure) {
         let stage = try Stage()
         defer { stage.end() }
         let path = "\(stage.bus.directory)/instructions"
         // What our linker writes for debuggers valgrind cannot read, and it gives up: it gets a copy without that.
         let counting = """
-            objcopy --strip-debug "$1" '\(path).program' && shift && exec valgrind --tool=callgrind \
-            --callgrind-out-file='\(path)' --log-file='\(path).log' '\(path).program' "$@"
+            objcopy --strip-debug "$1" '\(path)\(self.copied)' && shift && exec valgrind --tool=callgrind \(how) \
+            --callgrind-out-file='\(path)' --log-file='\(path).log' '\(path)\(self.copied)' "$@"
             """
         let run = try TwoHopRun(
             through: middle, options, on: stage, environment: ["SWIFT_DETERMINISTIC_HASHING": "1"],
             under: ["sh", "-c", counting, "sh"],
             rate: self.rate, count: events)
         try run.complete(events)
-        let text = String(decoding: try contents(of: path), as: UTF8.self)
-        for line in text.split(separator: "\n") where line.hasPrefix("summary: ") || line.hasPrefix("totals: ") {
-            if let count = line.split(separator: " ").last.flatMap({ Double($0) }), count > 0 { return count }
-        }
-        throw Failure("callgrind counted nothing")
+        try read(path)
     }
 }

@@ -15,11 +15,14 @@ struct Main {
     private static let workloadOption = CommandOption.value(
         "workload", "DETECTORS,FEATURES,SAMPLES",
         "measure nothing: only let detectors look at samples, for a counter or a profiler outside")
+    private static let functionsOption = CommandOption.flag(
+        "functions",
+        "measure nothing: print the broker's functions that an event needs, in the order that the linker is told")
     private static let launchedOption = CommandOption.value(
         "launched", "NAME", "measure nothing: be the app of this name that the bus starts")
     private static let syntax = CommandSyntax(
         "jostle-bench", "Measures what Jostle costs, against the budget.",
-        options: [jsonOption, onlyOption, quickOption, workloadOption, launchedOption])
+        options: [jsonOption, onlyOption, quickOption, workloadOption, functionsOption, launchedOption])
 
     static func main() {
         do {
@@ -36,6 +39,11 @@ struct Main {
             }
             if let name = arguments.value(of: self.launchedOption) {
                 try LaunchedApp.run(name)
+                ExitCode.done.exit()
+            }
+            if arguments.has(self.functionsOption) {
+                if let missing = InstructionBenchmark.missing { throw Failure(missing) }
+                try writeAll(try EventFunctions.run(.whole).map { "\($0)\n" }.joined(), to: STDOUT_FILENO)
                 ExitCode.done.exit()
             }
             let named = arguments.values(of: self.onlyOption)
