@@ -203,7 +203,7 @@ package struct JournalTrack: Sendable {
     // MARK: On the disk
 
     /// So far ahead it is written down what may be sent.
-    private static let reserve: Int64 = 4_096
+    package static let reserve: Int64 = 4_096
 
     package func state(_ sentThrough: Int64) -> BridgeState.Table {
         BridgeState.Table(ledger: self.ledger, sentThrough: max(sentThrough, self.againThrough))

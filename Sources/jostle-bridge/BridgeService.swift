@@ -100,8 +100,16 @@ final class BridgeService {
             self.pumpSoon()
         }
         self.states.counters = { [unowned self] in (self.courier.counters, self.courier.events.waiting) }
+        self.noteBeginning()
         self.journal.start()
         self.server.start()
+    }
+
+    /// Before there is a journal the bus brings what will stand in it: whoever is killed then is to find it there, sent or not.
+    private func noteBeginning() {
+        guard self.memory.isNew, !self.memory.hadJournal else { return }
+        self.memory.state.events.sentThrough = JournalTrack.reserve
+        self.memory.file.write(self.memory.state)
     }
 
     func busCame() { self.app.busCame() }
@@ -137,6 +145,11 @@ final class BridgeService {
             self.courier.begin(stream, events: rows?.event ?? 0, verdicts: rows?.verdict ?? 0)
             self.memory.state.stream = stream
             self.memory.state.isMarked = false
+        }
+        if self.courier.counters.sent > 0 {
+            // That was from the bus, and its rows were not known.
+            let sent = self.memory.state.events.sentThrough
+            self.memory.state.events.sentThrough = max(sent, newest.event + JournalTrack.reserve)
         }
         self.memory.isPlaced = true
         self.memory.isNew = false
