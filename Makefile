@@ -58,7 +58,7 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb deps-package deps-report build build-all build-focus build-bridge install-bridge build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus fuzz-files test-walks soak soak-processes test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb deps-package deps-report build build-all build-focus build-bridge install-bridge build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus fuzz-files test-walks soak soak-processes test-fleet test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
     bench order install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
 
 help:
@@ -68,6 +68,7 @@ help:
 	@echo 'make build-bridge  build $(BRIDGE), which speaks to an MQTT server and needs its library'
 	@echo 'make test     run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
 	@echo 'make test-attacks  attack the release programs on both buses, each way for ATTACK_SECONDS=$(ATTACK_SECONDS)'
+	@echo 'make test-fleet  have a bridge and its server live through an outage of OUTAGE=$(OUTAGE) s, and 1000 devices come at once'
 	@echo 'make test-kills  kill the broker, the reader, the bus and an app under load, each KILLS=$(KILLS) times'
 	@echo 'make fuzz-bus  say FUZZ_MESSAGES=$(FUZZ_MESSAGES) made-up things to live daemons, twice; FUZZ_SEED= says them again'
 	@echo 'make fuzz-files  open files of a broker with flipped bits, FLIPS=$(FLIPS) times'
@@ -223,6 +224,13 @@ SOAK_SECONDS ?= 3600
 soak-processes: build-all
 	JOSTLE_SOAK_SECONDS=$(SOAK_SECONDS) JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release \
 	    $(SWIFT) test --disable-xctest --filter 'EndToEnd.Soaks'
+
+# A bridge and a server that is away for so many seconds, many devices at once, and what all that takes; the suite plays it shortly.
+OUTAGE ?= 300
+
+test-fleet: build-all
+	JOSTLE_FLEET_OUTAGE=$(OUTAGE) JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release \
+	    $(SWIFT) test --disable-xctest --filter 'EndToEnd.(Bridges|FleetStorms)'
 
 # In a copy, as the source is broken there.
 test-mutations: deps

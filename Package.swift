@@ -273,8 +273,8 @@ let package = Package(
         tests(
             "SystemTests",
             [
-                "jostle", "Arbitration", "BrokerCore", "DBus", "DaemonSupport", "JostleClient", "Motion", "PolicyFiles",
-                "Protocol", "Randomness", "Scenarios", "TestSupport", "Traces",
+                "jostle", "Arbitration", "BrokerCore", "DBus", "DaemonSupport", "FleetCore", "Journal", "JostleClient",
+                "Loop", "MQTT", "Motion", "PolicyFiles", "Protocol", "Randomness", "Scenarios", "TestSupport", "Traces",
             ]),
     ] + fuzzTargets
 )

@@ -114,8 +114,14 @@ final class Stage {
         _ arguments: String..., on address: String? = nil, environment: [String: String] = [:],
         under tool: [String] = []
     ) throws {
+        try self.startBroker(options: arguments, on: address, environment: environment, under: tool)
+    }
+
+    func startBroker(
+        options: [String], on address: String? = nil, environment: [String: String] = [:], under tool: [String] = []
+    ) throws {
         let program = try BackgroundProgram(
-            "jostle-brokerd", ["--bus", address ?? self.address, "--state-dir", self.state] + arguments,
+            "jostle-brokerd", ["--bus", address ?? self.address, "--state-dir", self.state] + options,
             environment: environment, under: tool)
         try Self.waitUntilServing(program)
         self.broker = program

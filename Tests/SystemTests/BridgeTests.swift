@@ -1,0 +1,287 @@
+import FleetCore
+import Glibc
+import Loop
+import MQTT
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// jostle-bridge with a real server: what it tells, and that nothing is lost.
+    @Suite(.serialized) struct Bridges {
+        /// Gravity is always there: a hit at each look.
+        private static func busy(_ count: Int, every: String) -> String {
+            (1...count).map { "[Detector d\($0)]\npreset=shake.magnitude\nthreshold=0.5g\nrest=0s\nevery=\(every)\n" }
+                .joined()
+        }
+
+        /// What a server says that keeps what it acknowledges.
+        private static let lasting = [
+            "persistence true", "autosave_on_changes true", "autosave_interval 1", "max_queued_messages 0",
+        ]
+
+        @Test func nothingIsToldButPresence() throws {
+            let scene = try FleetScene("")
+            try scene.startBridge()
+            let app = try scene.stage.watch(Stage.always, "--app", "org.example.App")
+            _ = try app.nextEvent()
+            try scene.listener.wait("presence") { scene.listener.last(scene.topics.presence)?["online"]?.bool == true }
+            try scene.killBridge()
+            try scene.listener.wait("the will") { scene.listener.last(scene.topics.presence)?["online"]?.bool == false }
+            #expect(Set(scene.listener.others.map(\.topic)) == [scene.topics.presence])
+            #expect(scene.listener.names.isEmpty)
+        }
+
+        @Test func anEventIsToldAtOnceAndOnce() throws {
+            let scene = try FleetScene("[Detector knock]\npreset=shake\n[Publish]\nEvents=org.example.*\nVerdicts=*\n")
+            try scene.startBridge()
+            try scene.listener.wait("a birth") { scene.listener.last(scene.topics.birth) != nil }
+            #expect(scene.listener.last(scene.topics.birth)?["detectors"]?.list?.first?["name"]?.text == "knock")
+            try scene.waitUntilHearing()
+            let app = try scene.stage.watch("shake,name=shake", "--app", "org.example.App")
+            #expect(try scene.stage.jostle("shake", "--for", "500ms").status == 0)
+            _ = try app.nextEvent()
+            try scene.listener.wait("both events") { scene.listener.names.count == 2 }
+            #expect(Set(scene.listener.names.map(\.app)) == ["org.jostle.Bridge", "org.example.App"])
+            try scene.listener.wait("both verdicts") {
+                scene.listener.others.filter { $0.topic.hasSuffix("/verdict") }.count == 2
+            }
+            // It stands in the journal, too, and is known from there.
+            try scene.listener.wait("a mark") { scene.listener.last(scene.topics.position) != nil }
+            #expect(scene.listener.copies == 0)
+            #expect(scene.listener.past == 0)
+            scene.check(try scene.journal())
+        }
+
+        @Test func statesAreToldToWhoAsks() throws {
+            let scene = try FleetScene("[Publish]\nApps=org.example.*\nSensors=yes\n")
+            try scene.startBridge()
+            let topic = scene.topics.state(of: "org.example.App")
+            try scene.listener.wait("a sensor") {
+                scene.listener.last(scene.topics.sensor("accelerometer"))?["available"]?.bool == true
+            }
+            let app = try scene.stage.watch(Stage.always, "--app", "org.example.App")
+            try scene.listener.wait("a state") {
+                let state = scene.listener.last(topic)
+                return state?["state"]?.text == "foreground" && state?["detectors"]?.integer == 1
+            }
+            _ = try app.terminate()
+            try scene.listener.wait("an empty message") {
+                scene.listener.others.last { $0.topic == topic }?.payload.isEmpty == true
+            }
+        }
+
+        /// The server goes and comes back, and so does the bridge: what happened meanwhile follows.
+        @Test func nothingIsLostAcrossAnOutageAndKills() throws {
+            let bars = FleetBars()
+            let scene = try FleetScene(
+                Self.busy(bars.isAsked ? 5 : 2, every: bars.isAsked ? "10ms" : "100ms"), server: Self.lasting,
+                broker: ["--journal-size", "1024"])
+            try scene.startBridge()
+            try scene.listener.wait("events") { scene.listener.live > 5 }
+            // Under load the server dies, and stays away; and in the midst of it the bridge dies.
+            try scene.server.kill()
+            let start = Clock.monotonic.now()
+            try scene.listener.run(for: bars.outage / 2)
+            try scene.killBridge()
+            try scene.startBridge(waits: false)
+            try scene.listener.run(for: bars.outage / 2)
+            let outage = Clock.monotonic.now() - start
+            let owed = try scene.journal().count
+            try scene.server.restart()
+            try scene.listener.connect()
+            // While it catches up both die once more.
+            try scene.listener.wait("something of before", timeout: 180_000_000) {
+                scene.listener.past > (bars.isAsked ? 2_000 : 5)
+            }
+            try scene.killBridge()
+            try scene.startBridge()
+            try scene.listener.wait("more of before", timeout: 180_000_000) {
+                scene.listener.past > (bars.isAsked ? 10_000 : 10)
+            }
+            try scene.server.kill()
+            try scene.server.restart()
+            try scene.listener.connect()
+            let names = try scene.waitForAll(timeout: bars.patience)
+            scene.check(names)
+            #expect(scene.listener.past > 0 && scene.listener.live > 0)
+            #expect(names.count >= bars.events)
+            print(
+                "fleet: \(names.count) events, outage \(outage / 1_000) ms with \(owed) in the journal, "
+                    + "\(scene.listener.live) live, \(scene.listener.past) past, \(scene.listener.copies) copies")
+        }
+
+        /// How fast it catches up, and how late what is live comes meanwhile.
+        @Test func whatIsLiveIsNotHeldUp() throws {
+            let bars = FleetBars()
+            let scene = try FleetScene(
+                Self.busy(bars.isAsked ? 5 : 2, every: bars.isAsked ? "10ms" : "100ms"),
+                server: ["persistence true", "max_queued_messages 0"], broker: ["--journal-size", "1024"])
+            try scene.startBridge()
+            try scene.listener.wait("events") { scene.listener.live > 5 }
+            // It ends in order, so that it remembers the listener: what is measured is no disk.
+            try scene.server.end()
+            try scene.listener.run(for: bars.backlog)
+            try scene.server.restart()
+            try scene.listener.connect()
+            scene.listener.forget()
+            let names = try scene.waitForAll(timeout: bars.patience)
+            scene.check(names)
+            let times = scene.listener.pastTimes
+            let first = try #require(times.first)
+            let last = try #require(times.last)
+            let delays = scene.listener.delays(between: first, last).sorted()
+            let p99 = delays.isEmpty ? 0 : delays[delays.count * 99 / 100]
+            let rate = Int64(times.count) * 1_000_000 / max(1, last - first)
+            print(
+                "fleet: \(times.count) of before in \((last - first) / 1_000) ms, \(rate) a second; "
+                    + "\(delays.count) live meanwhile, p99 \(p99) us, most \(delays.last ?? 0) us")
+            guard bars.isAsked else { return }
+            #expect(rate >= 5_000)
+            #expect(delays.count > 100 && p99 <= 100_000)
+        }
+
+        /// A server that forgets all it acknowledged loses nothing that a consumer has not acknowledged.
+        @Test func aConsumersWordMovesTheCursor() throws {
+            let scene = try FleetScene(
+                "Acknowledge=archive\nResend=0s\n" + Self.busy(1, every: "100ms"), server: ["max_queued_messages 0"])
+            scene.listener.acknowledges = scene.topics.acknowledgement(of: "archive")
+            try scene.startBridge()
+            try scene.listener.wait("events") { scene.listener.live > 5 }
+            for _ in 0..<2 {
+                try scene.server.kill()
+                try scene.server.restart()
+                // The bridge is there before the listener, whose session is lost: what it is told meanwhile is gone.
+                _ = try scene.bridge?.waitForLine(on: .errors, timeout: .seconds(60)) {
+                    $0.hasSuffix("connected to localhost")
+                }
+                try scene.listener.run(for: 1_000_000)
+                try scene.listener.connect()
+                // What was not acknowledged comes again with the next connection.
+                try scene.killBridge()
+                try scene.startBridge()
+                let before = scene.listener.live
+                try scene.listener.wait("live ones") { scene.listener.live > before + 5 }
+            }
+            scene.check(try scene.waitForAll())
+        }
+
+        @Test func itSaysWhatIsWrongWithItsConfiguration() throws {
+            let bus = try PrivateBus()
+            defer { bus.stop() }
+            let file = "\(bus.directory)/bridge.conf"
+            try FleetScene.write("[Server]\nHost=localhost\nPasswort=x\n[Publish]\nEvents=*\n", to: file)
+            let program = try BackgroundProgram("jostle-bridge", ["--bus", bus.address, "--config", file])
+            #expect(try program.waitForEnd() == .exited(2))
+            #expect(
+                program.errors.contains("\(file):3:1: error E001: unknown key of [Server] 'Passwort'"),
+                "\(program.errors)")
+        }
+
+        /// A secret stands in no log, no list of processes and no topic.
+        @Test func secretsStaySecret() throws {
+            let secret = "quite-secret-4711"
+            let server = try MQTTServer(lines: ["max_queued_messages 0"])
+            let stage = try Stage()
+            let listener = try FleetListener(server)
+            try listener.connect()
+            let credentials = "\(stage.home)/credentials"
+            try #require(mkdir(credentials, 0o700) == 0)
+            try FleetScene.write("\(secret)\n", to: "\(credentials)/password")
+            let file = "\(stage.home)/bridge.conf"
+            try FleetScene.write(
+                """
+                [Server]
+                Host=localhost
+                Port=\(server.port)
+                TLS=no
+                User=kiosk
+                Password=credential:password
+                [Publish]
+                Events=*
+                """, to: file)
+            let program = try BackgroundProgram(
+                "jostle-bridge",
+                [
+                    "--bus", stage.address, "--config", file, "--journal", stage.state, "--state-dir",
+                    "\(stage.home)/b", "--log-level", "debug",
+                ],
+                environment: ["CREDENTIALS_DIRECTORY": credentials])
+            _ = try program.waitForLine(on: .errors) { $0.hasSuffix("connected to localhost") }
+            try listener.wait("a birth") { listener.others.contains { $0.topic.hasSuffix("/birth") } }
+            let line = try Tool.run(["cat", "/proc/\(program.pid)/cmdline"]).stdout
+            _ = try program.terminate()
+            #expect(!line.contains(secret) && !program.errors.contains(secret))
+            #expect(!listener.others.contains { String(decoding: $0.payload, as: UTF8.self).contains(secret) })
+            let kept = try Tool.run(["grep", "-r", secret, "\(stage.home)/b"])
+            #expect(kept.status == 1, "\(kept.stdout)")
+        }
+
+        /// While nothing happens nothing wakes it: not even within the keep-alive of this test.
+        @Test func itRests() throws {
+            let scene = try FleetScene("[Detector knock]\npreset=shake\n[Publish]\nEvents=*\n")
+            try scene.startBridge()
+            try scene.listener.wait("a birth") { scene.listener.last(scene.topics.birth) != nil }
+            let bridge = try #require(scene.bridge)
+            func switches() throws -> Int {
+                let text = try Tool.run(["cat", "/proc/\(bridge.pid)/status"]).stdout
+                let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches") })
+                return try #require(line.split(whereSeparator: { " \t".contains($0) }).last.flatMap { Int($0) })
+            }
+            // What its beginning left to do is done when two looks find the same.
+            var before = try switches()
+            try scene.stage.until("it is quiet", timeout: .seconds(30)) {
+                try scene.listener.run(for: 1_000_000)
+                let now = try switches()
+                defer { before = now }
+                return now == before
+            }
+            let rest = FleetBars().rest
+            try scene.listener.run(for: rest)
+            let woken = try switches() - before
+            print("fleet: woken \(woken) times in \(rest / 1_000_000) s")
+            // A connection that says nothing for 60 s is asked for a word, which comes and is read.
+            #expect(woken <= 2 * Int(rest / 60_000_000))
+        }
+
+        /// What it holds while nothing happens, beside the plainest client of the same server by the same certificates.
+        @Test func itIsSmall() throws {
+            let server = try MQTTServer(isSecure: true)
+            let stage = try Stage()
+            let file = "\(stage.home)/bridge.conf"
+            try FleetScene.write(
+                """
+                [Server]
+                Host=localhost
+                Port=\(server.port)
+                Authorities=\(server.authority)
+                Certificate=\(server.certificate(of: "device"))
+                Key=\(server.key(of: "device"))
+                [Detector knock]
+                preset=shake
+                [Publish]
+                Events=*
+                """, to: file)
+            let plain = try BackgroundProgram(
+                tool: [
+                    "mosquitto_sub", "-V", "5", "-h", "localhost", "-p", "\(server.port)", "-i", "plain", "--cafile",
+                    server.authority, "--cert", server.certificate(of: "device"), "--key", server.key(of: "device"),
+                    "-q", "1", "-t", "jostle/#",
+                ])
+            let program = try BackgroundProgram(
+                "jostle-bridge",
+                ["--bus", stage.address, "--config", file, "--journal", stage.state, "--state-dir", "\(stage.home)/b"])
+            _ = try program.waitForLine(on: .errors) { $0.hasSuffix("connected to localhost") }
+            _ = try plain.waitForLine { $0.contains("\"online\":true") }
+            // What a handshake needs is given back, or used for the first messages.
+            _ = try plain.waitForLine { $0.contains("\"cursor\":") || $0.contains("\"events\":") }
+            let (ours, theirs) = (try Resident(of: program.pid), try Resident(of: plain.pid))
+            print(
+                "fleet: resident \(ours.all >> 10) kB, of them \(ours.own >> 10) its own; "
+                    + "mosquitto_sub \(theirs.all >> 10) kB, of them \(theirs.own >> 10) its own")
+            #expect(ours.own > 0 && theirs.own > 0)
+            // Half as much again is wanted, and not reached: docs/fleet.md has the figures.
+            guard FleetBars().isAsked else { return }
+            #expect(ours.all * 2 <= theirs.all * 5)
+        }
+    }
+}

@@ -1,0 +1,119 @@
+import FleetCore
+import Glibc
+import Journal
+import TestSupport
+import Testing
+
+/// A device, a bridge, a server and somebody who listens to all that is told.
+///
+/// Not `Sendable`: one test, one thread.
+final class FleetScene {
+    static let device = "kiosk-17"
+    let topics = FleetTopics(device: FleetScene.device)
+    let stage: Stage
+    let server: MQTTServer
+    private(set) var bridge: BackgroundProgram?
+    let listener: FleetListener
+    private let config: String
+
+    /// - Parameters:
+    ///   - lines: What the bridge's configuration says besides where the server is.
+    ///   - server: What the server's says.
+    init(_ lines: String, server options: [String] = [], broker: [String] = []) throws {
+        self.stage = try Stage(broker: false)
+        self.server = try MQTTServer(lines: options)
+        let policy = try stage.directory("fleet-policy", ["40-bridge": Self.policy])
+        self.config = "\(self.stage.home)/bridge.conf"
+        try FleetScene.write(
+            """
+            [Server]
+            Host=localhost
+            Port=\(self.server.port)
+            TLS=no
+            KeepAlive=60s
+            [Bridge]
+            Device=\(FleetScene.device)
+            \(lines)
+            """, to: self.config)
+        try self.stage.startBroker(options: ["--policy", policy] + broker)
+        self.listener = try FleetListener(self.server)
+        try self.listener.connect()
+    }
+
+    private static let policy =
+        "[Rule bridge]\nPriority=200\nWhenApp=org.jostle.Bridge\nThen=allow\n"
+        + "[Rule others]\nThen=allow\n"
+
+    static func write(_ text: String, to path: String) throws {
+        let file = try #require(fopen(path, "w"))
+        fputs(text, file)
+        try #require(fclose(file) == 0)
+    }
+
+    func startBridge(waits: Bool = true) throws {
+        let program = try BackgroundProgram(
+            "jostle-bridge",
+            [
+                "--bus", self.stage.address, "--config", self.config, "--journal", self.stage.state, "--state-dir",
+                "\(self.stage.home)/bridge-state",
+            ])
+        // Which of the two comes first is not said.
+        var isServing = false
+        var isConnected = !waits
+        _ = try program.waitForLine(on: .errors, timeout: .seconds(60)) { line in
+            if line.contains("serving the bus at") { isServing = true }
+            if line.hasSuffix("connected to localhost") { isConnected = true }
+            return isServing && isConnected
+        }
+        self.bridge = program
+    }
+
+    /// Waits until the broker has a detector of the bridge's.
+    func waitUntilHearing() throws {
+        let app = Stage.Object.app("org.jostle.Bridge")
+        try self.stage.until("the bridge hears") { try self.stage.property("DetectorCount", at: app).hasPrefix("t 1") }
+    }
+
+    func killBridge() throws {
+        try self.stage.kill(self.bridge)
+        self.bridge = nil
+    }
+
+    // MARK: What must hold
+
+    /// All events of the bridge's own that its journal has.
+    func journal() throws -> [EventName] {
+        let feed = try JournalFeed(in: self.stage.state)
+        var names: [EventName] = []
+        var row: Int64 = 0
+        while true {
+            let rows = try feed.events((row + 1)...(.max - 1), limit: 4_096)
+            guard let last = rows.last else { return names }
+            names += rows.filter { $0.isSent && $0.app == "org.jostle.Bridge" }.map {
+                EventName(app: $0.app, epoch: $0.epoch, sequence: $0.sequence)
+            }
+            row = last.row
+        }
+    }
+
+    /// Waits until the listener has all that is in the journal and nothing more comes there.
+    func waitForAll(timeout: Duration = .seconds(60)) throws -> [EventName] {
+        let deadline = ContinuousClock.now + timeout
+        var names = try self.journal()
+        while !self.listener.names.isSuperset(of: names) {
+            guard ContinuousClock.now < deadline else { break }
+            try self.listener.run(for: 100_000)
+            names = try self.journal()
+        }
+        return names
+    }
+
+    /// Nothing lost, each topic in order, copies marked.
+    func check(_ names: [EventName]) {
+        let missing = names.filter { !self.listener.names.contains($0) }
+        #expect(
+            missing.isEmpty,
+            "\(missing.count) of \(names.count) are lost, the first is \(String(describing: missing.first))")
+        #expect(self.listener.problems.isEmpty, "\(self.listener.problems.prefix(5))")
+    }
+}
