@@ -103,7 +103,7 @@ let package = Package(
         pure("Background", ["Arbitration", "Motion"]),
         pure("Scenarios", ["Arbitration", "Motion"]),
         pure("Reports", ["Pictures"]),
-        pure("SensorCore", ["Motion"]),
+        pure("SensorCore", ["Motion", "Detection"]),
         pure("DeviceCore", ["Motion"]),
         pure("Processes", ["Motion"]),
         pure("BrokerCore", ["Motion", "Detection", "Arbitration", "Background", "Processes"]),
@@ -125,8 +125,8 @@ let package = Package(
         program(
             "jostle-sensord",
             [
-                "SensorCore", "DeviceCore", "Devices", "Traces", "PolicyFiles", "Arbitration", "Motion", "Protocol",
-                "DBus", "Loop", "DaemonSupport",
+                "SensorCore", "Detection", "DeviceCore", "Devices", "Traces", "PolicyFiles", "Arbitration", "Motion",
+                "Protocol", "DBus", "Loop", "DaemonSupport",
             ]),
         program(
             "jostle-brokerd",

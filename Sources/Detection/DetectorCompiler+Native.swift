@@ -35,11 +35,25 @@ extension DetectorCompiler {
                 measured = Measured(node: larger, sign: 1, kind: scope.kind, threshold: values[0])
             case .orientation:
                 let z = try builder.channel(2, scope.kind).node
-                node = try builder.node(
-                    FormulaNode(
-                        operation: .orientation, a: x, b: y, c: z, p: values[0] * 1_000_000, q: values[1] * 1_000_000,
-                        r: values[2], s: values[3]))
+                var turn = FormulaNode(
+                    operation: .orientation, a: x, b: y, c: z, p: values[0] * 1_000_000, q: values[1] * 1_000_000,
+                    r: values[2], s: values[3])
+                if values[4] > 0 { turn.d = try builder.node(.history, x, y, z) }
+                // Of a screen also how high an edge must point.
+                if values.count > 5 { turn.t = Mathematics.sineAndCosine(values[5]).sine }
+                node = try builder.node(turn)
                 // The number of the axis that points up.
+                measured = Measured(node: try builder.node(.strength, node), sign: 1, kind: .number)
+            case .posture:
+                // Of a hinge the angle and how far it is to be trusted, in degrees and percent as samples carry them.
+                // What a person wrote in degrees is that again.
+                let degrees = values.map { ($0 * 180 / .pi * 1_000_000).rounded() / 1_000_000 }
+                var posture = FormulaNode(
+                    operation: .posture, a: x, b: y, p: degrees[0], q: degrees[1], r: degrees[2],
+                    s: values[3] * 1_000_000)
+                posture.t = values[4] * 100
+                node = try builder.node(posture)
+                // Whether it begins or ends.
                 measured = Measured(node: try builder.node(.strength, node), sign: 1, kind: .number)
             case .activity:
                 let z = try builder.channel(2, scope.kind).node

@@ -184,7 +184,7 @@ package enum DetectorCompiler {
         let kinds: KeyValuePairs<String, Kind> = [
             SensorDescription.accelerometer: Kind(.acceleration), SensorDescription.motion: Kind(.acceleration),
             "gyroscope": Kind(.angularVelocity), "light": Kind(.illuminance), "proximity": .number,
-            SensorDescription.location: .number,
+            SensorDescription.location: .number, SensorDescription.hinge: .number,
         ]
         let scopes = kinds.map { name, kind in
             let scope = ConditionScope(

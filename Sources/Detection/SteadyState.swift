@@ -34,7 +34,7 @@ enum SteadyState {
             case .smooth, .smoothByLook, .mean, .fraction, .held: value = a()
             case .activity: value = Double(MotionActivity.still.rawValue)
             case .history, .delta, .rate, .range, .count, .sequence, .reversals, .shake, .tilted, .orientation,
-                .adaptive,
+                .posture, .adaptive,
                 .displacement,
                 .visit, .fence, .segment, .gesture, .strength, .recall:
                 value = 0
@@ -92,7 +92,8 @@ enum SteadyState {
                 } else {
                     bound = -width...width
                 }
-            case .fraction, .greater, .both, .either, .held, .sequence, .shake, .tilted, .orientation, .gesture:
+            case .fraction, .greater, .both, .either, .held, .sequence, .shake, .tilted, .orientation, .posture,
+                .gesture:
                 bound = 0...1
             case .count, .history: bound = 0...Double.infinity
             case .adaptive, .displacement, .visit, .fence, .segment: bound = unknown

@@ -1,7 +1,7 @@
 /// What a sensor is: its channels, unit, range and the rates it can run at.
 package struct SensorDescription: Hashable, Sendable {
     /// `accelerometer`, `gyroscope`, `location`, `light`, `proximity`, `magnetometer`, or `motion`, which is made of the first
-    /// two; a further one of a kind has something behind it: `accelerometer-base`, `accelerometer-2`. Also the last part of
+    /// two, or `hinge`, which is made of two accelerometers; a further one of a kind has something behind it: `accelerometer-base`, `accelerometer-2`. Also the last part of
     /// its object path.
     package var name: String
     /// The channels in the order of a sample's values.
@@ -53,12 +53,20 @@ extension SensorDescription {
     /// The units of its channels.
     package static let locationUnits = "deg,deg,m/s,deg,m"
 
+    /// How far a laptop is open, made of the accelerometers of its display and its base.
+    package static let hinge = "hinge"
+    /// The accelerometer of a laptop's base.
+    package static let base = "accelerometer-base"
+    /// The units of a hinge's channels.
+    package static let hingeUnits = "deg,%"
+
     /// The channels a sensor of this name has when nothing else is known.
     package static func channels(of name: String) -> [String] {
         switch self.kind(of: name) {
         case self.location: ["latitude", "longitude", "speed", "course", "accuracy"]
         case "light": ["lux"]
         case "proximity": ["near"]
+        case self.hinge: ["angle", "confidence"]
         case self.motion:
             [
                 "x", "y", "z", "gravity_x", "gravity_y", "gravity_z", "rotation_x", "rotation_y", "rotation_z", "roll",
@@ -74,6 +82,7 @@ extension SensorDescription {
         let units: [Substring]
         switch kind {
         case self.location: units = self.locationUnits.split(separator: ",")
+        case self.hinge: units = self.hingeUnits.split(separator: ",")
         case self.motion:
             units =
                 Array(repeating: "g", count: 6) + Array(repeating: "rad/s", count: 3)

@@ -1,5 +1,6 @@
 import DBus
 import DaemonSupport
+import Detection
 import Devices
 import Loop
 import Motion
@@ -20,7 +21,10 @@ struct Main {
         naming: .directory, repeats: true)
     private static let syntax = CommandSyntax(
         "jostle-sensord", "Reads sensors and publishes their samples on D-Bus, to those who claim them.",
-        options: [sourceOption, policyOption, proxyOption, proxyRateOption] + Daemon.options)
+        options: [
+            sourceOption, policyOption, proxyOption, proxyRateOption, calmOption, calmingOption, hingeOption,
+            tabletOption,
+        ] + Daemon.options)
 
     private static let proxyOption = CommandOption.flag(
         "sensor-proxy", "also serve \(SensorProxy.busName), in the place of iio-sensor-proxy")
@@ -35,6 +39,36 @@ struct Main {
         return quantity.value
     }
 
+    private static let calmOption = CommandOption.flag(
+        "sensor-proxy-calm",
+        "its AccelerometerOrientation turns as the preset orientation.screen does: not while shaken or walked with")
+    private static let calmingOption = TypedOption<CalmScreen>(
+        "sensor-proxy-calming", "OPTIONS",
+        "the same, with options of that preset that are other than by default, such as hold=500ms,lean=40deg",
+        expected: "options of the preset orientation.screen, such as hold=500ms,lean=40deg"
+    ) { text in
+        var options: DetectorOptions = [:]
+        for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard pair.count == 2, pair[0] != "preset" else { return nil }
+            options[String(pair[0])] = .text(String(pair[1]))
+        }
+        return try? CalmScreen(options)
+    }
+    private static let hingeOption = TypedOption<MadeSensors.HingePair>(
+        "hinge", "DISPLAY,BASE",
+        "the accelerometers of a laptop's display and base (default: accelerometer,accelerometer-base)",
+        expected: "the names of two sensors, such as accelerometer,accelerometer-2"
+    ) { text in
+        let names = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        let isPair = names.count == 2 && names[0] != names[1]
+        let kind = SensorDescription.accelerometer
+        guard isPair, names.allSatisfy({ SensorDescription.kind(of: $0) == kind }) else { return nil }
+        return MadeSensors.HingePair(display: names[0], base: names[1])
+    }
+    private static let tabletOption = CommandOption.flag(
+        "tablet-switch", "tell the kernel when the laptop is a tablet, by a switch that is made with /dev/uinput")
+
     static func main() {
         do {
             try Startup.prepareDaemon()
@@ -43,13 +77,15 @@ struct Main {
             let wanted = try self.sources(arguments.values(of: self.sourceOption), on: daemon.loop, log: daemon.log)
             let names = NameWatch(on: daemon.bus)
             let sender = PacedSender(on: daemon.bus)
-            let isMotionGiven = wanted.fixed.contains { $0.sensor.name == SensorDescription.motion }
             // Where the bus is one user's, whoever is there may claim.
             let polkit = daemon.bus.address == .system ? Polkit(on: daemon.bus, names, log: daemon.log) : nil
             let policy = PolicySource(
                 try arguments.directories(of: self.policyOption), environment: environmentValue)
             let rights = ClaimRights(on: daemon.bus, names, policy, polkit, log: daemon.log)
             let reader = ReaderService(on: daemon.bus, names, rights)
+            if !arguments.has(self.proxyOption), arguments.has(self.calmOption) || arguments.has(self.calmingOption) {
+                throw UsageProblem("a calm façade needs '--sensor-proxy'")
+            }
             var proxy: SensorProxy?
             if arguments.has(self.proxyOption) {
                 daemon.bus.ownIfFree(SensorProxy.busName) {
@@ -58,23 +94,20 @@ struct Main {
                 proxy = SensorProxy(
                     on: daemon.bus, names, sender, polkit,
                     rate: try arguments.value(of: self.proxyRateOption) ?? SensorProxy.usualRate,
-                    log: daemon.log)
+                    calm: try self.calm(arguments), log: daemon.log)
             }
             reader.onSensor = { proxy?.see($0) }
             reader.otherUsage = { (polkit.map { [$0.usage] } ?? []) + (proxy?.usage ?? []) }
-            var motion: MotionSource?
-            func add(_ source: any SampleSource) {
+            let hinge = try arguments.value(of: self.hingeOption) ?? MadeSensors.HingePair()
+            let tablet = arguments.has(self.tabletOption) ? self.tabletSwitch(log: daemon.log) : nil
+            func service(of source: any SampleSource) -> SensorService {
                 let sensor = SensorService(source, on: daemon.bus, names, sender, rights, log: daemon.log)
                 reader.add(sensor)
-                // What is made of sensors; a trace may have it already.
-                if sensor.description.name == SensorDescription.accelerometer, !isMotionGiven {
-                    let made = MotionSource(of: sensor)
-                    motion = made
-                    reader.add(SensorService(made, on: daemon.bus, names, sender, rights, log: daemon.log))
-                }
-                let gyroscope = reader.sensors.first { $0.description.name == SensorDescription.gyroscope }
-                if let gyroscope, let motion, !motion.isFollowing { motion.follow(gyroscope) }
+                return sensor
             }
+            // What is made of sensors; a trace may have it already.
+            let made = MadeSensors(given: wanted.fixed.map(\.sensor.name), hinge, tablet, service)
+            func add(_ source: any SampleSource) { made.see(service(of: source)) }
             for source in wanted.fixed { add(source) }
             let devices = self.devices(
                 wanted.devices, taken: wanted.fixed.map(\.sensor.name), on: daemon.loop, log: daemon.log)
@@ -95,6 +128,22 @@ struct Main {
         } catch {
             Log(program: self.syntax.name).error("\(error)")
             ExitCode.no.exit()
+        }
+    }
+
+    /// What turns the screen; `nil`: each reading does.
+    private static func calm(_ arguments: Arguments) throws -> CalmScreen? {
+        if let calm = try arguments.value(of: self.calmingOption) { return calm }
+        return arguments.has(self.calmOption) ? try CalmScreen() : nil
+    }
+
+    /// The switch, or none where it cannot be made: a reader without it is better than no reader.
+    private static func tabletSwitch(log: Log) -> TabletSwitch? {
+        do throws(TabletSwitch.StartProblem) {
+            return try TabletSwitch(log: log)
+        } catch {
+            log.error("there is no tablet switch: \(error.message)")
+            return nil
         }
     }
 

@@ -1,5 +1,6 @@
 import DBus
 import DaemonSupport
+import Detection
 import DeviceCore
 import Glibc
 import Motion
@@ -16,11 +17,13 @@ final class SensorProxy {
     static let compassPath = ObjectPath(literal: "/net/hadess/SensorProxy/Compass")
 
     /// As often as the original looks.
-    static let usualRate = 1 / 0.7
+    static let usualRate = 1 / ProxyState.usualPeriod.seconds
     static let rates = 0.1...50.0
 
     private let pace: SensorPace
-    private(set) var state = ProxyState()
+    /// Of the accelerometer, which is looked at more often where the screen turns calmly.
+    private let turningPace: SensorPace
+    private(set) var state: ProxyState
     private let bus: Connection
     private let names: NameWatch
     private let sender: PacedSender
@@ -51,13 +54,19 @@ final class SensorProxy {
         init(_ peer: PacedSender.Peer) { self.peer = peer }
     }
 
-    /// - Parameter rate: how often sensors are read, in Hz.
+    /// - Parameters:
+    ///   - rate: how often sensors are read, in Hz.
+    ///   - calm: what says when the screen turns; `nil`: each reading by itself.
     init(
-        on bus: Connection, _ names: NameWatch, _ sender: PacedSender, _ polkit: Polkit?, rate: Double, log: Log
+        on bus: Connection, _ names: NameWatch, _ sender: PacedSender, _ polkit: Polkit?, rate: Double,
+        calm: CalmScreen?, log: Log
     ) {
         // A device that gathers samples itself may do so a little longer than a period, so that it never wakes us more
         // often than that.
         self.pace = SensorPace(rate: rate, batchLatency: TimeSpan(seconds: 8 / (7 * rate)) ?? .zero)
+        // Two looks travel together: a turn may be told so much later.
+        self.turningPace = calm.map { SensorPace(rate: max(rate, $0.rate), batchLatency: .milliseconds(50)) } ?? pace
+        self.state = ProxyState(calm: calm)
         self.bus = bus
         self.names = names
         self.sender = sender
@@ -125,7 +134,8 @@ final class SensorProxy {
 
     private func claim(_ sensor: ProxySensor, for tap: Tap) {
         do throws(ClaimProblem) {
-            _ = try self.sensors[sensor]?.claim(self.pace, for: tap)
+            _ = try self.sensors[sensor]?.claim(
+                tap === self.taps[.accelerometer] ? self.turningPace : self.pace, for: tap)
         } catch {
             self.log.warning("\(Self.busName): \(error)")
         }
@@ -296,12 +306,20 @@ final class SensorProxy {
         var names: [String] { self.proxy?.state.claimants(of: self.sensor) ?? [] }
 
         func take(_ times: Span<Int64>, _ values: Span<Double>, from service: SensorService) {
-            // Only what is true now matters.
             let channels = service.description.channels.count
             guard let proxy, times.count > 0, values.count >= channels else { return }
+            // Only what is true now matters, but for what looks back.
+            if self.sensor == .accelerometer, proxy.state.isCalm {
+                for index in times.indices where (index + 1) * channels <= values.count {
+                    let row = values.extracting(index * channels..<(index + 1) * channels)
+                    proxy.read(self.sensor, row, at: Timestamp(microseconds: times[index]), from: service)
+                }
+                return
+            }
             let last = values.extracting(values.count - channels..<values.count)
             let isUp = service === proxy.sensors[.accelerometer] && self.sensor == .compass
-            isUp ? proxy.lookUp(last) : proxy.read(self.sensor, last, from: service)
+            let time = Timestamp(microseconds: times[times.count - 1])
+            isUp ? proxy.lookUp(last) : proxy.read(self.sensor, last, at: time, from: service)
         }
 
         func gap(in sensor: SensorService) {}
@@ -314,7 +332,7 @@ final class SensorProxy {
         self.up = SIMD3(row[0], row[1], row[2])
     }
 
-    private func read(_ sensor: ProxySensor, _ row: Span<Double>, from service: SensorService) {
+    private func read(_ sensor: ProxySensor, _ row: Span<Double>, at time: Timestamp, from service: SensorService) {
         let first = row[0]
         let isLux = service.description.unit == "lx"
         let vector = row.count == 3 ? SIMD3(row[0], row[1], row[2]) : .zero
@@ -328,7 +346,7 @@ final class SensorProxy {
             switch sensor {
             case .accelerometer:
                 let before = (state.orientation, state.tilt)
-                state.accelerated(vector, &actions)
+                state.accelerated(vector, at: time, &actions)
                 guard (state.orientation, state.tilt) != before else { return }
                 let now = "orientation \(state.orientation.rawValue), tilt \(state.tilt.rawValue)"
                 self.log.debug("Accel sent by driver: \(now)")

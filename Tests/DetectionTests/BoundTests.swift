@@ -263,7 +263,8 @@ import Testing
         }
         #expect(
             silent == [
-                "orientation settle", "location.adaptive smoothing", "geofence latitude", "geofence longitude",
+                "orientation settle", "orientation rhythm", "orientation.screen settle", "orientation.screen rhythm",
+                "location.adaptive smoothing", "geofence latitude", "geofence longitude",
                 "geofence radius",
             ])
     }

@@ -142,6 +142,7 @@ import Testing
         Gesture(preset: "step", seconds: 3, peak: 0.12...0.5) { t in (0, 0, t > 2 && t < 2.2 ? 1.6 : 1) },
         Gesture(preset: "activity", seconds: 3, peak: 1...1) { _ in (0, 0, 1) },
         Gesture(preset: "orientation", seconds: 4, peak: 3...3) { t in t < 2 ? (0, 0, 1) : (0, 1, 0) },
+        Gesture(preset: "orientation.screen", seconds: 4, peak: 3...3) { t in t < 2 ? (1, 0, 0) : (0, 1, 0) },
     ]
 
     @Test(arguments: gestures)

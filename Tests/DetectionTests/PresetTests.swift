@@ -257,6 +257,59 @@ import Randomness
         }
     }
 
+    /// A screen may lean back, turns all ways, and stays as it was while it lies or stands on a corner.
+    @Test(arguments: [0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3, 6])
+    func screensTurnAlsoLeaningBack(_ duration: Double) throws {
+        let edges: [(from: (Double, Double), to: (Double, Double), edge: Double)] = [
+            ((0, 1), (1, 0), 1), ((0, 1), (-1, 0), 2), ((1, 0), (0, 1), 3), ((1, 0), (0, -1), 4),
+        ]
+        for (from, to, edge) in edges {
+            for lean in [0.0, 0.5, 0.85] {
+                var engine = DetectionEngine([try preset("orientation.screen")])
+                let (back, upright) = (Mathematics.sineAndCosine(lean).sine, Mathematics.sineAndCosine(lean).cosine)
+                let hits = engine.run(
+                    trace(rate: 50, seconds: 14) { t in
+                        let turn = Mathematics.sineAndCosine(min(max((t - 4) / duration, 0), 1) * .pi / 2)
+                        return (
+                            upright * (from.0 * turn.cosine + to.0 * turn.sine),
+                            upright * (from.1 * turn.cosine + to.1 * turn.sine), back
+                        )
+                    })
+                #expect(hits.map(\.peak) == [edge], "\(lean)")
+                #expect((hits.last?.time.microseconds ?? .max) <= Int64((14 + duration + 0.6) * 1_000_000))
+            }
+        }
+        var engine = DetectionEngine([try preset("orientation.screen")])
+        let kept = engine.run(
+            trace(rate: 50, seconds: 12) { t in
+                t < 3 ? (0, 1, 0) : t < 6 ? (0.7, 0.7, 0.1) : t < 9 ? (0.5, 0.1, 0.86) : (0, -0.3, 0.95)
+            })
+        #expect(kept.isEmpty)
+    }
+
+    /// The arm swings, and between the steps there are calm moments: without the rhythm's word some of them turn.
+    @Test(arguments: ["orientation", "orientation.screen"])
+    func aWalkHasCalmMoments(_ name: String) throws {
+        func turns(_ rhythm: UInt32) throws -> Int {
+            var engine = DetectionEngine([
+                try preset(
+                    name,
+                    ["rhythm": .whole(rhythm), "hold": .text("100ms"), "calm": .text("0.2g"), "unrest": .text("1g")])
+            ])
+            return engine.run(
+                trace(rate: 50, seconds: 120) { t in
+                    guard t >= 4 else { return (0, 1, 0) }
+                    // Short steps, as somebody takes who looks at the screen, while the hand turns each 6 s.
+                    let strength = 1 + 0.3 * Mathematics.sineAndCosine(t * 1.8 * 2 * .pi).sine
+                    let side = Int(t / 6) % 2 == 0
+                    return (side ? 0 : strength, side ? strength : 0, 0.1)
+                }
+            ).count
+        }
+        #expect(try turns(1) == 0)
+        #expect(try turns(0) > 5)
+    }
+
     /// A device that is carried in the hand, or shaken, does not turn what it shows; put down it does.
     @Test(arguments: [1.6, 2, 2.6])
     func orientationIsCalmInARhythm(_ pace: Double) throws {

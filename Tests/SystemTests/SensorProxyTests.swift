@@ -98,6 +98,34 @@ extension EndToEnd {
             #expect(try reader.terminate() == .exited(0))
         }
 
+        /// A calm façade: read often, told when the device is calm, and by the words that the original has.
+        @Test func whereItIsCalmItTurnsWhenTheDeviceIs() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let bed = try DeviceBed(stage)
+            try bed.perform(DeviceBed.accelerometer())
+            try bed.perform("set \(Self.flat) in_accel_y_raw -1000", "set \(Self.flat) in_accel_z_raw 0")
+            let reader = try self.start(stage, bed, "--sensor-proxy-calm")
+            let script = try stage.startScript("a hear", "a \(Self.call) ClaimAccelerometer", "say ready")
+            #expect(try self.told(script, "a").contains("\"AccelerometerOrientation\": \"normal\""))
+            _ = try script.waitForLine { $0 == "ready" }
+            #expect(try stage.property("Rate", at: Stage.Object.accelerometer) == "d 20")
+            try bed.perform("set \(Self.flat) in_accel_x_raw -1000", "set \(Self.flat) in_accel_y_raw 0")
+            #expect(try self.told(script, "a").contains("{\"AccelerometerOrientation\": \"right-up\"}"))
+            #expect(try reader.terminate() == .exited(0))
+        }
+
+        @Test func optionsOfTheCalmOneAreChecked() throws {
+            let program = Programs.path(of: "jostle-sensord")
+            for (options, words) in [
+                (["--sensor-proxy-calm"], "needs '--sensor-proxy'"),
+                (["--sensor-proxy", "--sensor-proxy-calming", "hold=1h"], "options of the preset orientation.screen"),
+                (["--sensor-proxy", "--sensor-proxy-calming", "holt=1s"], "options of the preset orientation.screen"),
+            ] {
+                let result = try Tool.run([program, "--bus", "unix:path=/nonexistent"] + options)
+                #expect(result.status == 2 && result.stderr.contains(words), "\(result)")
+            }
+        }
+
         @Test func lightAndProximity() throws {
             let stage = try Stage(source: nil, broker: false)
             let bed = try DeviceBed(stage)

@@ -89,6 +89,8 @@ package enum NativeFunction: String, Sendable, CaseIterable {
     case tilted
     /// A change of the axis that points up.
     case orientation
+    /// A range of a hinge's angle that begins or ends.
+    case posture
     /// A change of what the device is doing.
     case activity
     /// A distance that follows the speed.

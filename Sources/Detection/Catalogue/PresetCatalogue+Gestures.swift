@@ -131,15 +131,33 @@ extension PresetCatalogue {
             weaknesses:
                 "An axis must show 0.87 of gravity or more (>=), which is within 29.5 degrees of it; in between the old orientation stays. "
                 + "A turn made while walking is told in a calm moment.",
-            parameters: [
-                time("settle", nil, 0.2, 0.05...5, "Time constant with which gravity is followed."),
-                time("hold", .atLeast, 0.3, 0...5, "How long the new side must be up, calmly."),
-                acceleration(
-                    "calm", .atMost, 0.08, 0.01...1, "How far the magnitude may be from its mean of 3 s meanwhile."),
-                acceleration(
-                    "unrest", .below, 0.15, 0.01...4, "Mean strength of motion over 3 s; steps and shakes are above it."
-                ),
+            parameters: turning,
+            every: .milliseconds(50), rest: .zero, restMode: .none, source: .native(.orientation)),
+        Preset(
+            name: "orientation.screen", sensor: "accelerometer",
+            summary:
+                "Another edge of the screen is up; the hit carries 1 for the right edge (x), 2 the left one (-x), 3 the upper one (y), "
+                + "4 the lower one (-y).",
+            whenToUse:
+                "To turn a picture as 'net.hadess.SensorProxy' names its sides, but calmly; a screen may lean back.",
+            weaknesses:
+                "Lying flat, and on the border of two edges, the old one stays. A turn made while walking is told in a calm moment.",
+            parameters: turning + [
+                angle(
+                    "lean", .above, degrees: 35, 5...44,
+                    "How far above the horizon an edge must point, and no other may.")
             ],
             every: .milliseconds(50), rest: .zero, restMode: .none, source: .native(.orientation)),
+    ]
+
+    /// What both ask of a turn.
+    private static let turning: [PresetParameter] = [
+        time("settle", nil, 0.1, 0.05...5, "Time constant with which gravity is followed."),
+        time("hold", .atLeast, 0.4, 0...5, "How long the new side must be up, calmly."),
+        acceleration(
+            "calm", .atMost, 0.06, 0.01...1, "How far the magnitude may be from its mean of 3 s meanwhile."),
+        acceleration(
+            "unrest", .below, 0.15, 0.01...4, "Mean strength of motion over 3 s; steps and shakes are above it."),
+        rhythm,
     ]
 }

@@ -3,7 +3,7 @@ import Motion
 /// All presets, by name.
 package enum PresetCatalogue {
     /// Every preset, in the order in which a person should read them.
-    package static let all: [Preset] = shakes + articles + gestures + states + locations
+    package static let all: [Preset] = shakes + articles + gestures + states + hinges + locations
 
     private static let byName: [String: Preset] = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
 
@@ -24,8 +24,13 @@ package enum PresetCatalogue {
             name: name, dimension: .time, range: range, defaultValue: value, bound: bound, meaning: meaning)
     }
 
+    /// Whether the rhythm of a walk or a run keeps a turn from being told.
+    static let rhythm = PresetParameter(
+        name: "rhythm", dimension: .none, range: 0...1, defaultValue: 1, isWhole: true,
+        meaning: "1: no turn in the rhythm of a walk or a run; 0: a rhythm holds nothing back.")
+
     static func angle(
-        _ name: String, _ bound: Bound, degrees: Double, _ range: ClosedRange<Double>, _ meaning: String
+        _ name: String, _ bound: Bound?, degrees: Double, _ range: ClosedRange<Double>, _ meaning: String
     ) -> PresetParameter {
         let unit = Double.pi / 180
         return PresetParameter(

@@ -42,9 +42,7 @@ extension Evaluation {
             return ReversalRun.count(state, at: base, within: node.q, now: now)
         case .tilted:
             return self.tilted(node, value, b, &state, base, now)
-        case .orientation:
-            return CalmOrientation.take(
-                &state, at: base, SIMD3(value, b, c), node, now: now, elapsed: elapsed)
+        case .posture: return HingePosture.take(&state, at: base, angle: value, confidence: b, node, now: now)
         case .segment:
             return MotionSegmenter.take(&state, at: base, SIMD3(value, b, c), now: now)
         case .gesture:
@@ -56,7 +54,7 @@ extension Evaluation {
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
             .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .strength,
-            .recall, .shake, .history, .activity:
+            .recall, .shake, .orientation, .history, .activity:
             return .nan
         }
     }
@@ -179,6 +177,32 @@ extension Evaluation {
         state[fired] = now
         ReversalRun.clear(&state, at: base)
         return 1
+    }
+
+    /// The orientation, and the strength that it found.
+    static func orientation(
+        _ node: Instruction, _ columns: inout MutableSpan<Double>, _ stride: Int, _ state: inout MutableSpan<Double>,
+        _ times: Span<Int64>, _ before: Int64
+    ) {
+        let (a, b, c) = (Int(node.a) &* stride, Int(node.b) &* stride, Int(node.c) &* stride)
+        let (to, ticks) = (Int(node.destination) &* stride, Int(max(0, node.d)) &* stride)
+        var previous = before
+        for look in 0..<times.count {
+            let time = times[look]
+            // SAFETY: as in `run`.
+            let sample = SIMD3(
+                columns[unchecked: a &+ look], columns[unchecked: b &+ look], columns[unchecked: c &+ look])
+            columns[unchecked: to &+ look] =
+                (sample.x + sample.y + sample.z).isNaN
+                ? .nan
+                : CalmOrientation.take(
+                    &state, sample, node, ticks: columns[unchecked: ticks &+ look], now: Double(time),
+                    elapsed: previous >= 0 ? Double(time - previous) : 0)
+            previous = time
+            guard node.strength >= 0 else { continue }
+            let found = state[Int(node.state)]
+            columns[unchecked: Int(node.strength) &* stride &+ look] = found.isNaN ? 0 : found
+        }
     }
 
     /// The tilted shake: over `p`, more than `q` since the last, angle over `r`, filter weight `s`.

@@ -72,13 +72,15 @@ enum Evaluation {
                     columns[unchecked: to &+ look] = value.isNaN ? .nan : Mathematics.arccosine(value)
                 }
             case .smooth, .smoothByLook, .delta, .rate, .mean, .rms, .peak, .range, .fraction, .count, .held, .sequence,
-                .reversals, .tilted, .orientation, .adaptive, .displacement, .visit, .fence,
+                .reversals, .tilted, .posture, .adaptive, .displacement, .visit, .fence,
                 .segment, .gesture:
                 self.remember(program[unchecked: index], &columns, stride, &state, times, before)
             case .history: RhythmHistory.take(program[unchecked: index], &columns, stride, &state, times)
             case .activity: self.activity(program[unchecked: index], &columns, stride, &state, count)
             case .shake:
                 self.shake(program[unchecked: index], &columns, stride, &state, times)
+            case .orientation:
+                self.orientation(program[unchecked: index], &columns, stride, &state, times, before)
             case .recall:
                 let (base, sign) = (Int(program[unchecked: index].state), program[unchecked: index].q)
                 self.recall(&columns, to, a, b, count, sign: sign, &state, base)

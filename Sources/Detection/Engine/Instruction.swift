@@ -6,7 +6,7 @@ struct Instruction {
     var b: Int32
     var c: Int32
     var d: Int32 = -1
-    /// Where the numbers of the history stand that a shake or an activity asks.
+    /// Where the numbers of the history stand that a shake, an activity or an orientation asks.
     var history: Int32 = -1
     /// The slot of the node that tells this one's strength; -1 when there is none.
     var strength: Int32 = -1
@@ -39,7 +39,7 @@ struct Instruction {
                 state[base + size - 1] = kept
                 state[base + ReversalRun.size] = held
             }
-        case .gesture:
+        case .gesture, .posture:
             if keepsRest { state[base + size - 1] = kept }
         default:
             break

@@ -43,8 +43,12 @@ enum Operation: UInt8, Sendable {
     /// The tilted shake of the catalogue: over `p`, with a rest of `q` µs, the angle over `r`, the filter's weight `s`.
     case tilted
     /// Another axis points up: gravity is followed with time constant `p` µs, and the axis has been it for `q` µs in which the
-    /// length of (a, b, c) stayed within `r` of its mean, and is not in a motion stronger than `s`.
+    /// length of (a, b, c) stayed within `r` of its mean, and is not in a motion stronger than `s`, nor in the rhythm of the
+    /// history `d`, if there is one. With `t` above 0 only the edges of a screen count, that high of 1 above the horizon.
     case orientation
+    /// A hinge's angle `a` comes into `p` to `q` degrees for `s` µs, or leaves it by more than `r`, as looks show in which the
+    /// confidence `b` is `t` or more.
+    case posture
     /// How many ticks the history of (a, b, c) has seen: a `RhythmHistory`.
     case history
     /// What the device is doing by the history `a`: the number of a `MotionActivity`.
@@ -63,7 +67,7 @@ enum Operation: UInt8, Sendable {
     case segment
     /// The motion that ended, as node `a`, a segment, tells, is the node's `gesture` with a score of `p`; a rest of `q` µs.
     case gesture
-    /// The strength that node `a`, a reversals, shake, orientation or gesture, or one of the four that note, found.
+    /// The strength that node `a`, a reversals, shake, orientation, posture or gesture, or one of the four that note, found.
     case strength
     /// The most that `b` was in the last unbroken run of looks at which `a` was true; the least when `q` is -1. Before any, `b`.
     case recall
@@ -107,7 +111,7 @@ struct FormulaNode: Hashable, Sendable {
             .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .smoothByLook,
             .delta, .rate, .tilted, .history, .activity, .adaptive, .displacement, .visit, .fence, .gesture,
-            .strength, .recall:
+            .posture, .strength, .recall:
             nil
         }
     }

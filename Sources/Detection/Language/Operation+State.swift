@@ -13,7 +13,8 @@ extension Operation {
         // Hits that its rhythm held back, when the last of them was, the rhythm, and the last hit.
         case .shake: ReversalRun.size + 3 + RhythmWatch.size
         case .tilted: 3
-        case .orientation: CalmOrientation.size
+        case .orientation: CalmOrientation.size + RhythmWatch.size
+        case .posture: HingePosture.size
         case .history: RhythmHistory.size
         case .activity: RhythmWatch.size
         case .adaptive, .visit: 5
@@ -35,7 +36,7 @@ extension Operation {
     /// True when the value is always 1 or 0.
     var isTruth: Bool {
         switch self {
-        case .greater, .both, .either, .held, .sequence, .shake, .tilted, .orientation, .gesture: true
+        case .greater, .both, .either, .held, .sequence, .shake, .tilted, .orientation, .posture, .gesture: true
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
             .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .smooth, .smoothByLook, .delta, .rate,
@@ -52,7 +53,7 @@ extension Operation {
 
     /// Where what it remembers begins with the strength that it found.
     var strengthPlace: Int {
-        self.isNoting || self == .orientation || self == .gesture ? 0 : ReversalRun.strength
+        self.isNoting || self == .orientation || self == .posture || self == .gesture ? 0 : ReversalRun.strength
     }
 }
 

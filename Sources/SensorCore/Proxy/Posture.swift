@@ -9,6 +9,16 @@ package enum Orientation: String, Hashable, Sendable, CaseIterable {
     case leftUp = "left-up"
     case rightUp = "right-up"
 
+    /// The edge that a `CalmScreen` found to be up.
+    init(edge: Int) {
+        switch edge {
+        case 1: self = .rightUp
+        case 2: self = .leftUp
+        case 3: self = .normal
+        default: self = .bottomUp
+        }
+    }
+
     /// An axis this far above or below the horizon, in degrees, has an edge up.
     private static let threshold = 35.0
 

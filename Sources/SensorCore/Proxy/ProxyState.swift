@@ -1,4 +1,5 @@
-import Motion
+package import Detection
+package import Motion
 
 /// What `net.hadess.SensorProxy` hands out.
 package enum ProxySensor: Int, Hashable, Sendable, CaseIterable {
@@ -72,8 +73,18 @@ package struct ProxyState: Sendable {
     package private(set) var isNear = false
     /// Degrees, or -1 while nobody knows.
     package private(set) var heading = -1.0
+    /// Where a screen turns calmly, what says so.
+    private var calm: CalmScreen?
+    /// When the tilt was looked at last there.
+    private var tilted = Timestamp(microseconds: .min / 2)
 
-    package init() {}
+    /// As often as the original looks.
+    package static let usualPeriod = TimeSpan.milliseconds(700)
+
+    /// - Parameter calm: `nil`: the orientation is the original's, of each reading by itself.
+    package init(calm: CalmScreen? = nil) { self.calm = calm }
+
+    package var isCalm: Bool { self.calm != nil }
 
     private subscript(_ sensor: ProxySensor) -> Sensor {
         get { self.sensors[sensor.rawValue] }
@@ -221,14 +232,24 @@ package struct ProxyState: Sendable {
     // MARK: Readings
 
     /// An accelerometer's sample came. The words are those that the original has for what Linux reads.
-    package mutating func accelerated(_ sample: SIMD3<Double>, _ actions: inout [Action]) {
+    package mutating func accelerated(
+        _ sample: SIMD3<Double>, at time: Timestamp = .zero, _ actions: inout [Action]
+    ) {
         let acceleration = DeviceAxes.turned(sample)
+        let isFirst = !self[.accelerometer].isRead
         self.begin(.accelerometer, &actions)
+        self.calm?.take(sample, at: time)
         var changed: [ProxyProperty] = []
-        let orientation = self.orientation.next(acceleration)
+        // What is asked first is to be true at once; from then on it turns when it is calm.
+        let orientation =
+            self.calm == nil || isFirst
+            ? self.orientation.next(acceleration)
+            : self.calm?.edge.map { Orientation(edge: $0) } ?? self.orientation
         if orientation != self.orientation { changed.append(.orientation) }
         self.orientation = orientation
-        let tilt = Tilt(acceleration)
+        let isDue = self.calm == nil || isFirst || time - self.tilted >= Self.usualPeriod
+        if isDue { self.tilted = time }
+        let tilt = isDue ? Tilt(acceleration) : self.tilt
         if tilt != self.tilt { changed.append(.tilt) }
         self.tilt = tilt
         self.finish(.accelerometer, changed, &actions)

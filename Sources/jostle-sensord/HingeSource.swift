@@ -1,0 +1,96 @@
+import DeviceCore
+import Devices
+import Motion
+import SensorCore
+
+/// The sensor `hinge`: how far a laptop is open, made of the accelerometers of its display and its base.
+///
+/// It claims both as everybody does, only while somebody claims it.
+final class HingeSource: SampleSource {
+    weak var sink: (any SampleSink)?
+    private let display: SensorService
+    private let base: SensorService
+    private var fusion = HingeFusion()
+    private var pace: SensorPace?
+
+    /// What is read less often cannot tell a turn from a jump.
+    private static let slowest = 20.0
+
+    init(display: SensorService, base: SensorService) {
+        self.display = display
+        self.base = base
+    }
+
+    var sensor: SensorDescription {
+        let (display, base) = (self.display.description, self.base.description)
+        var sensor = SensorDescription(
+            name: SensorDescription.hinge, channels: SensorDescription.channels(of: SensorDescription.hinge),
+            unit: SensorDescription.hingeUnits, rates: display.rates, source: "\(display.name) and \(base.name)",
+            isSimulated: display.isSimulated || base.isSimulated, isAvailable: display.isAvailable && base.isAvailable)
+        sensor.isSteady = display.isSteady && base.isSteady
+        sensor.hasOwnClock = display.hasOwnClock
+        return sensor
+    }
+
+    var trouble: SensorState? { self.display.trouble ?? self.base.trouble }
+    var method: String { "fused" }
+    var now: Timestamp { self.display.now }
+
+    func alarm(for time: Timestamp) -> Int64 { self.display.alarm(for: time) }
+
+    func run(at pace: SensorPace) -> SensorPace {
+        if self.pace == nil { self.fusion.gap() }
+        self.pace = pace
+        var pace = pace
+        pace.rate = max(pace.rate, Self.slowest)
+        do throws(ClaimProblem) {
+            _ = try self.base.claim(pace, for: self)
+            return try self.display.claim(pace, for: self)
+        } catch {
+            // What is no pace is refused before it comes to us.
+            return pace
+        }
+    }
+
+    func stop() {
+        self.pace = nil
+        self.display.release(self)
+        self.base.release(self)
+    }
+
+    func inject(_ motion: String) throws(InjectProblem) { throw .notSupported }
+}
+
+extension HingeSource: SampleTaker {
+    var names: [String] { [SensorDescription.hinge] }
+
+    func take(_ times: Span<Int64>, _ values: Span<Double>, from sensor: SensorService) {
+        guard values.count == 3 * times.count else { return }
+        for index in times.indices {
+            let time = Timestamp(microseconds: times[index])
+            let value = SIMD3(values[3 * index], values[3 * index + 1], values[3 * index + 2])
+            if sensor === self.display {
+                self.fusion.display(value, at: time)
+            } else {
+                self.fusion.base(value, at: time)
+            }
+        }
+        while let time = self.fusion.next() {
+            let row = self.fusion.row
+            self.sink?.sample(at: time, row.span)
+        }
+        self.sink?.readingDone()
+    }
+
+    func gap(in sensor: SensorService) {
+        self.fusion.gap()
+        self.sink?.gap()
+    }
+
+    func changed(_ sensor: SensorService) {
+        self.sink?.sourceChanged()
+        if sensor === self.display, self.pace != nil, let running = sensor.hub.running {
+            self.sink?.paceChanged(running)
+        }
+    }
+}
