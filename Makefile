@@ -53,7 +53,7 @@ PACKAGES = $(BUILD_PACKAGES) dbus-broker systemd libglib2.0-bin python3-dbus-fas
 # What the benchmark starts besides, and preloads.
 BENCH_PRODUCTS = jostle-bench jostle-baseline test-tether malloc-count
 # What a virtual machine with a kernel of its own needs besides.
-VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs
+VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs libinput-tools
 # How long samples are counted there.
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
@@ -266,6 +266,7 @@ test-focus-installed: deps-desktops
 # The reader with a true /dev/iio:device0, in a virtual machine. Downloads a kernel (70 MB) the first time.
 test-vm: deps-vm build
 	Tests/VM/run .build/vm python3 Tests/VM/guest.py .build/release $(VM_SECONDS)
+	Tests/VM/run .build/vm python3 Tests/VM/tablet_guest.py .build/release
 
 # Jostle as it is installed: a Debian with systemd, two people and a suspend. The first time it makes that Debian, as root.
 test-installed: deps-vm
