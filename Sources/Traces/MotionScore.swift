@@ -8,6 +8,8 @@ struct MotionScore: Sendable {
         case gap
         /// Steps per second; what a heel strike adds, in g.
         case walk(pace: Double, strength: Double)
+        /// Steps per second; what a step pushes with, in g. The device is at a wrist, whose arm swings once in two steps.
+        case run(pace: Double, strength: Double)
         /// What is added at each end of a swing, in g; where to; swings to and fro per second.
         case shake(peak: Double, axis: SIMD3<Double>, frequency: Double)
         /// What pulls towards the middle, in g; how often it goes round, the sign its sense; what it goes round.
@@ -77,6 +79,20 @@ struct MotionScore: Sendable {
             let side = 0.12 * min(strength, Self.lean) * envelope * Waveform.sine(turns: steps / 2)
             let frame = settings.frame
             return frame.up * vertical + frame.forward * forward + frame.side * side
+        case .run(let pace, let strength):
+            let steps = time * pace
+            let step = steps.rounded(.down)
+            let salt = settings.seed &+ UInt64(index) &* 0xD1B5_4A32_D192_ED03
+            let chance = Waveform.chance(salt, UInt64(step), 3)
+            let envelope = Waveform.envelope(at: time, of: length, ramp: Self.ramp)
+            let push = max(0, Waveform.sine(turns: steps))
+            let uneven = 1 + Self.unevenness * (2 * chance - 1)
+            // Between two steps little holds the runner; the arm turns round with each of them, as a shaken hand does.
+            let vertical = strength * uneven * push * push - 0.3
+            let arm = 0.9 * strength * Waveform.sine(turns: steps / 2 + 0.05)
+            let side = 0.11 * strength * Waveform.sine(turns: steps / 2)
+            let frame = settings.frame
+            return (frame.up * vertical + frame.forward * arm + frame.side * side) * envelope
         }
     }
 

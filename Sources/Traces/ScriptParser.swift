@@ -10,7 +10,7 @@ struct ScriptParser {
         var column: Int
     }
 
-    private static let motions = ["rest", "walk", "shake", "circle", "gap"]
+    private static let motions = ["rest", "walk", "run", "shake", "circle", "gap"]
     private static let settingNames = ["seed", "rate", "noise", "gravity"]
     /// The lengths a motion may have.
     private static let lengths = 0.001...86_400.0
@@ -135,7 +135,7 @@ struct ScriptParser {
         }
         let keys =
             switch name.text {
-            case "walk": ["for", "pace", "strength"]
+            case "walk", "run": ["for", "pace", "strength"]
             case "shake": ["for", "peak", "axis", "freq"]
             case "circle": ["for", "strength", "turns", "axis"]
             default: ["for"]
@@ -161,6 +161,10 @@ struct ScriptParser {
             motion = .walk(
                 pace: try number("pace", .frequency, 0.1...5, 1.8, "1.8Hz"),
                 strength: try number("strength", .acceleration, 0...range, 0.8, "0.8g"))
+        case "run":
+            motion = .run(
+                pace: try number("pace", .frequency, 0.1...5, 2.7, "2.7Hz"),
+                strength: try number("strength", .acceleration, 0...range, 3.5, "3.5g"))
         case "shake":
             var axis = SIMD3<Double>(1, 0, 0)
             if let word = arguments["axis"] { axis = try Self.direction(word) }

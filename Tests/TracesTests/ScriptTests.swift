@@ -21,7 +21,7 @@ import Randomness
         ("rest 2s; wlak 3s", 10, "unknown statement 'wlak', did you mean 'walk'?"),
         (
             "dance 2s", 1,
-            "unknown statement 'dance', expected rest, walk, shake, circle, gap, loop, seed, rate, noise or gravity"
+            "unknown statement 'dance', expected rest, walk, run, shake, circle, gap, loop, seed, rate, noise or gravity"
         ),
         ("sed=7", 1, "unknown setting 'sed', did you mean 'seed'?"),
         ("=7", 1, "unknown setting '', expected seed, rate, noise or gravity"),
@@ -66,7 +66,7 @@ import Randomness
         ("rest 1s; loop 2", 15, "expected ';', found '2'"),
         (
             "\u{1B}[31m", 1,
-            "unknown statement '\u{FFFD}[31m', expected rest, walk, shake, circle, gap, loop, seed, rate, noise or gravity"
+            "unknown statement '\u{FFFD}[31m', expected rest, walk, run, shake, circle, gap, loop, seed, rate, noise or gravity"
         ),
     ]
 
@@ -84,7 +84,7 @@ import Randomness
     }
 
     @Test(arguments: [
-        ("", 1, "expected a motion: rest, walk, shake, circle or gap"),
+        ("", 1, "expected a motion: rest, walk, run, shake, circle or gap"),
         ("seed=1", 1, "'seed' can stand only in the script the device starts with"),
         ("shake; loop", 8, "'loop' can stand only in the script the device starts with"),
         ("shkae", 1, "unknown motion 'shkae', did you mean 'shake'?"),
@@ -103,7 +103,8 @@ import Randomness
         print("Script seed \(seed)")
         var generator = SeededRandom(seed: seed)
         let words = [
-            "rest", "walk", "shake", "gap", "loop", "seed", "rate", "noise", "gravity", "for", "peak", "axis", "freq",
+            "rest", "walk", "run", "shake", "gap", "loop", "seed", "rate", "noise", "gravity", "for", "peak", "axis",
+            "freq",
             "pace", "strength", "=", "=", "=", ";", ";", ";", " ", " ", "2s", "1g", "3Hz", "0", "-1", "1e308", "1e-308",
             "86400s", "x", "-z", "1,2,3", "0,0,1e-300", "10", "é", "\u{0}", ",", "µ", "nan", "0.001s", "16g", "inf",
         ]

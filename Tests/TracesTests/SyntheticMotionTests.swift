@@ -204,6 +204,23 @@ import Traces
         #expect(jump < 0.03)
     }
 
+    // MARK: Running
+
+    /// An arm turns round with each step, harder than a walk does, and each step is one push.
+    @Test(arguments: ["z", "0.1,0.99,0.03"])
+    func runningSwingsTheArm(_ gravity: String) throws {
+        let motion = try SyntheticMotion(script: "seed=2; gravity=\(gravity); rest 1s; run 60s pace=2.5Hz strength=3g")
+        guard let up = motion.sample(at: TimeSpan(microseconds: 0)) else { return }
+        let readings = Array(self.readings(motion, rate: 100, seconds: 61).dropFirst(110))
+        let vertical = readings.map { ($0 * up).sum() }
+        // Upward crossings of half the push: as often as the pace says.
+        let pushes = zip(vertical, vertical.dropFirst()).count { $0 <= 1.7 && $1 > 1.7 }
+        #expect((145...151).contains(pushes), "\(pushes) pushes in a minute")
+        #expect((vertical.min() ?? 0) > 0.6 && (vertical.max() ?? 0) > 3)
+        let strongest = readings.map { self.norm($0 - up * ($0 * up).sum()) }.max() ?? 0
+        #expect(strongest > 2.5 && strongest < 3)
+    }
+
     // MARK: Injection
 
     @Test func anInjectedShakeStartsWhenItIsInjectedAndAdds() throws {
