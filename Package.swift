@@ -97,7 +97,7 @@ let package = Package(
         pure("Pictures"),
         pure("Traces", ["Motion"]),
         pure("Detection", ["Motion"]),
-        pure("Replay", ["Motion", "Pictures", "Traces", "Detection"]),
+        pure("Replay", ["Motion", "Pictures", "Traces", "Detection", "SensorCore"]),
         pure("Teaching", ["Motion", "Traces", "Detection"]),
         pure("Arbitration", ["Motion"]),
         pure("Background", ["Arbitration", "Motion"]),
@@ -159,8 +159,8 @@ let package = Package(
         program(
             "jostle-bench",
             [
-                "Detection", "Replay", "Traces", "Arbitration", "Background", "Journal", "PolicyFiles", "Motion",
-                "TestSupport", "DaemonSupport", "Protocol", "DBus", "Loop",
+                "Detection", "Replay", "Teaching", "Traces", "Arbitration", "Background", "Journal", "PolicyFiles",
+                "Motion", "TestSupport", "DaemonSupport", "Protocol", "DBus", "Loop",
             ]),
 
         // Apps of the demos.
@@ -244,7 +244,7 @@ let package = Package(
         tests("TracesTests", ["Traces", "Motion", "Randomness"]),
         tests("DetectionTests", ["Detection", "DetectionModel", "Motion", "Randomness", "TestSupport"]),
         tests("TeachingTests", ["Teaching", "Detection", "Motion", "Randomness", "Traces"]),
-        tests("ReplayTests", ["Replay", "Traces", "Detection", "Motion", "Randomness"]),
+        tests("ReplayTests", ["Replay", "Traces", "Detection", "Motion", "Randomness", "SensorCore"]),
         tests("ArbitrationTests", ["Arbitration", "Motion", "Randomness"]),
         tests("BackgroundTests", ["Background", "Arbitration", "Motion", "Randomness"]),
         tests("JournalTests", ["Journal", "Arbitration", "Background", "Motion", "Randomness", "TestSupport"]),
@@ -254,7 +254,7 @@ let package = Package(
         tests("DeviceCoreTests", ["DeviceCore", "Motion"]),
         tests(
             "BrokerCoreTests",
-            ["BrokerCore", "Arbitration", "Background", "Detection", "Motion", "Randomness", "Scenarios"]),
+            ["BrokerCore", "Arbitration", "Background", "Detection", "Motion", "Randomness", "Scenarios", "Traces"]),
         tests("FocusCoreTests", ["FocusCore", "Arbitration", "Motion", "Processes"]),
         tests("FleetCoreTests", ["FleetCore", "Motion", "Randomness"]),
         tests("MQTTTests", ["MQTT", "Loop", "TestSupport"]),
@@ -273,8 +273,9 @@ let package = Package(
         tests(
             "SystemTests",
             [
-                "jostle", "Arbitration", "BrokerCore", "DBus", "DaemonSupport", "FleetCore", "Journal", "JostleClient",
-                "Loop", "MQTT", "Motion", "PolicyFiles", "Protocol", "Randomness", "Scenarios", "TestSupport", "Traces",
+                "jostle", "Arbitration", "BrokerCore", "DBus", "DaemonSupport", "Detection", "FleetCore", "Journal",
+                "JostleClient", "Loop", "MQTT", "Motion", "PolicyFiles", "Protocol", "Randomness", "Scenarios",
+                "TestSupport", "Traces",
             ]),
     ] + fuzzTargets
 )

@@ -1,5 +1,5 @@
 package import Detection
-import Motion
+package import Motion
 import Traces
 
 /// Hours of made motion without a gesture in it, and how often a detector fires on them.
@@ -47,13 +47,23 @@ package enum EverydayMotion {
         engine.add(try DetectorCompiler.compile(request, for: nil), as: DetectorID(0), at: .zero)
         var hits: [Hit] = []
         var time: Int64 = 0
+        self.make(minutes: self.minutes) { block in
+            engine.process(times: block.times.span, values: block.values.span, hits: &hits)
+            time = block.times.last ?? time
+        }
+        return Count(hits: hits.count, hours: Double(time) / 3_600_000_000)
+    }
+
+    /// Makes so many minutes of each, at 50 samples a second, and hands them out two minutes at a time.
+    package static func make(minutes: Int, _ body: (SampleBlock) -> Void) {
+        var time: Int64 = 0
         var block = SampleBlock(channels: 3)
         var chance = Chance(seed: self.seed)
         func take(_ value: SIMD3<Double>) {
             time += HandMotion.cell
             block.append(Timestamp(microseconds: time), [value.x, value.y, value.z])
         }
-        for minute in 0..<self.minutes {
+        for minute in 0..<minutes {
             let end = time + 60_000_000
             let pace = chance.uniform(1.5, 2.4)
             let strength = chance.uniform(0.2, 1.2)
@@ -73,9 +83,8 @@ package enum EverydayMotion {
                 let rest = Int(chance.uniform(25, 650))
                 if let last = motion.cells.last { for _ in 0..<rest { take(last) } }
             }
-            engine.process(times: block.times.span, values: block.values.span, hits: &hits)
+            body(block)
             block.removeAll()
         }
-        return Count(hits: hits.count, hours: Double(time) / 3_600_000_000)
     }
 }

@@ -12,6 +12,7 @@ enum Benchmark: String, CaseIterable {
     case iio
     case replug
     case places
+    case gesture
     case proxy
     case stream
     case sharing
@@ -41,6 +42,7 @@ enum Benchmark: String, CaseIterable {
         case .iio: try DeviceBenchmark.run(plan, report)
         case .replug: try ReplugBenchmark.run(plan, report)
         case .places: try PlacesBenchmark.run(plan, report)
+        case .gesture: try GestureBenchmark.run(plan, report)
         case .proxy: try ProxyBenchmark.run(plan, report)
         case .stream: try StreamBenchmark.run(plan, report)
         case .sharing: try SharingBenchmark.run(plan, report)
