@@ -60,6 +60,12 @@ package struct Sensing {
 
     package subscript(_ sensor: String) -> SensorStream? { self.index(of: sensor).map { self.streams[$0] } }
 
+    /// Hits of a detector that its shake held back because of the rhythm that they came in. Counted by the engine where it
+    /// looks anyway, and read here when somebody asks.
+    func heldHits(of detector: DetectorID, on sensor: String) -> HeldHits {
+        self.index(of: sensor).map { self.streams[$0].engine.heldHits(of: detector) } ?? HeldHits()
+    }
+
     /// Looks of an app's detectors that their rests let through, since it is here.
     package func hits(of app: AppHandle) -> UInt64 { self.hits[app] ?? 0 }
 

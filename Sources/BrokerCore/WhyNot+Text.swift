@@ -1,4 +1,5 @@
 import Arbitration
+import Detection
 import Motion
 
 extension WhyNot {
@@ -62,7 +63,17 @@ extension WhyNot {
 
 extension DetectorOutlook {
     /// The answer as people read it, line by line.
-    package var lines: [String] {
+    package var lines: [String] { self.outlookLines + (self.heldLine.map { ["  \($0)"] } ?? []) }
+
+    /// What of it came to nobody because a rhythm goes on; `nil` when nothing did.
+    package var heldLine: String? {
+        guard let ago = self.heldAgo else { return nil }
+        let times = self.held.count == 1 ? "once" : "\(self.held.count) times"
+        return "held by activity \(times), the last time \(ago.inWords) ago: "
+            + "in that rhythm it was no shake; 'rhythm' and 'sensitivity' say what is one"
+    }
+
+    private var outlookLines: [String] {
         var title = self.name
         if !self.preset.isEmpty, self.preset != self.name { title += " (\(self.preset))" }
         if let threshold = self.threshold { title += " above \(Explanation.value(threshold, self.dimension))" }

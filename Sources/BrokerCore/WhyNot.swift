@@ -1,5 +1,5 @@
 package import Arbitration
-import Detection
+package import Detection
 package import Motion
 
 /// How things stand for an app: what would happen to its detectors now, since when it got nothing, and why.
@@ -52,6 +52,7 @@ package struct WhyNot {
                 lastTrue: { sensing.memory.lastTrue($0) })
             return DetectorOutlook(
                 installed, obstacle: sensing.obstacle(to: installed.sensor),
+                held: sensing.heldHits(of: installed.id, on: installed.sensor), at: now,
                 .init(prospect, of: app, for: viewer, core))
         }
         self.detectorCount = chosen?.count ?? app.detectors.count
@@ -126,15 +127,23 @@ package struct DetectorOutlook {
     /// Why it cannot fire at all; `nil` when it can.
     package let obstacle: String?
     package let sensor: String
+    /// Hits that were none in the rhythm that they came in, and so came to nobody.
+    package let held: HeldHits
+    /// How long ago the last of them was.
+    package let heldAgo: TimeSpan?
     package let prospect: Prospect
 
-    init(_ installed: InstalledDetector, obstacle: String?, _ prospect: Prospect) {
+    init(
+        _ installed: InstalledDetector, obstacle: String?, held: HeldHits, at now: Timestamp, _ prospect: Prospect
+    ) {
         self.name = installed.request.name
         self.preset = installed.effective.preset ?? ""
         self.threshold = installed.effective.threshold
         self.dimension = installed.effective.dimension
         self.obstacle = obstacle
         self.sensor = installed.sensor
+        self.held = held
+        self.heldAgo = held.last.map { max(.zero, now - $0) }
         self.prospect = prospect
     }
 

@@ -49,6 +49,8 @@ package enum VerdictKey {
     package static let threshold = "threshold"
     package static let available = "available"
     package static let obstacle = "obstacle"
+    package static let heldByActivity = "held-by-activity"
+    package static let lastHeld = "last-held"
 }
 
 /// The keys of a launch that is over.

@@ -94,7 +94,10 @@ package struct ReplayReport {
         for watcher in signal.watchers {
             let own = hits.filter { $0.detector == watcher.detector.name }
             let rest = watcher.detector.rest.microseconds
-            let counted = Self.count(replay.tallies[watcher.index].hits, "hit")
+            let tally = replay.tallies[watcher.index]
+            let counted =
+                Self.count(tally.hits, "hit")
+                + (tally.held > 0 ? ", \(Digits.grouped(Int(clamping: tally.held))) held by activity" : "")
             strips.add(
                 StripPicture.Strip(
                     watcher.detector.name, total: "\(Self.count(watcher.looks, "look")), \(counted)",
@@ -111,14 +114,20 @@ package struct ReplayReport {
                         StripPicture.Moment(
                             across.place($0.time.microseconds), .good,
                             "hit at \(Self.time($0.time)), peak \(Digits.text($0.peak))")
-                    }))
+                    }
+                        + watcher.held.map {
+                            StripPicture.Moment(
+                                across.place($0.microseconds), .warn, "held by activity at \(Self.time($0))")
+                        }))
         }
-        strips.write(
-            to: &page,
-            key: [
-                (.second, "looks"), (.good, "hit"),
-                (.calm, "hold: it rests after a hit, at least so long"),
-            ])
+        var key: [(tone: Tone, meaning: String)] = [
+            (.second, "looks"), (.good, "hit"),
+            (.calm, "hold: it rests after a hit, at least so long"),
+        ]
+        if signal.watchers.contains(where: { !$0.held.isEmpty }) {
+            key.append((.warn, "held by activity: no hit in the rhythm of steps"))
+        }
+        strips.write(to: &page, key: key)
     }
 
     /// The looks: a few each for itself, many as the time in which they follow each other.
@@ -163,7 +172,11 @@ package struct ReplayReport {
 
     private static func writeDetectors(_ replay: TraceReplay, to page: inout Markup) {
         var table = DataTable(
-            "Detectors", ["detector", "sensor", "threshold", "looks every", "rests", "looks", "hits", "hits an hour"])
+            "Detectors",
+            [
+                "detector", "sensor", "threshold", "looks every", "rests", "looks", "hits", "hits an hour",
+                "held by activity",
+            ])
         for signal in replay.signals {
             for watcher in signal.watchers {
                 let detector = watcher.detector
@@ -175,6 +188,7 @@ package struct ReplayReport {
                     .text(detector.every.map { Self.span($0.seconds) } ?? "sample"),
                     .text(Self.span(detector.rest.seconds)), .count(watcher.looks), .count(hits),
                     replay.hours > 0 ? .value(Double(hits) / replay.hours, digits: 1) : .text("–"),
+                    .count(Int(clamping: replay.tallies[watcher.index].held)),
                 ])
             }
         }

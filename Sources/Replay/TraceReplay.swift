@@ -43,6 +43,8 @@ package struct TraceReplay {
     private let requests: [DetectorRequest]
     private var reader = TraceReader()
     private var streams: [Stream] = []
+    /// What the sensor `motion` is made of, where the trace has none and a detector listens to it.
+    private var fused: FusedTrace?
     private var hits: [Hit] = []
     /// One for each request, in their order.
     package private(set) var tallies: [Tally]
@@ -57,6 +59,7 @@ package struct TraceReplay {
 
     /// The detectors on one sensor of the trace.
     private struct Stream {
+        /// Where the rows of the sensor stand in the trace; -1 for one that is made of others.
         let block: Int
         var engine: DetectionEngine
         /// What is registered with the first sample: a clock that starts at registration starts with the trace.
@@ -105,6 +108,10 @@ package struct TraceReplay {
             throw .trace(error)
         }
         try self.evaluate(onHit)
+        if self.fused != nil {
+            self.fused?.finish()
+            self.evaluateFused(onHit)
+        }
         for index in self.streams.indices {
             // Nothing can be due later than this: no window or rest is longer.
             self.streams[index].engine.tick(to: self.streams[index].last + .seconds(3_600), hits: &self.hits)
@@ -112,14 +119,15 @@ package struct TraceReplay {
         }
         for index in self.tallies.indices {
             let id = DetectorID(UInt32(index))
-            self.tallies[index].held = self.streams.reduce(0) { $0 + $1.engine.heldHits(of: id) }
+            self.tallies[index].held = self.streams.reduce(0) { $0 + $1.engine.heldHits(of: id).count }
         }
     }
 
     private mutating func evaluate(_ onHit: (NamedHit) -> Void) throws(Problem) {
         if self.streams.isEmpty, let header = self.reader.header { try self.begin(header) }
+        self.fused?.take(self.reader.blocks)
         if self.streams.count == 1 {
-            let block = self.reader.blocks[self.streams[0].block]
+            let block = self.block(of: self.streams[0])
             self.evaluate(block, 0..<block.count, 0)
             self.tell(onHit)
         } else {
@@ -128,9 +136,21 @@ package struct TraceReplay {
         self.reader.removeRows()
     }
 
+    private func block(of stream: Stream) -> SampleBlock {
+        stream.block < 0 ? self.fused?.block ?? SampleBlock(channels: 0) : self.reader.blocks[stream.block]
+    }
+
+    /// Takes what was made when the trace had ended.
+    private mutating func evaluateFused(_ onHit: (NamedHit) -> Void) {
+        guard let index = self.streams.firstIndex(where: { $0.block < 0 }) else { return }
+        let block = self.block(of: self.streams[index])
+        self.evaluate(block, 0..<block.count, index)
+        self.tell(onHit)
+    }
+
     /// Takes the samples of several sensors in the order of their times: how the bytes came must not show in the hits.
     private mutating func evaluateInTurn(_ onHit: (NamedHit) -> Void) {
-        let blocks = self.streams.map { self.reader.blocks[$0.block] }
+        let blocks = self.streams.map { self.block(of: $0) }
         var next = blocks.map { _ in 0 }
         func time(_ stream: Int) -> Int64 {
             next[stream] < blocks[stream].count ? blocks[stream].times[next[stream]] : .max
@@ -163,8 +183,22 @@ package struct TraceReplay {
         }
         let values = block.values.span.extracting(rows.lowerBound * block.channels..<rows.upperBound * block.channels)
         guard self.lead > .zero else {
-            return self.streams[index].engine.process(
-                times: block.times.span.extracting(rows), values: values, hits: &self.hits)
+            guard self.isDrawn else {
+                return self.streams[index].engine.process(
+                    times: block.times.span.extracting(rows), values: values, hits: &self.hits)
+            }
+            // A few at a time, so that each moment is seen at which a hit was held: there is one in a rest at most.
+            for first in stride(from: 0, to: rows.count, by: Self.drawnAtOnce) {
+                let part = first..<min(rows.count, first + Self.drawnAtOnce)
+                let times = block.times.span.extracting(
+                    rows.lowerBound + part.lowerBound..<rows.lowerBound + part.upperBound)
+                self.streams[index].engine.process(
+                    times: times,
+                    values: values.extracting(part.lowerBound * block.channels..<part.upperBound * block.channels),
+                    hits: &self.hits)
+                self.noteHeld(of: index)
+            }
+            return
         }
         // The engine's clock runs ahead by the lead, so that no time is before zero.
         if isFirst {
@@ -174,6 +208,17 @@ package struct TraceReplay {
         }
         let times = block.times[rows].map { (Timestamp(microseconds: $0) + self.lead).microseconds }
         self.streams[index].engine.process(times: times.span, values: values, hits: &self.hits)
+    }
+
+    /// Samples that are looked at at once when it is drawn.
+    private static let drawnAtOnce = 8
+
+    /// Lets the picture know of a hit that was held since it was last asked.
+    private mutating func noteHeld(of index: Int) {
+        for watcher in self.signals[index].watchers {
+            let held = self.streams[index].engine.heldHits(of: DetectorID(UInt32(watcher.index)))
+            if let last = held.last { self.signals[index].note(held: last, of: watcher.index) }
+        }
     }
 
     private mutating func tell(_ onHit: (NamedHit) -> Void) {
@@ -195,8 +240,7 @@ package struct TraceReplay {
             do throws(DetectorProblem) {
                 let detector = try DetectorCompiler.compile(request, for: nil)
                 if !wanted.contains(detector.sensor) { wanted.append(detector.sensor) }
-                guard let block = header.index(of: detector.sensor) else { continue }
-                let stream = self.makeStream(block, header)
+                guard let stream = self.stream(of: detector.sensor, header) else { continue }
                 self.streams[stream].waiting.append((detector, DetectorID(UInt32(index))))
                 if self.isDrawn { self.signals[stream].add(detector, at: index) }
             } catch {
@@ -208,9 +252,21 @@ package struct TraceReplay {
         }
     }
 
+    /// The stream of a sensor that the trace has, or has what it is made of.
+    private mutating func stream(of sensor: String, _ header: TraceHeader) -> Int? {
+        if let block = header.index(of: sensor) { return self.makeStream(block, header) }
+        guard sensor == SensorDescription.motion, let fused = self.fused ?? FusedTrace(header) else { return nil }
+        if let known = self.streams.firstIndex(where: { $0.block < 0 }) { return known }
+        self.fused = fused
+        return self.makeStream(of: TraceSensor(name: sensor, channels: FusedTrace.channels, unit: ""), -1)
+    }
+
     private mutating func makeStream(_ block: Int, _ header: TraceHeader) -> Int {
         if let known = self.streams.firstIndex(where: { $0.block == block }) { return known }
-        let sensor = header.sensors[block]
+        return self.makeStream(of: header.sensors[block], block)
+    }
+
+    private mutating func makeStream(of sensor: TraceSensor, _ block: Int) -> Int {
         if self.isDrawn { self.signals.append(TraceSignal(sensor)) }
         self.streams.append(
             Stream(

@@ -1,5 +1,5 @@
 package import Detection
-import Motion
+package import Motion
 import Traces
 
 /// One sensor's signal and the looks of detectors at it, in so few parts of time that a trace of any length can be drawn.
@@ -32,6 +32,8 @@ package struct TraceSignal: Sendable {
         package fileprivate(set) var looks = 0
         /// In each part.
         package fileprivate(set) var looksOfParts: [Int] = []
+        /// When hits were held by activity; the first of them, if there are many.
+        package fileprivate(set) var held: [Timestamp] = []
         /// The step of its grid in which it looked last; `nil` before the first look.
         fileprivate var step: Int64?
     }
@@ -52,6 +54,8 @@ package struct TraceSignal: Sendable {
     private let isVector: Bool
 
     private static let most = 1_024
+    /// More held hits of a detector are counted, and not drawn.
+    private static let mostHeld = 1_000
 
     init(_ sensor: TraceSensor) {
         self.sensor = sensor.name
@@ -68,6 +72,14 @@ package struct TraceSignal: Sendable {
 
     mutating func add(_ detector: CompiledDetector, at index: Int) {
         self.watchers.append(Watcher(index: index, detector: detector))
+    }
+
+    /// The last hit of a detector that was held was at this time.
+    mutating func note(held time: Timestamp, of detector: Int) {
+        guard let index = self.watchers.firstIndex(where: { $0.index == detector }),
+            self.watchers[index].held.last != time, self.watchers[index].held.count < Self.mostHeld
+        else { return }
+        self.watchers[index].held.append(time)
     }
 
     /// Takes rows of the trace.

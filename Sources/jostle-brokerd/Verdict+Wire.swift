@@ -1,6 +1,7 @@
 import Arbitration
 import BrokerCore
 import DBus
+import Detection
 import Motion
 import Protocol
 
@@ -140,6 +141,10 @@ extension DetectorOutlook {
         options[VerdictKey.unit] = .string(self.dimension.canonicalUnit)
         options[VerdictKey.available] = .boolean(self.isAvailable)
         if let obstacle { options[VerdictKey.obstacle] = .string(obstacle) }
+        if let last = self.held.last {
+            options[VerdictKey.heldByActivity] = .uint64(self.held.count)
+            options[VerdictKey.lastHeld] = .uint64(last.wire)
+        }
         options[VerdictKey.delivered] = .boolean(self.isHeard)
         return options
     }

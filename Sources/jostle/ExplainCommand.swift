@@ -44,16 +44,38 @@ struct ExplainCommand {
     }
 
     private func run() throws(CommandFailure) {
-        let verdicts = try self.verdicts(of: try Service.broker(on: self.bus, self.loop))
+        let broker = try Service.broker(on: self.bus, self.loop)
+        let verdicts: [[String: Value]]
+        do throws(CommandFailure) {
+            verdicts = try self.verdicts(of: broker)
+        } catch {
+            // Who asks why there is no event is told of those that were none.
+            guard error.code == .no, self.event == 0, let app = self.app else { throw error }
+            let held = HeldHit.all(of: app, from: broker).map(\.line)
+            guard !held.isEmpty else { throw error }
+            throw CommandFailure(.no, ([error.message] + held).joined(separator: "\n  "))
+        }
+        // How it stands with hits that were held is a matter of now, so it is told beside the newest event only.
+        var apps: [String] = []
+        for verdict in verdicts where self.event == 0 && !apps.contains(verdict.text(VerdictKey.app)) {
+            apps.append(verdict.text(VerdictKey.app))
+        }
+        let held = apps.prefix(Self.mostAsked).flatMap { app in HeldHit.all(of: app, from: broker) }
         for (index, verdict) in verdicts.enumerated() {
+            let own = held.filter { $0.app == verdict.text(VerdictKey.app) }
             if self.isJSON {
-                self.terminal.print(verdict.verdictJSON)
+                self.terminal.print(
+                    verdict.verdictJSON(held: own.first { $0.detector == verdict.text(VerdictKey.detector) }))
                 continue
             }
             if index > 0 { self.terminal.print() }
             verdict.explanation.forEach { self.terminal.print($0) }
+            for one in own { self.terminal.print("  \(one.line)") }
         }
     }
+
+    /// The broker is asked about so many apps of an event at most.
+    private static let mostAsked = 16
 
     private func verdicts(of broker: Service) throws(CommandFailure) -> [[String: Value]] {
         var options: [String: Value] = [:]
@@ -88,8 +110,8 @@ extension [String: Value] {
     /// When it was decided, of what was read in the journal: the boot that its other time counts from may be over.
     private var wallTime: Int64? { if case .int64(let made) = self[VerdictKey.made] { made } else { nil } }
 
-    /// A verdict on one line.
-    fileprivate var verdictJSON: String {
+    /// A verdict on one line, with what of its detector was held by activity.
+    fileprivate func verdictJSON(held: HeldHit?) -> String {
         var line = JSONLine()
         line.add("app", self.text(VerdictKey.app))
         line.add("epoch", self.count(VerdictKey.epoch))
@@ -108,6 +130,10 @@ extension [String: Value] {
             line.add("last_failure", self.text(VerdictKey.lastFailure))
         }
         if self[VerdictKey.endedAfter] != nil { line.add("ended_after_us", self.count(VerdictKey.endedAfter)) }
+        if let held {
+            line.add("held_by_activity", held.count)
+            line.add("last_held_us", held.last, on: .boottime)
+        }
         self.addExplanation(to: &line)
         return line.text
     }

@@ -31,6 +31,10 @@ struct WhyNotCommand {
             line.add("unit", detector.text(VerdictKey.unit))
             line.add("available", detector.flag(VerdictKey.available))
             if detector[VerdictKey.epoch] != nil { line.add("epoch", detector.count(VerdictKey.epoch)) }
+            if detector[VerdictKey.heldByActivity] != nil {
+                line.add("held_by_activity", detector.count(VerdictKey.heldByActivity))
+                line.add("last_held_us", detector.count(VerdictKey.lastHeld), on: .boottime)
+            }
             detector.addExplanation(to: &line)
             self.terminal.print(line.text)
         }

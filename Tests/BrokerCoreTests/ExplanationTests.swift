@@ -1,6 +1,8 @@
 import Arbitration
 import BrokerCore
+import Detection
 import Motion
+import Traces
 import Testing
 
 /// What was decided can be asked about, by whom it concerns and as long as it is kept.
@@ -232,6 +234,29 @@ import Testing
         #expect(said[3].hasSuffix("if it fired now and nothing else did, it would get the event"))
         #expect(said.last?.contains("S4 group") == true)
         #expect(bench.core.sensing.hits(of: gentle) == 1)
+    }
+
+    /// A run is full of shakes that are none; whoever asks is told how many there were.
+    @Test func whatARhythmHeldIsSaid() throws {
+        var bench = Bench()
+        let client = try bench.register(0, "org.example.App")
+        _ = try bench.add(client, DetectorRequest(name: "undo", options: ["preset": .text("shake")]))
+        bench.answerClaim(rate: 50)
+        bench.feed(try SyntheticMotion(script: "rest 4s"), count: 200)
+        #expect(try !self.lines(bench.core, client, at: bench.now).joined().contains("held by activity"))
+        bench.feed(try SyntheticMotion(script: "run 20s; rest 3s"), count: 1_150)
+        #expect(bench.events.isEmpty)
+        let why = try #require(WhyNot(client, of: bench.core, for: .user(0), at: bench.now))
+        let held = try #require(why.detectors.first).held
+        #expect(held.count > 5 && held.count <= 20)
+        let line = try #require(why.lines.last)
+        #expect(line.hasPrefix("    held by activity \(held.count) times, the last time "), "\(line)")
+        let ago = try #require(why.detectors.first?.heldAgo)
+        #expect(ago > .milliseconds(2_900) && ago < .seconds(5))
+        // Whoever registers now has had nothing held.
+        let other = try bench.register(1, "org.example.Other")
+        _ = try bench.add(other, DetectorRequest(name: "undo", options: ["preset": .text("shake")]))
+        #expect(try !self.lines(bench.core, other, at: bench.now).joined().contains("held by activity"))
     }
 
     @Test func whatCannotHappenNow() throws {

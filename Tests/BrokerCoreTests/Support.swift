@@ -1,6 +1,7 @@
 import Arbitration
 import BrokerCore
 import Motion
+import Traces
 
 /// A broker with a clock of its own and the accelerometer at hand.
 struct Bench {
@@ -103,6 +104,19 @@ struct Bench {
             self.now = self.now + .milliseconds(100)
             let times = [self.now.microseconds]
             let row = [value, 0, 1]
+            self.core.samples(
+                "accelerometer", first: self.next, times: times.span, values: row.span, at: self.now, &self.actions)
+            self.next += 1
+        }
+    }
+
+    /// Samples of a motion 20 ms apart, for so many of them.
+    mutating func feed(_ motion: SyntheticMotion, count: Int) {
+        for index in 0..<count {
+            self.now = self.now + .milliseconds(20)
+            guard let value = motion.sample(at: TimeSpan(microseconds: Int64(index) * 20_000)) else { continue }
+            let times = [self.now.microseconds]
+            let row = [value.x, value.y, value.z]
             self.core.samples(
                 "accelerometer", first: self.next, times: times.span, values: row.span, at: self.now, &self.actions)
             self.next += 1

@@ -180,7 +180,9 @@ import Testing
 
     // MARK: Shakes
 
-    private func seconds(_ hits: [Hit]) -> [Double] { hits.map { Double($0.time.microseconds) / 1_000_000 - 10 } }
+    private func seconds(_ hits: [Hit]) -> [Double] { self.seconds(hits.map(\.time)) }
+
+    private func seconds(_ times: [Timestamp]) -> [Double] { times.map { Double($0.microseconds) / 1_000_000 - 10 } }
 
     /// The same run is full of shakes to the rule alone, and has none by its rhythm.
     @Test(arguments: [2.5, 2.7, 2.9])
@@ -193,12 +195,32 @@ import Testing
         #expect(hits.count { $0.detector == DetectorID(0) } > 20)
         #expect(hits.count { $0.detector == DetectorID(1) } == 0)
         // Each would have been a hit: they are counted as hits are, one a rest.
-        #expect(engine.heldHits(of: DetectorID(0)) == 0)
+        #expect(engine.heldHits(of: DetectorID(0)) == HeldHits())
         let held = engine.heldHits(of: DetectorID(1))
-        #expect(held > 20 && held <= 40)
+        #expect(held.count > 20 && held.count <= 40)
+        let last = try #require(self.seconds([held.last].compactMap { $0 }).first)
+        #expect(last > 48 && last <= 50)
         // A gap forgets the rhythm, not what was counted.
         engine.gap()
         #expect(engine.heldHits(of: DetectorID(1)) == held)
+    }
+
+    /// Detectors that are alike share what they count; who comes later is told what came later.
+    @Test func whoComesLaterIsToldWhatWasHeldSince() throws {
+        var engine = DetectionEngine([try preset("shake")])
+        func run(from start: Double, seconds: Double) {
+            _ = engine.run(trace(rate: 50, seconds: seconds, from: start) { Self.run($0) })
+        }
+        run(from: 10, seconds: 20)
+        let before = engine.heldHits(of: DetectorID(0)).count
+        engine.add(try preset("shake"), as: DetectorID(1), at: Timestamp(microseconds: 30_000_000))
+        #expect(before > 5 && engine.heldHits(of: DetectorID(1)) == HeldHits())
+        run(from: 30.02, seconds: 10)
+        let (old, new) = (engine.heldHits(of: DetectorID(0)), engine.heldHits(of: DetectorID(1)))
+        #expect(new.count > 3 && old.count == before + new.count && old.last == new.last)
+        #expect(engine.heldHits(of: DetectorID(7)) == HeldHits())
+        engine.remove(DetectorID(0))
+        #expect(engine.heldHits(of: DetectorID(0)) == HeldHits() && engine.heldHits(of: DetectorID(1)) == new)
     }
 
     /// Shakes of a hand are found at rest, while walking, and soon after a run.
@@ -279,7 +301,7 @@ import Testing
         }
         #expect(hits == expected)
         #expect(parts.heldHits(of: DetectorID(0)) == whole.heldHits(of: DetectorID(0)))
-        #expect(hits.contains { $0.detector == DetectorID(0) } && whole.heldHits(of: DetectorID(0)) > 0)
+        #expect(hits.contains { $0.detector == DetectorID(0) } && whole.heldHits(of: DetectorID(0)).count > 0)
     }
 
     /// Torn from a hand and carried off is one thing, a run that somebody begins from a walk another.

@@ -81,6 +81,30 @@ import Traces
         #expect(html.ranges(of: "<tr><th scope=\"row\">2.").count == 1)
     }
 
+    /// What a rhythm holds back is drawn where it was, and counted.
+    @Test func thePageShowsWhatWasHeldByActivity() throws {
+        let trace = String(decoding: try Made.trace("rest 4s; run 20s; rest 2s", seconds: 26), as: UTF8.self)
+        let shake = DetectorRequest(name: "undo", options: ["preset": .text("shake")])
+        let (replay, hits) = try self.drawn(trace, [shake, Made.planar("planar", 2.3)])
+        let held = replay.tallies[0].held
+        #expect(replay.tallies[0].hits == 0 && held > 5 && held <= 20)
+        let watcher = try #require(replay.signals.first?.watchers.first)
+        #expect(watcher.held.count == Int(held))
+        #expect(watcher.held.allSatisfy { (5_000_000...24_500_000).contains($0.microseconds) })
+        #expect(zip(watcher.held, watcher.held.dropFirst()).allSatisfy { $1 - $0 >= .seconds(1) })
+        // It changes nothing that it is drawn, however the bytes come.
+        var plain = TraceReplay([shake, Made.planar("planar", 2.3)])
+        try plain.feed(Array(trace.utf8).span) { _ in }
+        try plain.finish { _ in }
+        #expect(plain.tallies == replay.tallies && plain.tallies[1].hits > 0)
+        var report = ReplayReport(traces: 1)
+        report.add("run.csv", replay, hits)
+        let html = report.html
+        #expect(html.contains("looks, 0 hits, \(held) held by activity"))
+        #expect(html.ranges(of: "held by activity at ").count >= Int(held))
+        #expect(html.contains("held by activity: no hit in the rhythm of steps"))
+    }
+
     /// A trace in which nothing is, and one of two sensors.
     @Test func whatIsEmptyIsAPage() throws {
         let (replay, hits) = try self.drawn(

@@ -124,7 +124,8 @@ KINDS = {
         EXPLANATION | {
             "app": str, "epoch": int, "t_us": BOOT, "made_us?": WALL, "policy_files?": [str], "detector": str, "preset": str,
             "intensity": float, "unit": str, "policy_generation": int,
-            "launch_failures?": int, "last_failure?": str, "ended_after_us?": int,
+            "launch_failures?": int, "last_failure?": str, "ended_after_us?": int, "held_by_activity?": int,
+            "last_held_us?": BOOT,
         }
     ],
     "why-not": [
@@ -136,6 +137,7 @@ KINDS = {
         },
         EXPLANATION | {
             "detector": str, "preset": str, "threshold?": float, "unit": str, "available": bool, "epoch?": int,
+            "held_by_activity?": int, "last_held_us?": BOOT,
         },
     ],
     "presets": [{
@@ -151,7 +153,7 @@ KINDS = {
         {
             "watching": str, "available": bool, "decimation": str, "effective_rate?": float, "every_us?": int, "preset?": str,
             "rest_us": int, "rest_mode": str, "sensor": str, "threshold?": float, "when?": str, "warnings?": [str],
-            "count?": int, "within_us?": int, "rhythm?": float, "starts_resting?": bool,
+            "count?": int, "within_us?": int, "span_us?": int, "rhythm?": float, "starts_resting?": bool,
         },
         HIT | {
             "detector": str, "sequence": int, "epoch": int, "t_us": BOOT, "delay_us": int, "simulated": bool, "clipped": bool,

@@ -68,6 +68,33 @@ extension EndToEnd {
                 gone.stderr.contains("is not registered; the last that became of it: S4.outranked in epoch \(epoch)"))
         }
 
+        /// Who runs is told of no shake, and by everything that explains why.
+        @Test func whatARhythmHeldIsSaidEverywhere() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let run = "\(stage.home)/run.csv"
+            #expect(try stage.jostle("make", "rest 3s; run 30s", run, "--rate", "50Hz").status == 0)
+            try stage.startReader("trace:\(run)?speed=4&loop")
+            try stage.startBroker()
+            let app = "org.example.Undo"
+            let watch = try stage.watch("shake", "--app", app)
+            defer { _ = try? watch.terminate() }
+            func whyNot() throws -> String { try stage.jostle("why-not", app).stdout }
+            try stage.until("a hit is held") { try whyNot().contains("    held by activity ") }
+            let line = try #require(
+                stage.jostle("why-not", app, "--json").stdout.split(separator: "\n").map { String($0) }.last)
+            #expect((number("held_by_activity", of: line) ?? 0) >= 1 && line.contains("\"last_held_us\":"), "\(line)")
+            let explained = try stage.jostle("explain", "--app", app)
+            // On the output, where there was an event, else with what is wrong.
+            let said = explained.stdout + explained.stderr
+            #expect(said.contains("besides, shake was held by activity "), "\(explained)")
+            let scope = try stage.start("scope", "--lines", "--for", "60s")
+            _ = try scope.waitForLine { $0.hasSuffix(" s  held by activity: \(app)/shake") }
+            let page = "\(stage.home)/run.html"
+            let replay = try stage.jostle("replay", run, "--detector", "shake", "--report", page)
+            #expect(replay.status == 0 && replay.stdout.contains("HELD BY ACTIVITY"), "\(replay)")
+            #expect(try stage.run(["grep", "-c", "held by activity at ", page]).status == 0)
+        }
+
         @Test func gdbusReadsIt() throws {
             let (stage, apps, epoch) = try self.decided()
             func call(_ member: String, _ arguments: String...) throws -> String {

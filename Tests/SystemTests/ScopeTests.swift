@@ -1,7 +1,9 @@
+import Detection
 import Glibc
 import Motion
 import TestSupport
 import Testing
+import Traces
 
 @testable import jostle
 
@@ -129,6 +131,32 @@ import Testing
     ])
     func dotsAreForTerminalsThatHaveThem(_ locale: String, _ terminal: String, _ isUnicode: Bool) {
         #expect(Terminal.isUnicode(locale: locale, terminal: terminal) == isUnicode)
+    }
+
+    /// A run makes no hit of a shake; it says what it held.
+    @Test func whatARhythmHeldIsTold() throws {
+        let sensor = SensorDescription(
+            name: "accelerometer", channels: ["x", "y", "z"], unit: "g", range: 16, rates: [50], source: "test",
+            isSimulated: false)
+        let shake = try DetectorCompiler.compile(
+            DetectorRequest(name: "undo", options: ["preset": .text("shake")]), for: sensor)
+        var session = ScopeSession(
+            ScopeSignal(sensor), [shake], sensor, self.picture([.init(title: "app/undo", threshold: 1.5)]))
+        let motion = try SyntheticMotion(script: "rest 4s; run 16s")
+        var news: [ScopeSession.News] = []
+        for index in 0..<200 {
+            var (times, values): ([Int64], [Double]) = ([], [])
+            for row in index * 5..<index * 5 + 5 {
+                let time = Int64(row) * 20_000
+                let value = try #require(motion.sample(at: TimeSpan(microseconds: time)))
+                times.append(1_000_000 + time)
+                values += [value.x, value.y, value.z]
+            }
+            news += session.take(first: UInt64(index) * 5, times: times.span, values: values.span)
+        }
+        #expect(news.count > 5 && news.allSatisfy { $0.peak == nil && $0.time > .seconds(4) }, "\(news)")
+        let legend = session.picture.lines(width: 80, height: 24, Self.plain).last
+        #expect(legend == "1 app/undo  over 1.50 g  0 hits, \(news.count) held by activity")
     }
 
     @Test func whatMeasuresSomethingElseHasNoLine() {

@@ -172,12 +172,18 @@ package struct DetectionEngine {
         return self.lanes[Int(record.lane)].status(of: seat, record.restMode)
     }
 
-    /// How many hits of a detector were held back because of the rhythm that they came in, since the first detector like it.
-    package func heldHits(of id: DetectorID) -> UInt64 {
+    /// Hits of a detector that were held back because of the rhythm that they came in, since it was added.
+    ///
+    /// Detectors that are alike count together; each is told what came after itself.
+    package func heldHits(of id: DetectorID) -> HeldHits {
         let index = Int(id.index)
-        guard index < self.around.records.count, self.around.records[index].lane >= 0 else { return 0 }
+        guard index < self.around.records.count, self.around.records[index].lane >= 0 else { return HeldHits() }
         let record = self.around.records[index]
-        return UInt64(max(0, self.lanes[Int(record.lane)].held(ofFormula: record.formula)))
+        var held = self.lanes[Int(record.lane)].held(ofFormula: record.formula)
+        let before = UInt64(record.heldBefore)
+        guard held.count > before else { return HeldHits() }
+        held.count -= before
+        return held
     }
 
     // MARK: Samples

@@ -8,6 +8,8 @@ struct DetectorRecord {
     /// Index into those that wait for their first look, while it does.
     var pending: Int32 = -1
     var restMode = RestMode.none
+    /// Hits that others like it had held back when it came.
+    var heldBefore: UInt32 = 0
     var neededRate = 0.0
     /// How far back in µs a hit reaches for samples at the limit of the range.
     var memory: Int64 = 0

@@ -46,11 +46,13 @@ struct FeatureGraph {
     /// The present look's value of a slot.
     func value(_ slot: Int32) -> Double { self.columns[Int(slot) * self.stride + self.look] }
 
-    /// How many hits a shake has held back because of the rhythm that it came in; 0 for a slot of anything else.
-    func held(_ slot: Int32) -> Double {
-        guard let node = self.node(slot), node.key.operation == .shake else { return 0 }
-        let held = self.state[Int(node.instruction.state) + ReversalRun.size]
-        return held.isNaN ? 0 : held
+    /// The hits that a shake has held back because of the rhythm that it came in; none for a slot of anything else.
+    func held(_ slot: Int32) -> HeldHits {
+        guard let node = self.node(slot), node.key.operation == .shake else { return HeldHits() }
+        let place = Int(node.instruction.state) + ReversalRun.size
+        let (count, last) = (self.state[place], self.state[place + 1])
+        guard count > 0, last >= 0 else { return HeldHits() }
+        return HeldHits(count: UInt64(count), last: Timestamp(microseconds: Int64(last)))
     }
 
     /// Gives the slots columns so long that all of them stay in the nearest cache, as far as that is possible.

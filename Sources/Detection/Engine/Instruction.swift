@@ -23,9 +23,10 @@ struct Instruction {
         let base = Int(self.state)
         let size = self.operation.stateSize
         guard size > 0, !(keepsRest && self.operation.isNoting) else { return }
-        // A shake also keeps how many hits were held back.
+        // A shake also keeps how many hits were held back, and when the last of them was.
         let kept = state[base + size - 1]
-        let held = self.operation == .shake ? state[base + ReversalRun.size] : .nan
+        let isShake = self.operation == .shake
+        let held = isShake ? (state[base + ReversalRun.size], state[base + ReversalRun.size + 1]) : (.nan, .nan)
         for index in base..<base + size { state[index] = .nan }
         switch self.operation {
         case .smooth, .smoothByLook, .delta, .rate:
@@ -37,7 +38,7 @@ struct Instruction {
         case .shake:
             if keepsRest {
                 state[base + size - 1] = kept
-                state[base + ReversalRun.size] = held
+                (state[base + ReversalRun.size], state[base + ReversalRun.size + 1]) = held
             }
         case .gesture, .posture:
             if keepsRest { state[base + size - 1] = kept }

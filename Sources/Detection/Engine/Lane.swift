@@ -283,8 +283,8 @@ struct Lane {
     }
 
     /// How many hits the shakes of a detector's formula have held back because of the rhythm that they came in.
-    func held(ofFormula formula: Int32) -> Double {
-        self.formulas.slots(of: formula).reduce(0) { $0 + self.graph.held($1) }
+    func held(ofFormula formula: Int32) -> HeldHits {
+        self.formulas.slots(of: formula).reduce(HeldHits()) { $0 + self.graph.held($1) }
     }
 
     /// How a detector stands that has looked.
@@ -320,6 +320,7 @@ struct Lane {
         for atom in condition.atoms { self.graph.show(slots[Int(atom.node)]) }
         around.records[Int(id)].formula = formula
         around.records[Int(id)].restMode = detector.restMode
+        around.records[Int(id)].heldBefore = UInt32(clamping: self.held(ofFormula: formula).count)
         around.records[Int(id)].pending = Int32(self.pending.count)
         around.seats[Int(id)] = .none
         self.pending.append(

@@ -196,7 +196,8 @@ struct ScopeSession {
     struct News {
         var title: String
         var time: TimeSpan
-        var peak: Double
+        /// How strong it was; `nil` for one that was held by activity.
+        var peak: Double?
     }
 
     private(set) var picture: ScopePicture
@@ -243,11 +244,23 @@ struct ScopeSession {
         }
         self.engine.process(times: times, values: values, hits: &self.hits)
         defer { self.hits.removeAll(keepingCapacity: true) }
-        return self.hits.map { hit in
+        let news = self.hits.map { hit in
             let index = Int(hit.detector.index)
             self.picture.hit(index, at: hit.time)
             return News(title: self.picture.watched[index].title, time: self.picture.since(hit.time), peak: hit.peak)
         }
+        return news + self.takeHeld()
+    }
+
+    /// What was held by activity since the last time.
+    private mutating func takeHeld() -> [News] {
+        var news: [News] = []
+        for index in self.detectors.indices {
+            let held = self.engine.heldHits(of: DetectorID(UInt32(index)))
+            guard let last = held.last, self.picture.holds(index, held.count) else { continue }
+            news.append(News(title: self.picture.watched[index].title, time: self.picture.since(last)))
+        }
+        return news
     }
 
     mutating func takeRange() -> (low: Double, high: Double, count: Int) {

@@ -27,7 +27,8 @@ struct ScopeLines {
         var isHeard = true
         for hit in news {
             let time = rounded(hit.time.seconds, 1)
-            isHeard = self.terminal.print("\(time) s  hit: \(hit.title), peak \(rounded(hit.peak))") && isHeard
+            let text = hit.peak.map { "hit: \(hit.title), peak \(rounded($0))" } ?? "held by activity: \(hit.title)"
+            isHeard = self.terminal.print("\(time) s  \(text)") && isHeard
         }
         if session.picture.gaps > self.gaps {
             self.gaps = session.picture.gaps

@@ -11,6 +11,8 @@ struct ScopePicture {
         var threshold: Double?
         var hits = 0
         var lastHit: Timestamp?
+        /// Hits that were none in the rhythm that they came in.
+        var held: UInt64 = 0
     }
 
     /// The signal in one step of time: from its lowest to its highest, and who was hit.
@@ -119,6 +121,12 @@ struct ScopePicture {
         let back = self.bucket - (time - origin).microseconds / Self.columnStep
         guard back >= 0, back < Int64(self.columns.count) else { return }
         self.columns[self.columns.count - 1 - Int(back)].marks.insert(detector)
+    }
+
+    /// So many hits of a detector were held by activity until now. Returns true when that is news.
+    mutating func holds(_ detector: Int, _ count: UInt64) -> Bool {
+        defer { self.watched[detector].held = count }
+        return count > self.watched[detector].held
     }
 
     mutating func gap() {
@@ -286,9 +294,10 @@ struct ScopePicture {
             let one = self.watched[index]
             let threshold = one.threshold.map { "  over \(rounded($0)) \(self.unit)" } ?? ""
             let last = one.lastHit.map { ", last \(rounded(max(0, (self.latest - $0).seconds), 1)) s ago" } ?? ""
+            let held = one.held > 0 ? ", \(one.held) held by activity" : ""
             return String(
-                "\(index + 1) \(one.title)\(threshold)  \(one.hits) hit\(one.hits == 1 ? "" : "s")\(last)".prefix(width)
-            )
+                "\(index + 1) \(one.title)\(threshold)  \(one.hits) hit\(one.hits == 1 ? "" : "s")\(last)\(held)"
+                    .prefix(width))
         }
         let rest = self.watched.dropFirst(Self.legend)
         if !rest.isEmpty { lines.append("and \(rest.count) more, \(rest.reduce(0) { $0 + $1.hits }) hits") }
