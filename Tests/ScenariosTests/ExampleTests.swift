@@ -111,6 +111,8 @@ private let names: [String] = {
             "07-locked-suspended-dead": [.weakIdentity],
             // Who is stronger by far is to have it whenever it can be started, whoever it is.
             "12-next-in-line": [.starvation, .weakIdentity],
+            // It goes beside what is installed, and any app of that name may lock the session: who can is the session's user.
+            "13-snatched": [.endsBuiltIn, .weakIdentity, .unlimited],
         ]
         #expect(Set(findings.map(\.check)) == meant[name] ?? [], "\(findings)")
     }
