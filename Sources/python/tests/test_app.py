@@ -891,6 +891,35 @@ class Template(unittest.IsolatedAsyncioTestCase):
                 await mock.wait()
 
 
+class Programs(unittest.TestCase):
+    def test_ctrl_c_is_heard_although_it_interrupts_nothing(self) -> None:
+        """As when it comes just before the loop begins to wait: here another thread takes it."""
+        program = """
+import asyncio, os, signal, threading, jostle
+
+waits = threading.Event()
+
+def interrupt():
+    waits.wait()
+    while open(f"/proc/self/task/{os.getpid()}/stat").read().rpartition(")")[2].split()[0] != "S":
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
+
+async def main():
+    try:
+        asyncio.get_running_loop().call_soon(waits.set)
+        await asyncio.Event().wait()
+    finally:
+        print("ends", flush=True)
+
+threading.Thread(target=interrupt, daemon=True).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+jostle.run(main())
+"""
+        ended = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, timeout=20, check=True)
+        self.assertEqual(ended.stdout, b"ends\n")
+
+
 class Package(unittest.TestCase):
     def test_the_version_is_that_of_the_daemons(self) -> None:
         source = Path(__file__).parents[2] / "Motion" / "Version.swift"
