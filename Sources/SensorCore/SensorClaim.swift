@@ -74,8 +74,15 @@ struct SensorClaim: Sendable {
             return false
         }
         if self.request.decimation == .last { return self.append(time, row, since) }
+        if self.grid.takesAll {
+            // What is left from when the device was faster goes along: a block that is due is overwritten by what comes next.
+            if self.bucket.close(self.request.decimation) {
+                let old = self.bucket.row
+                self.put(self.bucket.time, old.span, since)
+            }
+            return self.append(time, row, since)
+        }
         let isDue = self.closeBucket(since)
-        if self.grid.takesAll { return self.append(time, row, since) || isDue }
         self.bucket.gather(time, row, self.request.decimation)
         return isDue
     }
@@ -89,9 +96,15 @@ struct SensorClaim: Sendable {
 
     /// Puts a sample into the block. Returns whether the block is due now.
     private mutating func append(_ time: Timestamp, _ row: Span<Double>, _ since: Timestamp) -> Bool {
-        self.block.append(time, row, by: self.isPrompt ? nil : since + self.inForce.batchLatency)
-        guard self.inForce.batchLatency == .zero || self.block.count >= SensorLimits.batch else { return false }
+        self.put(time, row, since)
+        // With a bucket two may come at once.
+        let most = self.request.decimation == .last ? SensorLimits.batch : SensorLimits.batch - 1
+        guard self.inForce.batchLatency == .zero || self.block.count >= most else { return false }
         return self.handOver()
+    }
+
+    private mutating func put(_ time: Timestamp, _ row: Span<Double>, _ since: Timestamp) {
+        self.block.append(time, row, by: self.isPrompt ? nil : since + self.inForce.batchLatency)
     }
 
     /// Leaves out a number if there is a sample before it. Returns whether samples waited, which are due now.

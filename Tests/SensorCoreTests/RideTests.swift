@@ -43,6 +43,24 @@ import Randomness
         #expect(shell.takeTold().first == .run(SensorPace(rate: 25, batchLatency: .seconds(1))))
     }
 
+    /// What a bucket held when the device became slower goes out with the next sample.
+    @Test(arguments: [Decimation.mean, .peak]) func aSlowerDeviceLosesNoBucket(_ decimation: Decimation) throws {
+        let shell = Shell(rates: [10, 50])
+        _ = try shell.claim(a, 50)
+        _ = try shell.claim(b, 25, isPassive: true, decimation)
+        for time in stride(from: Int64(0), to: 100_000, by: 20_000) { shell.sample(time) }
+        _ = try shell.claim(a, 10)
+        for time in stride(from: Int64(200_000), to: 500_000, by: 100_000) { shell.sample(time) }
+        let received = shell.received[b] ?? []
+        var next: UInt64 = 0
+        for block in received {
+            #expect(block.first == next)
+            next += UInt64(block.times.count)
+        }
+        // The last one of each bucket, and then each.
+        #expect(shell.times(b) == [20_000, 60_000, 80_000, 200_000, 300_000, 400_000])
+    }
+
     @Test func theLastActiveClaimThatTurnsPassiveStopsTheDevice() throws {
         let shell = Shell(rates: [50])
         _ = try shell.claim(a, 50)
