@@ -3,8 +3,10 @@
 /// Part of what the broker's `Limits` shows; clients keep to it.
 package enum DetectorBatch {
     package static let detectors = 64
-    /// Bytes of their conditions.
+    /// Bytes of their conditions, and of what else they say at length.
     package static let conditionBytes = 65_536
+    /// Bytes of the value of an option that count as nothing.
+    package static let wordBytes = 64
 
     /// Splits requests into as few calls as may be, in their order.
     package static func split(_ requests: [DetectorRequest]) -> [ArraySlice<DetectorRequest>] {
@@ -24,9 +26,11 @@ package enum DetectorBatch {
 }
 
 extension DetectorRequest {
-    /// Bytes of the condition of one without a preset.
+    /// Bytes of what it says at length: its condition, and of other texts, such as a taught gesture, what no short word needs.
     package var conditionBytes: Int {
-        guard case .text(let condition) = self.options["when"] else { return 0 }
-        return condition.utf8.count
+        self.options.reduce(0) { sum, option in
+            guard case .text(let text) = option.value else { return sum }
+            return sum + (option.key == "when" ? text.utf8.count : max(0, text.utf8.count - DetectorBatch.wordBytes))
+        }
     }
 }

@@ -23,6 +23,19 @@ import Testing
         #expect(try GestureText.read(" \r\n\t" + Self.text + "\n\n") == GestureText.read(Self.text))
     }
 
+    /// Many that begin alike are looked up as fast as others.
+    @Test func allOfItTellsGesturesApart() throws {
+        let gesture = MadeGesture.circles
+        let hashes = (0..<50).map { last in
+            var examples = gesture.examples
+            let end = examples.removeLast()
+            let values = Array(end.values.dropLast()) + [Int16(last)]
+            examples.append(TaughtGesture.Example(seconds: end.seconds, values: values))
+            return TaughtGesture(name: "n", limit: gesture.limit, examples: examples).hashValue
+        }
+        #expect(Set(hashes).count == hashes.count)
+    }
+
     private static let wrong: [(from: String, to: String, message: String)] = [
         ("jostle-gesture 1", "jostle-gesture 2", "1:16: version 2 is not known; this reads version 1"),
         ("jostle-gesture 1", "jostle-gesture x", "1:16: expected a version, a whole number from 0 to 9999, found 'x'"),

@@ -59,12 +59,17 @@ package final class TaughtGesture: Sendable {
     package let examples: [Example]
     /// What is compared with: the limit, how many examples, and the shape of each.
     let table: [Double]
+    /// What it is looked up by. Made once of all there is: whoever brings gestures could make many that begin alike.
+    private let fingerprint: Int
 
     package init(name: String, limit: Double, examples: [Example]) {
         self.name = name
         self.limit = max(Limits.limit.lowerBound, min(limit, Limits.limit.upperBound))
         self.examples = examples
         self.table = [self.limit, Double(examples.count)] + examples.flatMap(\.shape)
+        var hasher = Hasher()
+        for number in self.table { hasher.combine(number.bitPattern) }
+        self.fingerprint = hasher.finalize()
     }
 
     /// The score of a shape: 1 for an example, a half at the limit.
@@ -99,11 +104,10 @@ package final class TaughtGesture: Sendable {
 
 extension TaughtGesture: Hashable {
     package static func == (a: TaughtGesture, b: TaughtGesture) -> Bool {
-        a === b || a.table == b.table
+        a === b || a.fingerprint == b.fingerprint && a.table == b.table
     }
 
     package func hash(into hasher: inout Hasher) {
-        // Some numbers of an example tell gestures apart; all of them would take longer than the comparison.
-        for number in self.table.prefix(16) { hasher.combine(number.bitPattern) }
+        hasher.combine(self.fingerprint)
     }
 }

@@ -22,7 +22,7 @@ Row = tuple[str, dict[str, Variant]]
 _TIMES = ("every", "rest")
 _LARGEST = 2**64 - 1
 # What one call may add, so that nobody waits for the call of another.
-_ROWS_PER_CALL, _CONDITION_BYTES_PER_CALL = 64, 65_536
+_ROWS_PER_CALL, _CONDITION_BYTES_PER_CALL, _WORD_BYTES = 64, 65_536, 64
 
 
 class Detector:
@@ -91,9 +91,9 @@ class Detector:
 
     @property
     def condition_bytes(self) -> int:
-        """How much its condition takes of what one call may add."""
-        when = self.options.get("when")
-        return len(when.encode()) if isinstance(when, str) else 0
+        """How much it takes of what one call may add: its condition, and of other texts what no short word needs."""
+        texts = {key: len(value.encode()) for key, value in self.options.items() if isinstance(value, str)}
+        return sum(size if key == "when" else max(0, size - _WORD_BYTES) for key, size in texts.items())
 
 
 def batches(detectors: Mapping[str, Detector]) -> list[list[Row]]:
