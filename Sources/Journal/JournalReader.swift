@@ -32,6 +32,11 @@ package struct JournalReader: ~Copyable {
         guard (Self.oldest...Int64(kind.migrations.count)).contains(version) else {
             throw StoreError(.broken, "\(path) was made by another version")
         }
+        // A view in the place of a table, as somebody makes it who means harm, may have rows without end.
+        let tables = "type IN ('table', 'index') AND coalesce(sql, '') NOT LIKE 'CREATE VIRTUAL%'"
+        guard try database.number("SELECT count(*) FROM sqlite_master WHERE NOT (\(tables))") == 0 else {
+            throw StoreError(.broken, "\(path) is no journal: there is more in it than tables")
+        }
         return database
     }
 

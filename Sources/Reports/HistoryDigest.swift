@@ -107,6 +107,9 @@ package struct HistoryDigest: Sendable {
     private static let deviceKinds: Set<String> = ["lock", "foreground", "power", "sleep", "motion"]
 
     mutating func add(_ change: Change) {
+        var change = change
+        // Whatever a file says, what lies outside any time that can be asked for is as good as its end.
+        change.wall = min(max(change.wall, 0), self.until)
         self.first = min(self.first ?? change.wall, change.wall)
         if let run, run.number != change.run { self.closeAll(at: run.last) }
         self.run = (change.run, max(change.wall, self.run?.number == change.run ? self.run?.last ?? 0 : 0))
@@ -168,13 +171,13 @@ package struct HistoryDigest: Sendable {
             guard open.rate > 0, from < to else { return }
             var need = self.needs[AppKey(app: key.app, value: key.sensor)] ?? Need()
             need.rate = max(need.rate, open.rate)
-            need.microseconds += ran
+            need.microseconds = need.microseconds.adding(ran)
             need.looks += open.count * Double(ran) / 1_000_000
             self.needs[AppKey(app: key.app, value: key.sensor)] = need
         case "sensor":
             guard open.rate > 0, from < to else { return }
             var use = self.sensors[key.sensor] ?? SensorUse()
-            use.microseconds += to - from
+            use.microseconds = use.microseconds.adding(to - from)
             use.rate = max(use.rate, open.rate)
             self.sensors[key.sensor] = use
             self.draw(
@@ -197,7 +200,7 @@ package struct HistoryDigest: Sendable {
     private func ran(_ sensor: String, at wall: Int64) -> Int64 {
         var total = self.sensors[sensor]?.microseconds ?? 0
         for (key, open) in self.open where key.kind == "sensor" && key.sensor == sensor && open.rate > 0 {
-            total += max(0, min(wall, self.until) - max(open.from, self.since))
+            total = total.adding(max(0, min(wall, self.until) - max(open.from, self.since)))
         }
         return total
     }
@@ -213,7 +216,15 @@ package struct HistoryDigest: Sendable {
 
 extension HistoryDigest.Duration {
     fileprivate mutating func add(_ microseconds: Int64) {
-        self.microseconds += microseconds
+        self.microseconds = self.microseconds.adding(microseconds)
         self.times += 1
+    }
+}
+
+extension Int64 {
+    /// The sum, or the largest number: times in a file may go back again and again.
+    fileprivate func adding(_ other: Int64) -> Int64 {
+        let (sum, isBeyond) = self.addingReportingOverflow(other)
+        return isBeyond ? .max : sum
     }
 }

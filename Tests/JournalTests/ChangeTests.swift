@@ -32,6 +32,29 @@ import Testing
         #expect(try self.read(place, to: 2_000_003).map(\.change) == Array(Self.changes.prefix(3)))
     }
 
+    /// Whoever gives a journal away may have made it of anything; what has rows without end is read by nobody.
+    @Test(arguments: [
+        """
+        DROP TABLE verdict; CREATE VIEW verdict AS WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c)
+            SELECT i AS id, i AS wall FROM c
+        """, "CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM verdict; END",
+        "DROP TABLE event; CREATE VIRTUAL TABLE event USING fts5(app, wall, sent)",
+    ])
+    func whatHasMoreThanTablesIsNoJournal(_ harm: String) throws {
+        let place = try Directory()
+        do {
+            let keeper = Keeper(place)
+            keeper.store.note(JournalChange(.lock, user: 1_000, "locked"), at: 1)
+            keeper.close()
+        }
+        #expect(try self.read(place).count == 1)
+        do {
+            let database = try Database("\(place.path)/journal.db")
+            try database.execute(harm)
+        }
+        #expect(throws: JournalFailure.self) { _ = try self.read(place) }
+    }
+
     /// They wait while the disk fails, the newest of them.
     @Test func theyWaitForTheDisk() throws {
         var waiting = WaitingRows(WaitingRows.Pace(linger: 10, spacing: 100, many: 4))

@@ -54,6 +54,20 @@ import Testing
         #expect(history.sensors["accelerometer"]?.microseconds == 80)
     }
 
+    /// As a file has them that somebody made who means harm.
+    @Test func timesBeyondAllBoundsDoNoHarm() {
+        let until = Int64.max - 1
+        let sensor: (Int64) -> (run: Int64, wall: Int64, kind: String, value: String, rate: Double?) = {
+            (1, $0, "sensor", "s", 50)
+        }
+        let rows = [
+            sensor(0), (1, .min, "asks", "s", 25), sensor(until), sensor(0), sensor(until), sensor(0), sensor(until),
+        ]
+        let history = self.digest(from: 0, to: until, rows + [(1, .min, "asks", "s", 0), (1, .max, "asks", "s", 1)])
+        #expect(history.sensors["s"]?.microseconds == .max)
+        #expect(history.needs.values.allSatisfy { $0.microseconds >= 0 })
+    }
+
     @Test func whatComesInNoOrderDoesNoHarm() {
         let history = self.digest([
             (1, 150, "lock", "locked", nil), (1, 120, "lock", "unlocked", nil), (1, .min, "state", "x", nil),
