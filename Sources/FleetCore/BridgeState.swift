@@ -69,7 +69,7 @@ package struct BridgeState: Equatable, Sendable {
 
     private static func table(_ value: DataValue?) -> Table? {
         guard let value, let ledger = RowLedger(cursor: value["cursor"]?.integer, value["ahead"]),
-            let sent = value["sent_through"]?.integer
+            let sent = value["sent_through"]?.integer, sent < RowLedger.mostRows
         else { return nil }
         return Table(ledger: ledger, sentThrough: sent)
     }

@@ -9,6 +9,8 @@ package struct RowLedger: Equatable, Sendable {
 
     /// So many stretches are kept on the disk; what is beyond them is done again.
     package static let mostKept = 64
+    /// No journal comes to so many rows; who says so means something else.
+    package static let mostRows: Int64 = 1 << 62
 
     package init(cursor: Int64, ahead: [ClosedRange<Int64>] = []) {
         self.cursor = max(0, cursor)
@@ -72,11 +74,12 @@ package struct RowLedger: Equatable, Sendable {
 
     /// What `value` said, and the cursor; `nil` for what makes no sense.
     package init?(cursor: Int64?, _ value: DataValue?) {
-        guard let cursor, cursor >= 0, let list = value?.list, list.count <= Self.mostKept else { return nil }
+        guard let cursor, (0..<Self.mostRows).contains(cursor), let list = value?.list, list.count <= Self.mostKept
+        else { return nil }
         var ahead: [ClosedRange<Int64>] = []
         for item in list {
             guard let pair = item.list, pair.count == 2, let lower = pair[0].integer, let upper = pair[1].integer,
-                lower > 0, lower <= upper, upper < .max
+                lower > 0, lower <= upper, upper < Self.mostRows
             else { return nil }
             ahead.append(lower...upper)
         }

@@ -41,6 +41,29 @@ import Testing
         }
     }
 
+    /// What a file or a server says of rows is no row, or a courier can live with it.
+    @Test(arguments: [(1 << 62) - 1, 1 << 62, .max] as [Int64])
+    func noRowIsTooLarge(_ row: Int64) {
+        let table = BridgeState.Table(ledger: RowLedger(cursor: row), sentThrough: row)
+        let state = BridgeState(
+            stream: "s", epoch: 0, last: nil, events: table, verdicts: table, isMarked: false)
+        let isRow = row < RowLedger.mostRows
+        #expect((BridgeState(bytes: state.bytes) != nil) == isRow)
+        let ahead: DataValue = .list([.list([.integer(5), .integer(row)])])
+        let ledger = RowLedger(cursor: 3, ahead)
+        #expect((ledger != nil) == isRow)
+        let read = RowLedger(cursor: row, .list([]))
+        #expect((read != nil) == isRow)
+        guard let ledger else { return }
+        var courier = Self.courier(cursor: row)
+        courier.connected(receiveMaximum: 8, newestEvent: row, newestVerdict: row)
+        courier.remembers(events: ledger, verdicts: ledger)
+        while let request = courier.nextRead() {
+            courier.take(JournalStretch(rows: [], through: 0, gaps: []), for: request)
+        }
+        #expect(courier.isIdle)
+    }
+
     @Test func whatIsLiveGoesBeforeWhatIsPast() throws {
         var courier = Self.courier()
         courier.connected(receiveMaximum: 8, newestEvent: 1_000, newestVerdict: 0)
