@@ -41,6 +41,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case gesture
     /// Lines of gpsd, cut into pieces.
     case gpsd
+    /// The motion of clips as a disk may give it back.
+    case clip
 
     /// Stands between two parts of an input.
     package static let separator: UInt8 = 0x1D
@@ -66,6 +68,22 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .stream: return Self.stream(bytes)
         case .gesture: return GestureTarget.run(bytes)
         case .gpsd: return GpsdTarget.run(bytes)
+        case .clip: return Self.clip(bytes)
+        }
+        return nil
+    }
+
+    /// What is read is motion that can be, and is written as what reads the same.
+    private static func clip(_ bytes: [UInt8]) -> String? {
+        let width = Int(bytes.first ?? 1)
+        guard let block = ClipCoding.decode(Array(bytes.dropFirst()), width: width) else { return nil }
+        guard block.count <= MotionClip.mostSamples, block.values.allSatisfy(\.isFinite) else {
+            return "motion that cannot be"
+        }
+        guard zip(block.times, block.times.dropFirst()).allSatisfy({ $0 < $1 }) else { return "times that do not rise" }
+        let again = ClipCoding.encode(times: block.times, values: block.values, width: width)
+        guard let read = ClipCoding.decode(again, width: width), read.times == block.times else {
+            return "what was read cannot be written"
         }
         return nil
     }
