@@ -112,7 +112,7 @@ let package = Package(
 
         // The shell.
         shell("PolicyFiles", ["Arbitration", "Detection", "FleetCore", "Motion", "CInih"]),
-        shell("Journal", ["Arbitration", "Background", "Motion", "Loop", "CSQLite", "CLinux"]),
+        shell("Journal", ["Arbitration", "Background", "Detection", "Motion", "Loop", "CSQLite", "CLinux"]),
         shell("Loop", ["CLinux"]),
         shell("DBus", ["CDBus", "Loop", "Motion"]),
         shell("MQTT", ["CMosquitto", "CResolved", "Loop"]),
@@ -247,7 +247,9 @@ let package = Package(
         tests("ReplayTests", ["Replay", "Traces", "Detection", "Motion", "Randomness", "SensorCore"]),
         tests("ArbitrationTests", ["Arbitration", "Motion", "Randomness"]),
         tests("BackgroundTests", ["Background", "Arbitration", "Motion", "Randomness"]),
-        tests("JournalTests", ["Journal", "Arbitration", "Background", "Motion", "Randomness", "TestSupport"]),
+        tests(
+            "JournalTests",
+            ["Journal", "Arbitration", "Background", "Detection", "Motion", "Randomness", "TestSupport"]),
         tests("PolicyFilesTests", ["PolicyFiles", "Arbitration", "FleetCore", "Motion", "Randomness"]),
         tests("ScenariosTests", ["Scenarios", "PolicyFiles", "Arbitration", "Motion", "Randomness"]),
         tests("SensorCoreTests", ["SensorCore", "Detection", "Traces", "Motion", "Randomness"]),

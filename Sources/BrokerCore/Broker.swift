@@ -1,5 +1,6 @@
 package import Arbitration
 import Background
+package import Detection
 package import Motion
 
 /// What jostle-brokerd does, as a value: inputs in, actions out. No I/O, no clock.
@@ -14,13 +15,14 @@ package struct Broker {
     ///   - policy: who may have events, and who competes for them.
     ///   - epoch: where epochs begin; at least the wall clock in microseconds, so that a restart never repeats one.
     ///   - batchLatency: how long samples may be held back so that several travel together; events are late by as much.
+    ///   - clips: how much motion is kept around what detectors hit, or nearly; `nil`: none.
     ///   - keeper: the user behind the broker, who may read about apps that are nobody's yet.
     package init(
         policy: Policy = .builtIn, limits: BrokerLimits = BrokerLimits(), epoch: UInt64,
-        batchLatency: TimeSpan = .zero, keeper: UInt32 = UserShares.root
+        batchLatency: TimeSpan = .zero, clips: ClipTerms? = nil, keeper: UInt32 = UserShares.root
     ) {
         self.limits = limits
-        let hearing = Hearing(limits, policy, epoch: epoch, batchLatency: batchLatency)
+        let hearing = Hearing(limits, policy, epoch: epoch, batchLatency: batchLatency, clips: clips)
         self.clerk = Clerk(limits, hearing, keeper: keeper)
     }
 
@@ -53,6 +55,7 @@ package struct Broker {
         case .sensorsLost:
             self.clerk.listeners.hearing.disappear(at: now)
             self.clerk.perform(&actions)
+            self.clerk.cutClips(&actions)
         case .claim(let sensor, let news):
             self.clerk.listeners.hearing.take(news, of: sensor, at: now)
             self.clerk.tellNews(of: sensor, at: now, &actions)
@@ -67,6 +70,7 @@ package struct Broker {
             guard isPaused != self.sensing.isPaused else { break }
             self.clerk.listeners.hearing.pause(isPaused)
             self.clerk.steer(&actions)
+            self.clerk.cutClips(&actions)
         case .policy(let policy, let prepared): self.clerk.swap(policy, prepared, at: now, &actions)
         case .life(let input):
             guard let input = try self.clerk.listeners.check(input) else { break }
@@ -106,6 +110,19 @@ package struct Broker {
         if isHeardAgain { self.clerk.tellNews(of: sensor, at: now, &actions) }
         self.clerk.listeners.hearing.process(stream, times, values, at: now)
         self.clerk.perform(&actions)
+        if let sensor = self.clerk.listeners.hearing.dueClip(of: stream) { actions.append(.clip(sensor: sensor)) }
+    }
+
+    // MARK: Clips
+
+    /// Puts the clip of a sensor that is due into memory that is lent. Returns whether anything of it is to be kept.
+    package mutating func cutClip(of sensor: String, into clip: inout MotionClip) -> Bool {
+        self.clerk.listeners.hearing.cutClip(of: sensor, into: &clip)
+    }
+
+    /// Leaves what is in the making out of clips: of one user, or of all.
+    package mutating func forgetClips(of user: UInt32?) {
+        self.clerk.listeners.hearing.forgetMoments { user == nil || $0.user == user }
     }
 
     // MARK: Apps

@@ -92,6 +92,8 @@ package enum BrokerAction: Equatable, Sendable {
     case failed(AppID, user: UInt32, Event, LaunchFailure)
     /// Keep why an app got an event or did not.
     case keep(VerdictRecord)
+    /// A clip of a sensor is complete: fetch it with `cutClip`, and keep it.
+    case clip(sensor: String)
     /// Call an app, or have it come up for a task; the bus starts it if need be.
     case launch(Launch, Handover)
     /// A launch is over.

@@ -7,11 +7,14 @@ package struct ClaimPatience: Equatable, Sendable {
 
     /// `nil` while nothing is to be tried again.
     package private(set) var nextTry: Timestamp?
+    /// Why the last one came to nothing, until one does not.
+    package private(set) var refusal: String?
     private var wait = Self.first
 
     package init() {}
 
-    package mutating func failed(at now: Timestamp) {
+    package mutating func failed(_ why: String? = nil, at now: Timestamp) {
+        self.refusal = why
         self.nextTry = now + self.wait
         self.wait = min(Self.longest, self.wait + self.wait)
     }

@@ -99,9 +99,17 @@ struct Clerk {
             self.tellNews(of: next.sensor, at: self.now, &actions)
             switch next.change {
             case .claim(let pace): actions.append(.claim(sensor: next.sensor, pace))
-            case .release: actions.append(.release(sensor: next.sensor))
+            case .release:
+                actions.append(.release(sensor: next.sensor))
+                // No sample comes that would end its clip.
+                self.cutClips(&actions)
             }
         }
+    }
+
+    /// Has the clips kept that are complete.
+    func cutClips(_ actions: inout [BrokerAction]) {
+        for sensor in self.listeners.hearing.sensing.dueClips { actions.append(.clip(sensor: sensor)) }
     }
 
     /// The sensor is there, or was described anew.
@@ -351,7 +359,9 @@ struct Clerk {
     mutating func swap(
         _ policy: Policy, _ prepared: PolicySuccession?, at arrival: Timestamp, _ actions: inout [BrokerAction]
     ) {
+        let old = self.listeners.hearing.arbiter.policy
         self.listeners.hearing.tell(.policy(policy, prepared: prepared), at: arrival)
+        self.listeners.thresholdsChanged(from: old, at: arrival)
         self.post.limit(to: { policy.settings(for: $0).queueBytes }, at: arrival, &actions)
         self.perform(&actions)
         self.work.review(self.terms(at: arrival))

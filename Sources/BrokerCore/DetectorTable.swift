@@ -6,6 +6,8 @@ struct DetectorTable {
     struct Owner {
         let app: AppHandle
         let sensor: String
+        /// It only notices what another detector nearly hits.
+        var isNear = false
     }
 
     private var owners: [Owner?] = []
@@ -21,10 +23,11 @@ struct DetectorTable {
         detector.index < self.owners.count ? self.owners[Int(detector.index)]?.app : nil
     }
 
-    /// Those that there are, in order.
+    /// Those that apps have, in order.
     var all: some Sequence<(id: DetectorID, owner: Owner)> {
         self.owners.lazy.enumerated().compactMap { index, owner in
-            owner.map { (DetectorID(UInt32(truncatingIfNeeded: index)), $0) }
+            guard let owner, !owner.isNear else { return nil }
+            return Optional(owner).map { (DetectorID(UInt32(truncatingIfNeeded: index)), $0) }
         }
     }
 

@@ -22,8 +22,10 @@ struct Hearing {
     /// A flood of decisions leaves no more room behind than ordinary ones need.
     private static let spareDecisions = 1_024
 
-    init(_ limits: BrokerLimits, _ policy: Policy, epoch: UInt64, batchLatency: TimeSpan) {
-        self.sensing = Sensing(limits, batchLatency: batchLatency)
+    init(
+        _ limits: BrokerLimits, _ policy: Policy, epoch: UInt64, batchLatency: TimeSpan, clips: ClipTerms? = nil
+    ) {
+        self.sensing = Sensing(limits, batchLatency: batchLatency, clips: clips)
         var arbiter = Arbiter(policy: policy, epoch: epoch)
         self.outlook = arbiter.outlook()
         self.arbiter = arbiter
@@ -229,7 +231,29 @@ struct Hearing {
     mutating func mute(until time: Timestamp) { self.sensing.mute(until: time) }
 
     /// An app is another user's than it was.
-    mutating func pass(_ app: AppHandle) { self.sensing.pass(app) }
+    mutating func pass(_ app: AppHandle, to user: UInt32) { self.sensing.pass(app, to: user) }
+
+    /// An app that was nobody's is a user's now.
+    mutating func own(_ app: AppHandle, by user: UInt32) { self.sensing.own(app, by: user) }
+
+    // MARK: Clips
+
+    /// The sensor of a stream of which a clip is complete.
+    @inline(__always)
+    func dueClip(of stream: Int) -> String? {
+        self.sensing.isClipDue(of: stream) ? self.sensing.name(of: stream) : nil
+    }
+
+    /// Puts the clip of a sensor into another's memory: those of its moments that policy lets be kept. Returns whether there are any.
+    mutating func cutClip(of sensor: String, into clip: inout MotionClip) -> Bool {
+        self.sensing.cutClip(of: sensor, into: &clip)
+        let policy = self.arbiter.policy
+        clip.removeMoments { !policy.settings(for: $0.app).keepsClips }
+        return !clip.moments.isEmpty && clip.times.count > 1
+    }
+
+    /// Leaves moments out of clips that are in the making.
+    mutating func forgetMoments(_ isForgotten: (ClipMoment) -> Bool) { self.sensing.forgetMoments(isForgotten) }
 
     // MARK: Samples
 

@@ -100,7 +100,7 @@ struct Listeners {
     /// An app is another user's than it was.
     mutating func pass(_ app: AppHandle, to user: UInt32) {
         // While it was nobody's, what happened was for whoever would come.
-        if self.registry[app]?.user != nil { self.hearing.pass(app) }
+        if self.registry[app]?.user != nil { self.hearing.pass(app, to: user) } else { self.hearing.own(app, by: user) }
         self.registry.pass(app, to: user)
     }
 
@@ -123,12 +123,13 @@ struct Listeners {
         _ parts: [Installation.Part], to app: AppHandle, isOwn: Bool, at now: Timestamp
     ) throws(Refusal) -> [CompiledDetector] {
         try self.registry.check(parts, of: app)
+        let id = self.registry.id(of: app)
         var wanted: [WantedDetector] = []
         wanted.reserveCapacity(parts.reduce(0) { $0 + $1.requests.count })
         for part in parts {
             for request in part.requests {
                 wanted.append(
-                    WantedDetector(request: request, compiled: try self.compile(request), payer: part.payer))
+                    WantedDetector(request: request, compiled: try self.compile(request, for: id), payer: part.payer))
             }
         }
         let change = self.registry.change(by: wanted, of: app)
@@ -141,6 +142,35 @@ struct Listeners {
         }
         for detector in wanted { self.install(detector, for: app, isOwn: isOwn, at: now) }
         return wanted.map(\.compiled)
+    }
+
+    /// A detector as policy has it: with the threshold that it says, if there is one and the detector takes it.
+    private func compile(_ request: DetectorRequest, for app: AppID?) throws(Refusal) -> CompiledDetector {
+        let own = try self.compile(request)
+        guard let thresholds = app.map({ self.hearing.arbiter.policy.settings(for: $0).thresholds }),
+            !thresholds.isEmpty, let text = thresholds[request.name] ?? own.preset.flatMap({ thresholds[$0] })
+        else { return own }
+        var other = request
+        other.options["sensitivity"] = nil
+        other.options["threshold"] = .text(text)
+        return (try? self.compile(other)) ?? own
+    }
+
+    /// Another policy is in force: detectors for which it has other thresholds go on with those.
+    mutating func thresholdsChanged(from old: Policy, at now: Timestamp) {
+        let new = self.hearing.arbiter.policy
+        for app in self.registry.handles {
+            guard let known = self.registry[app],
+                old.settings(for: known.id).thresholds != new.settings(for: known.id).thresholds
+            else { continue }
+            for (_, installed) in known.detectors.sorted(by: { $0.value.id < $1.value.id }) {
+                guard let compiled = try? self.compile(installed.request, for: known.id),
+                    !compiled.isSame(as: installed.effective)
+                else { continue }
+                self.registry.recompile(installed, to: compiled, of: app)
+                self.hearing.addAgain(installed, as: compiled, of: app, at: now)
+            }
+        }
     }
 
     private func compile(_ request: DetectorRequest) throws(Refusal) -> CompiledDetector {
@@ -250,11 +280,10 @@ struct Listeners {
     ///
     /// One that the sensor cannot serve stays registered and never fires.
     private mutating func addAgain(on sensor: String, at now: Timestamp) {
-        let description = self.hearing.sensing[sensor]?.description
         for app in self.registry.handles {
             let detectors = (self.registry[app]?.detectors ?? [:]).sorted { $0.value.id < $1.value.id }
             for (_, installed) in detectors where installed.sensor == sensor {
-                let compiled = try? DetectorCompiler.compile(installed.request, for: description)
+                let compiled = try? self.compile(installed.request, for: self.registry.id(of: app))
                 if let compiled { self.registry.recompile(installed, to: compiled, of: app) }
                 self.hearing.addAgain(installed, as: compiled, of: app, at: now)
             }

@@ -21,6 +21,8 @@ package struct Sensing {
     private var audiences: [Set<Int>]?
     /// What apps that left have in the engines still.
     private var leftovers = Leftovers()
+    /// Notices what is worth a clip; `nil`: none are kept.
+    private var clips: ClipWatch?
     /// Samples before this are not looked at, because the device itself vibrated.
     package private(set) var mutedUntil = Timestamp.zero
     /// Somebody switched motion off: no sensor is claimed until it is switched on again.
@@ -31,9 +33,10 @@ package struct Sensing {
     /// More hits than this do not wait for a slower sensor.
     private static let mostWaiting = 4_096
 
-    init(_ limits: BrokerLimits, batchLatency: TimeSpan) {
+    init(_ limits: BrokerLimits, batchLatency: TimeSpan, clips: ClipTerms? = nil) {
         self.limits = limits
         self.batchLatency = batchLatency
+        self.clips = clips.map { ClipWatch($0, limits) }
     }
 
     // MARK: What there is to see
@@ -112,7 +115,9 @@ package struct Sensing {
 
     private mutating func makeStream(for sensor: String) -> Int {
         if let index = self.index(of: sensor) { return index }
-        self.streams.append(SensorStream(name: sensor, channels: SensorDescription.channels(of: sensor), self.limits))
+        self.streams.append(
+            SensorStream(
+                name: sensor, channels: SensorDescription.channels(of: sensor), self.limits, clips: self.clips?.terms))
         self.streams[self.streams.count - 1].engine.mute(until: self.mutedUntil)
         return self.streams.count - 1
     }
@@ -129,6 +134,11 @@ package struct Sensing {
         let detector = self.streams[stream].costs.compact(detector, for: payer)
         self.streams[stream].engine.add(detector, as: id, at: arrival)
         self.streams[stream].detectors += 1
+        if let beside = self.clips?.add(detector, id, of: app, payer) {
+            let near = self.detectors.add(DetectorTable.Owner(app: app, sensor: detector.sensor, isNear: true))
+            self.streams[stream].engine.add(beside, as: near, at: arrival)
+            self.clips?.add(near: near, beside: id)
+        }
         return (id, detector)
     }
 
@@ -137,6 +147,10 @@ package struct Sensing {
         if let stream = self.index(of: sensor) {
             self.streams[stream].engine.remove(detector)
             self.streams[stream].detectors -= 1
+            if let near = self.clips?.remove(detector) {
+                self.streams[stream].engine.remove(near)
+                self.detectors.remove(near)
+            }
         }
         if !self.waiting.isEmpty { self.waiting.remove { $0.detector == detector } }
         self.forgetUnknown()
@@ -153,6 +167,7 @@ package struct Sensing {
     /// An app comes: what one of its name left behind goes from the engines. Returns that.
     mutating func enter(_ app: AppHandle, _ id: AppID, _ user: UInt32?) -> [InstalledDetector] {
         self.hits.put(0, for: app)
+        self.clips?.enter(app, id, user)
         if self.leftovers.isEmpty { return [] }
         let all = self.leftovers.takeAll(of: id, user)
         for detector in all { self.discard(detector) }
@@ -160,7 +175,13 @@ package struct Sensing {
     }
 
     /// An app is another user's than it was, who is not to know how often it was hit.
-    mutating func pass(_ app: AppHandle) { self.hits.put(0, for: app) }
+    mutating func pass(_ app: AppHandle, to user: UInt32) {
+        self.hits.put(0, for: app)
+        self.clips?.pass(app, to: user)
+    }
+
+    /// An app that was nobody's is a user's now.
+    mutating func own(_ app: AppHandle, by user: UInt32) { self.clips?.pass(app, to: user) }
 
     /// An app goes. Takes its detectors from their engines: the first of them at once. The others stay for later, and say nothing
     /// any more. Returns those that are gone.
@@ -168,10 +189,14 @@ package struct Sensing {
         _ app: AppHandle, _ detectors: [InstalledDetector], of id: AppID, _ user: UInt32?
     ) -> [InstalledDetector] {
         self.hits.remove(app)
+        self.clips?.leave(app)
         let (first, rest) = (detectors.prefix(Self.discardedAtOnce), detectors.dropFirst(Self.discardedAtOnce))
         for detector in first { self.discard(detector) }
         if !rest.isEmpty {
-            for detector in rest { self.detectors.orphan(detector.id) }
+            for detector in rest {
+                self.detectors.orphan(detector.id)
+                self.clips?.orphan(detector.id)
+            }
             self.leftovers.add(Array(rest), of: id, user)
         }
         return Array(first)
@@ -298,12 +323,16 @@ package struct Sensing {
         self.streams[index].engine = DetectionEngine(
             channels: self.streams[index].channels, range: self.streams[index].description?.range)
         self.streams[index].engine.mute(until: self.mutedUntil)
+        // What a trace ran ahead with is over.
+        self.streams[index].cutter?.beginAnew()
     }
 
     /// Puts a detector into an engine that was made anew.
     mutating func addAgain(_ detector: CompiledDetector, as id: DetectorID, at arrival: Timestamp) {
         guard let index = self.index(of: detector.sensor) else { return }
         self.streams[index].engine.add(detector, as: id, at: arrival)
+        guard let (near, beside) = self.clips?.replace(id, by: detector) else { return }
+        self.streams[index].engine.add(beside, as: near, at: arrival)
     }
 
     mutating func paceChanged(_ sensor: String, _ pace: SensorPace, _ resting: Resting?, at now: Timestamp) {
@@ -408,6 +437,7 @@ package struct Sensing {
 
     /// Takes the hits that the engine of a stream has made, in its order, and counts them for their apps.
     mutating func takeHits(of stream: Int) -> [Hit] {
+        if self.clips != nil, !self.streams[stream].hits.isEmpty { self.tellClips(stream) }
         if self.hasLeftovers {
             let detectors = self.detectors
             self.streams[stream].hits.removeAll { detectors[$0.detector] == nil }
@@ -420,6 +450,53 @@ package struct Sensing {
             self.hits.update(app) { $0? &+= 1 }
         }
         return hits
+    }
+
+    /// Has the hits of a stream told to whoever cuts clips, and leaves out those that nobody else hears of.
+    private mutating func tellClips(_ stream: Int) {
+        var kept = 0
+        for index in self.streams[stream].hits.indices {
+            let hit = self.streams[stream].hits[index]
+            let isNear = self.clips?.isNear(hit.detector) ?? false
+            self.tellClips(hit, isNear: isNear, of: stream)
+            guard !isNear else { continue }
+            if kept < index { self.streams[stream].hits[kept] = hit }
+            kept += 1
+        }
+        self.streams[stream].hits.removeLast(self.streams[stream].hits.count - kept)
+    }
+
+    private mutating func tellClips(_ hit: Hit, isNear: Bool, of stream: Int) {
+        let subject = isNear ? self.clips?.subject(of: hit.detector) ?? hit.detector : hit.detector
+        guard self.streams[stream].cutter?.wants(subject, at: hit.time, isNear: isNear) == true else { return }
+        // Who rests after a hit misses nothing for want of strength.
+        if isNear, let ends = self.streams[stream].engine.status(of: subject)?.restEnds, ends > hit.time { return }
+        if let moment = self.clips?.moment(of: hit) { self.streams[stream].cutter?.add(moment) }
+    }
+
+    /// Whether a clip of a stream is complete.
+    @inline(__always)
+    func isClipDue(of stream: Int) -> Bool {
+        self.clips != nil && self.streams[stream].cutter?.isDue == true
+    }
+
+    /// The sensors of which a clip is complete.
+    var dueClips: [String] {
+        guard self.clips != nil else { return [] }
+        return self.streams.indices.filter { self.isClipDue(of: $0) }.map { self.streams[$0].name }
+    }
+
+    func name(of stream: Int) -> String { self.streams[stream].name }
+
+    /// Puts the clip of a sensor into another's memory.
+    mutating func cutClip(of sensor: String, into clip: inout MotionClip) {
+        clip.removeAll()
+        if let index = self.index(of: sensor) { self.streams[index].cutter?.cut(sensor, into: &clip) }
+    }
+
+    /// Leaves moments out of clips that are in the making.
+    mutating func forgetMoments(_ isForgotten: (ClipMoment) -> Bool) {
+        for index in self.streams.indices { self.streams[index].cutter?.forget(isForgotten) }
     }
 
     /// Takes back the room that hits had, for the next ones.
@@ -528,6 +605,7 @@ package struct Sensing {
     mutating func shrink() {
         self.detectors.shrink()
         self.hits.shrink()
+        self.clips?.shrink()
         for index in self.streams.indices { self.streams[index].shrink() }
     }
 }

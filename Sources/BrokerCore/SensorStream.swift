@@ -15,6 +15,8 @@ package struct SensorStream {
     var costs: SensorCosts
     /// Hits of the last samples, until they are decided.
     var hits: [Hit] = []
+    /// Cuts clips; `nil`: none are kept of it.
+    var cutter: ClipCutter?
 
     /// What we claimed last, or would claim if the sensor were there.
     package private(set) var wanted: SensorPace?
@@ -24,7 +26,7 @@ package struct SensorStream {
     /// The fastest rate that the reader allows us, where that is less than we claimed.
     package private(set) var allowed: Double?
     /// Why the last claim came to nothing, until one does not.
-    package private(set) var refusal: String?
+    package var refusal: String? { self.patience.refusal }
     private var patience = ClaimPatience()
     private var silence = SilenceWatch()
     /// What everybody knows of it.
@@ -43,8 +45,11 @@ package struct SensorStream {
         case release
     }
 
-    init(name: String, channels: [String], _ limits: BrokerLimits) {
+    init(name: String, channels: [String], _ limits: BrokerLimits, clips: ClipTerms? = nil) {
         self.name = name
+        // Where somebody was is kept nowhere.
+        let kept = name == SensorDescription.location ? nil : clips
+        self.cutter = kept.map { ClipCutter($0, channels: channels) }
         self.costs = SensorCosts(limits)
         self.channels = channels
         self.engine = DetectionEngine(channels: channels, gap: SensorLimits.gap(of: name))
@@ -69,7 +74,7 @@ package struct SensorStream {
         guard let description else { return .absent }
         if !description.isAvailable { return .absent }
         // A claim that was to replace another leaves that one in force.
-        if let refusal, self.inForce == nil { return .refused(refusal) }
+        if let refusal = self.refusal, self.inForce == nil { return .refused(refusal) }
         if let rest = self.terms?.rest { return .resting(rest.why) }
         return self.silence.isSilent ? .stalled : .ready
     }
@@ -88,6 +93,9 @@ package struct SensorStream {
         self.silence.rest()
         if let terms, terms.rest == nil { self.silence.begin() }
         self.tryAgain()
+        if self.channels != sensor.channels {
+            self.cutter = self.cutter.map { $0.madeAnew(for: sensor.channels) }
+        }
         self.channels = sensor.channels
         self.engine.setRange(sensor.range)
         self.breakOff()
@@ -104,7 +112,6 @@ package struct SensorStream {
     private mutating func forgetTerms() {
         self.terms = nil
         self.allowed = nil
-        self.refusal = nil
         self.patience = ClaimPatience()
         self.silence.rest()
     }
@@ -113,6 +120,7 @@ package struct SensorStream {
     mutating func breakOff() {
         self.numbers.beginAnew()
         self.engine.gap()
+        self.cutter?.finish()
     }
 
     /// What has to change about the claim, if anything. A paused sensor is wanted by nobody.
@@ -123,6 +131,7 @@ package struct SensorStream {
         self.claimed = self.wanted
         guard let wanted = self.wanted else {
             self.forgetTerms()
+            self.cutter?.finish()
             return .release
         }
         return .claim(wanted)
@@ -142,7 +151,6 @@ package struct SensorStream {
         guard self.claimed != nil else { return }
         self.terms = Terms(pace: pace)
         self.allowed = allowed
-        self.refusal = nil
         self.patience = ClaimPatience()
         self.silence.begin()
         self.numbers.beginAnew()
@@ -152,8 +160,7 @@ package struct SensorStream {
     private mutating func claimFailed(_ reason: String, at now: Timestamp) {
         // What was released meanwhile is not missed.
         guard self.claimed != nil else { return }
-        self.refusal = reason
-        self.patience.failed(at: now)
+        self.patience.failed(reason, at: now)
     }
 
     /// What was in force is not any more, and nobody said why.
@@ -228,6 +235,7 @@ package struct SensorStream {
 
     mutating func process(times: Span<Int64>, values: Span<Double>, at arrival: Timestamp) {
         self.engine.process(times: times, values: values, arrival: self.latest(arrival), hits: &self.hits)
+        self.cutter?.take(times, values, upTo: self.engine.lastTime)
     }
 
     /// Gives back memory that was needed for detectors that are gone.

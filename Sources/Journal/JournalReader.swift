@@ -1,8 +1,13 @@
+import Detection
+import Motion
+
 /// The journal as another program reads it, also while a broker writes it. Nothing is changed.
 package struct JournalReader: ~Copyable {
     private let database: Database
     /// False: a version made it that did not note changes.
     package let hasChanges: Bool
+    /// False: no clip was ever kept.
+    package let hasClips: Bool
 
     /// The versions from which on all that is asked for is there, and from which on changes are.
     private static let (oldest, withChanges): (Int64, Int64) = (5, 6)
@@ -13,7 +18,9 @@ package struct JournalReader: ~Copyable {
         guard StoreFile.size(path) != nil else { throw JournalFailure(description: "there is no journal \(path)") }
         do throws(StoreError) {
             let database = try Self.open(path)
+            let hasClips = try ClipTable.isIn(database)
             self.hasChanges = (try database.number("PRAGMA user_version") ?? 0) >= Self.withChanges
+            self.hasClips = hasClips
             self.database = database
         } catch {
             throw JournalFailure(description: error.description)
@@ -103,6 +110,50 @@ package struct JournalReader: ~Copyable {
                         kind, app: rows.text(3, &names), user: UInt32(truncatingIfNeeded: rows.number(4)),
                         rows.text(5, &names), rate: rows.optionalDouble(6), count: rows.optionalDouble(7)))
             }
+        }
+    }
+
+    /// Goes through the clips of a time, the oldest first.
+    ///
+    /// - Returns: How many of them cannot be read.
+    package borrowing func eachClip(
+        from since: Int64, to until: Int64, _ body: (StoredClip) -> Void
+    ) throws(JournalFailure) -> Int {
+        guard self.hasClips else { return 0 }
+        return try self.read { () throws(StoreError) in
+            let clips = try self.database.prepare(
+                "SELECT id, wall, user, sensor, channels, motion FROM clip WHERE wall >= ? AND wall < ? ORDER BY id")
+            let moments = try self.database.prepare(
+                "SELECT app, detector, preset, options, time, wall, peak, threshold, near FROM moment "
+                    + "WHERE clip = ? ORDER BY time, id")
+            try clips.bind(1, since)
+            try clips.bind(2, until)
+            var unreadable = 0
+            while try clips.step() {
+                let channels = clips.text(4).split(separator: " ").map(String.init)
+                guard let motion = ClipCoding.decode(clips.bytes(5), width: channels.count), !motion.isEmpty else {
+                    unreadable += 1
+                    continue
+                }
+                var clip = StoredClip(
+                    id: clips.number(0), wall: clips.number(1), user: clips.number(2), sensor: clips.text(3),
+                    channels: channels, motion)
+                try moments.bind(1, clip.id)
+                while try moments.step() {
+                    // Whoever else wrote there may have written any time.
+                    guard (0...ClipCoding.latest).contains(moments.number(4)) else { continue }
+                    clip.add(
+                        StoredClip.Moment(
+                            app: moments.text(0), detector: moments.text(1), preset: moments.text(2),
+                            options: moments.text(3), time: moments.number(4), wall: moments.number(5),
+                            peak: moments.double(6),
+                            threshold: moments.optionalDouble(7).flatMap { $0.isFinite ? $0 : nil },
+                            isNear: moments.number(8) != 0))
+                }
+                moments.reset()
+                body(clip)
+            }
+            return unreadable
         }
     }
 

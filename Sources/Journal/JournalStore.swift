@@ -1,4 +1,5 @@
 import Arbitration
+import Detection
 import Motion
 
 /// The durable record of events and verdicts: `journal.db`, bounded by age and size.
@@ -11,6 +12,8 @@ struct JournalStore: ~Copyable {
     private let note: Statement
     private let end: Statement
     private let fail: Statement
+    /// `nil`: no clip was ever kept here.
+    private var clips: ClipTable?
     private let pageCount: Statement
     private let pageSize: Int64
     private let details = Details()
@@ -112,6 +115,8 @@ struct JournalStore: ~Copyable {
         let fail = try file.database.prepare(
             "UPDATE verdict SET failures = failures + 1, failure = ?4 WHERE \(newest)")
         try Self.removeOld(limits.journalAge, before: run.started, from: file.database)
+        var clips = try ClipTable.find(in: file.database, limits)
+        try clips?.removeOld(before: run.started, from: file.database)
         let pageCount = try file.database.prepare("PRAGMA page_count")
         let pageSize = try file.database.number("PRAGMA page_size") ?? 4_096
         self.limits = limits
@@ -123,6 +128,7 @@ struct JournalStore: ~Copyable {
         self.note = note
         self.end = end
         self.fail = fail
+        self.clips = clips
         self.file = file
     }
 
@@ -184,6 +190,38 @@ struct JournalStore: ~Copyable {
             for row in changes { try self.insert(row.change, row.wall) }
         }
         self.sinceTrim += changes.count
+    }
+
+    /// Keeps all of these clips or none. The first one makes their tables.
+    mutating func append(_ clips: [ClipRow]) throws(StoreError) {
+        guard !clips.isEmpty else { return }
+        let run = self.run
+        try self.file.transaction { () throws(StoreError) in
+            if self.clips == nil {
+                try ClipTable.make(in: self.file.database)
+                self.clips = try ClipTable.find(in: self.file.database, self.limits)
+            }
+            for clip in clips { try self.clips?.insert(clip, run: run) }
+        }
+        try self.clips?.makeRoom(in: self.file.database)
+        self.sinceTrim += clips.count
+    }
+
+    /// Forgets all clips of these users; `nil`: everybody's.
+    mutating func forgetClips(of users: [UInt32?]) throws(StoreError) {
+        guard !users.isEmpty else { return }
+        // Nothing of them stays in the file, nor beside it.
+        try self.file.database.execute("PRAGMA secure_delete = ON")
+        do throws(StoreError) {
+            try self.file.transaction { () throws(StoreError) in
+                try self.clips?.forget(users, in: self.file.database)
+            }
+            try self.file.checkpoint()
+        } catch {
+            try? self.file.database.execute("PRAGMA secure_delete = OFF")
+            throw error
+        }
+        try self.file.database.execute("PRAGMA secure_delete = OFF")
     }
 
     private borrowing func insert(_ change: JournalChange, _ wall: Int64) throws(StoreError) {
@@ -325,6 +363,7 @@ struct JournalStore: ~Copyable {
         if self.sinceTrim >= Self.trimEvery || isFull {
             self.sinceTrim = 0
             try Self.removeOld(self.limits.journalAge, before: wall, from: self.file.database)
+            try self.clips?.removeOld(before: wall, from: self.file.database)
             try self.removeExcessChanges()
             try self.removeExcess()
         }
@@ -421,7 +460,7 @@ struct JournalStore: ~Copyable {
     static let changes = Holders(table: "change", columns: ["app", "user"])
 
     /// Removes a part of a table, the oldest rows of whoever has most; false when there are none.
-    private static func remove(
+    static func remove(
         _ part: Double, of holders: Holders, from database: borrowing Database
     ) throws(StoreError) -> Bool {
         let (table, own) = (holders.table, holders.own)

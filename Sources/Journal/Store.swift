@@ -1,5 +1,6 @@
 import Arbitration
 package import Background
+package import Detection
 import Glibc
 import Loop
 package import Motion
@@ -20,6 +21,8 @@ package final class Store {
     private var lastDurable: UInt64 = 0
     /// The last epoch of which the writer need not be told yet.
     private var quietUntil: UInt64 = .max
+    /// What is filled when nothing can be kept.
+    private var spareClip: MotionClip?
 
     /// Starts the writer, which makes the directory and what goes into it.
     ///
@@ -113,6 +116,42 @@ package final class Store {
     /// A policy came into force; verdicts will name its generation.
     package func keep(_ policy: JournalPolicy) {
         self.shared.withLock { $0.policies.append(policy) }
+    }
+
+    // MARK: Clips
+
+    /// Has memory filled with a clip, which is kept if `fill` says so. When the disk is behind it is left out, and counted.
+    ///
+    /// - Parameters:
+    ///   - wall: The time now, in µs of the wall clock, and by the clock of samples.
+    package func keepClip(at wall: Int64, _ now: Timestamp, _ fill: (inout MotionClip) -> Bool) {
+        // Filled even when it cannot be kept: whoever fills it begins anew.
+        let lent = self.shared.withLock { $0.rows.clips.lend() }
+        var clip = lent ?? self.spareClip ?? MotionClip()
+        let isKept = fill(&clip)
+        guard lent != nil else {
+            self.spareClip = clip
+            if isKept { self.shared.withLock { $0.rows.clips.leaveOut() } }
+            return
+        }
+        let row = ClipRow(clip: clip, wall: wall, now: now)
+        self.shared.change { queue in
+            if isKept { queue.rows.clips.add(row) } else { queue.rows.clips.takeBack(row.clip) }
+            return ((), isKept && queue.isIdle)
+        }
+    }
+
+    /// Has all clips of a user forgotten, or everybody's. Told when that is on the disk.
+    package func forgetClips(
+        of user: UInt32?, then: @escaping (Result<JournalAnswer, JournalFailure>) -> Void
+    ) {
+        self.lastQuestion &+= 1
+        let number = self.lastQuestion
+        self.waiting[number] = then
+        self.shared.change { queue in
+            queue.rows.clips.forget(of: user, number)
+            return ((), true)
+        }
     }
 
     // MARK: What is due
@@ -262,7 +301,7 @@ package final class Store {
 
     /// Rows that are in the journal, and rows that were left out.
     package var counts: (written: UInt64, dropped: UInt64) {
-        self.shared.withLock { ($0.rows.written, $0.rows.dropped) }
+        self.shared.withLock { ($0.rows.written, $0.rows.dropped &+ $0.rows.clips.leftOut) }
     }
 
     /// Has the writer write what there is and end; does not wait longer than that.

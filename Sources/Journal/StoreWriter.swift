@@ -64,6 +64,7 @@ final class StoreWriter {
             self.changeTasks()
             self.changeApps()
             self.writeRows()
+            self.writeClips()
             self.answerQuestions()
             // What we did is seen as well, and is not to wake us.
             self.look()
@@ -91,6 +92,7 @@ final class StoreWriter {
             var next = isFailing ? self.failures.retryAt : queue.health.deadline
             if let lookAt { next = min(next ?? .max, lookAt) }
             var isReady = queue.isStopping || !queue.questions.isEmpty || isReadable || next.map { now >= $0 } ?? false
+            isReady = isReady || !queue.rows.clips.isEmpty
             if !isFailing {
                 isReady = isReady || !queue.epochs.isEmpty || !queue.due.isEmpty
                 isReady = isReady || !queue.tasks.isEmpty || !queue.durable.isEmpty
@@ -393,6 +395,29 @@ final class StoreWriter {
             self.failures.journalStays(error)
             return false
         }
+    }
+
+    /// Brings clips to the disk, and takes others from it. While the disk fails they are left out, for they would come again and again.
+    private func writeClips() {
+        guard !self.rows.clips.isEmpty || !self.rows.clipsToForget.isEmpty else { return }
+        var failure = self.failures.journal.map { $0.description }
+        if failure == nil {
+            do throws(StoreError) {
+                if self.journal == nil { try self.openJournal() }
+                try self.journal?.append(self.rows.clips)
+                try self.journal?.forgetClips(of: self.rows.clipsToForget.map(\.user))
+            } catch {
+                failure = error.description
+                _ = self.journalFailed(error)
+            }
+        }
+        for (number, _) in self.rows.clipsToForget {
+            let result: Result<JournalAnswer, JournalFailure> =
+                failure.map { .failure(JournalFailure(description: $0)) } ?? .success(JournalAnswer())
+            self.news.append(.answer(number, result))
+        }
+        self.rows.clipsToForget.removeAll(keepingCapacity: true)
+        self.shared.withLock { queue in queue.rows.clips.giveBack(&self.rows.clips, areLost: failure != nil) }
     }
 
     private func answerQuestions() {

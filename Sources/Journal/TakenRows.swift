@@ -2,6 +2,9 @@
 struct TakenRows {
     private var rows: [JournalRow] = []
     private(set) var changes: [ChangeRow] = []
+    var clips: [ClipRow] = []
+    /// Whose clips are to be forgotten, and the numbers of those who asked.
+    var clipsToForget: [(number: UInt64, user: UInt32?)] = []
     private(set) var policies: [UInt64: JournalPolicy] = [:]
 
     private static let mostPolicies = 64
@@ -13,6 +16,7 @@ struct TakenRows {
 
     mutating func take(from waiting: inout WaitingRows, at now: Int64) {
         waiting.take(into: &self.rows, &self.changes, at: now)
+        waiting.clips.take(into: &self.clips, &self.clipsToForget)
         // While the disk fails.
         let excess = self.changes.count - WaitingRows.mostChanges
         if excess > 0 { self.changes.removeFirst(excess) }

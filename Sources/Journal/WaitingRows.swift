@@ -24,6 +24,8 @@ struct WaitingRows: Sendable {
     private var isUrgent = false
     private(set) var written: UInt64 = 0
     private(set) var dropped: UInt64 = 0
+    /// The memory of clips, which have a way of their own.
+    var clips = ClipLoans()
 
     init(_ pace: Pace) { self.pace = pace }
 

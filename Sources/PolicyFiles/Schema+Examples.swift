@@ -18,7 +18,8 @@ extension Schema {
             "WakeTimeout": "5s", "MayPush": "yes", "MayReportForeground": "yes", "RefreshInterval": "1h",
             "RefreshTime": "20s", "ProcessingTime": "10min",
             "TaskWindow": "5min", "Discretion": "24h",
-            "FastestRate": "400Hz",
+            "FastestRate": "400Hz", "Thresholds": "shake.planar:2g",
+            "Clips": "no",
         ],
         "Rule": [
             "Priority": "100", "WhenApp": "org.example.* !org.example.Game", "WhenPreset": "shake*",

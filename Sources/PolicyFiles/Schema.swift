@@ -250,6 +250,19 @@ enum Schema {
         ) { (target, words) throws(ValueProblem) in
             target.fastestRate = try Values.rate(words, AppSettings.rateForAll...SensorLimits.rates.upperBound)
         },
+        Key(
+            "Thresholds", .words, "",
+            "What its detectors have to pass instead of the threshold that they ask for, by their name or preset."
+        ) { (target, words) throws(ValueProblem) in
+            target.thresholds = try Values.thresholds(words)
+        },
+        Key(
+            "Clips", .flag, "yes",
+            "Whether the motion around what its detectors hit, or nearly, may be kept by a broker with `--clips`.",
+            isForUsers: true
+        ) { (target, words) throws(ValueProblem) in
+            target.keepsClips = try Values.flag(words)
+        },
     ]
 
     /// Makes limits of `settings` that a user set smaller. Keys that are not for users are never among them.
@@ -271,6 +284,7 @@ enum Schema {
         case "AssertionBudget": settings.assertionBudget = min(settings.assertionBudget, own.assertionBudget)
         case "AssertionsPerHour":
             settings.assertionsPerHour = min(settings.assertionsPerHour ?? .max, own.assertionsPerHour ?? .max)
+        case "Clips": settings.keepsClips = settings.keepsClips && own.keepsClips
         case "FastestRate": settings.fastestRate = min(settings.fastestRate, own.fastestRate)
         default: break
         }

@@ -127,6 +127,28 @@ enum Values {
         return Quota(count: count, period: period, burst: try self.number(words[2], 1...1_000_000))
     }
 
+    /// `shake.planar:2g`, each detector once.
+    static func thresholds(_ words: [PlacedText]) throws(ValueProblem) -> [String: String] {
+        let expected = "a detector and its threshold, such as 'shake.planar:2g'"
+        var thresholds: [String: String] = [:]
+        for word in words {
+            guard let colon = word.text.utf8.lastIndex(of: UInt8(ascii: ":")), colon != word.text.startIndex else {
+                throw self.bad(word, expected)
+            }
+            let offset = word.text.utf8.distance(from: word.text.utf8.startIndex, to: colon)
+            let (name, value) = (String(word.text[..<colon]), String(word.text.utf8.dropFirst(offset + 1)) ?? "")
+            guard let quantity = try? Quantity.parse(value), quantity.value > 0, quantity.value.isFinite else {
+                throw self.bad(word, expected, offset: offset + 1)
+            }
+            guard thresholds.updateValue(value, forKey: name) == nil else {
+                throw ValueProblem(
+                    place: word.place, message: "'\(printable(name))' has a threshold already",
+                    advice: "say each detector once")
+            }
+        }
+        return thresholds
+    }
+
     /// `20%`, or `20% rate 1/2s`.
     static func ducking(_ words: [PlacedText]) throws(ValueProblem) -> Ducking {
         let whole = self.single(words)

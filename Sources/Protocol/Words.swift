@@ -38,6 +38,11 @@ package enum ListOptions {
     package static let after = "after"
 }
 
+/// The options of `Forget`.
+package enum ForgetOptions {
+    package static let clips = "clips"
+}
+
 /// The options of `Register`.
 package enum RegisterOptions {
     package static let durable = "durable"

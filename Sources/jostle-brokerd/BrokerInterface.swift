@@ -31,8 +31,14 @@ enum BrokerInterface {
             },
             Method(later: "Forget", in: ["app_id", "options"]) {
                 (service: BrokerService, call: MethodCall, name: String, options: [String: Value]) throws(BusError) in
-                try OptionReader.none(options, of: "Forget")
-                service.links.durable.forget(name, call)
+                let reader = try OptionReader(options, of: "Forget", known: [ForgetOptions.clips])
+                guard try reader.flag(ForgetOptions.clips) ?? false else {
+                    return service.links.durable.forget(name, call)
+                }
+                guard name.isEmpty else {
+                    throw .invalidConfiguration("Forget: clips are a user's: the app is to be empty")
+                }
+                service.forgetClips(call)
             },
             Method(later: "ListApps", in: ["options"], out: ["apps"], as: [ListedApp.Wire].self) {
                 (service: BrokerService, call: MethodCall, options: [String: Value]) throws(BusError) in

@@ -44,7 +44,8 @@ final class BrokerService {
         let reading = apps.readAll()
         // Epochs survive a lost disk because the wall clock is ahead of all that were given out.
         let epoch = try store?.firstEpoch() ?? UInt64(max(0, Clock.wallClock()))
-        self.core = Broker(policy: policy, epoch: epoch, batchLatency: batchLatency, keeper: getuid())
+        self.core = Broker(
+            policy: policy, epoch: epoch, batchLatency: batchLatency, clips: store?.clips, keeper: getuid())
         record.begin(&self.core, files, at: self.clock.arrival())
         self.madeLinks = BrokerLinks(
             self, store, PolicyLink(self, from: source, files), AppFileLink(self, from: apps), sensorBuses: sensorBuses,
@@ -208,6 +209,7 @@ final class BrokerService {
             case .failed(let app, let user, let event, let failure):
                 links.disk.keep(event, of: app, .failed(failure, user: user))
             case .keep(let record): links.disk.keep(record)
+            case .clip(let sensor): self.keepClip(of: sensor, links)
             case .launch(let launch, let handover): links.launches.launch(launch, handover)
             case .launchEnded(let launch, let result): links.launches.ended(launch, result)
             case .launchGivenUp(let request, let failure): links.launches.gaveUp(request, failure)
@@ -218,6 +220,28 @@ final class BrokerService {
         guard !self.returned.isEmpty else { return }
         swap(&self.actions, &self.returned)
         self.performActions(links)
+    }
+
+    /// Has a clip kept that is complete.
+    private func keepClip(of sensor: String, _ links: BrokerLinks) {
+        links.disk.keepClip { self.core.cutClip(of: sensor, into: &$0) }
+    }
+
+    /// Has the clips of whoever calls forgotten, and everybody's for root.
+    func forgetClips(_ call: MethodCall) {
+        self.bus.user(of: call.sender) { [weak self] uid in
+            guard let self else { return }
+            guard let uid else { return call.fail(.accessDenied("nobody knows who you are")) }
+            self.forgetClips(of: uid == 0 ? nil : uid) { error in
+                if let error { call.fail(error) } else { call.reply() }
+            }
+        }
+    }
+
+    /// Has clips forgotten, of a user or of all: also those in the making. Told when that is on the disk.
+    func forgetClips(of user: UInt32?, then done: @escaping (BusError?) -> Void) {
+        self.core.forgetClips(of: user)
+        self.links.disk.forgetClips(of: user, then: done)
     }
 
     private func deliver(_ event: Event, to id: AppHandle, _ links: BrokerLinks) {

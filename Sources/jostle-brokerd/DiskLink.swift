@@ -1,6 +1,8 @@
 import Arbitration
 import BrokerCore
+import DBus
 import DaemonSupport
+import Detection
 import Journal
 import Loop
 import Motion
@@ -129,6 +131,23 @@ final class DiskLink {
     func keep(_ event: Event, of id: AppID, _ fate: JournalEvent.Fate) {
         guard let store = self.link?.store else { return }
         store.keep(.event(JournalEvent(app: id, event.content, fate)), at: Clock.wallClock())
+    }
+
+    /// Has a clip kept, if `fill` puts anything in it that may be.
+    func keepClip(_ fill: (inout MotionClip) -> Bool) {
+        self.link?.store.keepClip(
+            at: Clock.wallClock(), Timestamp(microseconds: Clock.boottime.now()), fill)
+    }
+
+    /// Has clips forgotten, of a user or of all. Told when that is on the disk.
+    func forgetClips(of user: UInt32?, then done: @escaping (BusError?) -> Void) {
+        guard let store = self.link?.store else { return done(nil) }
+        store.forgetClips(of: user) { result in
+            switch result {
+            case .success: done(nil)
+            case .failure(let failure): done(.failed("clips are not forgotten: \(failure.description)"))
+            }
+        }
     }
 
     func keep(_ policy: JournalPolicy) { self.link?.store.keep(policy) }

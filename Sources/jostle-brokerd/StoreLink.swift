@@ -1,5 +1,6 @@
 import DBus
 import DaemonSupport
+import Detection
 import Journal
 import Loop
 import Motion
@@ -9,6 +10,8 @@ final class StoreLink {
     let store: Store
     /// The start of our run, in µs of the wall clock, as the journal tells runs apart.
     let started: Int64
+    /// How much motion is kept around moments; `nil`: none is.
+    let clips: ClipTerms?
     private let inbox: Inbox
     private let loop: EventLoop
     /// Of the disk's silence.
@@ -39,7 +42,17 @@ final class StoreLink {
         else { return nil }
         return (TimeSpan.seconds(60) ... .seconds(87_600 * 3_600)).contains(span) ? span : nil
     }
-    static let options: [any OptionDeclaration] = [directoryOption, offOption, sizeOption, ageOption]
+    private static let clipsOption = TypedOption<TimeSpan>(
+        "clips", "TIME",
+        "keep the motion around hits and near misses in the journal: so much before each, and half of it behind (default: none)",
+        expected: "a time from 200ms to 10s, such as 2s"
+    ) { text in
+        guard let quantity = try? Quantity.parse(text), quantity.dimension == .time,
+            let span = TimeSpan(seconds: quantity.value)
+        else { return nil }
+        return ClipTerms.range.contains(span) ? span : nil
+    }
+    static let options: [any OptionDeclaration] = [directoryOption, offOption, sizeOption, ageOption, clipsOption]
 
     /// How long the start of the broker may wait for the disk.
     private static let patience = TimeSpan.milliseconds(250)
@@ -49,7 +62,13 @@ final class StoreLink {
     /// `nil` when nothing is to be kept.
     init?(_ arguments: Arguments, on daemon: Daemon) throws(UsageProblem) {
         let limits = try Self.limits(arguments)
-        if arguments.has(Self.offOption) { return nil }
+        let clips = try arguments.value(of: Self.clipsOption).map { ClipTerms($0) }
+        if arguments.has(Self.offOption) {
+            guard clips == nil else {
+                throw UsageProblem("--clips has no effect beside --no-journal, where they would be")
+            }
+            return nil
+        }
         guard
             let directory = try arguments.value(of: Self.directoryOption)
                 ?? StateDirectory.standard(for: daemon.bus.address)
@@ -61,6 +80,7 @@ final class StoreLink {
         let run = StoreRun(started: Clock.wallClock(), boot: Self.boot, version: Version.text)
         self.inbox = inbox
         self.started = run.started
+        self.clips = clips
         self.loop = daemon.loop
         let store = Store(in: directory, run: run, limits: limits) { wakeup.fire() }
         self.store = store

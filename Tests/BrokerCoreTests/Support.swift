@@ -1,5 +1,6 @@
 import Arbitration
 import BrokerCore
+import Detection
 import Motion
 import Traces
 
@@ -29,9 +30,10 @@ struct Bench {
 
     init(
         policy: Policy = .builtIn, limits: BrokerLimits = BrokerLimits(), sensor: SensorDescription? = Bench.sensor,
-        batchLatency: TimeSpan = .zero
+        batchLatency: TimeSpan = .zero, clips: ClipTerms? = nil
     ) {
-        self.core = Broker(policy: policy, limits: limits, epoch: 1_000, batchLatency: batchLatency)
+        self.core = Broker(
+            policy: policy, limits: limits, epoch: 1_000, batchLatency: batchLatency, clips: clips)
         if let sensor { self.core.sensorAppeared(sensor, at: self.now, &self.actions) }
     }
 

@@ -64,7 +64,7 @@ import Testing
                 case .task, .claim, .release, .availability, .life, .session, .mark, .persist, .forget, .ended, .failed,
                     .keep,
                     .launchEnded,
-                    .launchGivenUp:
+                    .launchGivenUp, .clip:
                     break
                 }
             }

@@ -61,7 +61,7 @@ import Testing
             "Cooldown": "1h", "QueueBytes": "1", "Grace": "1ms",
             "AssertionBudget": "1ms", "AssertionsPerHour": "1", "RefreshInterval": "1h", "RefreshTime": "1s",
             "ProcessingTime": "1s",
-            "FastestRate": "200Hz",
+            "FastestRate": "200Hz", "Clips": "no",
         ]
         for key in Schema.app where key.isForUsers {
             let value = try #require(values[key.name], "\(key.name)")

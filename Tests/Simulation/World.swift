@@ -212,7 +212,7 @@ struct World {
             if !event.app.isAnonymous { self.process?.store.forget(due) }
         case .ended(let app, _, let event, let end): self.events.ended(event, of: app, end, at: self.now)
         case .keep(let record): self.verdicts.keep(record)
-        case .availability, .life, .session, .task, .failed, .launch, .launchEnded, .launchGivenUp: break
+        case .availability, .life, .session, .task, .failed, .launch, .launchEnded, .launchGivenUp, .clip: break
         }
     }
 

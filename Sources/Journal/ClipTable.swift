@@ -1,0 +1,143 @@
+import Detection
+import Motion
+
+/// Clips in the journal: a row for each and user, and one for each moment in it.
+///
+/// The tables are there once a clip was kept, and belong to no version of the file: what knows nothing of them leaves them alone.
+struct ClipTable: ~Copyable {
+    private let limits: StoreLimits
+    private let clip: Statement
+    private let moment: Statement
+    /// The bytes of motion that are there.
+    private var bytes: Int64
+
+    /// Clips may have this part of the journal's room.
+    private static let share: Int64 = 4
+
+    static func make(in database: borrowing Database) throws(StoreError) {
+        try database.execute(
+            """
+            CREATE TABLE IF NOT EXISTS clip (
+                id INTEGER PRIMARY KEY, run INTEGER NOT NULL, wall INTEGER NOT NULL, app TEXT NOT NULL,
+                user INTEGER NOT NULL, sensor TEXT NOT NULL, channels TEXT NOT NULL, motion BLOB NOT NULL) STRICT;
+            CREATE TABLE IF NOT EXISTS moment (
+                id INTEGER PRIMARY KEY, clip INTEGER NOT NULL, wall INTEGER NOT NULL, time INTEGER NOT NULL,
+                app TEXT NOT NULL, user INTEGER NOT NULL, detector TEXT NOT NULL, preset TEXT NOT NULL,
+                options TEXT NOT NULL, peak REAL NOT NULL, threshold REAL, near INTEGER NOT NULL) STRICT;
+            """)
+    }
+
+    static func isIn(_ database: borrowing Database) throws(StoreError) -> Bool {
+        try database.number("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('clip', 'moment')")
+            == 2
+    }
+
+    /// `nil` when there are none.
+    static func find(in database: borrowing Database, _ limits: StoreLimits) throws(StoreError) -> ClipTable? {
+        guard try Self.isIn(database) else { return nil }
+        return try ClipTable(in: database, limits)
+    }
+
+    private init(in database: borrowing Database, _ limits: StoreLimits) throws(StoreError) {
+        let clip = try database.prepare(
+            "INSERT INTO clip (run, wall, app, user, sensor, channels, motion) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id"
+        )
+        let moment = try database.prepare(
+            """
+            INSERT INTO moment (clip, wall, time, app, user, detector, preset, options, peak, threshold, near) \
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+        let bytes = try Self.bytes(in: database)
+        self.limits = limits
+        self.bytes = bytes
+        self.clip = clip
+        self.moment = moment
+    }
+
+    private static func bytes(in database: borrowing Database) throws(StoreError) -> Int64 {
+        try database.number("SELECT coalesce(sum(length(motion)), 0) FROM clip") ?? 0
+    }
+
+    // MARK: In
+
+    /// Puts in a clip, once for each user who has a moment in it: to each belongs what its apps heard, and nothing else.
+    mutating func insert(_ row: ClipRow, run: Int64) throws(StoreError) {
+        let motion = ClipCoding.encode(row.clip)
+        var users: [UInt32] = []
+        for moment in row.clip.moments where !users.contains(moment.user) { users.append(moment.user) }
+        for user in users { try self.insert(row, motion, of: user, run: run) }
+    }
+
+    private mutating func insert(
+        _ row: ClipRow, _ motion: [UInt8], of user: UInt32, run: Int64
+    ) throws(StoreError) {
+        let moments = row.clip.moments.filter { $0.user == user }
+        guard let first = moments.first else { return }
+        try self.clip.bind(1, run)
+        try self.clip.bind(2, Self.wall(of: first.time, row))
+        try self.clip.bind(3, first.app.description)
+        try self.clip.bind(4, UInt64(user))
+        try self.clip.bind(5, row.clip.sensor)
+        try self.clip.bind(6, row.clip.channels.joined(separator: " "))
+        try self.clip.bind(7, motion)
+        guard try self.clip.step() else { throw StoreError(.broken, "a clip has no number") }
+        let number = self.clip.number(0)
+        try self.clip.run()
+        self.bytes += Int64(motion.count)
+        for moment in moments {
+            try self.moment.bind(1, number)
+            try self.moment.bind(2, Self.wall(of: moment.time, row))
+            try self.moment.bind(3, moment.time.microseconds)
+            try self.moment.bind(4, moment.app.description)
+            try self.moment.bind(5, UInt64(user))
+            try self.moment.bind(6, moment.detector.name)
+            try self.moment.bind(7, moment.detector.preset ?? "")
+            try self.moment.bind(8, DetectorText.write(moment.detector))
+            try self.moment.bind(9, moment.peak.isFinite ? moment.peak : 0)
+            try self.moment.bind(10, moment.detector.threshold.flatMap { $0.isFinite ? $0 : nil })
+            try self.moment.bind(11, moment.isNear)
+            try self.moment.run()
+        }
+    }
+
+    /// When something was by the wall clock. A trace may run ahead of it.
+    private static func wall(of time: Timestamp, _ row: ClipRow) -> Int64 {
+        let age = row.now.microseconds.subtractingReportingOverflow(time.microseconds)
+        guard !age.overflow, age.partialValue > 0 else { return row.wall }
+        return row.wall - min(age.partialValue, row.wall)
+    }
+
+    // MARK: Bounds
+
+    /// Whose a clip is, when room is made: an app that moves all the time pushes out its own.
+    private static let holders = JournalStore.Holders(table: "clip", columns: ["app", "user"])
+    private static let orphans = "DELETE FROM moment WHERE clip NOT IN (SELECT id FROM clip)"
+
+    /// Removes the oldest of whoever has most when there is too much.
+    mutating func makeRoom(in database: borrowing Database) throws(StoreError) {
+        let most = self.limits.journalBytes / Self.share
+        while self.bytes > most {
+            let part = Double(self.bytes - (most - most / 8)) / Double(self.bytes)
+            guard try JournalStore.remove(part, of: Self.holders, from: database) else { break }
+            try database.execute(Self.orphans)
+            self.bytes = try Self.bytes(in: database)
+        }
+    }
+
+    /// Removes what is too old at `wall`.
+    mutating func removeOld(before wall: Int64, from database: borrowing Database) throws(StoreError) {
+        let cut = wall.subtractingReportingOverflow(self.limits.journalAge.microseconds)
+        guard !cut.overflow else { return }
+        let old = try database.number("SELECT count(*) FROM clip WHERE wall < \(cut.partialValue)") ?? 0
+        guard old > 0 else { return }
+        try database.execute("DELETE FROM clip WHERE wall < \(cut.partialValue); \(Self.orphans);")
+        self.bytes = try Self.bytes(in: database)
+    }
+
+    /// Forgets the clips of these users; `nil`: of all.
+    mutating func forget(_ users: [UInt32?], in database: borrowing Database) throws(StoreError) {
+        for user in users { try database.execute("DELETE FROM clip" + (user.map { " WHERE user = \($0)" } ?? "")) }
+        try database.execute(Self.orphans)
+        self.bytes = try Self.bytes(in: database)
+    }
+}
