@@ -30,6 +30,7 @@ package struct DayPage: Sendable {
 
     private let digest: DayDigest
     private let stories: [Story]
+    private let nearMisses: [NearMiss]?
     private let scale: TimeScale
     private let clock: @Sendable (Int64) -> String
     private let questions: ReportQuestions
@@ -37,14 +38,16 @@ package struct DayPage: Sendable {
 
     /// - Parameters:
     ///   - stories: The newest verdicts, the newest first.
+    ///   - nearMisses: What nearly was a hit, the newest first; `nil`: that was never kept.
     ///   - clock: A time of the wall clock, in µs, as people read it.
     ///   - hasChanges: False: the journal is of a version that did not note them.
     package init(
-        _ digest: DayDigest, stories: [Story], scale: TimeScale, hasChanges: Bool,
+        _ digest: DayDigest, stories: [Story], nearMisses: [NearMiss]? = nil, scale: TimeScale, hasChanges: Bool,
         clock: @escaping @Sendable (Int64) -> String
     ) {
         self.digest = digest
         self.stories = stories
+        self.nearMisses = nearMisses
         self.scale = scale
         self.clock = clock
         self.hasChanges = hasChanges
@@ -60,6 +63,12 @@ package struct DayPage: Sendable {
         page.section("In short") { self.writeSummary(to: &$0) }
         page.section("Along the day") { self.writeStrips(to: &$0) }
         page.section("Why") { self.writeCauses(to: &$0) }
+        page.section("Nearly") { page in
+            NearMissSection(
+                misses: self.nearMisses ?? [], areKept: self.nearMisses != nil, sql: self.questions.nearMisses,
+                clock: self.clock
+            ).write(to: &page)
+        }
         page.section("Apps") { self.writeApps(to: &$0) }
         page.section("What it costs") { self.writeCosts(to: &$0) }
         page.section("The device") { self.writeDevice(to: &$0) }

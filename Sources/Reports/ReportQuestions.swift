@@ -22,6 +22,13 @@ struct ReportQuestions {
         return text
     }
 
+    var nearMisses: String {
+        """
+        SELECT wall, app, user, detector, threshold, clip FROM moment
+        WHERE near AND \(self.time) ORDER BY wall DESC, id DESC LIMIT \(DayPage.mostNear)
+        """
+    }
+
     var parts: String {
         let count = DayDigest.partCount
         let share = "CAST(wall - \(self.since) AS REAL) / \(self.until - self.since) * \(count)"

@@ -10,6 +10,7 @@ enum AllocationBenchmark {
         // None of the engine's own, where the least relay needs some.
         report(Figure("allocations.sample", "1/sample", try self.countSamples(), beside: relay, within: .atMost(0)))
         report(Figure("allocations.event", "1/event", try self.count(.broker, plan), beside: relay))
+        report(Figure("allocations.clips", "1/event", try self.count(.broker, plan, ["--clips", "2s"]), beside: relay))
     }
 
     /// Of two runs that differ in their samples only, what the longer one needs more.
@@ -31,10 +32,12 @@ enum AllocationBenchmark {
     }
 
     /// Allocations of the program in the middle for an event.
-    private static func count(_ middle: TwoHopRun.Middle, _ plan: Plan) throws(Failure) -> Double {
+    private static func count(
+        _ middle: TwoHopRun.Middle, _ plan: Plan, _ options: [String] = []
+    ) throws(Failure) -> Double {
         let stage = try Stage()
         let counter = try AllocationCounter(in: stage.bus.directory)
-        let run = try TwoHopRun(through: middle, on: stage, environment: counter.environment)
+        let run = try TwoHopRun(through: middle, options, on: stage, environment: counter.environment)
         let count = try run.perSample(for: plan.stream) { () throws(Failure) in try counter.value() }
         _ = try run.end()
         return count

@@ -10,7 +10,10 @@ enum InstructionBenchmark {
     static func run(_ plan: Plan, _ report: (Figure) -> Void) throws(Failure) {
         if let missing = self.missing { throw Failure(missing) }
         let relay = try self.count(.relay, [], plan)
-        for (name, options) in [("instructions.broker", ["--no-journal"]), ("instructions.journal", [])] {
+        for (name, options) in [
+            ("instructions.broker", ["--no-journal"]), ("instructions.journal", []),
+            ("instructions.clips", ["--clips", "2s"]),
+        ] {
             let broker = try self.count(.broker, options, plan)
             report(Figure(name, "1/event", broker, beside: relay))
         }

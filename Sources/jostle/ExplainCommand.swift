@@ -9,15 +9,25 @@ import Protocol
 struct ExplainCommand {
     private static let app = CommandOption.value("app", "ID", "only this app", naming: .app)
     private static let sequence = CommandOption.flag("sequence", "the number is the app's own number of the event")
+    private static let clip = CommandOption.value(
+        "clip", "N|near", "what nearly was a hit in this clip of the journal, or in the newest that has such a moment")
 
     static let syntax = CommandSyntax(
         "explain", "show why apps got an event or not, stage by stage", reaching: .broker,
-        options: [app, sequence, CommonOption.json],
+        options: [app, sequence, clip, ClipSource.stateDirectory, CommonOption.json],
         arguments: [
             CommandArgument(
                 "EPOCH|last", "the epoch of the event (default: last)", .optional, naming: .oneOf(["last"]))
         ],
-        action: { try ExplainCommand($0).run() })
+        action: { invocation in
+            guard let word = invocation.arguments.value(of: clip) else {
+                guard !invocation.arguments.has(ClipSource.stateDirectory) else {
+                    throw UsageProblem("explain: --state-dir has no effect without --clip: the broker is asked")
+                }
+                return try ExplainCommand(invocation).run()
+            }
+            try NearMissCommand(word, invocation, app: invocation.arguments.value(of: app)).run()
+        })
 
     /// An epoch, or an app's own number; 0: the newest.
     var event: UInt64

@@ -25,6 +25,8 @@ struct Main {
             LockCommand.syntax,
             UnlockCommand.syntax,
             ReportCommand.syntax,
+            ClipsCommand.syntax,
+            ClipWhatIfCommand.syntax,
             ExplainCommand.syntax,
             WhyNotCommand.syntax,
             PresetsCommand.syntax,

@@ -126,7 +126,24 @@ KINDS = {
             "intensity": float, "unit": str, "policy_generation": int,
             "launch_failures?": int, "last_failure?": str, "ended_after_us?": int, "held_by_activity?": int,
             "last_held_us?": BOOT,
-        }
+        },
+        {
+            "clip": int, "wall_us": WALL, "app": str, "detector": str, "preset": str, "reach": float,
+            "threshold": Maybe(float), "text": [str],
+        },
+    ],
+    "clips list": [{
+        "clip": int, "wall_us": WALL, "app": str, "detector": str, "preset": str, "near": bool, "reach": float,
+        "threshold": Maybe(float), "sensor": str, "samples": int,
+    }],
+    "whatif": [
+        {
+            "clip": int, "wall_us": WALL, "app": str, "detector": str, "was": str, "would_be": str, "reach": float,
+        },
+        {
+            "detector": str, "hits_then": int, "hits": int, "more": int, "fewer": int, "unknown": bool,
+            "kept_from": Maybe(float),
+        },
     ],
     "why-not": [
         {

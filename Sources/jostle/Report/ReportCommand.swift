@@ -1,8 +1,10 @@
 import Arbitration
 import DaemonSupport
+import Detection
 import Journal
 import Loop
 import Motion
+import Replay
 import Reports
 
 /// `jostle report`: a page of what happened, from the broker's journal.
@@ -81,11 +83,36 @@ struct ReportCommand {
             }
             let page = DayPage(
                 digest, stories: newest.verdicts.reversed().map(DayPage.Story.init),
+                nearMisses: try self.nearMisses(reader, from: since, to: until),
                 scale: TimeScale(since: since, until: until, offset: Moment.offset(at: until)),
                 hasChanges: reader.hasChanges, clock: { Moment(wall: $0).seconds })
             return page.html
         } catch {
             throw CommandFailure(.no, error.description)
+        }
+    }
+
+    /// What nearly was a hit, the newest first; `nil`: nothing of that was ever kept.
+    private func nearMisses(
+        _ reader: borrowing JournalReader, from since: Int64, to until: Int64
+    ) throws(JournalFailure) -> [DayPage.NearMiss]? {
+        guard reader.hasClips else { return nil }
+        var found: [(clip: PastClip, moment: StoredClip.Moment)] = []
+        // A clip is as old as its first moment; the others are a few seconds younger.
+        let first = since - min(since, ClipTerms.range.upperBound.microseconds * 4)
+        let unreadable = try reader.eachClip(from: first, to: until) { stored in
+            for moment in stored.moments where moment.isNear && (since..<until).contains(moment.wall) {
+                found.append((PastClip(stored: stored), moment))
+            }
+        }
+        if unreadable > 0 { complain("\(unreadable) clips cannot be read; they are left out") }
+        // As the question in the page has them.
+        let newest = found.enumerated().sorted { a, b in
+            a.element.moment.wall != b.element.moment.wall
+                ? a.element.moment.wall > b.element.moment.wall : a.offset > b.offset
+        }
+        return newest.prefix(DayPage.mostNear).enumerated().map { place, one in
+            DayPage.NearMiss(one.element.clip, one.element.moment, isDrawn: place < DayPage.drawnNear)
         }
     }
 
@@ -135,5 +162,23 @@ extension DayPage.Story {
         self.init(
             wall: stored.wall, app: Explanation.shown(verdict.id), reason: verdict.reason.name,
             isDelivered: verdict.isReceived, motion: "\(verdict.detector), \(explanation.intensity)", lines: lines)
+    }
+}
+
+extension DayPage.NearMiss {
+    fileprivate init(_ clip: PastClip, _ moment: StoredClip.Moment, isDrawn: Bool) {
+        let detector = PastClip.detector(of: moment)
+        let start = clip.stored.motion.times.first ?? moment.time
+        var curve: Curve?
+        if isDrawn, let detector {
+            let (title, points) = clip.replay.curve(of: detector, lookingAt: moment.time)
+            curve = Curve(title, points.map { (Double($0.time) / 1e6, $0.value) })
+        }
+        self.init(
+            wall: moment.wall, clip: clip.stored.id, app: moment.app, user: clip.stored.user,
+            detector: moment.detector, threshold: moment.threshold,
+            unit: detector?.dimension.canonicalUnit ?? "", strength: clip.strength(of: moment).text,
+            lines: NearMissText.lines(clip, moment, time: Moment(wall: moment.wall).text),
+            moment: Double(moment.time - start) / 1e6, curve: curve)
     }
 }

@@ -1,0 +1,96 @@
+import DaemonSupport
+import Detection
+import Journal
+import Loop
+import Motion
+import Pictures
+import Replay
+
+/// A clip of the journal, and what its detectors made of it.
+struct PastClip {
+    let stored: StoredClip
+
+    var replay: ClipReplay {
+        ClipReplay(sensor: self.stored.sensor, channels: self.stored.channels, motion: self.stored.motion)
+    }
+
+    /// The detector of a moment as it was then; `nil`: it cannot be made any more.
+    static func detector(of moment: StoredClip.Moment) -> CompiledDetector? {
+        try? DetectorCompiler.compile(DetectorText.read(moment.options, name: moment.detector), for: nil)
+    }
+
+    /// How far it went, and of what: `2.1 g of 2.3 g`.
+    func strength(of moment: StoredClip.Moment) -> (reach: Double, threshold: Double?, text: String) {
+        let detector = Self.detector(of: moment)
+        let unit = detector.map { $0.dimension.canonicalUnit } ?? ""
+        let found = moment.isNear ? detector.flatMap { self.replay.reach(of: $0, from: moment.time) } : nil
+        // What is kept is a little rounded: it does not pass what it did not pass.
+        var reach = found ?? moment.peak
+        if let threshold = moment.threshold, let detector, moment.isNear {
+            reach = detector.isCompared && threshold > 0 ? max(reach, moment.peak) : reach
+            if threshold > 0 { reach = min(reach, threshold) }
+        }
+        let text = Self.value(reach, unit)
+        guard let threshold = moment.threshold else { return (reach, nil, text) }
+        return (reach, threshold, "\(text) of \(Self.value(threshold, unit))")
+    }
+
+    static func value(_ value: Double, _ unit: String) -> String {
+        unit.isEmpty ? Digits.text(value) : "\(Digits.text(value)) \(unit)"
+    }
+}
+
+/// Which clips of which journal a command is about.
+struct ClipSource {
+    static let since = TypedOption.time(
+        "since", "TIME", "what the journal holds of so long ago and later, such as 48h (default: 24h)",
+        expected: "a time, such as 24h")
+    static let stateDirectory = CommandOption.value(
+        "state-dir", "DIR", "where the journal is (default: where the broker of the bus keeps it)", naming: .directory)
+    static let app = CommandOption.value("app", "ID", "only this app", naming: .app)
+    static let near = CommandOption.flag("near", "only what nearly was a hit")
+
+    private let directory: String
+    private let since: TimeSpan
+
+    init(_ invocation: Invocation, _ command: String) throws {
+        let arguments = invocation.arguments
+        let directory = arguments.value(of: Self.stateDirectory)
+        if directory != nil, arguments.has(CommonOption.bus) {
+            throw UsageProblem("\(command): --bus has no effect beside --state-dir: it says whose journal is read")
+        }
+        guard let directory = directory ?? StateDirectory.standard(for: invocation.bus) else {
+            throw UsageProblem("\(command): there is no HOME with a journal in it: give --state-dir")
+        }
+        self.directory = directory
+        self.since = try arguments.value(of: Self.since) ?? .seconds(86_400)
+    }
+
+    /// The clips of the time, the oldest first.
+    func clips() throws(CommandFailure) -> [PastClip] {
+        let now = Clock.wallClock()
+        return try Self.clips(in: self.directory, from: now - min(self.since.microseconds, now), to: .max)
+    }
+
+    static func clips(in directory: String, from since: Int64, to until: Int64) throws(CommandFailure) -> [PastClip] {
+        var found: [PastClip] = []
+        do throws(JournalFailure) {
+            let reader = try JournalReader(in: directory)
+            let unreadable = try reader.eachClip(from: since, to: until) { found.append(PastClip(stored: $0)) }
+            if unreadable > 0 { complain("\(unreadable) clips cannot be read; they are left out") }
+        } catch {
+            throw CommandFailure(.no, error.description)
+        }
+        return found
+    }
+
+    /// The same; nothing there is a failure that says what to do.
+    func someClips() throws(CommandFailure) -> [PastClip] {
+        let clips = try self.clips()
+        guard !clips.isEmpty else {
+            throw CommandFailure(
+                .no, "there are no clips of that time in \(self.directory); 'jostle-brokerd --clips 2s' keeps them")
+        }
+        return clips
+    }
+}

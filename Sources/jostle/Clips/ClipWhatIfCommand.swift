@@ -1,0 +1,159 @@
+import DaemonSupport
+import Detection
+import JostleClient
+import Journal
+import Loop
+import Motion
+import Replay
+
+/// `jostle whatif`: what another detector would have made of the motion that was kept.
+struct ClipWhatIfCommand {
+    static let syntax = CommandSyntax(
+        "whatif", "show what another threshold would have made of the motion in clips", reaching: .files,
+        options: [
+            CommonOption.detector, ClipSource.since, ClipSource.stateDirectory, ClipSource.app, CommonOption.json,
+        ],
+        action: { try ClipWhatIfCommand($0).run() })
+
+    /// What a moment would have been.
+    private enum Fate: String {
+        case hit
+        case none
+        /// Less than what was kept would have been one, so that of others like it nobody knows.
+        case unknown
+    }
+
+    private struct Tally {
+        var hitsThen = 0
+        var hits = 0
+        var more = 0
+        var fewer = 0
+        var isUnknown = false
+    }
+
+    private let source: ClipSource
+    private let requests: [DetectorRequest]
+    private let app: String?
+    private let isJSON: Bool
+    private let terminal: Terminal
+
+    private init(_ invocation: Invocation) throws {
+        let arguments = invocation.arguments
+        do throws(DetectorSpec.Problem) {
+            self.requests = try DetectorSpec.detectors(arguments.values(of: CommonOption.detector)).map(\.request)
+        } catch {
+            throw UsageProblem(error.message)
+        }
+        guard !self.requests.isEmpty else {
+            throw UsageProblem("whatif: give a detector to try with --detector, such as shake.planar,threshold=2g")
+        }
+        self.source = try ClipSource(invocation, "whatif")
+        self.app = arguments.value(of: ClipSource.app)
+        (self.isJSON, self.terminal) = (invocation.isJSON, invocation.terminal)
+    }
+
+    private func run() throws(CommandFailure) {
+        var tried: [CompiledDetector] = []
+        for request in self.requests {
+            do throws(DetectorProblem) {
+                tried.append(try DetectorCompiler.compile(request, for: nil))
+            } catch {
+                throw .usage("\(error)")
+            }
+        }
+        let clips = try self.source.someClips()
+        for detector in tried { self.tryOut(detector, on: clips) }
+    }
+
+    private func tryOut(_ detector: CompiledDetector, on clips: [PastClip]) {
+        var tally = Tally()
+        var lowest: Double?
+        for clip in clips where clip.stored.sensor == detector.sensor {
+            for moment in clip.stored.moments where self.isLike(moment, detector) {
+                let fate = self.fate(of: moment, in: clip, detector)
+                if !moment.isNear { tally.hitsThen += 1 }
+                if fate == .hit { tally.hits += 1 }
+                if fate == .hit, moment.isNear { tally.more += 1 }
+                if fate == .none, !moment.isNear { tally.fewer += 1 }
+                if let kept = Self.kept(moment), Self.isBelow(detector, kept) {
+                    tally.isUnknown = true
+                    lowest = max(lowest ?? kept, kept)
+                }
+                self.show(moment, in: clip, fate)
+            }
+        }
+        self.summarize(detector, tally, kept: lowest)
+    }
+
+    /// A detector is compared with those of its own kind only: what others kept says nothing of it.
+    private func isLike(_ moment: StoredClip.Moment, _ detector: CompiledDetector) -> Bool {
+        moment.preset == (detector.preset ?? "") && (self.app.map { $0 == moment.app } ?? true)
+    }
+
+    /// From which strength on all motion of a detector was kept.
+    private static func kept(_ moment: StoredClip.Moment) -> Double? { moment.threshold.map { $0 * NearMiss.share } }
+
+    private static func isBelow(_ detector: CompiledDetector, _ kept: Double) -> Bool {
+        detector.threshold.map { $0 > 0 && $0 < kept } ?? false
+    }
+
+    private func fate(
+        of moment: StoredClip.Moment, in clip: PastClip, _ detector: CompiledDetector
+    ) -> Fate {
+        // What is in force for it besides its threshold, such as its pace, is what is tried.
+        let hits = clip.replay.hits(of: detector.withoutRest, lookingAt: moment.time)
+        let (first, last) = (moment.time - Self.slack, moment.time + Self.reach)
+        return hits.contains { (first...last).contains($0.time.microseconds) } ? .hit : .none
+    }
+
+    /// A detector that looks at another pace is hit a little before or behind, and another threshold is passed a little later.
+    private static let (slack, reach): (Int64, Int64) = (300_000, 1_000_000)
+
+    // MARK: Showing
+
+    private func show(_ moment: StoredClip.Moment, in clip: PastClip, _ fate: Fate) {
+        let strength = clip.strength(of: moment)
+        if self.isJSON {
+            var line = JSONLine()
+            line.add("clip", clip.stored.id)
+            line.add("wall_us", moment.wall, on: .realtime)
+            line.add("app", moment.app)
+            line.add("detector", moment.detector)
+            line.add("was", moment.isNear ? "near" : "hit")
+            line.add("would_be", fate.rawValue)
+            line.add("reach", strength.reach)
+            self.terminal.print(line.text)
+            return
+        }
+        // Only what would be otherwise is worth a line.
+        guard moment.isNear == (fate == .hit) else { return }
+        self.terminal.print(
+            "\(Moment(wall: moment.wall).text)  \(printable(moment.app))  \(printable(moment.detector))  clip \(clip.stored.id)"
+        )
+        self.terminal.print("  was       \(moment.isNear ? "no hit" : "a hit"): \(strength.text)")
+        self.terminal.print("  would be  \(fate == .hit ? "a hit" : "no hit")")
+    }
+
+    private func summarize(_ detector: CompiledDetector, _ tally: Tally, kept: Double?) {
+        let unit = detector.dimension.canonicalUnit
+        if self.isJSON {
+            var line = JSONLine()
+            line.add("detector", detector.name)
+            line.add("hits_then", tally.hitsThen)
+            line.add("hits", tally.hits)
+            line.add("more", tally.more)
+            line.add("fewer", tally.fewer)
+            line.add("unknown", tally.isUnknown)
+            if let kept { line.add("kept_from", kept) } else { line.addNull("kept_from") }
+            self.terminal.print(line.text)
+            return
+        }
+        let threshold = detector.threshold.map { " over \(PastClip.value($0, unit))" } ?? ""
+        self.terminal.print(
+            "\(printable(detector.name))\(threshold): \(tally.hits) hits in clips instead of \(tally.hitsThen), "
+                + "\(tally.more) more and \(tally.fewer) fewer")
+        guard tally.isUnknown, let kept else { return }
+        self.terminal.print(
+            "unknown: how many more there would be; below \(PastClip.value(kept, unit)) no motion was kept")
+    }
+}

@@ -1,0 +1,100 @@
+import DaemonSupport
+import Detection
+import Journal
+import Loop
+import Motion
+import Pictures
+
+/// `jostle explain --clip`: what nearly was a hit, and what would have made it one.
+struct NearMissCommand {
+    private let directory: String
+    /// `nil`: the newest.
+    private let clip: Int64?
+    private let app: String?
+    private let isJSON: Bool
+    private let terminal: Terminal
+
+    init(_ word: String, _ invocation: Invocation, app: String?) throws(UsageProblem) {
+        let arguments = invocation.arguments
+        guard arguments.positionals.isEmpty else {
+            throw UsageProblem("explain: give an epoch, or --clip: what nearly was a hit has no epoch")
+        }
+        let number = Int64(word)
+        guard word == "near" || (number ?? 0) > 0 else {
+            throw UsageProblem("explain: give --clip the number of a clip or 'near', not '\(printable(word))'")
+        }
+        let given = arguments.value(of: ClipSource.stateDirectory)
+        if given != nil, arguments.has(CommonOption.bus) {
+            throw UsageProblem("explain: --bus has no effect beside --state-dir: it says whose journal is read")
+        }
+        guard let directory = given ?? StateDirectory.standard(for: invocation.bus) else {
+            throw UsageProblem("explain: there is no HOME with a journal in it: give --state-dir")
+        }
+        self.directory = directory
+        self.clip = number
+        self.app = app
+        (self.isJSON, self.terminal) = (invocation.isJSON, invocation.terminal)
+    }
+
+    func run() throws(CommandFailure) {
+        var found: (clip: PastClip, moments: [StoredClip.Moment])?
+        for clip in try ClipSource.clips(in: self.directory, from: 0, to: .max)
+        where self.clip.map({ $0 == clip.stored.id }) ?? true {
+            let moments = clip.stored.moments.filter { moment in
+                moment.isNear && (self.app.map { $0 == moment.app } ?? true)
+            }
+            if !moments.isEmpty { found = (clip, moments) }
+        }
+        guard let (clip, moments) = found else {
+            throw CommandFailure(
+                .no,
+                self.clip.map { "nothing in clip \($0) nearly was a hit, or there is no such clip" }
+                    ?? "nothing that nearly was a hit is kept; 'jostle-brokerd --clips 2s' keeps it")
+        }
+        for (index, moment) in moments.enumerated() {
+            if self.isJSON {
+                self.terminal.print(self.json(clip, moment))
+                continue
+            }
+            if index > 0 { self.terminal.print() }
+            NearMissText.lines(clip, moment, time: Moment(wall: moment.wall).line).forEach { self.terminal.print($0) }
+        }
+    }
+
+    private func json(_ clip: PastClip, _ moment: StoredClip.Moment) -> String {
+        let strength = clip.strength(of: moment)
+        var line = JSONLine()
+        line.add("clip", clip.stored.id)
+        line.add("wall_us", moment.wall, on: .realtime)
+        line.add("app", moment.app)
+        line.add("detector", moment.detector)
+        line.add("preset", moment.preset)
+        line.add("reach", strength.reach)
+        if let threshold = strength.threshold { line.add("threshold", threshold) } else { line.addNull("threshold") }
+        line.add("text", NearMissText.lines(clip, moment, time: Moment(wall: moment.wall).text))
+        return line.text
+    }
+}
+
+/// What nearly was a hit, in words.
+enum NearMissText {
+    static func lines(_ clip: PastClip, _ moment: StoredClip.Moment, time: String) -> [String] {
+        let strength = clip.strength(of: moment)
+        var lines = [
+            "\(printable(moment.app))  \(printable(moment.detector)), nearly  \(time)  clip \(clip.stored.id)",
+            "  it was \(strength.text): no hit, so that nothing was decided and nobody was refused",
+        ]
+        guard let detector = PastClip.detector(of: moment), let threshold = strength.threshold else { return lines }
+        let unit = detector.dimension.canonicalUnit
+        // What is shown is to be a hit: rounded away from it.
+        let lower = strength.reach < threshold ? (strength.reach * 100).rounded(.down) / 100 : strength.reach
+        let spelled = "\(Digits.text(lower < strength.reach ? lower : lower - 0.01))\(unit)"
+        if !moment.preset.isEmpty,
+            PresetCatalogue.named(moment.preset)?.parameters.contains(where: { $0.name == "threshold" }) == true
+        {
+            lines.append("  with a threshold of \(spelled) it would have been one; what else would:")
+            lines.append("  jostle whatif --detector \(moment.preset),threshold=\(spelled)")
+        }
+        return lines
+    }
+}
