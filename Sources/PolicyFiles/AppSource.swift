@@ -13,14 +13,18 @@ package struct AppSource: Sendable {
 
     /// - Parameters:
     ///   - directories: those that were asked for; none: the system's, and the user's.
+    ///   - outside: where a bridge keeps those that come from outside; they override a user's, and none of the system's.
     ///   - system: the system's.
     ///   - environment: where the user's are looked up; `nil`: there is no one user.
     package init(
-        _ directories: [String], system: [String] = Self.system, user environment: ((String) -> String?)? = nil
+        _ directories: [String], outside: String? = nil, system: [String] = Self.system,
+        user environment: ((String) -> String?)? = nil
     ) {
         self.areGiven = !directories.isEmpty
         let user = self.areGiven ? [] : environment.map { ListedDirectory.ofUser($0) } ?? []
-        self.directories = user + (self.areGiven ? directories : system).map { ListedDirectory($0) }
+        self.directories =
+            user + (outside.map { [ListedDirectory($0, .outsideFiles)] } ?? [])
+            + (self.areGiven ? directories : system).map { ListedDirectory($0) }
     }
 
     /// The file of one app; `nil` when it has none, or one with an error in it.

@@ -60,7 +60,7 @@ import Motion
             if descriptor >= 0 { unsafe self.stream = fdopendir(descriptor) }
             if unsafe self.stream == nil {
                 let isMissing = code == ENOENT || (code == ENOTDIR && directory.isUsers)
-                if !isMissing || self.mustExist {
+                if !isMissing || (self.mustExist && directory.contents != .outsideFiles) {
                     self.findings.append(Finding(unreadable: directory.path, "the directory cannot be read", code))
                 }
                 self.directories.removeFirst()
@@ -97,7 +97,9 @@ import Motion
                 PolicyLimits.excess("there are too many files", self.most.limit, self.most.files),
                 advice: "put several into one"))
         // A user's directories stand before the system's, whose files are not a user's to take away.
-        self.directories = directory.isUsers ? self.directories.drop(while: \.isUsers) : []
+        self.directories = self.directories.drop {
+            directory.isUsers ? $0.isUsers : directory.contents == .files || $0.contents != .files
+        }
         self.places = [:]
         self.flatpaks = []
         (self.names, self.runs) = ([], [])

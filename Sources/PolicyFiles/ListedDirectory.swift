@@ -8,6 +8,8 @@ struct ListedDirectory: Equatable, Sendable {
         case files
         /// All files, for the one user whose broker this is.
         case userFiles
+        /// All files that a bridge brought from outside.
+        case outsideFiles
         /// Those that are named after an app, or after an id below its own.
         case named(String)
         /// Where Flatpak has a directory for each app, in which those of the app stand.
@@ -29,9 +31,9 @@ struct ListedDirectory: Equatable, Sendable {
     }
 
     /// Whether nothing that stands in its place is a mistake.
-    var isUsers: Bool { self.contents != .files }
+    var isUsers: Bool { self.contents != .files && self.contents != .outsideFiles }
     /// Whose its files are.
-    var layer: PolicyLayer { self.isUsers ? .user : .system }
+    var layer: PolicyLayer { self.contents == .outsideFiles ? .outside : self.isUsers ? .user : .system }
 
     /// What is told of what was found in its files: of others' files only where it stands.
     func told(_ findings: [Finding]) -> [Finding] {

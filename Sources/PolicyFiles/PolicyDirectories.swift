@@ -16,6 +16,20 @@ package enum PolicyDirectories {
         return (given ?? home).map { "\($0)/jostle/policy.d" }
     }
 
+    /// Where the bridge beside a broker keeps what comes from outside, which counts where the system says nothing.
+    package static func outside(
+        ofSystem isSystems: Bool, _ kind: OutsideKind, _ environment: (String) -> String?
+    ) -> String? {
+        let given = environment("XDG_STATE_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let home = environment("HOME").flatMap { $0.hasPrefix("/") ? "\($0)/.local/state" : nil }
+        return (isSystems ? "/var/lib" : given ?? home).map { "\($0)/jostle-bridge/desired/current/\(kind.rawValue)" }
+    }
+
+    package enum OutsideKind: String, Sendable {
+        case policy = "policy.d"
+        case apps = "apps.d"
+    }
+
     /// How files are named in messages.
     package enum Naming: Sendable {
         case path

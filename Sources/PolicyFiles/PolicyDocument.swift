@@ -6,6 +6,8 @@ package enum PolicyLayer: Hashable, Sendable {
     case system
     /// A user's own: may only deny and make limits smaller, and is read first.
     case user
+    /// What a bridge brought from outside: may say more than a user, and nothing where the system has said something.
+    case outside
 }
 
 /// A policy file as bytes, before anything is understood.

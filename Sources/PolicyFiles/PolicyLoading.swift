@@ -47,6 +47,8 @@ package final class PolicyLoading {
     /// At work in its place: a second copy would be made anew with each step.
     private var reader: PolicyReader?
     private var reading: PolicyReading?
+    /// The first error of what comes from outside, for which all of that was left out.
+    private var leftOut: Finding?
 
     /// How often files are read that do not hold still.
     private static let mostAttempts = 8
@@ -80,7 +82,7 @@ package final class PolicyLoading {
             if self.reader?.step() == true {
                 self.stage = .compiling
             } else {
-                self.reading = self.reader.take()?.finish()
+                self.compiled(self.reader.take()?.finish())
             }
         case .pausing:
             self.began = FileStamp.now()
@@ -88,6 +90,22 @@ package final class PolicyLoading {
         case .done: return .done
         }
         return .more
+    }
+
+    /// What comes from outside with an error takes itself away, and nothing of what the device itself says.
+    private func compiled(_ reading: PolicyReading?) {
+        guard let error = reading?.errors.first, self.files.contains(where: { $0.layer == .outside }) else {
+            return self.reading = reading
+        }
+        self.leaveOutsideOut(error)
+        self.reader = PolicyReader(self.files)
+        self.stage = .compiling
+    }
+
+    private func leaveOutsideOut(_ error: Finding) {
+        self.files.removeAll { $0.layer == .outside }
+        self.leftOut = Finding(
+            .leftOut, at: error.place, "what comes from outside is left out: \(error.message)", advice: error.advice)
     }
 
     /// Whether the files themselves are not all read yet.
@@ -105,7 +123,7 @@ package final class PolicyLoading {
     package func finish() -> (reading: PolicyReading, files: [PolicyFile]) {
         var reading = self.reading ?? PolicyReader.read([])
         self.reading = nil
-        reading.findings = (self.findings + reading.findings).inReadingOrder()
+        reading.findings = (self.findings + reading.findings + (self.leftOut.map { [$0] } ?? [])).inReadingOrder()
         if !reading.errors.isEmpty { reading.policy = nil }
         return (reading, self.files)
     }
@@ -131,7 +149,7 @@ package final class PolicyLoading {
     ) {
         guard let reading, let what else {
             guard let next = listing.next() else {
-                self.findings += listing.findings
+                self.take(listing.findings, of: set)
                 self.stamps += listing.stamps
                 return self.begin(set + 1)
             }
@@ -155,18 +173,26 @@ package final class PolicyLoading {
             self.stamps.append((what.path, nil))
         case .failed(let finding, _):
             self.stamps.append((what.path, FileStamp(path: what.path)))
-            self.findings.append(finding)
+            self.take([finding], of: set)
         }
         guard self.bytes > PolicyLimits.bytes else {
             self.stage = .reading(listing, set, nil, nil)
             return
         }
-        self.findings.append(
-            Finding(
-                .tooMuch, at: Place(file: shown, line: 1),
-                PolicyLimits.excess("the files are too long together", "policy-bytes", PolicyLimits.bytes),
-                advice: "say it with fewer"))
+        let excess = Finding(
+            .tooMuch, at: Place(file: shown, line: 1),
+            PolicyLimits.excess("the files are too long together", "policy-bytes", PolicyLimits.bytes),
+            advice: "say it with fewer")
+        self.take([excess], of: set)
+        if self.sets[set].layer == .outside { return self.begin(set + 1) }
         self.reading = PolicyReader.read([])
+    }
+
+    private func take(_ findings: [Finding], of set: Int) {
+        guard self.sets[set].layer == .outside, let error = findings.first(where: { $0.severity == .error }) else {
+            return self.findings += findings
+        }
+        self.leaveOutsideOut(error)
     }
 
     // MARK: Whether they held still
@@ -179,6 +205,8 @@ package final class PolicyLoading {
         }
         self.stage = .verifying(end)
         guard end == self.stamps.count else { return .more }
+        // What was read behind an error of what comes from outside is left out, too.
+        if self.leftOut != nil { self.files.removeAll { $0.layer == .outside } }
         self.reader = PolicyReader(self.files)
         self.stage = .compiling
         return .more
@@ -194,6 +222,7 @@ package final class PolicyLoading {
         self.attempts += 1
         self.files = self.single
         self.findings = []
+        self.leftOut = nil
         self.bytes = 0
         self.stamps = []
         self.stage = .pausing

@@ -62,9 +62,9 @@ package struct PolicyReader {
         return reader.finish()
     }
 
-    /// Begins to read files, which count in this order; those of users come first.
+    /// Begins to read files, which count in this order; those of users come first, those from outside last.
     init(_ files: [PolicyFile]) {
-        self.files = (files.filter { $0.layer == .user } + files.filter { $0.layer == .system })[...]
+        self.files = [PolicyLayer.user, .system, .outside].flatMap { layer in files.filter { $0.layer == layer } }[...]
         self.hasSystemFiles = files.contains { $0.layer == .system }
         self.merging = SectionMerging(
             reserving: min(PolicyLimits.sections, files.reduce(0) { $0 + $1.bytes.count } / 8))
@@ -134,10 +134,14 @@ package struct PolicyReader {
         self.policy = policy
         self.stage = .done
         if self.hasSystemFiles { return }
+        // What comes from outside is tried beside the built-in rules, behind users' own.
+        let outside = self.applying?.rulesFromOutside.count ?? 0
+        let own = Array(policy.rules.dropLast(outside))
         self.builder = PolicyBuilder(
-            otherwise: Policy.builtIn.otherwise, groups: Policy.builtIn.groups,
-            rules: policy.rules + Policy.builtIn.rules, matrix: Policy.builtIn.matrix, apps: policy.apps,
-            everyApp: policy.everyApp)
+            otherwise: Policy.builtIn.otherwise, groups: policy.groups + Policy.builtIn.groups,
+            rules: outside == 0 ? own + Policy.builtIn.rules : own,
+            behind: outside == 0 ? [] : Array(policy.rules.suffix(outside)) + Policy.builtIn.rules,
+            matrix: Policy.builtIn.matrix, apps: policy.apps, everyApp: policy.everyApp)
         self.stage = .standing
     }
 }

@@ -8,6 +8,7 @@ package struct PolicySource: Sendable {
         var mustExist: Bool
     }
 
+    /// What comes from outside is last: where all together are too many, it is what is too much.
     private let sets: [Files]
     private let single: [PolicyFile]
     private let naming: PolicyDirectories.Naming
@@ -15,22 +16,25 @@ package struct PolicySource: Sendable {
     /// - Parameters:
     ///   - directories: those that were asked for; when there are none, and no files: the system's, and the user's own.
     ///   - files: single files, which count like those of the system.
+    ///   - outside: where a bridge keeps what comes from outside; `nil`: nothing does.
     ///   - environment: where the user's directory is looked up.
     package init(
-        _ directories: [String], files: [PolicyFile] = [], naming: PolicyDirectories.Naming = .path,
-        environment: (String) -> String?
+        _ directories: [String], files: [PolicyFile] = [], outside: String? = nil,
+        naming: PolicyDirectories.Naming = .path, environment: (String) -> String?
     ) {
+        let others = outside.map { [Files(directories: [$0], layer: .outside, mustExist: false)] } ?? []
         self.single = files
         self.naming = naming
         guard directories.isEmpty, files.isEmpty else {
-            self.sets = [Files(directories: directories, layer: .system, mustExist: true)]
+            self.sets = [Files(directories: directories, layer: .system, mustExist: true)] + others
             return
         }
         let own = PolicyDirectories.user(environment).map { [$0] } ?? []
-        self.sets = [
-            Files(directories: PolicyDirectories.system, layer: .system, mustExist: false),
-            Files(directories: own, layer: .user, mustExist: false),
-        ]
+        self.sets =
+            [
+                Files(directories: PolicyDirectories.system, layer: .system, mustExist: false),
+                Files(directories: own, layer: .user, mustExist: false),
+            ] + others
     }
 
     /// These files and nothing else; none: the built-in policy is in force.

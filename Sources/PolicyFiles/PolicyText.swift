@@ -43,7 +43,13 @@ package enum PolicyText {
         }
         for section in reading.sections {
             if !lines.isEmpty { lines.append("") }
-            lines.append("# \(section.place.lineDescription)\(section.layer == .user ? " (user)" : "")")
+            let whose =
+                switch section.layer {
+                case .system: ""
+                case .user: " (user)"
+                case .outside: " (outside)"
+                }
+            lines.append("# \(section.place.lineDescription)\(whose)")
             lines.append("[\(section.name)]")
             for entry in self.entries(section) {
                 lines.append("# \(entry.places.map(\.lineDescription).joined(separator: ", "))")

@@ -9,8 +9,10 @@ struct SectionApplying {
     private var interactions: [Interaction] = []
     private var rules: [Rule] = []
     private var apps: [AppID: AppSettings] = [:]
-    /// What the system says of every app.
+    /// What the system says of every app, or where it says nothing what comes from outside does.
     private var common = AppSettings()
+    /// The rules from outside, which are tried behind all others.
+    private(set) var rulesFromOutside: [Rule] = []
     /// Names of each kind that may have been meant by one that is not there.
     private var suggested: [String: [String]] = [:]
 
@@ -20,7 +22,10 @@ struct SectionApplying {
     /// Begins with what every app may do, on which each app's own section builds.
     init(of merged: SectionMerging, _ findings: inout FindingList) {
         self.apps.reserveCapacity(merged.appSections)
-        merged[SectionName("App", "*")]?.apply(Schema.appKeys, to: &self.common, &findings)
+        // Only one of the two is there.
+        for layer in [PolicyLayer.system, .outside] {
+            merged[SectionName("App", "*", layer)]?.apply(Schema.appKeys, to: &self.common, &findings)
+        }
     }
 
     /// Begins to put in order what all sections together mean; `nil` when there is an error.
@@ -29,7 +34,8 @@ struct SectionApplying {
         guard !findings.all.contains(where: { $0.severity == .error }) else { return nil }
         return PolicyBuilder(
             otherwise: self.draft.otherwise, groups: self.groups, rules: self.rules,
-            matrix: InteractionMatrix(self.classes, self.interactions), apps: self.apps, everyApp: everyApp)
+            behind: self.rulesFromOutside, matrix: InteractionMatrix(self.classes, self.interactions), apps: self.apps,
+            everyApp: everyApp)
     }
 
     /// Takes in a section; `merged` knows the others.
@@ -88,15 +94,16 @@ struct SectionApplying {
                     advice: "add Then=allow or Then=deny"))
         }
         Self.checkPossible(rule, section, &findings)
-        if let group = rule.group, !merged.contains(SectionName("Group", group)) {
+        // What contends in a group of the device's own, others cannot change.
+        if let group = rule.group, !merged.contains(SectionName("Group", group, section.layer.ofGroups)) {
             self.undefined("Group", group, at: section.place(of: "Group"), merged, &findings)
         }
         self.checkClasses(section["Class"] ?? [], merged, &findings)
-        self.rules.append(
-            Rule(
-                name: rule.name, place: rule.place, priority: rule.priority, conditions: rule.conditions,
-                effect: rule.effect ?? .deny, note: rule.note, group: rule.group, strength: rule.strength,
-                sessionClass: rule.sessionClass, terms: rule.terms))
+        let made = Rule(
+            name: rule.name, place: rule.place, priority: rule.priority, conditions: rule.conditions,
+            effect: rule.effect ?? .deny, note: rule.note, group: rule.group, strength: rule.strength,
+            sessionClass: rule.sessionClass, terms: rule.terms)
+        if section.layer == .outside { self.rulesFromOutside.append(made) } else { self.rules.append(made) }
     }
 
     /// What an app may do: its own section over that of every app, and then what users made smaller.
@@ -104,10 +111,18 @@ struct SectionApplying {
         _ name: String, _ section: MergedSection, _ merged: SectionMerging, _ findings: inout FindingList
     ) {
         guard name != "*" else { return }
-        // What the system says of it comes by itself.
-        if section.layer == .user, merged.contains(SectionName("App", name)) { return }
+        // What the system says of it, or others do, comes by itself.
+        if section.layer == .user,
+            merged.contains(SectionName("App", name)) || merged.contains(SectionName("App", name, .outside))
+        {
+            return
+        }
         var settings = self.common
-        if section.layer == .system { section.apply(Schema.appKeys, to: &settings, &findings) }
+        if section.layer != .user { section.apply(Schema.appKeys, to: &settings, &findings) }
+        // What the system says of every app holds whatever others say of one.
+        if section.layer == .outside {
+            merged[SectionName("App", "*")]?.apply(Schema.appKeys, to: &settings, &findings)
+        }
         self.apps[AppID(name)] = Self.tightened(settings, for: name, merged, &findings)
     }
 
@@ -177,6 +192,11 @@ struct SectionApplying {
             self.undefined("Class", word.text, at: word.place, merged, &findings)
         }
     }
+}
+
+extension PolicyLayer {
+    /// Where the groups stand that its rules may name.
+    fileprivate var ofGroups: PolicyLayer { self == .outside ? .outside : .system }
 }
 
 extension MergedSection {

@@ -53,6 +53,13 @@ struct SectionMerging {
             findings.append(error.finding)
             return nil
         }
+        if self.layer == .outside, self.contains(SectionName(name.kind, name.argument)) {
+            findings.append(
+                Finding(
+                    .notForOutside, at: place, "the device itself says what [\(printable(name.text))] is",
+                    advice: "give it another name, or leave it out"))
+            return nil
+        }
         if let known = self.indices[name] {
             let latest = self.sections[known].latest
             self.sections[known].latest = (self.fileNumber, latest.file == self.fileNumber ? latest.line : place.line)

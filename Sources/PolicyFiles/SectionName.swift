@@ -15,6 +15,9 @@ struct SectionName: Hashable {
 
     var text: String { self.argument.isEmpty ? self.kind : "\(self.kind) \(self.argument)" }
 
+    /// What to do about what files from outside may not say.
+    static let adviceToOutside = "a device lets others say what it does not say itself: rules, groups and apps"
+
     /// What to do about what a user's own files may not say.
     static let adviceToUsers = "these may deny and make limits smaller; ask the administrator for more"
 
@@ -33,6 +36,11 @@ struct SectionName: Hashable {
                 check: .notForUsers, place: kind.place,
                 message: "[\(kind.text)] sections are not for a user's own files",
                 advice: Self.adviceToUsers)
+        }
+        if layer == .outside, !["Rule", "Group", "App"].contains(kind.text) {
+            throw ValueProblem(
+                check: .notForOutside, place: kind.place,
+                message: "[\(kind.text)] sections are not for files from outside", advice: Self.adviceToOutside)
         }
         let wanted = wantedArgument.isEmpty ? 1 : kind.text == "Interaction" ? 3 : 2
         guard header.count == wanted else {

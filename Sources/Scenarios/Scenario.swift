@@ -85,20 +85,24 @@ package struct Scenario: Equatable, Sendable {
         package var name: String
         /// A user's own, which can only restrict.
         package var isUser: Bool
+        /// From outside, which counts where the system says nothing.
+        package var isOutside: Bool
         /// Its lines, without what ends them.
         package var lines: [String]
 
-        package init(name: String, isUser: Bool, lines: [String]) {
+        package init(name: String, isUser: Bool, isOutside: Bool = false, lines: [String]) {
             self.name = name
             self.isUser = isUser
+            self.isOutside = isOutside
             self.lines = lines
         }
 
         /// - Parameter path: Directories in front of the name do not count.
-        package init(path: String, isUser: Bool, bytes: [UInt8]) {
+        package init(path: String, isUser: Bool, isOutside: Bool = false, bytes: [UInt8]) {
             let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[path.utf8.index(after: $0)...] }
             self.name = String(name ?? path[...])
             self.isUser = isUser
+            self.isOutside = isOutside
             var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
             if lines.last?.isEmpty == true { lines.removeLast() }
             self.lines = lines.map { String(decoding: $0, as: UTF8.self) }

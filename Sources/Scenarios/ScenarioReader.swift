@@ -441,8 +441,9 @@ private struct LineReader {
         guard let token = self.tokens.popFirst() else { return nil }
         let name = try self.name(token)
         guard let layer = self.tokens.popFirst() else { return Scenario.File(name: name, isUser: false, lines: []) }
-        guard layer.text == "user" else { throw self.unknown(layer, "word", ["user"]) }
-        return Scenario.File(name: name, isUser: true, lines: [])
+        guard ["user", "outside"].contains(layer.text) else { throw self.unknown(layer, "word", ["user", "outside"]) }
+        let isUser = layer.text == "user"
+        return Scenario.File(name: name, isUser: isUser, isOutside: !isUser, lines: [])
     }
 
     private mutating func hit() throws(ScenarioProblem) -> Scenario.Event {

@@ -89,7 +89,8 @@ extension Scenario.Event: CustomStringConvertible {
             return "launched \(id) \(result.name)" + Self.option("number", number)
         case .leave(let id): return "leave \(id)"
         case .policy(.none): return "policy"
-        case .policy(.some(let file)): return "policy \(Scenario.word(file.name))" + (file.isUser ? " user" : "")
+        case .policy(.some(let file)):
+            return "policy \(Scenario.word(file.name))" + (file.isUser ? " user" : file.isOutside ? " outside" : "")
         case .motion(let time): return "motion \(Scenario.text(time))"
         case .rewind(let time): return "rewind \(Scenario.text(time))"
         case .lastTrue(let id, let name, let time):

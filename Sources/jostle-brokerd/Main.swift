@@ -47,6 +47,10 @@ struct Main {
     private static let appsOption = CommandOption.value(
         "apps", "DIR", "read app files here and nowhere else; a later directory overrides an earlier one",
         naming: .directory, repeats: true)
+    private static let outsideOption = CommandOption.value(
+        "outside", "DIR",
+        "where a bridge keeps policy and app files from outside (default: where that of the same bus does, without "
+            + "--policy; none with it)", naming: .directory)
     private static let loginBusOption = TypedOption.bus(
         "login-bus",
         "the bus where logind tells of the lock and of sleep (default: system; that of --bus if it is an address)")
@@ -58,7 +62,8 @@ struct Main {
     private static let syntax = CommandSyntax(
         "jostle-brokerd", "Evaluates the detectors of all apps and gives each its events.",
         options: [
-            policyOption, appsOption, sensorBusOption, loginBusOption, latencyOption, streamsOption, recordOption,
+            policyOption, appsOption, outsideOption, sensorBusOption, loginBusOption, latencyOption, streamsOption,
+            recordOption,
             decisionsOption,
         ] + StoreLink.options + Daemon.options)
 
@@ -71,7 +76,8 @@ struct Main {
             let latency = try arguments.value(of: self.latencyOption) ?? .zero
             let streamsFrom = try arguments.value(of: self.streamsOption) ?? SensorLink.streamsFrom
             let policy = PolicySource(
-                try arguments.directories(of: self.policyOption), environment: environmentValue)
+                try arguments.directories(of: self.policyOption),
+                outside: try self.outside(.policy, arguments, daemon), environment: environmentValue)
             let apps = try self.apps(arguments, daemon)
             let record = try BrokerRecord(
                 inputs: arguments.value(of: self.recordOption), decisions: arguments.value(of: self.decisionsOption),
@@ -105,7 +111,20 @@ struct Main {
     /// Where app files are. On the system bus there are many users, and none of them speaks for all.
     private static func apps(_ arguments: Arguments, _ daemon: Daemon) throws(UsageProblem) -> AppSource {
         let given = try arguments.directories(of: self.appsOption)
-        return daemon.bus.address == .system ? AppSource(given) : AppSource(given, user: environmentValue)
+        let outside = try self.outside(.apps, arguments, daemon)
+        return daemon.bus.address == .system
+            ? AppSource(given, outside: outside) : AppSource(given, outside: outside, user: environmentValue)
+    }
+
+    /// Where files from outside are, if they are to be read.
+    private static func outside(
+        _ kind: PolicyDirectories.OutsideKind, _ arguments: Arguments, _ daemon: Daemon
+    ) throws(UsageProblem) -> String? {
+        if let given = arguments.value(of: self.outsideOption) { return "\(given)/current/\(kind.rawValue)" }
+        guard try arguments.directories(of: self.policyOption).isEmpty,
+            try arguments.directories(of: self.appsOption).isEmpty
+        else { return nil }
+        return PolicyDirectories.outside(ofSystem: daemon.bus.address == .system, kind, environmentValue)
     }
 
     /// Where logind is. One that is not there is not waited for.

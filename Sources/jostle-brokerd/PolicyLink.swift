@@ -97,5 +97,8 @@ extension Log {
 
 extension PolicyFile {
     /// As a recording holds it.
-    var recorded: Scenario.File { Scenario.File(path: self.name, isUser: self.layer == .user, bytes: self.bytes) }
+    var recorded: Scenario.File {
+        Scenario.File(
+            path: self.name, isUser: self.layer == .user, isOutside: self.layer == .outside, bytes: self.bytes)
+    }
 }

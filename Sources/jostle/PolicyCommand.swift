@@ -32,7 +32,9 @@ extension PolicySource {
                 files.append(PolicyFile(name: path, bytes: try contents(of: path)))
             }
         }
-        self.init(directories, files: files, naming: naming, environment: environmentValue)
+        let outside =
+            paths.isEmpty ? PolicyDirectories.outside(ofSystem: false, .policy, environmentValue) : nil
+        self.init(directories, files: files, outside: outside, naming: naming, environment: environmentValue)
     }
 
     /// Reads the files that a broker says it goes by; of those that cannot be read here there is a sentence.
@@ -40,6 +42,9 @@ extension PolicySource {
     /// Whoever has the broker's name says which: it is no more than a broker reads, and nothing that waits for a writer.
     static func files(inForce paths: [String]) -> (files: [PolicyFile], unread: [String]) {
         let own = PolicyDirectories.user(environmentValue)
+        let outside = [true, false].compactMap {
+            PolicyDirectories.outside(ofSystem: $0, .policy, environmentValue)
+        }
         var files: [PolicyFile] = []
         var unread: [String] = []
         var room = PolicyLimits.bytes
@@ -53,7 +58,9 @@ extension PolicySource {
                 let bytes = try contents(of: readable, atMost: min(room, PolicyLimits.fileBytes))
                 room -= bytes.count
                 let isUsers = own.map { path.hasPrefix("\($0)/") } ?? false
-                files.append(PolicyFile(name: path, layer: isUsers ? .user : .system, bytes: bytes))
+                let isOutside = outside.contains { path.hasPrefix("\($0)/") }
+                files.append(
+                    PolicyFile(name: path, layer: isUsers ? .user : isOutside ? .outside : .system, bytes: bytes))
             } catch {
                 unread.append("\(error.message): the broker goes by this file, and it is not checked")
             }

@@ -24,7 +24,10 @@ struct ScenarioFile {
         var problem: String?
         let result = body { files in
             let reading = PolicyReader.read(
-                files.map { PolicyFile(name: $0.name, layer: $0.isUser ? .user : .system, bytes: $0.bytes) })
+                files.map {
+                    PolicyFile(
+                        name: $0.name, layer: $0.isUser ? .user : $0.isOutside ? .outside : .system, bytes: $0.bytes)
+                })
             if let error = reading.errors.first, problem == nil { problem = "\(error)" }
             return reading.inForce
         }

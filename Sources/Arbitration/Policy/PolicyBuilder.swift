@@ -26,21 +26,22 @@ package struct PolicyBuilder: Sendable {
 
     /// - Parameter rules: In the order of files and lines. A group that a rule names and `groups` does not have is made,
     ///   with the defaults.
+    /// - Parameter others: Rules that are tried behind all of these, whatever their priority.
     package init(
-        otherwise: Effect, groups: [GroupConfiguration], rules: [Rule], matrix: InteractionMatrix,
-        apps: [AppID: AppSettings], everyApp: AppSettings
+        otherwise: Effect, groups: [GroupConfiguration], rules: [Rule], behind others: [Rule] = [],
+        matrix: InteractionMatrix, apps: [AppID: AppSettings], everyApp: AppSettings
     ) {
         self.otherwise = otherwise
         self.matrix = matrix
         self.apps = apps
         self.nextApp = apps.startIndex
         self.everyApp = everyApp
-        self.rules = Self.inOrder(rules)
+        self.rules = Self.inOrder(rules) + Self.inOrder(others)
         for group in groups where self.indices[group.name] == nil { self.add(group) }
-        self.ruleGroups.reserveCapacity(rules.count)
+        self.ruleGroups.reserveCapacity(self.rules.count)
         // Room for all that can come, so that nothing is ever moved as a whole.
         self.rulesOfApp.reserveCapacity(
-            rules.reduce(0) { $0 + ($1.conditions.apps.any.areLiteral ? $1.conditions.apps.any.count : 0) })
+            self.rules.reduce(0) { $0 + ($1.conditions.apps.any.areLiteral ? $1.conditions.apps.any.count : 0) })
     }
 
     /// By priority, the highest first; of equal ones as they stand.

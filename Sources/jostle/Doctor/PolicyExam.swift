@@ -90,10 +90,13 @@ extension PolicyExam {
         // A broker of the system is nobody's in particular, and reads no user's files.
         let isSystems = address == .system
         func user(_ name: String) -> String? { isSystems ? nil : environmentValue(name) }
-        let (reading, files) = PolicySource([], environment: user).read()
+        let outside = PolicyDirectories.outside(ofSystem: isSystems, .policy, environmentValue)
+        let (reading, files) = PolicySource([], outside: outside, environment: user).read()
         self.files = files.map(\.name)
         self.inForce = broker?.lines("PolicyFiles")
-        let places = (PolicyDirectories.system + [PolicyDirectories.user(user)].compactMap { $0 }).map { "\($0)/" }
+        let places = (PolicyDirectories.system + [PolicyDirectories.user(user), outside].compactMap { $0 }).map {
+            "\($0)/"
+        }
         func isInstalled(_ file: String) -> Bool { places.contains { file.hasPrefix($0) } }
         self.isElsewhere = !(self.inForce ?? []).allSatisfy(isInstalled)
         if let inForce, self.isElsewhere {
@@ -104,7 +107,11 @@ extension PolicyExam {
         } else {
             self.findings = PolicyLinter.check(reading)
         }
-        let apps = isSystems ? AppSource([]) : AppSource([], user: environmentValue)
+        let appsFromOutside = PolicyDirectories.outside(ofSystem: isSystems, .apps, environmentValue)
+        let apps =
+            isSystems
+            ? AppSource([], outside: appsFromOutside)
+            : AppSource([], outside: appsFromOutside, user: environmentValue)
         self.ofApps = apps.readAll().findings
     }
 }
