@@ -45,7 +45,7 @@ FOCUS_PACKAGES = libwayland-dev libwayland-bin libxcb1-dev libxcb-res0-dev
 DESKTOP_PACKAGES = xvfb openbox x11-apps x11-utils xdotool wmctrl sway phoc foot kwin-wayland gnome-shell gir1.2-gtk-3.0
 # The program that speaks to a server, and what it needs besides; and what its tests have for a server.
 BRIDGE = jostle-bridge
-BRIDGE_PACKAGES = libmosquitto-dev
+BRIDGE_PACKAGES = libmosquitto-dev libssl-dev
 SERVER_PACKAGES = mosquitto mosquitto-clients openssl
 BUILD_PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev libudev-dev libevdev-dev libgps-dev dbus python3
 PACKAGES = $(BUILD_PACKAGES) dbus-broker systemd libglib2.0-bin python3-dbus-fast libxml2-utils umockdev \

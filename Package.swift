@@ -80,6 +80,7 @@ let package = Package(
         .systemLibrary(name: "CInih", pkgConfig: "inih", providers: [.apt(["libinih-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
+        .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .target(name: "CResolved", cSettings: [.define("_GNU_SOURCE")]),
         .systemLibrary(name: "CUdev", pkgConfig: "libudev", providers: [.apt(["libudev-dev"])]),
         .systemLibrary(name: "CEvdev", pkgConfig: "libevdev", providers: [.apt(["libevdev-dev"])]),
@@ -116,6 +117,8 @@ let package = Package(
         shell("Loop", ["CLinux"]),
         shell("DBus", ["CDBus", "Loop", "Motion"]),
         shell("MQTT", ["CMosquitto", "CResolved", "Loop"]),
+        shell("Signatures", ["CCrypto"]),
+        shell("FleetFiles", ["FleetCore", "PolicyFiles", "Arbitration", "Loop"]),
         shell("Protocol", ["Motion", "DBus"]),
         shell("DaemonSupport", ["Loop", "DBus", "Motion"]),
         shell("Devices", ["DeviceCore", "Motion", "Loop", "CLinux", "CUdev", "CEvdev", "CGps"]),
@@ -145,8 +148,8 @@ let package = Package(
         program(
             "jostle-bridge",
             [
-                "FleetCore", "MQTT", "Journal", "PolicyFiles", "Arbitration", "Motion", "Protocol", "DBus", "Loop",
-                "DaemonSupport",
+                "FleetCore", "FleetFiles", "Signatures", "MQTT", "Journal", "PolicyFiles", "Arbitration", "Detection",
+                "Motion", "Protocol", "DBus", "Loop", "DaemonSupport",
             ]),
         program(
             "jostle",
@@ -259,6 +262,8 @@ let package = Package(
             ["BrokerCore", "Arbitration", "Background", "Detection", "Motion", "Randomness", "Scenarios", "Traces"]),
         tests("FocusCoreTests", ["FocusCore", "Arbitration", "Motion", "Processes"]),
         tests("FleetCoreTests", ["FleetCore", "Motion", "Randomness"]),
+        tests("SignaturesTests", ["Signatures", "TestSupport"]),
+        tests("FleetFilesTests", ["FleetFiles", "FleetCore", "PolicyFiles", "Loop", "Motion", "Randomness"]),
         tests("MQTTTests", ["MQTT", "Loop", "TestSupport"]),
         tests("ProcessesTests", ["Processes", "Motion"]),
         tests("LoopTests", ["Loop", "Randomness"]),
@@ -277,6 +282,7 @@ let package = Package(
             [
                 "jostle", "Arbitration", "BrokerCore", "DBus", "DaemonSupport", "Detection", "FleetCore", "Journal",
                 "JostleClient", "Loop", "MQTT", "Motion", "PolicyFiles", "Protocol", "Randomness", "Scenarios",
+                "Signatures",
                 "TestSupport", "Traces",
             ]),
     ] + fuzzTargets

@@ -22,6 +22,7 @@ package struct BridgeConfiguration: Equatable, Sendable {
     /// Detectors of the bridge's own.
     package var detectors: [DetectorRequest] = []
     package var publish = Publish()
+    package var allow = Allow()
 
     package init() {}
 
@@ -60,5 +61,33 @@ package struct BridgeConfiguration: Equatable, Sendable {
         package var sensors = false
         /// How often what is counted; `nil`: never.
         package var counters: TimeSpan?
+        /// The prefix below which a home is told of the device.
+        package var home: String?
+    }
+
+    /// What may be done from outside.
+    package struct Allow: Equatable, Sendable {
+        package enum Request: String, CaseIterable, Sendable {
+            case status
+            case explain
+            case whyNot = "why-not"
+            case whatIf = "what-if"
+        }
+
+        package enum Change: String, CaseIterable, Sendable {
+            case policy
+            case apps
+            case detectors
+            case pause
+        }
+
+        package var requests: [Request] = []
+        package var changes: [Change] = []
+        /// What must have signed what is wanted.
+        package var signedBy: Place?
+        /// When what was not confirmed goes back.
+        package var confirmWithin = TimeSpan.seconds(300)
+
+        package var isAnything: Bool { !self.requests.isEmpty || !self.changes.isEmpty }
     }
 }

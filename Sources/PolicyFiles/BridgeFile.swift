@@ -15,6 +15,7 @@ enum BridgeFile {
         ("Server", "Which server, and as whom.", server),
         ("Bridge", "Who the device is, and how messages are sent.", bridge),
         ("Publish", "What is told, besides the events of the bridge's own detectors.", publish),
+        ("Allow", "What may be asked and changed from outside. Without a word nothing may.", allow),
     ]
 
     private static let server: Keys = [
@@ -116,6 +117,31 @@ enum BridgeFile {
             (file, words) throws(ValueProblem) in
             file.publish.counters = try Values.span(words, .seconds(10) ... .seconds(86_400))
         },
+        Key(
+            "HomeAssistant", .name, "",
+            "The prefix of Home Assistant's discovery, if it is to find the device: `homeassistant`."
+        ) { (file, words) throws(ValueProblem) in
+            file.publish.home = try Values.name(words)
+        },
+    ]
+
+    private static let allow: Keys = [
+        Key("Requests", .words, "", "What may be asked: status, explain, why-not, what-if.") {
+            (file, words) throws(ValueProblem) in
+            file.allow.requests = try Values.choices(words, "request")
+        },
+        Key("Desired", .words, "", "What may be changed: policy, apps, detectors, pause.") {
+            (file, words) throws(ValueProblem) in
+            file.allow.changes = try Values.choices(words, "kind of change")
+        },
+        Key("SignedBy", .file, "", "The public key (ed25519) by which what is wanted must be signed.") {
+            (file, words) throws(ValueProblem) in
+            file.allow.signedBy = try Values.place(words)
+        },
+        Key("ConfirmWithin", .time, "5min", "When what was applied goes back, if the server was not there meanwhile.") {
+            (file, words) throws(ValueProblem) in
+            file.allow.confirmWithin = try Values.span(words, .seconds(2) ... .seconds(86_400))
+        },
     ]
 
     static let examples = [
@@ -126,7 +152,9 @@ enum BridgeFile {
         "Format": "cbor", "Window": "20", "Expiry": "10s", "Resend": "1h", "Acknowledge": "archive",
         "Events": "org.example.*", "Verdicts": "* !org.example.Game", "VerdictsOneIn": "10", "Apps": "*",
         "Sensors": "yes",
-        "Counters": "1min",
+        "Counters": "1min", "HomeAssistant": "homeassistant", "Requests": "status explain", "Desired": "policy pause",
+        "SignedBy": "/etc/jostle/fleet.pub",
+        "ConfirmWithin": "10min",
     ]
 }
 

@@ -147,5 +147,17 @@ package struct BridgeFileReader {
                     .unencrypted, at: place, "the password goes to the server as it is, and so does all that is told",
                     advice: "remove TLS=no"))
         }
+        if self.configuration.publish.home != nil, self.configuration.format != .json {
+            self.findings.append(
+                Finding(
+                    .contradiction, at: place, "Home Assistant reads JSON alone",
+                    advice: "remove Format, or HomeAssistant"))
+        }
+        if !self.configuration.allow.changes.isEmpty, self.configuration.allow.signedBy == nil {
+            self.findings.append(
+                Finding(
+                    .unsigned, at: place, "whoever may publish to the server may change what [Allow] Desired names",
+                    advice: "say in [Allow] SignedBy whose signature is believed"))
+        }
     }
 }

@@ -9,7 +9,7 @@ package final class MQTTServer {
 
     package let port: UInt16
     package let directory: String
-    private let isSecure: Bool
+    package let isSecure: Bool
     /// Holds the directory.
     private let keeper: TetheredProcess
     private var process: TetheredProcess

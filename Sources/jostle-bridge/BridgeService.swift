@@ -12,7 +12,6 @@ import Protocol
 /// Not `Sendable`: it belongs to the thread of its loop.
 final class BridgeService {
     private let configuration: BridgeConfiguration
-    private let places: BridgePlaces
     private let topics: FleetTopics
     private let loop: EventLoop
     private let log: Log
@@ -26,7 +25,7 @@ final class BridgeService {
     private var tickets: [Int32: Courier.Ticket] = [:]
     private var greeting: Greeting?
     private var isPumping = false
-    private let states: StateLinks
+    private let links: Links
     private var online: Int64 = 0
 
     /// How long a server may take to say what it remembers, in µs.
@@ -36,6 +35,12 @@ final class BridgeService {
     private static let markRows: Int64 = 1_024
     /// How long what is kept on the disk may be behind.
     private static let keepPause: Int64 = 1_000_000
+
+    /// What is told of states, and what comes from outside.
+    private struct Links {
+        let states: StateLinks
+        let down: DownLinks
+    }
 
     /// What is not known yet of a server that has just taken us.
     private struct Greeting {
@@ -62,7 +67,6 @@ final class BridgeService {
         let known = file.read()
         let state = known ?? Self.freshState()
         self.configuration = configuration
-        self.places = places
         self.topics = topics
         self.loop = daemon.loop
         self.log = daemon.log
@@ -72,7 +76,9 @@ final class BridgeService {
             try ServerSettings.make(configuration, places, topics)
         }
         self.filter = JournalFilter(publish: configuration.publish, hasDetectors: !configuration.detectors.isEmpty)
-        self.states = StateLinks(configuration.publish, topics, on: daemon)
+        self.links = Links(
+            states: StateLinks(configuration.publish, topics, on: daemon),
+            down: try DownLinks(configuration, places, topics, daemon, self.server))
         self.memory = Memory(file: file, state: state, isNew: known == nil, hadJournal: places.hasJournal)
         self.courier = Courier(
             Courier.Settings(
@@ -91,17 +97,22 @@ final class BridgeService {
 
     func start() {
         self.app.onEvent = { [unowned self] in self.heard($0) }
-        self.app.onBroker = { [unowned self] isThere in if isThere { self.journal.look() } }
+        self.app.onBroker = { [unowned self] isThere in
+            if isThere { self.journal.look() }
+            self.links.down.brokerChanged(self.app.broker)
+        }
+        self.links.down.onDetectors = { [unowned self] in self.app.change($0) }
         self.journal.onChange = { [unowned self] in self.journalGrew() }
         self.journal.onOpen = { [unowned self] in self.journalOpened() }
         self.server.onEvent = { [unowned self] in self.heard($0) }
-        self.states.onMessage = { [unowned self] message in
+        self.links.states.onMessage = { [unowned self] message in
             self.courier.say(message)
             self.pumpSoon()
         }
-        self.states.counters = { [unowned self] in (self.courier.counters, self.courier.events.waiting) }
+        self.links.states.counters = { [unowned self] in (self.courier.counters, self.courier.events.waiting) }
         self.noteBeginning()
         self.journal.start()
+        self.links.down.start()
         self.server.start()
     }
 
@@ -177,6 +188,7 @@ final class BridgeService {
     // MARK: The broker
 
     private func heard(_ event: EventCodec.Body) {
+        self.links.down.happened(event.detector)
         self.courier.arrived(
             EventMessage(
                 name: EventName(app: BrokerApp.name, epoch: event.epoch, sequence: event.sequence),
@@ -192,6 +204,7 @@ final class BridgeService {
         case .connected(let welcome): self.welcomed(welcome)
         case .disconnected: self.parted()
         case .acknowledged(let number, let reason):
+            if self.links.down.isAcknowledged(number) { return }
             guard let ticket = self.tickets.removeValue(forKey: number) else { return }
             if reason >= 128 { self.log.warning("the server refuses a message: \(MQTTProblem.reason(reason))") }
             self.courier.acknowledged(ticket)
@@ -213,8 +226,9 @@ final class BridgeService {
             receiveMaximum: Int(welcome.receiveMaximum), newestEvent: newest?.event ?? 0,
             newestVerdict: newest?.verdict ?? 0)
         self.courier.say(self.presence(isOnline: true))
-        if self.isTelling { self.courier.say(self.birth) }
-        self.states.tellAll()
+        if self.isTelling || self.configuration.allow.isAnything { self.courier.say(self.birth) }
+        self.links.states.tellAll()
+        self.links.down.connected()
         if let consumer = self.configuration.acknowledge {
             self.server.subscribe(to: self.topics.acknowledgement(of: consumer))
         }
@@ -239,11 +253,13 @@ final class BridgeService {
         self.tickets = [:]
         // What the server has of it is to be seen.
         self.memory.marked = nil
+        self.links.down.disconnected()
         self.courier.disconnected(at: self.now)
         if self.memory.isPlaced { self.keep() }
     }
 
     private func arrived(_ publication: Publication) {
+        if self.links.down.take(publication) { return }
         let value = try? PayloadFormat.read(publication.payload, contentType: publication.properties.contentType)
         guard let value else { return self.log.info("\(printable(publication.topic)): what came cannot be read") }
         if publication.topic == self.topics.position { return self.remembered(PositionMessage(value)) }

@@ -18,7 +18,7 @@ final class BrokerApp {
     private let log: Log
     private let names: NameWatch
     private var detectors: [DetectorRequest]
-    private var broker: String?
+    private(set) var broker: String?
     private var object: ObjectPath?
 
     init(_ detectors: [DetectorRequest], on bus: Connection, log: Log) {
@@ -32,6 +32,13 @@ final class BrokerApp {
 
     func busCame() { self.names.refresh() }
     func busLeft() { self.names.forgetAll() }
+
+    /// Other thresholds: a detector of the same name replaces the one before.
+    func change(_ detectors: [DetectorRequest]) {
+        guard detectors != self.detectors else { return }
+        self.detectors = detectors
+        if let broker, self.object != nil { self.add(DetectorBatch.split(detectors)[...], at: broker) }
+    }
 
     private func brokerChanged(_ owner: String?) {
         guard owner != self.broker else { return }

@@ -60,7 +60,8 @@ enum BirthMessage {
         let value = DataValue.fields([
             "device": .text(topics.device), "version": .text(Version.text), "stream": .text(stream),
             "format": .text(configuration.format.rawValue), "detectors": detectors.isEmpty ? nil : .list(detectors),
-            "groups": list(configuration.groups),
+            "groups": list(configuration.groups), "requests": list(configuration.allow.requests.map(\.rawValue)),
+            "desired": list(configuration.allow.changes.map(\.rawValue)),
         ])
         return Outgoing(topics.birth, value, isRetained: true)
     }

@@ -20,6 +20,7 @@ import Testing
         #expect(configuration == wanted)
         let publish = try #require(configuration).publish
         #expect(publish.events == nil && publish.verdicts == nil && publish.apps == nil && !publish.sensors)
+        #expect(wanted.allow.requests.isEmpty && wanted.allow.changes.isEmpty)
         #expect(wanted.server.effectivePort == 8883)
     }
 
@@ -43,6 +44,10 @@ import Testing
             Events=org.example.* !org.example.Game
             Verdicts=*
             VerdictsOneIn=10
+            [Allow]
+            Requests=explain status
+            Desired=policy
+            SignedBy=/etc/jostle/fleet.pub
             """)
         #expect(found == [])
         let read = try #require(configuration)
@@ -52,6 +57,7 @@ import Testing
         #expect(read.detectors == [DetectorRequest(name: "knock", options: ["preset": .text("shake")])])
         #expect(read.publish.events?.matches("org.example.App") == true)
         #expect(read.publish.events?.matches("org.example.Game") == false)
+        #expect(read.allow.requests == [.explain, .status] && read.allow.changes == [.policy])
     }
 
     @Test(arguments: [
@@ -59,6 +65,7 @@ import Testing
         ("[Server]\nHost=a\nHost=b\n", "E002 3:1"), ("[Server]\nHost=a\n[Server]\n", "E002 3:1"),
         ("[Server]\nHost=a\nPort=70000\n", "E003 3:6"), ("[Server]\nHost=a\nKey=key.pem\n", "E003 3:5"),
         ("[Server]\nHost=a\nKey=credential:a/b\n", "E003 3:16"), ("[Server]\nHost=a\nKey=/k\n", "E007 1:1"),
+        ("[Server]\nHost=a\n[Allow]\nRequests=explain everything\n", "E001 4:18"),
         ("[Server]\nHost=a\n[Publish]\nEvent=*\n", "E001 4:1"),
         ("[Server]\nHost=a\n[Bridge]\nFormat=xml\n", "E001 4:8"),
         ("[Server]\nHost=a\n[Detector x]\npreset=shak\n", "E003 4:8"), ("[Server]\nHost=a\n[Detector]\n", "E008 3:2"),
@@ -72,6 +79,7 @@ import Testing
 
     @Test func whatIsProbablyNotMeantIsSaid() {
         #expect(self.read("[Server]\nHost=a\nTLS=no\nPassword=credential:p\n").found == ["W052 1:1"])
+        #expect(self.read("[Server]\nHost=a\n[Allow]\nDesired=pause\n").found == ["W053 1:1"])
     }
 
     /// Each key is read as its example shows, and the page has it.

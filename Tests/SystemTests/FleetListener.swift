@@ -31,14 +31,27 @@ final class FleetListener {
     /// Has each event acknowledged to this topic.
     var acknowledges: String?
 
-    init(_ server: MQTTServer) throws {
-        self.server = server
-        self.loop = try EventLoop()
+    private let name: String
+    private let topic: String
+
+    /// - Parameters:
+    ///   - name: As whom, where the server asks for certificates.
+    ///   - topic: What it hears.
+    init(_ server: MQTTServer, as name: String = "listener", to topic: String = "jostle/#", on loop: EventLoop? = nil)
+        throws
+    {
+        (self.server, self.name, self.topic) = (server, name, topic)
+        self.loop = try loop ?? EventLoop()
     }
 
     /// Connects, and goes on with its session.
     func connect() throws {
-        var settings = ConnectionSettings(host: "localhost", port: self.server.port, client: "listener")
+        var settings = ConnectionSettings(host: "localhost", port: self.server.port, client: self.name)
+        if self.server.isSecure {
+            settings.tls = ConnectionSettings.TLS(
+                authorities: self.server.authority, certificate: self.server.certificate(of: self.name),
+                key: self.server.key(of: self.name))
+        }
         settings.sessionExpiry = 86_400
         settings.receiveMaximum = 500
         let client = try Client(settings, on: self.loop)
@@ -48,7 +61,7 @@ final class FleetListener {
         self.unsure = Set(self.latest)
         try client.connect(to: "127.0.0.1")
         try self.wait("a welcome") { self.isConnected }
-        try client.subscribe(to: "jostle/#")
+        try client.subscribe(to: self.topic)
         try self.wait("a subscription") { self.isSubscribed }
     }
 
@@ -124,6 +137,21 @@ final class FleetListener {
             }
             self.lastLive[publication.topic] = here
         }
+    }
+
+    /// Hears of other topics, too.
+    func subscribe(to topic: String) throws {
+        self.isSubscribed = false
+        try self.client?.subscribe(to: topic)
+        try self.wait("a subscription") { self.isSubscribed }
+    }
+
+    /// Says something.
+    func publish(_ publication: Publication) throws { _ = try self.client?.publish(publication) }
+
+    /// Wants something of a device or a group.
+    func want(_ text: String, of topic: String) throws {
+        try self.publish(Publication(topic, Array(text.utf8), isRetained: true))
     }
 
     func forget() { (self.delays, self.pastTimes) = ([], []) }

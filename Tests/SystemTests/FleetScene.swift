@@ -15,6 +15,7 @@ final class FleetScene {
     private(set) var bridge: BackgroundProgram?
     let listener: FleetListener
     private let config: String
+    private let brokerOptions: [String]
 
     /// - Parameters:
     ///   - lines: What the bridge's configuration says besides where the server is.
@@ -35,7 +36,8 @@ final class FleetScene {
             Device=\(FleetScene.device)
             \(lines)
             """, to: self.config)
-        try self.stage.startBroker(options: ["--policy", policy] + broker)
+        self.brokerOptions = ["--policy", policy, "--outside", "\(self.stage.home)/bridge-state/desired"] + broker
+        try self.stage.startBroker(options: self.brokerOptions)
         self.listener = try FleetListener(self.server)
         try self.listener.connect()
     }
@@ -49,6 +51,9 @@ final class FleetScene {
         fputs(text, file)
         try #require(fclose(file) == 0)
     }
+
+    /// Starts another broker with the same options, in the place of one that ended.
+    func restartBroker() throws { try self.stage.startBroker(options: self.brokerOptions) }
 
     func startBridge(waits: Bool = true) throws {
         let program = try BackgroundProgram(

@@ -1,0 +1,422 @@
+package import Motion
+
+/// Decides what becomes of what is wanted: staged, tried, kept or taken back.
+///
+/// A value: what the disk, the broker and the server say comes in, what is to be done goes out, in order. Of two steps the second
+/// is only done when the first was; what could not be done comes back as `failed`. At any step the process may end: what is on the
+/// disk then is either what was in force before or what was to be, and which of them, `init` finds out.
+package struct DesiredMachine: Sendable {
+    package enum Input: Sendable {
+        /// A message came. Whether it may be believed was looked at before.
+        case offered(DesiredScope, DesiredState)
+        /// A message came that nobody can use.
+        case unusable(DesiredScope, DesiredProblem)
+        /// All of it is on the disk, beside what is in force, and was checked.
+        case staged(DesiredProblem?)
+        /// The broker answered whether it goes by it.
+        case reloaded(DesiredProblem?)
+        /// It did not answer, and why.
+        case unanswered(DesiredProblem)
+        /// It is what is gone back to from now on.
+        case kept
+        /// The broker is there, or not any more.
+        case broker(isThere: Bool)
+        /// The broker answered to a question, or not.
+        case probed(Bool)
+        /// The server is there, or not.
+        case connection(Bool)
+        /// The server has this report.
+        case told(DesiredReport)
+        /// The disk did not do what was asked.
+        case failed(DesiredProblem)
+        case time
+    }
+
+    package enum Effect: Equatable, Sendable {
+        /// Writes all of it beside what is in force, and checks it: `staged`.
+        case stage(DesiredState)
+        /// Writes down what the last attempt came to.
+        case note(DesiredMemory.Attempt)
+        /// Puts it in the place of what is in force, at once.
+        case switchTo(UInt64)
+        /// Makes it what will be gone back to from now on: `kept`.
+        case keep(UInt64)
+        /// Has the broker read everything anew: `reloaded`.
+        case reload
+        /// Does what is wanted of the bridge itself: thresholds and pause.
+        case follow(DesiredState)
+        case report(DesiredReport)
+        /// Asks the broker something: `probed`.
+        case probe
+        /// Calls `time` then.
+        case wake(Timestamp)
+        /// For the log.
+        case say(String)
+    }
+
+    private enum Stage: Equatable, Sendable {
+        case idle
+        case staging(DesiredState, DesiredScope)
+        case reloading(DesiredState, DesiredScope, until: Timestamp)
+        case trial(Trial)
+        case keeping(Trial)
+        /// The broker reads again what was before.
+        case returning(until: Timestamp)
+        /// What was before could not be put back: again then.
+        case stuck(DesiredMemory.Attempt, until: Timestamp)
+    }
+
+    private struct Trial: Equatable, Sendable {
+        var state: DesiredState
+        var scope: DesiredScope
+        var settled: Timestamp
+        var end: Timestamp
+        var isTold = false
+        var isProbed = false
+        var isAsked = false
+    }
+
+    package static let mostAttempts = 3
+    /// How many messages are looked at in a row, and after how long one more.
+    package static let burst = 8
+    package static let pause = TimeSpan.seconds(5)
+    /// How long a trial lasts at least, if it is not confirmed sooner by its bound.
+    package static let settling = TimeSpan.seconds(10)
+    private static let retry = TimeSpan.seconds(5)
+
+    /// The longest and shortest time until what was tried is confirmed.
+    package static let confirmRange = TimeSpan.seconds(2)...TimeSpan.seconds(86_400)
+
+    private let allowed: Set<BridgeConfiguration.Allow.Change>
+    private let confirmWithin: TimeSpan
+    /// The same of what is under way.
+    private var patience: TimeSpan
+    private var memory: DesiredMemory
+    private var stage = Stage.idle
+    private var waiting: [DesiredScope: DesiredState] = [:]
+    private var isConnected = false
+    private var isBrokerThere = false
+    private var budget = DesiredMachine.burst
+    private var budgetSince: Timestamp
+    /// What is reported, and again when somebody asks.
+    package private(set) var report: DesiredReport
+
+    /// Goes on from what is on the disk. A trial that was interrupted is taken back.
+    package init(
+        _ memory: DesiredMemory, allowing allowed: Set<BridgeConfiguration.Allow.Change>, confirmWithin: TimeSpan,
+        at now: Timestamp
+    ) {
+        self.memory = memory
+        self.allowed = allowed
+        self.confirmWithin = min(max(confirmWithin, Self.confirmRange.lowerBound), Self.confirmRange.upperBound)
+        self.patience = self.confirmWithin
+        self.budgetSince = now
+        self.report = DesiredReport(.none, version: 0, inForce: memory.inForce.version)
+        if let last = memory.last { self.report = Self.report(of: last, inForce: memory.inForce.version) }
+    }
+
+    /// What is to be done first.
+    package mutating func begin(at now: Timestamp) -> [Effect] {
+        guard var last = self.memory.last, last.outcome == .trial else {
+            if self.memory.inForce != self.memory.confirmed {
+                // Nothing says what this is.
+                return self.goBack(
+                    DesiredMemory.Attempt(
+                        version: self.memory.inForce.version, outcome: .interrupted, count: 1, scope: "",
+                        problem: DesiredProblem("the bridge ended before it was confirmed")), at: now)
+            }
+            return [.follow(self.memory.inForce), .report(self.report)]
+        }
+        if last.version == self.memory.confirmed.version, self.memory.inForce == self.memory.confirmed {
+            // It was kept, and only that could not be written down any more.
+            last.outcome = .applied
+            return [.note(last), .follow(self.memory.inForce)] + self.tell(last)
+        }
+        last.outcome = last.count < Self.mostAttempts ? .interrupted : .rolledBack
+        last.problem = DesiredProblem("the bridge ended before it was confirmed")
+        return self.goBack(last, at: now)
+    }
+
+    /// What the broker reads now, as far as is known.
+    package var inForce: DesiredState { self.memory.inForce }
+    package var isIdle: Bool { self.stage == .idle }
+
+    package mutating func step(_ input: Input, at now: Timestamp) -> [Effect] {
+        switch input {
+        case .offered(let scope, let state):
+            self.waiting[scope] = state
+            return self.next(at: now)
+        case .unusable(let scope, let problem):
+            guard self.spend(at: now) else { return [] }
+            let report = DesiredReport(
+                .refused, version: 0, inForce: self.memory.inForce.version, scope: "\(scope)", problem: problem)
+            // What is under way has the word.
+            guard self.stage == .idle else { return [.say("\(scope): \(problem)")] }
+            self.report = report
+            return [.say("\(scope): \(problem)"), .report(report)]
+        case .staged(let problem): return self.staged(problem, at: now)
+        case .reloaded(let problem): return self.reloaded(problem, at: now)
+        case .unanswered(let problem): return self.unanswered(problem, at: now)
+        case .kept: return self.kept(at: now)
+        case .broker(let isThere):
+            self.isBrokerThere = isThere
+            return isThere ? self.next(at: now) : self.brokerEnded(at: now)
+        case .probed(let isThere):
+            guard case .trial(var trial) = self.stage else { return [] }
+            guard isThere else { return self.takeBack(trial, "the broker does not answer", at: now) }
+            trial.isProbed = true
+            self.stage = .trial(trial)
+            return self.confirm(at: now)
+        case .connection(let isThere):
+            self.isConnected = isThere
+            return self.confirm(at: now)
+        case .told(let report):
+            guard case .trial(var trial) = self.stage, report.outcome == .trial, report.version == trial.state.version
+            else { return [] }
+            trial.isTold = true
+            self.stage = .trial(trial)
+            return self.confirm(at: now)
+        case .failed(let problem): return self.failed(problem, at: now)
+        case .time: return self.timePassed(now)
+        }
+    }
+
+    // MARK: Whether anything is done
+
+    /// Begins with the newest that waits.
+    private mutating func next(at now: Timestamp) -> [Effect] {
+        guard self.stage == .idle, self.isBrokerThere, !self.waiting.isEmpty else { return [] }
+        guard self.spend(at: now) else { return [.wake(self.budgetSince + Self.pause)] }
+        // The newest counts. Of equal ones that for the device alone: it is what was tried first.
+        let newest = self.waiting.max { a, b in
+            (a.value.version, b.key.isGroup ? 1 : 0, "\(a.key)") < (b.value.version, a.key.isGroup ? 1 : 0, "\(b.key)")
+        }
+        guard let (scope, state) = newest else { return [] }
+        let older = self.waiting.filter { $0.key != scope }.keys.sorted { "\($0)" < "\($1)" }
+        self.waiting.removeAll()
+        var effects = older.map { Effect.say("what is wanted of \($0) is older than what is wanted of \(scope)") }
+        effects += self.look(at: state, for: scope, now)
+        return effects
+    }
+
+    private mutating func look(at state: DesiredState, for scope: DesiredScope, _ now: Timestamp) -> [Effect] {
+        if let last = self.memory.last {
+            if state.version < last.version {
+                return [
+                    .say("version \(state.version) for \(scope) is older than version \(last.version): it is refused")
+                ]
+            }
+            if state.version == last.version, last.outcome != .interrupted {
+                // What was refused or taken back is not tried a second time; what is in force is.
+                if last.outcome == .applied, state.over(self.memory.inForce) != self.memory.inForce {
+                    return self.refuse(
+                        state, scope, DesiredProblem("version \(state.version) stands for something else here"))
+                }
+                return self.tell(last)
+            }
+        }
+        let missing = state.changes.subtracting(self.allowed).map(\.rawValue).sorted()
+        guard missing.isEmpty else {
+            return self.refuse(
+                state, scope,
+                DesiredProblem("this device does not let others change: \(missing.joined(separator: ", "))"))
+        }
+        let whole = state.over(self.memory.inForce)
+        self.patience = state.confirmWithin ?? self.confirmWithin
+        self.stage = .staging(whole, scope)
+        return [.stage(whole)]
+    }
+
+    /// Says that it never came into force. Nothing was changed.
+    private mutating func refuse(_ state: DesiredState, _ scope: DesiredScope, _ problem: DesiredProblem) -> [Effect] {
+        self.stage = .idle
+        self.report = DesiredReport(
+            .refused, version: state.version, inForce: self.memory.inForce.version, scope: "\(scope)", problem: problem)
+        return [.say("version \(state.version) for \(scope) is refused: \(problem)"), .report(self.report)]
+    }
+
+    private mutating func spend(at now: Timestamp) -> Bool {
+        while self.budget < Self.burst, now - self.budgetSince >= Self.pause {
+            self.budget += 1
+            self.budgetSince = self.budgetSince + Self.pause
+        }
+        if self.budget == Self.burst { self.budgetSince = now }
+        guard self.budget > 0 else { return false }
+        self.budget -= 1
+        return true
+    }
+
+    // MARK: The attempt
+
+    private mutating func staged(_ problem: DesiredProblem?, at now: Timestamp) -> [Effect] {
+        guard case .staging(let state, let scope) = self.stage else { return [] }
+        if let problem { return self.refuse(state, scope, problem) + self.next(at: now) }
+        let again = self.memory.last?.version == state.version ? self.memory.last?.count ?? 0 : 0
+        let attempt = DesiredMemory.Attempt(
+            version: state.version, outcome: .trial, count: again + 1, scope: "\(scope)")
+        let until = now + self.patience
+        self.stage = .reloading(state, scope, until: until)
+        self.memory.last = attempt
+        self.memory.inForce = state
+        return [.note(attempt), .switchTo(state.version), .reload, .wake(until)]
+    }
+
+    private mutating func reloaded(_ problem: DesiredProblem?, at now: Timestamp) -> [Effect] {
+        switch self.stage {
+        case .reloading(let state, let scope, _):
+            if let problem { return self.goBack(self.attempt(.refused, state, scope, problem), at: now) }
+            let settling = min(Self.settling, TimeSpan(microseconds: self.patience.microseconds / 2))
+            let trial = Trial(state: state, scope: scope, settled: now + settling, end: now + self.patience)
+            self.stage = .trial(trial)
+            self.report = DesiredReport(
+                .trial, version: state.version, inForce: state.version, scope: "\(scope)")
+            return [.follow(state), .report(self.report), .wake(trial.settled)]
+        case .returning:
+            self.stage = .idle
+            // What the broker says of what it had before changes nothing.
+            let note = problem.map { [Effect.say("the broker does not take back what it had: \($0)")] } ?? []
+            return note + self.next(at: now)
+        case .idle, .staging, .trial, .keeping, .stuck: return []
+        }
+    }
+
+    private mutating func confirm(at now: Timestamp) -> [Effect] {
+        guard case .trial(let trial) = self.stage, now >= trial.settled, self.isConnected, trial.isTold, trial.isProbed
+        else { return [] }
+        self.stage = .keeping(trial)
+        return [.keep(trial.state.version)]
+    }
+
+    private mutating func kept(at now: Timestamp) -> [Effect] {
+        guard case .keeping(let trial) = self.stage else { return [] }
+        let attempt = self.attempt(.applied, trial.state, trial.scope, nil)
+        self.stage = .idle
+        self.memory.confirmed = trial.state
+        self.memory.last = attempt
+        return [.note(attempt)] + self.tell(attempt) + self.next(at: now)
+    }
+
+    private func attempt(
+        _ outcome: DesiredMemory.Attempt.Outcome, _ state: DesiredState, _ scope: DesiredScope,
+        _ problem: DesiredProblem?
+    ) -> DesiredMemory.Attempt {
+        DesiredMemory.Attempt(
+            version: state.version, outcome: outcome, count: max(1, self.memory.last?.count ?? 1), scope: "\(scope)",
+            problem: problem)
+    }
+
+    // MARK: The way back
+
+    private mutating func brokerEnded(at now: Timestamp) -> [Effect] {
+        switch self.stage {
+        case .trial(let trial): return self.takeBack(trial, "the broker ended", at: now)
+        case .reloading(let state, let scope, _):
+            let trial = Trial(state: state, scope: scope, settled: now, end: now)
+            return self.takeBack(trial, "the broker ended", at: now)
+        case .returning:
+            // It reads what is there when it begins.
+            self.stage = .idle
+            return []
+        case .idle, .staging, .keeping, .stuck: return []
+        }
+    }
+
+    /// Nothing is known against it: it may be tried again, a few times.
+    private mutating func unanswered(_ problem: DesiredProblem, at now: Timestamp) -> [Effect] {
+        switch self.stage {
+        case .reloading(let state, let scope, _):
+            var attempt = self.attempt(.interrupted, state, scope, problem)
+            if attempt.count >= Self.mostAttempts { attempt.outcome = .rolledBack }
+            if attempt.outcome == .interrupted, self.waiting[scope] == nil { self.waiting[scope] = state }
+            return self.goBack(attempt, at: now)
+        case .returning:
+            self.stage = .idle
+            return [.say("the broker does not take back what it had: \(problem)")] + self.next(at: now)
+        case .idle, .staging, .trial, .keeping, .stuck: return []
+        }
+    }
+
+    private mutating func takeBack(_ trial: Trial, _ why: String, at now: Timestamp) -> [Effect] {
+        self.goBack(self.attempt(.rolledBack, trial.state, trial.scope, DesiredProblem(why)), at: now)
+    }
+
+    private mutating func goBack(_ attempt: DesiredMemory.Attempt, at now: Timestamp) -> [Effect] {
+        let back = self.memory.confirmed
+        let until = now + self.confirmWithin
+        self.memory.inForce = back
+        self.memory.last = attempt
+        self.stage = .returning(until: until)
+        // The way back comes first: if only one of the two can be done, it is this.
+        return [.switchTo(back.version), .note(attempt), .follow(back), .reload, .wake(until)] + self.tell(attempt)
+    }
+
+    private mutating func failed(_ problem: DesiredProblem, at now: Timestamp) -> [Effect] {
+        switch self.stage {
+        case .staging(let state, let scope): return self.refuse(state, scope, problem) + self.next(at: now)
+        case .reloading(let state, let scope, _):
+            // Whether it was switched before the disk failed is not known here: going back is right in both cases.
+            return self.goBack(self.attempt(.refused, state, scope, problem), at: now)
+        case .keeping(let trial): return self.takeBack(trial, "\(problem)", at: now)
+        // What could not be written down is what was said already.
+        case .idle: return [.say("\(problem)")]
+        case .returning, .trial, .stuck:
+            guard let last = self.memory.last else { return [.say("\(problem)")] }
+            self.stage = .stuck(last, until: now + Self.retry)
+            return [.say("what was before cannot be put back: \(problem)"), .wake(now + Self.retry)]
+        }
+    }
+
+    private mutating func timePassed(_ now: Timestamp) -> [Effect] {
+        switch self.stage {
+        case .idle: return self.next(at: now)
+        case .staging, .keeping: return []
+        case .reloading(let state, let scope, let until):
+            guard now >= until else { return [.wake(until)] }
+            return self.takeBack(
+                Trial(state: state, scope: scope, settled: now, end: now), "the broker does not answer", at: now)
+        case .trial(var trial):
+            guard now >= trial.settled else { return [.wake(trial.settled)] }
+            guard now < trial.end else {
+                let why = trial.isProbed ? "the server was not there to confirm it" : "the broker does not answer"
+                return self.takeBack(trial, why, at: now)
+            }
+            var effects: [Effect] = [.wake(trial.end)]
+            if !trial.isAsked { effects.append(.probe) }
+            trial.isAsked = true
+            self.stage = .trial(trial)
+            return effects
+        case .returning(let until):
+            guard now >= until else { return [.wake(until)] }
+            self.stage = .idle
+            return [.say("the broker does not answer; it reads what was before when it begins")] + self.next(at: now)
+        case .stuck(let attempt, let until):
+            guard now >= until else { return [.wake(until)] }
+            return self.goBack(attempt, at: now)
+        }
+    }
+
+    // MARK: What is told
+
+    private static func report(of last: DesiredMemory.Attempt, inForce: UInt64) -> DesiredReport {
+        let outcome: DesiredReport.Outcome =
+            switch last.outcome {
+            case .trial: .trial
+            case .applied: .applied
+            case .refused: .refused
+            case .interrupted, .rolledBack: .rolledBack
+            }
+        return DesiredReport(
+            outcome, version: last.version, inForce: inForce, scope: last.scope.isEmpty ? nil : last.scope,
+            problem: last.problem)
+    }
+
+    private mutating func tell(_ last: DesiredMemory.Attempt) -> [Effect] {
+        self.report = Self.report(of: last, inForce: self.memory.inForce.version)
+        let words = last.problem.map { ": \($0)" } ?? ""
+        return [.say("version \(last.version) is \(self.report.outcome.rawValue)\(words)"), .report(self.report)]
+    }
+}
+
+extension DesiredScope {
+    fileprivate var isGroup: Bool { if case .group = self { true } else { false } }
+}

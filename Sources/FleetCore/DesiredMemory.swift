@@ -1,0 +1,64 @@
+/// What of the wanted state is on the disk, and so is still known after the end of the bridge.
+package struct DesiredMemory: Equatable, Sendable {
+    /// What the last attempt came to.
+    package struct Attempt: Equatable, Sendable {
+        package enum Outcome: String, CaseIterable, Sendable {
+            /// Noted before anything changes: whoever finds it was interrupted.
+            case trial
+            /// It was interrupted, and may be tried again.
+            case interrupted
+            case applied
+            case refused
+            case rolledBack = "rolled-back"
+        }
+
+        package var version: UInt64
+        package var outcome: Outcome
+        /// How often it was begun.
+        package var count: Int
+        package var scope: String
+        package var problem: DesiredProblem?
+
+        package init(
+            version: UInt64, outcome: Outcome, count: Int, scope: String, problem: DesiredProblem? = nil
+        ) {
+            self.version = version
+            self.outcome = outcome
+            self.count = count
+            self.scope = scope
+            self.problem = problem
+        }
+    }
+
+    /// What the broker reads.
+    package var inForce: DesiredState
+    /// What was in force and confirmed last: what is gone back to.
+    package var confirmed: DesiredState
+    package var last: Attempt?
+
+    package init(
+        inForce: DesiredState = .none, confirmed: DesiredState = .none, last: Attempt? = nil
+    ) {
+        self.inForce = inForce
+        self.confirmed = confirmed
+        self.last = last
+    }
+}
+
+extension DesiredMemory.Attempt {
+    package var value: DataValue {
+        .fields([
+            "version": .count(self.version), "outcome": .text(self.outcome.rawValue), "count": .count(self.count),
+            "for": .text(self.scope), "problem": self.problem?.value,
+        ])
+    }
+
+    package init?(_ value: DataValue) {
+        guard let version = value["version"]?.count, let outcome = value["outcome"]?.text.flatMap(Outcome.init),
+            let count = value["count"]?.integer, let scope = value["for"]?.text
+        else { return nil }
+        self.init(
+            version: version, outcome: outcome, count: Int(clamping: count), scope: scope,
+            problem: value["problem"].flatMap { DesiredProblem($0) })
+    }
+}

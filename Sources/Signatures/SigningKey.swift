@@ -1,0 +1,91 @@
+import CCrypto
+import Glibc
+
+/// Why a key cannot be used.
+package struct KeyProblem: Swift.Error, Equatable, Sendable, CustomStringConvertible {
+    package let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// A key of ed25519 as the library has it, from a PEM file.
+///
+/// Not `Sendable`: it belongs to one thread.
+@safe
+private final class LibraryKey {
+    let handle: OpaquePointer
+
+    init(_ path: String, isPrivate: Bool) throws(KeyProblem) {
+        // SAFETY: the strings live for the call.
+        guard let file = unsafe fopen(path, "re") else {
+            throw KeyProblem("\(path): \(String(describing: unsafe String(cString: strerror(errno))))")
+        }
+        // SAFETY: the file is open until here.
+        defer { unsafe _ = fclose(file) }
+        // A key that wants a passphrase is refused, rather than a terminal asked.
+        // SAFETY: the file is open; the callback takes nothing and gives nothing.
+        let handle =
+            isPrivate
+            ? unsafe PEM_read_PrivateKey(file, nil, { _, _, _, _ in -1 }, nil)
+            : unsafe PEM_read_PUBKEY(file, nil, { _, _, _, _ in -1 }, nil)
+        guard let handle = unsafe handle else {
+            throw KeyProblem("\(path): it holds no \(isPrivate ? "private" : "public") key without a passphrase")
+        }
+        unsafe self.handle = handle
+        // SAFETY: the handle is ours, until `deinit`.
+        guard unsafe CCrypto_id(handle) == CCrypto_ed25519 else { throw KeyProblem("\(path): it is no ed25519 key") }
+    }
+
+    deinit {
+        // SAFETY: the handle is ours, and nobody else has it.
+        unsafe EVP_PKEY_free(self.handle)
+    }
+}
+
+/// Signs what is wanted of devices.
+package struct SigningKey {
+    fileprivate let key: LibraryKey
+
+    /// Reads a private key, such as `openssl genpkey -algorithm ed25519` makes.
+    package init(file path: String) throws(KeyProblem) { self.key = try LibraryKey(path, isPrivate: true) }
+
+    package func sign(_ bytes: [UInt8]) throws(KeyProblem) -> [UInt8] {
+        var signature = [UInt8](repeating: 0, count: VerifyingKey.signatureBytes)
+        var count = signature.count
+        // SAFETY: the context is freed below, and not used after; the arrays live for the calls, and are as long as is said.
+        let context = unsafe EVP_MD_CTX_new()
+        defer { unsafe EVP_MD_CTX_free(context) }
+        guard unsafe EVP_DigestSignInit(context, nil, nil, nil, self.key.handle) == 1,
+            unsafe EVP_DigestSign(context, &signature, &count, bytes, bytes.count) == 1, count == signature.count
+        else { throw KeyProblem("the key cannot sign") }
+        return signature
+    }
+}
+
+extension LibraryKey {
+    fileprivate func isSigned(_ bytes: [UInt8], by signature: [UInt8]) -> Bool {
+        guard signature.count == VerifyingKey.signatureBytes else { return false }
+        // SAFETY: the context is freed below, and not used after; the arrays live for the calls, and are as long as is said.
+        let context = unsafe EVP_MD_CTX_new()
+        defer { unsafe EVP_MD_CTX_free(context) }
+        return unsafe EVP_DigestVerifyInit(context, nil, nil, nil, self.handle) == 1
+            && EVP_DigestVerify(context, signature, signature.count, bytes, bytes.count) == 1
+    }
+}
+
+extension SigningKey {
+    /// Whether this key itself signed something.
+    package func isSigned(_ bytes: [UInt8], by signature: [UInt8]) -> Bool { self.key.isSigned(bytes, by: signature) }
+}
+
+/// Tells whether the owner of a key signed something.
+package struct VerifyingKey {
+    package static let signatureBytes = 64
+
+    private let key: LibraryKey
+
+    /// Reads a public key, such as `openssl pkey -pubout` makes.
+    package init(file path: String) throws(KeyProblem) { self.key = try LibraryKey(path, isPrivate: false) }
+
+    package func isSigned(_ bytes: [UInt8], by signature: [UInt8]) -> Bool { self.key.isSigned(bytes, by: signature) }
+}

@@ -1,0 +1,283 @@
+import DBus
+import DaemonSupport
+import FleetCore
+import FleetFiles
+import Loop
+import MQTT
+import Motion
+import PolicyFiles
+import Protocol
+import Signatures
+
+/// Does what is wanted of the device, as far as its configuration lets it: the shell of `DesiredMachine`.
+///
+/// Not `Sendable`: it belongs to the loop of the bridge.
+final class DesiredLink {
+    /// Publishes a message and calls the closure when the server has it.
+    typealias Publish = (Publication, _ acknowledged: @escaping () -> Void) -> Void
+
+    private let terms: Terms
+    private let store: DesiredStore
+    private let key: VerifyingKey?
+    private let bus: Connection
+    private let loop: EventLoop
+    private let log: Log
+    private let publish: Publish
+    private var machine: DesiredMachine
+    private var timer: EventLoop.TimerID?
+    private var isBrokerThere = false
+    /// The files were changed back while there was no broker that could be told.
+    private var owesReload = false
+    /// Whether motion was switched off by us, as far as is known: also by an earlier life of ours.
+    private var hasPaused: Bool
+    /// The detectors of the bridge have other thresholds now.
+    var onDetectors: ([DetectorRequest]) -> Void = { _ in }
+    var onPause: (Bool) -> Void = { _ in }
+
+    /// What the configuration says.
+    private struct Terms {
+        let topics: FleetTopics
+        /// By their topics.
+        let scopes: [String: DesiredScope]
+        let allow: BridgeConfiguration.Allow
+        let detectors: [DetectorRequest]
+        let format: PayloadFormat
+    }
+
+    private static let broker = CallTarget(BusName.broker, Path.broker, InterfaceName.broker.description)
+    private static let properties = CallTarget(
+        BusName.broker, Path.broker, "org.freedesktop.DBus.Properties")
+
+    /// - Parameters:
+    ///   - directory: where what is wanted is kept, and where the broker reads it.
+    ///   - key: the public key by which it must be signed, if one is configured.
+    init(
+        _ configuration: BridgeConfiguration, device: String, in directory: String, signedBy key: String?,
+        bus: Connection, loop: EventLoop, log: Log, publish: @escaping Publish
+    ) throws {
+        let scopes = [DesiredScope.device(device)] + configuration.groups.map { DesiredScope.group($0) }
+        self.terms = Terms(
+            topics: FleetTopics(device: device),
+            scopes: Dictionary(scopes.map { ($0.topic, $0) }) { first, _ in first },
+            allow: configuration.allow, detectors: configuration.detectors, format: configuration.format)
+        self.store = try DesiredStore(directory)
+        self.key = try key.map { path throws(KeyProblem) in try VerifyingKey(file: path) }
+        (self.bus, self.loop, self.log, self.publish) = (bus, loop, log, publish)
+        let now = Timestamp(microseconds: Clock.monotonic.now())
+        self.machine = DesiredMachine(
+            try self.store.memory(), allowing: Set(configuration.allow.changes),
+            confirmWithin: configuration.allow.confirmWithin, at: now)
+        self.hasPaused = self.machine.inForce.isPaused ?? false
+    }
+
+    /// Begins: takes back what was interrupted. To be called once, before anything comes. It does not wait for a broker: what was
+    /// interrupted may be what keeps it from beginning.
+    func begin() { self.perform(self.machine.begin(at: self.now)) }
+
+    /// The topics on which it is said what is wanted; none: nothing may be.
+    var wanted: [String] { self.terms.allow.changes.isEmpty ? [] : self.terms.scopes.keys.sorted() }
+
+    // MARK: The server
+
+    func connected() {
+        self.step(.connection(true))
+        guard !self.terms.allow.changes.isEmpty else { return }
+        self.tell(self.machine.report)
+    }
+
+    func disconnected() { self.step(.connection(false)) }
+
+    /// Takes a message, if it says what is wanted.
+    func take(_ publication: Publication) -> Bool {
+        guard let scope = self.terms.scopes[publication.topic] else { return false }
+        // Who takes back a wish leaves things as they are.
+        guard !publication.payload.isEmpty, !self.terms.allow.changes.isEmpty else { return true }
+        do throws(DesiredProblem) {
+            let state = try DesiredState.read(
+                publication.payload, contentType: publication.properties.contentType, for: scope,
+                isSigned: self.key.map { key in { key.isSigned($0.bytes, by: $0.signature) } })
+            self.step(.offered(scope, state))
+        } catch {
+            self.step(.unusable(scope, error))
+        }
+        return true
+    }
+
+    private func tell(_ report: DesiredReport) {
+        guard !self.terms.allow.changes.isEmpty else { return }
+        var message = Publication(self.terms.topics.reported, self.terms.format.bytes(report.value), isRetained: true)
+        message.properties.contentType = self.terms.format.contentType
+        message.properties.isText = self.terms.format == .json
+        self.publish(message) { [weak self] in self?.step(.told(report)) }
+    }
+
+    // MARK: The machine
+
+    private var now: Timestamp { Timestamp(microseconds: Clock.monotonic.now()) }
+
+    private func step(_ input: DesiredMachine.Input) { self.perform(self.machine.step(input, at: self.now)) }
+
+    /// Does things in order. What cannot be done ends the list, and the machine is told.
+    private func perform(_ effects: [DesiredMachine.Effect]) {
+        for effect in effects {
+            do throws(SystemError) {
+                try self.perform(effect)
+            } catch {
+                self.log.error("what is wanted cannot be kept: \(error)")
+                return self.step(.failed(DesiredProblem("\(error)")))
+            }
+        }
+    }
+
+    private func perform(_ effect: DesiredMachine.Effect) throws(SystemError) {
+        switch effect {
+        case .stage(let state):
+            try self.store.stage(state)
+            self.check(state)
+        case .note(let attempt): try self.store.note(attempt)
+        case .switchTo(let version): try self.store.switchTo(version)
+        case .keep(let version):
+            try self.store.keep(version)
+            self.loop.defer { [weak self] in self?.step(.kept) }
+        case .reload: self.reload()
+        case .follow(let state): self.follow(state)
+        case .report(let report): self.tell(report)
+        case .probe: self.probe()
+        case .wake(let time):
+            if let timer { self.loop.cancel(timer) }
+            self.timer = self.loop.schedule(at: time.microseconds) { [weak self] in
+                self?.timer = nil
+                self?.step(.time)
+            }
+        case .say(let text): self.log.notice(text)
+        }
+    }
+
+    // MARK: The broker
+
+    func brokerChanged(isThere: Bool) {
+        self.isBrokerThere = isThere
+        if isThere, self.owesReload {
+            self.owesReload = false
+            self.bus.tell(Self.broker, "Reload", noOptions)
+        }
+        self.step(.broker(isThere: isThere))
+        // A broker that begins knows of no pause.
+        if isThere { self.follow(self.machine.inForce) } else { self.hasPaused = false }
+    }
+
+    /// Checks what was staged together with what the broker goes by.
+    private func check(_ state: DesiredState) {
+        do throws(DesiredProblem) {
+            _ = try DesiredDetectors.apply(state.thresholds ?? [], to: self.terms.detectors)
+        } catch {
+            return self.loop.defer { [weak self, error] in self?.step(.staged(error)) }
+        }
+        self.askForFiles { [weak self] result in
+            guard let self else { return }
+            let files: [String]
+            do throws(DesiredProblem) {
+                files = try result.get()
+            } catch {
+                return self.step(.staged(error))
+            }
+            let outside = "\(self.store.path)/"
+            let own = DesiredCheck.Own(
+                policy: files.filter { !$0.hasPrefix(outside) }, users: PolicyDirectories.user(environmentValue))
+            self.step(
+                .staged(
+                    DesiredCheck.problem(
+                        own: own, staged: self.store.stagedPolicyDirectory(state.version),
+                        apps: self.store.stagedAppDirectory(state.version))))
+        }
+    }
+
+    /// Asks the broker by which files it goes.
+    private func askForFiles(_ then: @escaping (Result<[String], DesiredProblem>) -> Void) {
+        self.bus.call(
+            Self.properties, "Get", InterfaceName.broker.description, "PolicyFiles", autoStart: false
+        ) { result in
+            do throws(BusError) {
+                let message = try result.take()
+                guard case .array(_, let paths) = try message.read(reply: Value.self) else {
+                    return then(.failure(DesiredProblem("the broker does not say by which files it goes")))
+                }
+                then(.success(paths.compactMap { if case .string(let path) = $0 { path } else { nil } }))
+            } catch {
+                then(.failure(DesiredProblem("the broker does not say by which files it goes: \(error)")))
+            }
+        }
+    }
+
+    private func reload() {
+        guard self.isBrokerThere else {
+            self.owesReload = true
+            return self.loop.defer { [weak self] in self?.step(.unanswered(DesiredProblem("there is no broker"))) }
+        }
+        self.bus.call(Self.broker, "Reload", noOptions, autoStart: false) { [weak self] result in
+            do throws(BusError) {
+                _ = try result.take()
+                self?.confirmFiles()
+            } catch {
+                let isRefusal = error.name == BusError.invalidPolicy("").name
+                self?.step(
+                    isRefusal
+                        ? .reloaded(DesiredProblem(refusal: error.message)) : .unanswered(DesiredProblem("\(error)")))
+            }
+        }
+    }
+
+    /// A broker that was told of another place, or leaves something out, goes by other files than it should.
+    private func confirmFiles() {
+        let wanted = self.machine.inForce.policy?.map(\.name) ?? []
+        guard !wanted.isEmpty else { return self.step(.reloaded(nil)) }
+        self.askForFiles { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .failure(let problem): self.step(.unanswered(problem))
+            case .success(let files):
+                let inForce = Set(files)
+                let missing = wanted.first { !inForce.contains("\(self.store.policyDirectory)/\($0)") }
+                self.step(
+                    .reloaded(missing.map { DesiredProblem("the broker does not go by it", file: $0, line: 1) }))
+            }
+        }
+    }
+
+    /// Whether the broker still does what it is for: it has to answer.
+    private func probe() {
+        self.bus.call(
+            Self.properties, "Get", InterfaceName.broker.description, "PolicyGeneration", autoStart: false
+        ) { [weak self] result in
+            do throws(BusError) {
+                _ = try result.take()
+                self?.step(.probed(true))
+            } catch {
+                self?.step(.probed(false))
+            }
+        }
+    }
+
+    private func follow(_ state: DesiredState) {
+        if let requests = try? DesiredDetectors.apply(state.thresholds ?? [], to: self.terms.detectors) {
+            self.onDetectors(requests)
+        }
+        let wants = state.isPaused ?? false
+        // Without a broker there is nothing to be switched; it hears of it when it comes.
+        guard self.isBrokerThere, wants != self.hasPaused else { return }
+        self.hasPaused = wants
+        self.pause(wants)
+    }
+
+    /// Switches motion off or on.
+    func pause(_ isOff: Bool) {
+        self.bus.call(Self.broker, isOff ? "Pause" : "Resume", noOptions, autoStart: false) { [weak self] result in
+            do throws(BusError) {
+                _ = try result.take()
+                self?.onPause(isOff)
+            } catch {
+                self?.log.warning("motion cannot be switched \(isOff ? "off" : "on"): \(error)")
+            }
+        }
+    }
+}

@@ -1,0 +1,262 @@
+import DBus
+import DaemonSupport
+import FleetCore
+import Glibc
+import Loop
+import MQTT
+import Motion
+
+/// Answers questions from afar, as far as the configuration lets it, with what `jostle` says here.
+///
+/// A process of its own does the work: what it costs is not the bridge's, and a question that goes wrong ends with it. One at a
+/// time. Not `Sendable`: it belongs to the loop of the bridge.
+final class RequestLink {
+    private struct Question {
+        var request: DeviceRequest
+        var topic: String
+        var correlation: [UInt8]?
+    }
+
+    private let topics: FleetTopics
+    private let allowed: [DeviceRequest.Verb]
+    private let format: PayloadFormat
+    private let program: String
+    private let bus: BusAddress
+    private let journal: String?
+    private let directory: String
+    private let loop: EventLoop
+    private let log: Log
+    private let publish: (Publication) -> Void
+    private var budget: RequestBudget
+    private var waiting: [Question] = []
+    private var isBusy = false
+
+    private static let mostWaiting = 8
+    /// How long an answer may take, in µs.
+    private static let patience: Int64 = 10_000_000
+
+    /// - Parameters:
+    ///   - directory: of the bridge's own, for policies to try.
+    ///   - journal: where the broker's journal is, for `what-if`; `nil`: where `jostle` looks for it.
+    init(
+        _ configuration: BridgeConfiguration, device: String, in directory: String, journal: String?, bus: BusAddress,
+        loop: EventLoop, log: Log, publish: @escaping (Publication) -> Void
+    ) {
+        self.topics = FleetTopics(device: device)
+        self.allowed = configuration.allow.requests
+        self.format = configuration.format
+        self.program = OwnPrograms.path(of: "jostle")
+        (self.bus, self.journal, self.directory, self.loop, self.log) = (bus, journal, directory, loop, log)
+        self.publish = publish
+        self.budget = RequestBudget(at: Timestamp(microseconds: Clock.monotonic.now()))
+    }
+
+    /// The topics of questions; none: nothing may be asked.
+    var wanted: [String] { self.allowed.isEmpty ? [] : [self.topics.requests] }
+
+    /// Takes a message, if it asks something.
+    func take(_ publication: Publication) -> Bool {
+        guard let word = self.topics.verb(of: publication.topic) else { return false }
+        // Whoever cannot be answered, or could have us speak where he may not himself, is not.
+        guard let topic = publication.properties.responseTopic, AnswerTopic.isAllowed(topic),
+            publication.properties.correlation?.count ?? 0 <= 256, !publication.isRetained
+        else { return true }
+        let correlation = publication.properties.correlation
+        func refuse(_ code: DeviceAnswer.Code, _ message: String) {
+            self.answer(.problem(code, message), on: topic, correlation)
+        }
+        guard self.budget.spend(at: Timestamp(microseconds: Clock.monotonic.now())),
+            self.waiting.count < Self.mostWaiting
+        else {
+            refuse(.busy, "too many questions; ask again later")
+            return true
+        }
+        guard let verb = DeviceRequest.Verb(rawValue: word), self.allowed.contains(verb) else {
+            refuse(.notAllowed, "this device does not answer that")
+            return true
+        }
+        do throws(DesiredProblem) {
+            let value: DataValue
+            do throws(DataProblem) {
+                guard publication.payload.count <= DesiredLimits.bytes else {
+                    throw DataProblem("more than \(DesiredLimits.bytes) bytes", at: 0)
+                }
+                value =
+                    publication.payload.isEmpty
+                    ? .object([])
+                    : try PayloadFormat.read(publication.payload, contentType: publication.properties.contentType)
+            } catch {
+                throw DesiredProblem("the question cannot be read: \(error)")
+            }
+            let request = try DeviceRequest(verb, value)
+            self.log.info("asked for \(verb.rawValue)")
+            self.waiting.append(Question(request: request, topic: topic, correlation: correlation))
+            self.next()
+        } catch {
+            refuse(.invalid, "\(error)")
+        }
+        return true
+    }
+
+    private func next() {
+        guard !self.isBusy, !self.waiting.isEmpty else { return }
+        let question = self.waiting.removeFirst()
+        self.isBusy = true
+        do throws(SystemError) {
+            try self.run(question)
+        } catch {
+            self.end(question, .problem(.failed, "\(error)"))
+        }
+    }
+
+    private func end(_ question: Question, _ answer: DeviceAnswer) {
+        self.isBusy = false
+        self.answer(answer, on: question.topic, question.correlation)
+        self.loop.defer { [weak self] in self?.next() }
+    }
+
+    private func answer(_ answer: DeviceAnswer, on topic: String, _ correlation: [UInt8]?) {
+        var message = Publication(topic, self.format.bytes(answer.value))
+        message.properties.contentType = self.format.contentType
+        message.properties.isText = self.format == .json
+        message.properties.correlation = correlation
+        // Nobody waits longer.
+        message.properties.expiry = 60
+        self.publish(message)
+    }
+
+    // MARK: The process
+
+    private func run(_ question: Question) throws(SystemError) {
+        var arguments = question.request.arguments
+        var trial: TrialDirectory?
+        if question.request.verb == .whatIf {
+            let directory = try TrialDirectory(in: self.directory, question.request.policy)
+            arguments += ["--policy", directory.path]
+            if let journal { arguments += ["--state-dir", journal] }
+            trial = directory
+        }
+        // The bus is said where it counts: what reads the journal in a directory asks nobody.
+        let asksNobody = trial != nil && self.journal != nil
+        var command = ChildProcess.Command(
+            self.program, (asksNobody ? [] : ["--bus", self.bus.option]) + arguments)
+        (command.input, command.output, command.errorOutput) = (.null, .pipe, .pipe)
+        let output = OutputCollector(atMost: DeviceAnswer.most)
+        let errors = OutputCollector(atMost: 4_096)
+        var ending: ChildProcess.Ending?
+        var isDone = false
+        let whenAllIsThere: () -> Void = { [weak self] in
+            guard let self, let ending, output.isEnded, errors.isEnded, !isDone else { return }
+            isDone = true
+            _ = trial.take()
+            self.end(question, Self.answer(ending, output, errors))
+        }
+        var timer: EventLoop.TimerID?
+        let child = try ChildProcess(command, on: self.loop) { [unowned loop] in
+            ending = $0
+            if let timer { loop.cancel(timer) }
+            whenAllIsThere()
+        }
+        timer = self.loop.schedule(after: Self.patience) {
+            timer = nil
+            try? child.send(SIGKILL)
+        }
+        if let pipe = child.takeOutput() { try output.read(pipe, on: self.loop, whenAllIsThere) }
+        if let pipe = child.takeErrorOutput() { try errors.read(pipe, on: self.loop, whenAllIsThere) }
+    }
+
+    private static func answer(
+        _ ending: ChildProcess.Ending, _ output: OutputCollector, _ errors: OutputCollector
+    ) -> DeviceAnswer {
+        let message = String(decoding: errors.bytes, as: UTF8.self).split(separator: "\n").first.map(String.init) ?? ""
+        switch ending {
+        case .exited(0): return .read(output.bytes, isCut: output.isCut)
+        case .exited(1): return .problem(.notFound, message)
+        case .exited(2): return .problem(.invalid, message)
+        case .exited(4): return .problem(.notAllowed, message)
+        case .exited: return .problem(.failed, message)
+        case .killed: return output.isCut ? .read(output.bytes, isCut: true) : .problem(.failed, "it took too long")
+        }
+    }
+}
+
+/// A policy to try, in a directory that goes with it.
+private final class TrialDirectory {
+    let path: String
+
+    init(in directory: String, _ files: [DesiredFile]) throws(SystemError) {
+        var template = Array("\(directory)/what-if-XXXXXX".utf8CString)
+        // SAFETY: the template is a NUL-terminated array of our own.
+        guard unsafe mkdtemp(&template) != nil else { throw SystemError.last("mkdtemp") }
+        self.path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        for file in files {
+            let descriptor = try OwnedDescriptor(
+                opening: "\(self.path)/\(file.name)", O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+            try writeAll(file.text, to: descriptor.raw)
+        }
+    }
+
+    deinit {
+        for name in (try? directoryNames(self.path)) ?? [] {
+            // SAFETY: the paths are NUL-terminated strings for the time of the calls.
+            unsafe unlink("\(self.path)/\(name)")
+        }
+        unsafe rmdir(self.path)
+    }
+}
+
+/// What a child writes, up to a bound; what is beyond it is read and thrown away, so that the child can end.
+private final class OutputCollector {
+    private(set) var bytes: [UInt8] = []
+    private(set) var isCut = false
+    private(set) var isEnded = false
+    private let most: Int
+    private var descriptor: OwnedDescriptor?
+    private var registration: EventLoop.Registration?
+
+    init(atMost most: Int) { self.most = most }
+
+    /// The loop keeps it until the other side closes the pipe.
+    func read(
+        _ pipe: consuming OwnedDescriptor, on loop: EventLoop, _ ended: @escaping () -> Void
+    ) throws(SystemError) {
+        let raw = pipe.raw
+        self.descriptor = consume pipe
+        self.registration = try loop.watch(raw, for: .read) { [unowned loop] _ in
+            guard !self.take(raw) else { return }
+            if let registration = self.registration { loop.cancel(registration) }
+            self.descriptor = nil
+            self.isEnded = true
+            ended()
+        }
+    }
+
+    /// False at the end.
+    private func take(_ raw: Int32) -> Bool {
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        // SAFETY: the kernel writes at most the buffer's size.
+        let count = unsafe buffer.withUnsafeMutableBytes { unsafe Glibc.read(raw, $0.baseAddress, $0.count) }
+        guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) }
+        let room = self.most - self.bytes.count
+        self.bytes += buffer[..<min(count, room)]
+        if count > room { self.isCut = true }
+        return true
+    }
+}
+
+/// Where our other programs are.
+enum OwnPrograms {
+    /// Beside this one, or where an installation puts commands; else wherever `PATH` finds it.
+    static func path(of name: String) -> String {
+        var buffer = [CChar](repeating: 0, count: 4_096)
+        // SAFETY: the kernel writes at most the buffer's size less one.
+        let length = unsafe readlink("/proc/self/exe", &buffer, buffer.count - 1)
+        guard length > 0 else { return name }
+        let own = String(decoding: buffer[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        guard let slash = own.lastIndex(of: "/") else { return name }
+        let directory = String(own[..<slash])
+        return ["\(directory)/\(name)", "\(directory)/../bin/\(name)", "\(directory)/../../bin/\(name)"]
+            // SAFETY: the path is a NUL-terminated string for the time of the call.
+            .first { unsafe access($0, X_OK) == 0 } ?? name
+    }
+}

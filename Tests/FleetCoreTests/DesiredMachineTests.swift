@@ -1,0 +1,255 @@
+import FleetCore
+import Motion
+import Testing
+
+/// One machine, and what it wants done.
+private final class Bench {
+    var machine: DesiredMachine
+    var now = Timestamp(microseconds: 1_000_000_000)
+    /// What it wanted done at its beginning.
+    private(set) var first: [DesiredMachine.Effect] = []
+    static let scope = DesiredScope.group("north")
+
+    init(
+        _ memory: DesiredMemory = DesiredMemory(), allowing: Set<BridgeConfiguration.Allow.Change> = [.policy, .pause],
+        within: TimeSpan = .seconds(20), isBrokerThere: Bool = true
+    ) {
+        self.machine = DesiredMachine(memory, allowing: allowing, confirmWithin: within, at: self.now)
+        self.first = self.machine.begin(at: self.now)
+        if isBrokerThere { _ = self.machine.step(.broker(isThere: true), at: self.now) }
+        _ = self.machine.step(.connection(true), at: self.now)
+    }
+
+    func step(_ input: DesiredMachine.Input, after span: TimeSpan = .zero) -> [DesiredMachine.Effect] {
+        self.now = self.now + span
+        // What is said is for people.
+        return self.machine.step(input, at: self.now).filter { if case .say = $0 { false } else { true } }
+    }
+
+    static func state(_ version: UInt64, _ text: String = "") -> DesiredState {
+        DesiredState(version: version, policy: [DesiredFile("a.conf", text)])
+    }
+
+    func attempt(
+        _ outcome: DesiredMemory.Attempt.Outcome, _ version: UInt64, count: Int = 1, _ problem: String? = nil
+    ) -> DesiredMemory.Attempt {
+        DesiredMemory.Attempt(
+            version: version, outcome: outcome, count: count, scope: "\(Self.scope)",
+            problem: problem.map { DesiredProblem($0) })
+    }
+
+    func report(
+        _ outcome: DesiredReport.Outcome, _ version: UInt64, inForce: UInt64, _ problem: String? = nil
+    ) -> DesiredReport {
+        DesiredReport(
+            outcome, version: version, inForce: inForce, scope: "\(Self.scope)",
+            problem: problem.map { DesiredProblem($0) })
+    }
+
+    /// Offers a state, and brings it to its trial.
+    func tried(_ version: UInt64) {
+        _ = self.step(.offered(Self.scope, Self.state(version)))
+        _ = self.step(.staged(nil))
+        _ = self.step(.reloaded(nil))
+    }
+
+    /// And lets it be confirmed.
+    func applied(_ version: UInt64) {
+        self.tried(version)
+        _ = self.step(.told(self.report(.trial, version, inForce: version)))
+        _ = self.step(.time, after: .seconds(10))
+        _ = self.step(.probed(true))
+        _ = self.step(.kept)
+    }
+}
+
+@Suite struct DesiredMachineTests {
+    @Test func whatIsWantedIsStagedTriedConfirmedAndKept() {
+        let bench = Bench()
+        let state = Bench.state(1)
+        #expect(bench.step(.offered(Bench.scope, state)) == [.stage(state)])
+        let until = bench.now + .seconds(20)
+        #expect(
+            bench.step(.staged(nil)) == [.note(bench.attempt(.trial, 1)), .switchTo(1), .reload, .wake(until)])
+        let trial = bench.report(.trial, 1, inForce: 1)
+        #expect(
+            bench.step(.reloaded(nil)) == [.follow(state), .report(trial), .wake(bench.now + .seconds(10))])
+        #expect(bench.step(.told(trial)) == [])
+        #expect(bench.step(.time, after: .seconds(10)) == [.wake(until), .probe])
+        #expect(bench.step(.probed(true)) == [.keep(1)])
+        #expect(
+            bench.step(.kept) == [.note(bench.attempt(.applied, 1)), .report(bench.report(.applied, 1, inForce: 1))])
+        #expect(bench.machine.isIdle && bench.machine.inForce == state)
+    }
+
+    @Test func nothingMayBeChangedThatIsNotAllowed() {
+        let bench = Bench(allowing: [])
+        let effects = bench.step(.offered(Bench.scope, Bench.state(1)))
+        #expect(effects.count == 1)
+        guard case .report(let report)? = effects.first else { return }
+        #expect(report.outcome == .refused && report.inForce == 0)
+        #expect(report.problem?.message.contains("policy") ?? false)
+    }
+
+    @Test func whatTheCheckRefusesChangesNothing() {
+        let bench = Bench()
+        bench.applied(1)
+        _ = bench.step(.offered(Bench.scope, Bench.state(2)))
+        let problem = DesiredProblem("E001: what", file: "a.conf", line: 3, column: 7)
+        let effects = bench.step(.staged(problem))
+        #expect(
+            effects == [
+                .report(DesiredReport(.refused, version: 2, inForce: 1, scope: "@north", problem: problem))
+            ])
+        #expect(bench.machine.inForce.version == 1)
+    }
+
+    @Test func whatTheBrokerRefusesGoesBackAndIsNotTriedAgain() {
+        let bench = Bench()
+        bench.applied(1)
+        _ = bench.step(.offered(Bench.scope, Bench.state(2)))
+        _ = bench.step(.staged(nil))
+        let effects = bench.step(.reloaded(DesiredProblem("no")))
+        #expect(
+            effects.prefix(4) == [
+                .switchTo(1), .note(bench.attempt(.refused, 2, "no")), .follow(Bench.state(1)), .reload,
+            ])
+        #expect(effects.last == .report(bench.report(.refused, 2, inForce: 1, "no")))
+        #expect(bench.step(.reloaded(nil)) == [])
+        #expect(
+            bench.step(.offered(Bench.scope, Bench.state(2))) == [.report(bench.report(.refused, 2, inForce: 1, "no"))])
+        #expect(bench.step(.offered(Bench.scope, Bench.state(3))) == [.stage(Bench.state(3))])
+    }
+
+    @Test func whatKillsTheBrokerGoesBackAtOnce() {
+        let bench = Bench()
+        bench.applied(1)
+        bench.tried(2)
+        let effects = bench.step(.broker(isThere: false))
+        #expect(effects.first == .switchTo(1))
+        #expect(effects.last == .report(bench.report(.rolledBack, 2, inForce: 1, "the broker ended")))
+    }
+
+    @Test func whatMakesTheBrokerHangGoesBack() {
+        let bench = Bench()
+        bench.tried(1)
+        _ = bench.step(.time, after: .seconds(10))
+        #expect(bench.step(.probed(false)).first == .switchTo(0))
+        let silent = Bench()
+        silent.tried(1)
+        _ = silent.step(.told(silent.report(.trial, 1, inForce: 1)))
+        _ = silent.step(.time, after: .seconds(10))
+        #expect(silent.step(.time, after: .seconds(10)).first == .switchTo(0))
+    }
+
+    @Test func withoutTheServerItGoesBackWhenTheTimeIsOver() {
+        let bench = Bench()
+        bench.tried(1)
+        _ = bench.step(.connection(false))
+        _ = bench.step(.time, after: .seconds(10))
+        #expect(bench.step(.probed(true)) == [])
+        #expect(bench.step(.time, after: .seconds(9)).contains(.switchTo(0)) == false)
+        #expect(bench.step(.time, after: .seconds(1)).first == .switchTo(0))
+    }
+
+    @Test func aServerThatComesBackInTimeConfirms() {
+        let bench = Bench()
+        bench.tried(1)
+        _ = bench.step(.connection(false))
+        _ = bench.step(.time, after: .seconds(10))
+        _ = bench.step(.probed(true))
+        #expect(bench.step(.connection(true), after: .seconds(5)) == [])
+        #expect(bench.step(.told(bench.report(.trial, 1, inForce: 1))) == [.keep(1)])
+    }
+
+    @Test func anOlderVersionIsRefused() {
+        let bench = Bench()
+        bench.applied(5)
+        #expect(bench.step(.offered(Bench.scope, Bench.state(4))) == [])
+        #expect(bench.machine.inForce.version == 5)
+    }
+
+    @Test func aVersionThatStandsForSomethingElseIsRefused() {
+        let bench = Bench()
+        bench.applied(5)
+        guard case .report(let report)? = bench.step(.offered(Bench.scope, Bench.state(5, "other"))).last else {
+            Issue.record("nothing is reported")
+            return
+        }
+        #expect(report.outcome == .refused && bench.machine.inForce == Bench.state(5))
+        #expect(
+            bench.step(.offered(Bench.scope, Bench.state(5))).last == .report(bench.report(.applied, 5, inForce: 5)))
+    }
+
+    @Test(arguments: [(1, true), (DesiredMachine.mostAttempts, false)])
+    func aTrialThatWasInterruptedIsTakenBackAndTriedAgainAFewTimes(count: Int, isTriedAgain: Bool) {
+        let last = DesiredMemory.Attempt(version: 2, outcome: .trial, count: count, scope: "@north")
+        let memory = DesiredMemory(inForce: Bench.state(2), confirmed: Bench.state(1), last: last)
+        let bench = Bench(memory)
+        #expect(bench.first.first == .switchTo(1))
+        _ = bench.step(.reloaded(nil))
+        let effects = bench.step(.offered(Bench.scope, Bench.state(2)))
+        #expect(effects.contains(.stage(Bench.state(2))) == isTriedAgain)
+    }
+
+    @Test func withoutABrokerNothingBegins() {
+        let bench = Bench(isBrokerThere: false)
+        #expect(bench.step(.offered(Bench.scope, Bench.state(1))) == [])
+        #expect(bench.step(.broker(isThere: true)) == [.stage(Bench.state(1))])
+    }
+
+    @Test func aBrokerThatDoesNotAnswerIsAskedAgainAFewTimes() {
+        let bench = Bench()
+        _ = bench.step(.offered(Bench.scope, Bench.state(1)))
+        for count in 1...DesiredMachine.mostAttempts {
+            let tried = bench.step(.staged(nil))
+            #expect(tried.first == .note(bench.attempt(.trial, 1, count: count)))
+            #expect(bench.step(.unanswered(DesiredProblem("no answer"))).first == .switchTo(0))
+            let next = bench.step(.reloaded(nil))
+            #expect(next == (count < DesiredMachine.mostAttempts ? [.stage(Bench.state(1))] : []))
+        }
+    }
+
+    @Test func aDiskThatFailsChangesNothingOrGoesBack() {
+        let problem = DesiredProblem("the disk is full")
+        let bench = Bench()
+        _ = bench.step(.offered(Bench.scope, Bench.state(1)))
+        #expect(bench.step(.failed(problem)).last == .report(bench.report(.refused, 1, inForce: 0, "the disk is full")))
+        let later = Bench()
+        _ = later.step(.offered(Bench.scope, Bench.state(1)))
+        _ = later.step(.staged(nil))
+        #expect(later.step(.failed(problem)).first == .switchTo(0))
+        // Not even that can be done: again, until it can.
+        #expect(later.step(.failed(problem)) == [.wake(later.now + .seconds(5))])
+        #expect(later.step(.time, after: .seconds(5)).first == .switchTo(0))
+        #expect(later.step(.reloaded(nil)) == [] && later.machine.isIdle)
+    }
+
+    @Test func ofManyMessagesTheLastCountsAndNotEachIsLookedAt() {
+        let bench = Bench()
+        var staged = 0
+        for version in 1...100 as ClosedRange<UInt64> {
+            let effects = bench.step(.offered(Bench.scope, Bench.state(version)))
+            if effects.contains(.stage(Bench.state(version))) {
+                staged += 1
+                _ = bench.step(.staged(DesiredProblem("no")))
+            }
+        }
+        #expect(staged == DesiredMachine.burst)
+        #expect(bench.step(.time, after: DesiredMachine.pause) == [.stage(Bench.state(100))])
+    }
+
+    @Test func ofADeviceAndItsGroupsTheNewestCounts() {
+        let bench = Bench(isBrokerThere: false)
+        _ = bench.step(.offered(.device("kiosk"), Bench.state(3)))
+        _ = bench.step(.offered(.group("north"), Bench.state(4)))
+        #expect(bench.step(.broker(isThere: true)) == [.stage(Bench.state(4))])
+    }
+
+    @Test func whatIsMissingIsLeftAsItIs() {
+        let bench = Bench()
+        bench.applied(1)
+        let whole = DesiredState(version: 2, policy: Bench.state(1).policy, isPaused: true)
+        #expect(bench.step(.offered(Bench.scope, DesiredState(version: 2, isPaused: true))) == [.stage(whole)])
+    }
+}

@@ -1,0 +1,286 @@
+import FleetCore
+import Glibc
+import Loop
+import MQTT
+import Signatures
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// What comes to a device from a real server: what is wanted of it, and what it is asked.
+    @Suite(.serialized) struct FleetDown {
+        private static func allowing(_ more: String = "") -> String {
+            """
+            Groups=north
+            [Detector knock]
+            preset=shake
+            [Allow]
+            Requests=explain why-not
+            Desired=policy pause detectors
+            ConfirmWithin=4s
+            \(more)
+
+            """
+        }
+
+        private static func policy(_ version: Int, _ text: String, to scope: String? = nil) -> String {
+            let value = DataValue.fields([
+                "version": .integer(Int64(version)), "for": scope.map { .text($0) },
+                "policy": .object([DataValue.Field("50-fleet.conf", .text(text))]),
+            ])
+            return JSONCoding.text(value)
+        }
+
+        private static let good = "[App org.example.Kiosk]\nQuota=3/1min\n"
+        private static let north = FleetTopics.desired(ofGroup: "north")
+
+        private func report(_ scene: FleetScene) -> DesiredReport? {
+            scene.listener.last(scene.topics.reported).flatMap { DesiredReport($0) }
+        }
+
+        @discardableResult
+        private func waitForReport(
+            _ scene: FleetScene, _ outcome: DesiredReport.Outcome, _ version: UInt64
+        ) throws -> DesiredReport {
+            try scene.listener.wait("\(outcome.rawValue) \(version)") {
+                let report = self.report(scene)
+                return report?.outcome == outcome && report?.version == version
+            }
+            return try #require(self.report(scene))
+        }
+
+        /// The files from outside by which the broker goes.
+        private func filesFromOutside(_ scene: FleetScene) throws -> Int {
+            try scene.stage.property("PolicyFiles", at: Stage.Object.broker).components(
+                of: "/desired/current/policy.d/")
+        }
+
+        @Test func nothingMayBeChangedByItself() throws {
+            let scene = try FleetScene("Groups=north\n[Detector knock]\npreset=shake\n")
+            try scene.startBridge()
+            try scene.listener.wait("a birth") { scene.listener.last(scene.topics.birth) != nil }
+            #expect(scene.listener.last(scene.topics.birth)?["desired"] == nil)
+            try scene.listener.want(Self.policy(1, Self.good), of: scene.topics.desired)
+            try scene.listener.want(Self.policy(2, Self.good), of: Self.north)
+            try scene.listener.run(for: 1_000_000)
+            #expect(scene.listener.last(scene.topics.reported) == nil)
+            #expect(access("\(scene.stage.home)/bridge-state/desired", F_OK) != 0)
+            #expect(try self.filesFromOutside(scene) == 0)
+        }
+
+        @Test func whatIsGoodIsAppliedAndWhatIsWrongIsRefusedWithItsPlace() throws {
+            let scene = try FleetScene(Self.allowing())
+            try scene.startBridge()
+            try scene.listener.want(Self.policy(1, Self.good), of: Self.north)
+            try self.waitForReport(scene, .trial, 1)
+            #expect(try self.filesFromOutside(scene) == 1)
+            #expect(try self.waitForReport(scene, .applied, 1).inForce == 1)
+            for (version, text, line, column, check) in [
+                (2, Self.good + "Qoata=3/1min\n", 3, 1, "E001"),
+                // What the device itself says is not for others.
+                (3, "[Rule others]\nThen=deny\n", 1, 1, "E005"), (4, "[Policy]\nDefault=allow\n", 1, 2, "E005"),
+            ] {
+                let begin = Clock.monotonic.now()
+                try scene.listener.want(Self.policy(version, text), of: Self.north)
+                let report = try self.waitForReport(scene, .refused, UInt64(version))
+                let span = Clock.monotonic.now() - begin
+                print("fleet: refused after \(span / 1_000) ms")
+                #expect(span < 1_000_000)
+                #expect(report.inForce == 1 && report.problem?.file == "50-fleet.conf")
+                #expect(report.problem?.line == line && report.problem?.column == column)
+                #expect(report.problem?.message.hasPrefix(check) ?? false, "\(String(describing: report.problem))")
+                // Nothing of it is anywhere.
+                #expect(try self.filesFromOutside(scene) == 1)
+            }
+            // What may not be changed is not, either, and nothing beside it.
+            try scene.listener.want(#"{"version":5,"pause":true,"apps":{}}"#, of: scene.topics.desired)
+            #expect(try self.waitForReport(scene, .refused, 5).inForce == 1)
+            #expect(try scene.stage.property("Paused", at: Stage.Object.broker) == "b false")
+        }
+
+        @Test func whatKillsTheBrokerIsTakenBack() throws {
+            let scene = try FleetScene(Self.allowing())
+            try scene.startBridge()
+            try scene.listener.want(Self.policy(1, Self.good), of: scene.topics.desired)
+            try self.waitForReport(scene, .trial, 1)
+            let begin = Clock.monotonic.now()
+            // As a policy would that it cannot live with.
+            try scene.stage.kill(scene.stage.broker)
+            let report = try self.waitForReport(scene, .rolledBack, 1)
+            print("fleet: taken back after \((Clock.monotonic.now() - begin) / 1_000) ms")
+            #expect(report.inForce == 0 && report.problem?.message == "the broker ended")
+            try scene.restartBroker()
+            #expect(try self.filesFromOutside(scene) == 0)
+        }
+
+        @Test func withoutTheServerADeviceGoesBackByItself() throws {
+            let scene = try FleetScene(
+                Self.allowing(), server: ["persistence true", "autosave_on_changes true", "autosave_interval 1"])
+            try scene.startBridge()
+            try scene.listener.want(#"{"version":1,"pause":true}"#, of: scene.topics.desired)
+            try self.waitForReport(scene, .trial, 1)
+            try scene.stage.until("it is paused") {
+                try scene.stage.property("Paused", at: Stage.Object.broker) == "b true"
+            }
+            try scene.server.kill()
+            try scene.stage.until("it goes back") {
+                try scene.stage.property("Paused", at: Stage.Object.broker) == "b false"
+            }
+            try scene.server.restart()
+            try scene.listener.connect()
+            let report = try self.waitForReport(scene, .rolledBack, 1)
+            #expect(report.inForce == 0 && report.problem?.message == "the server was not there to confirm it")
+        }
+
+        @Test func aBridgeThatIsKilledInATrialComesToTheSame() throws {
+            let scene = try FleetScene(Self.allowing())
+            try scene.startBridge()
+            try scene.listener.want(
+                #"{"version":1,"pause":true,"detectors":{"knock":{"threshold":"3g"}}}"#, of: Self.north)
+            try self.waitForReport(scene, .trial, 1)
+            try scene.killBridge()
+            try scene.startBridge()
+            try self.waitForReport(scene, .applied, 1)
+            #expect(try scene.stage.property("Paused", at: Stage.Object.broker) == "b true")
+            try scene.listener.want(#"{"version":2,"pause":false}"#, of: Self.north)
+            try self.waitForReport(scene, .trial, 2)
+            try scene.stage.until("it goes on") {
+                try scene.stage.property("Paused", at: Stage.Object.broker) == "b false"
+            }
+        }
+
+        /// Where a key is configured only its owner has a say, and only to whom the owner speaks.
+        @Test func whatIsNotSignedForThisDeviceIsRefused() throws {
+            let keys = try SigningKeys()
+            let scene = try FleetScene(Self.allowing("SignedBy=\(keys.open)"))
+            try scene.startBridge()
+            try scene.listener.wait("a birth") { scene.listener.last(scene.topics.birth) != nil }
+            func bundle(_ text: String, by key: String) throws -> String {
+                let bytes = Array(text.utf8)
+                return JSONCoding.text(
+                    SignedBundle(bytes: bytes, signature: try SigningKey(file: key).sign(bytes)).value)
+            }
+            let signed = try bundle(Self.policy(3, Self.good, to: FleetScene.device), by: keys.secret)
+            for (message, words) in [
+                (Self.policy(1, Self.good, to: FleetScene.device), "it is not signed"),
+                (try bundle(Self.policy(1, Self.good, to: FleetScene.device), by: keys.other), "the signature is not"),
+                (try bundle(Self.policy(1, Self.good, to: "kiosk-18"), by: keys.secret), "is for 'kiosk-18'"),
+                (try bundle(Self.policy(1, Self.good), by: keys.secret), "for nobody by name"),
+                (signed.replacing("\"bundle\":\"", with: "\"bundle\":\"AAAA"), "the signature is not"),
+            ] {
+                try scene.listener.want(message, of: scene.topics.desired)
+                try scene.listener.wait(words) { self.report(scene)?.problem?.message.contains(words) ?? false }
+                #expect(self.report(scene)?.outcome == .refused && self.report(scene)?.inForce == 0)
+                #expect(try self.filesFromOutside(scene) == 0)
+            }
+            try scene.listener.want(signed, of: scene.topics.desired)
+            try self.waitForReport(scene, .trial, 3)
+            #expect(try self.filesFromOutside(scene) == 1)
+        }
+
+        @Test func questionsAreAnsweredAsFarAsTheyMayBeAsked() throws {
+            let scene = try FleetScene(Self.allowing())
+            try scene.startBridge()
+            try scene.listener.wait("a birth") { scene.listener.last(scene.topics.birth) != nil }
+            let app = try scene.stage.watch("shake,name=shake", "--app", "org.example.App")
+            #expect(try scene.stage.jostle("shake", "--for", "500ms").status == 0)
+            _ = try app.nextEvent()
+            func ask(_ verb: String, _ text: String, _ topic: String, _ mark: UInt8) throws {
+                var message = Publication(scene.topics.request(verb), Array(text.utf8))
+                message.properties.responseTopic = topic
+                message.properties.correlation = [mark]
+                try scene.listener.publish(message)
+            }
+            func answer(_ mark: UInt8) -> DeviceAnswer? {
+                scene.listener.others.first { $0.properties.correlation == [mark] && $0.topic.contains("/@/answer/") }
+                    .flatMap { try? JSONCoding.read($0.payload) }.flatMap { DeviceAnswer($0) }
+            }
+            let mine = AnswerTopic.of("tester")
+            try ask("explain", #"{"app":"org.example.App"}"#, mine, 1)
+            try scene.listener.wait("an explanation") { answer(1) != nil }
+            guard case .lines(let lines, _)? = answer(1) else {
+                Issue.record("\(String(describing: answer(1)))")
+                return
+            }
+            #expect(
+                lines.first?["app"]?.text == "org.example.App" && lines.first?["delivered"]?.bool == true, "\(lines)")
+            try ask("why-not", #"{"app":"org.example.App"}"#, mine, 2)
+            try scene.listener.wait("why not") { answer(2) != nil }
+            guard case .lines? = answer(2) else {
+                Issue.record("\(String(describing: answer(2)))")
+                return
+            }
+            for (verb, text, mark, code) in [
+                ("status", "{}", 3, DeviceAnswer.Code.notAllowed), ("reboot", "{}", 4, .notAllowed),
+                ("explain", #"{"app":"--help"}"#, 5, .invalid), ("explain", "not json", 6, .invalid),
+            ] as [(String, String, UInt8, DeviceAnswer.Code)] {
+                try ask(verb, text, mine, mark)
+                try scene.listener.wait("a refusal") { answer(mark) != nil }
+                guard case .problem(code, _)? = answer(mark) else {
+                    Issue.record("\(String(describing: answer(mark)))")
+                    continue
+                }
+            }
+            // A device says nothing where somebody else wants it to.
+            let before = scene.listener.others.count
+            try ask("explain", "{}", scene.topics.desired, 7)
+            try scene.listener.run(for: 1_000_000)
+            #expect(!scene.listener.others.dropFirst(before).contains { $0.topic == scene.topics.desired })
+        }
+
+        @Test func aHomeIsToldOnceItBegins() throws {
+            let scene = try FleetScene(
+                "[Detector knock]\npreset=shake\n[Publish]\nHomeAssistant=jostle-ha\n[Allow]\nDesired=pause\n")
+            let config = "jostle-ha/device/jostle_kiosk_2d17/config"
+            try scene.startBridge()
+            try scene.listener.subscribe(to: "jostle-ha/#")
+            try scene.listener.wait("its state") { scene.listener.last(scene.topics.motion)?["moving"]?.bool == false }
+            try scene.listener.wait("a discovery") { scene.listener.last(config) != nil }
+            #expect(scene.listener.last(config)?["dev"]?["name"]?.text == FleetScene.device)
+            #expect(try scene.stage.jostle("shake", "--for", "500ms").status == 0)
+            try scene.listener.wait("moving") { scene.listener.last(scene.topics.motion)?["moving"]?.bool == true }
+            // The switch of the home, and what it shows.
+            try scene.listener.publish(Publication(scene.topics.pause, Array("ON".utf8)))
+            try scene.listener.wait("paused") { scene.listener.last(scene.topics.motion)?["paused"]?.bool == true }
+            #expect(try scene.stage.property("Paused", at: Stage.Object.broker) == "b true")
+            // A home that begins is told again.
+            func told() -> Int { scene.listener.others.count { $0.topic == config } }
+            let before = told()
+            try scene.listener.publish(Publication("jostle-ha/status", Array("online".utf8)))
+            try scene.listener.wait("another discovery") { told() > before }
+        }
+    }
+}
+
+/// Two keys as people make them, in a directory that goes with them.
+private final class SigningKeys {
+    private let directory: String
+    var secret: String { "\(self.directory)/fleet.pem" }
+    var open: String { "\(self.directory)/fleet.pub" }
+    /// The key of somebody else.
+    var other: String { "\(self.directory)/other.pem" }
+
+    init() throws {
+        var template = Array("/tmp/jostle-keys-XXXXXX".utf8CString)
+        try #require(mkdtemp(&template) != nil)
+        self.directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let made = try Tool.run([
+            "sh", "-c",
+            "cd \(self.directory) && for key in fleet other; do openssl genpkey -algorithm ed25519 -out $key.pem "
+                + "&& openssl pkey -in $key.pem -pubout -out $key.pub || exit 1; done",
+        ])
+        try #require(made.status == 0, "\(made.stderr)")
+    }
+
+    deinit {
+        for name in ["fleet.pem", "fleet.pub", "other.pem", "other.pub"] { unlink("\(self.directory)/\(name)") }
+        rmdir(self.directory)
+    }
+}
+
+extension String {
+    /// How often a part stands in it.
+    fileprivate func components(of part: String) -> Int {
+        self.split(separator: part, omittingEmptySubsequences: false).count - 1
+    }
+}

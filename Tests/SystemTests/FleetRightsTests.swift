@@ -1,0 +1,79 @@
+import FleetCore
+import Glibc
+import Loop
+import MQTT
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Who may hear and say what, with the list of rights and the certificates that docs/fleet.md has.
+    @Suite(.serialized) struct FleetRights {
+        /// The list that stands in the document.
+        private static func list() throws -> String {
+            let text = try Tool.run([
+                "sed", "-n", "/jostle.acl`, with/,/^On each device/p", Programs.source("docs/fleet.md"),
+            ]).stdout
+            let parts = text.split(separator: "```\n", omittingEmptySubsequences: false)
+            return String(try #require(parts.count >= 3 ? parts[1] : nil, "\(text)"))
+        }
+
+        @Test func whoHasNoRightsLearnsNothingButPresence() throws {
+            let stage = try Stage()
+            let acl = "\(stage.home)/jostle.acl"
+            try FleetScene.write(try Self.list(), to: acl)
+            let server = try MQTTServer(isSecure: true, lines: ["acl_file \(acl)", "max_queued_messages 0"])
+            for name in ["kiosk-17", "kiosk-18", "visitor", "operator"] { try server.certify(name) }
+            let everybody = try FleetListener(server, as: "visitor", to: "#")
+            try everybody.connect()
+            let own = try FleetListener(server, as: "operator", on: everybody.loop)
+            try own.connect()
+            let other = try FleetListener(server, as: "kiosk-18", on: everybody.loop)
+            try other.connect()
+            let file = "\(stage.home)/bridge.conf"
+            try FleetScene.write(
+                """
+                [Server]
+                Host=localhost
+                Port=\(server.port)
+                Authorities=\(server.authority)
+                Certificate=\(server.certificate(of: "kiosk-17"))
+                Key=\(server.key(of: "kiosk-17"))
+                [Bridge]
+                Device=kiosk-17
+                Groups=kiosks
+                [Detector knock]
+                preset=shake
+                [Publish]
+                Events=*
+                [Allow]
+                Desired=pause
+                Requests=status
+                ConfirmWithin=4s
+
+                """, to: file)
+            let program = try BackgroundProgram(
+                "jostle-bridge",
+                ["--bus", stage.address, "--config", file, "--journal", stage.state, "--state-dir", "\(stage.home)/b"])
+            _ = try program.waitForLine(on: .errors) { $0.hasSuffix("connected to localhost") }
+            let topics = FleetTopics(device: "kiosk-17")
+            try everybody.wait("presence") { everybody.last(topics.presence)?["online"]?.bool == true }
+            try own.wait("a birth") { own.last(topics.birth) != nil }
+            // Neither a stranger nor another device has a say.
+            for stranger in [everybody, other] {
+                try stranger.want(#"{"version":1,"pause":true}"#, of: topics.desired)
+                try stranger.want(#"{"version":1,"pause":true}"#, of: FleetTopics.desired(ofGroup: "kiosks"))
+                try stranger.publish(Publication(topics.presence, Array(#"{"online":false}"#.utf8), isRetained: true))
+            }
+            #expect(try stage.jostle("shake", "--for", "500ms").status == 0)
+            try own.wait("an event") { own.names.count == 1 }
+            try own.want(#"{"version":2,"pause":true}"#, of: FleetTopics.desired(ofGroup: "kiosks"))
+            try own.wait("a report") {
+                own.last(topics.reported).flatMap { DesiredReport($0) }?.outcome == .trial
+            }
+            #expect(own.last(topics.reported)?["version"]?.integer == 2)
+            #expect(own.last(topics.presence)?["online"]?.bool == true)
+            #expect(Set(everybody.others.map(\.topic)) == [topics.presence] && everybody.names.isEmpty)
+            #expect(other.others.isEmpty && other.names.isEmpty, "\(other.others.map(\.topic))")
+        }
+    }
+}
