@@ -25,14 +25,20 @@ package struct OwnEvents: Sendable {
     /// Those that were on their way when a connection ended.
     private var uncertain: Set<EventName> = []
 
+    /// Those that were read in the journal before the bus brought them, as it may on a busy machine: the newest, in their order.
+    private var readFirst: Set<EventName> = []
+    private var readOrder: [EventName] = []
+
     /// Without a journal none is ever found.
     private static let most = 8_192
+    /// The bus is behind the journal by a moment, if at all.
+    private static let mostReadFirst = 1_024
 
     package init() {}
 
     /// One came; false when it did before.
     package mutating func begin(_ name: EventName) -> Bool {
-        guard self.entries[name] == nil else { return false }
+        guard self.entries[name] == nil, self.readFirst.remove(name) == nil else { return false }
         self.entries[name] = Entry(connection: self.connection)
         self.order.append(name)
         if self.order.count > Self.most {
@@ -53,13 +59,24 @@ package struct OwnEvents: Sendable {
 
     /// Its row was read.
     package mutating func found(_ name: EventName, in row: Int64) -> Found {
-        guard let entry = self.entries[name] else { return .unknown }
+        guard let entry = self.entries[name] else {
+            self.noteReadFirst(name)
+            return .unknown
+        }
         if entry.isDone {
             self.entries[name] = nil
             return .done
         }
         self.entries[name]?.row = row
         return .underWay(entry.ticket)
+    }
+
+    private mutating func noteReadFirst(_ name: EventName) {
+        guard self.readFirst.insert(name).inserted else { return }
+        self.readOrder.append(name)
+        guard self.readOrder.count > Self.mostReadFirst else { return }
+        for old in self.readOrder.prefix(Self.mostReadFirst / 2) { self.readFirst.remove(old) }
+        self.readOrder.removeFirst(Self.mostReadFirst / 2)
     }
 
     /// It is done; where its row was read nothing is to be remembered.
