@@ -110,7 +110,8 @@ package struct Broker {
         if isHeardAgain { self.clerk.tellNews(of: sensor, at: now, &actions) }
         self.clerk.listeners.hearing.process(stream, times, values, at: now)
         self.clerk.perform(&actions)
-        if let sensor = self.clerk.listeners.hearing.dueClip(of: stream) { actions.append(.clip(sensor: sensor)) }
+        let sensor = self.clerk.listeners.hearing.sensing.dueClip(of: stream)
+        if let sensor { actions.append(.clip(sensor: sensor)) }
     }
 
     // MARK: Clips

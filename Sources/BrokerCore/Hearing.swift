@@ -238,12 +238,6 @@ struct Hearing {
 
     // MARK: Clips
 
-    /// The sensor of a stream of which a clip is complete.
-    @inline(__always)
-    func dueClip(of stream: Int) -> String? {
-        self.sensing.isClipDue(of: stream) ? self.sensing.name(of: stream) : nil
-    }
-
     /// Puts the clip of a sensor into another's memory: those of its moments that policy lets be kept. Returns whether there are any.
     mutating func cutClip(of sensor: String, into clip: inout MotionClip) -> Bool {
         self.sensing.cutClip(of: sensor, into: &clip)

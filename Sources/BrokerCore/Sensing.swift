@@ -474,19 +474,14 @@ package struct Sensing {
         if let moment = self.clips?.moment(of: hit) { self.streams[stream].cutter?.add(moment) }
     }
 
-    /// Whether a clip of a stream is complete.
+    /// The sensor of a stream of which a clip is complete.
     @inline(__always)
-    func isClipDue(of stream: Int) -> Bool {
-        self.clips != nil && self.streams[stream].cutter?.isDue == true
+    func dueClip(of stream: Int) -> String? {
+        self.clips != nil && self.streams[stream].cutter?.isDue == true ? self.streams[stream].name : nil
     }
 
     /// The sensors of which a clip is complete.
-    var dueClips: [String] {
-        guard self.clips != nil else { return [] }
-        return self.streams.indices.filter { self.isClipDue(of: $0) }.map { self.streams[$0].name }
-    }
-
-    func name(of stream: Int) -> String { self.streams[stream].name }
+    var dueClips: [String] { self.clips == nil ? [] : self.streams.indices.compactMap { self.dueClip(of: $0) } }
 
     /// Puts the clip of a sensor into another's memory.
     mutating func cutClip(of sensor: String, into clip: inout MotionClip) {
