@@ -59,7 +59,7 @@ import Motion
             // SAFETY: from now on the descriptor is the stream's.
             if descriptor >= 0 { unsafe self.stream = fdopendir(descriptor) }
             if unsafe self.stream == nil {
-                let isMissing = code == ENOENT || (code == ENOTDIR && directory.isUsers)
+                let isMissing = code == ENOENT || (code == ENOTDIR && directory.contents != .files)
                 if !isMissing || (self.mustExist && directory.contents != .outsideFiles) {
                     self.findings.append(Finding(unreadable: directory.path, "the directory cannot be read", code))
                 }
