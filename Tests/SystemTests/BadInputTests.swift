@@ -506,7 +506,7 @@ extension EndToEnd {
             let crossings: [(limit: String, table: String, calls: [String])] = [
                 ("detector-name-bytes", broker, ["\(add) [[['n'*129,{}]]]"]),
                 ("options-per-detector", broker, ["\(add) [[['a',{str(i):V('d',0.0)for i in range(33)}]]]"]),
-                ("option-bytes", broker, ["\(add) [[['a',{'preset':V('s','x'*2**20)}]]]"]),
+                ("option-bytes", broker, ["\(add) [[['a',{'preset':V('s','x'*2**15)}]]]"]),
                 ("detectors-per-call", broker, ["\(add) [\(many)(65)]]"]),
                 (
                     "detectors-per-app", broker,
