@@ -1,5 +1,6 @@
 import DaemonSupport
 import Detection
+import Journal
 import JostleClient
 import Loop
 import Motion
@@ -25,19 +26,24 @@ struct TuneCommand {
     private static let phases = TypedOption.number(
         "phases", "N", "grid phases to try (default: 5)", in: 1...20, expected: "a number from 1 to 20")
 
+    private static let fromClips = CommandOption.flag(
+        "from-clips", "tune with the clips of a journal, too: what was a hit of the preset, or nearly, is to be found")
+
     static let syntax = CommandSyntax(
         "tune", "find the threshold of a preset, or a number in a condition, that finds most and disturbs least",
-        reaching: .nobody,
+        reaching: .files,
         options: [
             preset, CommonOption.gesture, CommonOption.when, CommonOption.sensorOfCondition, CommonOption.every,
-            CommonOption.rest, parameter, positive, negative, target, phases, ReportFile.option,
+            CommonOption.rest, parameter, positive, negative, fromClips, ClipSource.near, ClipSource.app,
+            ClipSource.since,
+            ClipSource.stateDirectory, target, phases, ReportFile.option,
         ],
         arguments: [
             CommandArgument(
                 "TRACE", "traces whose labels say what they show ('shake …', 'not-shake …'); others are skipped", .list,
                 naming: .file)
         ]
-    ) { try TuneCommand($0.arguments, $0.terminal).run() }
+    ) { try TuneCommand($0).run() }
 
     /// What `--parameter` says.
     private struct Parameter {
@@ -76,6 +82,8 @@ struct TuneCommand {
     private let requests: [DetectorRequest]
     private let parameter: Parameter?
     private let files: [(path: String, kind: ThresholdSweep.Kind?)]
+    /// Where clips are, and whether only those of near misses count, of all apps or of one; `nil`: none count.
+    private let clips: (source: ClipSource, isNear: Bool, app: String?)?
     /// False hits an hour that are allowed.
     private let target: Double
     private let phases: Int
@@ -84,7 +92,8 @@ struct TuneCommand {
 
     private static let steps = 60
 
-    private init(_ arguments: Arguments, _ terminal: Terminal) throws {
+    private init(_ invocation: Invocation) throws {
+        let (arguments, terminal) = (invocation.arguments, invocation.terminal)
         self.target = try arguments.value(of: Self.target) ?? 1
         self.phases = try arguments.value(of: Self.phases) ?? 5
         self.parameter = try arguments.value(of: Self.parameter).map { text throws(UsageProblem) in try Parameter(text)
@@ -110,7 +119,15 @@ struct TuneCommand {
             + arguments.positionals.map { (path: $0, kind: nil) }
         self.report = arguments.value(of: ReportFile.option)
         self.terminal = terminal
-        guard !self.files.isEmpty else { throw UsageProblem("tune: give traces to tune with") }
+        self.clips =
+            arguments.has(Self.fromClips)
+            ? (try ClipSource(invocation, "tune"), arguments.has(ClipSource.near), arguments.value(of: ClipSource.app))
+            : nil
+        let ofClips = [ClipSource.near, ClipSource.app, ClipSource.stateDirectory].first { arguments.has($0) }
+        if self.clips == nil, let option = ofClips {
+            throw UsageProblem("tune: --\(option.name) has no effect without --from-clips")
+        }
+        guard !self.files.isEmpty || self.clips != nil else { throw UsageProblem("tune: give traces to tune with") }
     }
 
     private func run() throws(CommandFailure) {
@@ -121,8 +138,9 @@ struct TuneCommand {
         let progress = Progress(
             "tune", of: bytes.map { $0 * Int64(self.requests.count * self.phases) }, self.terminal)
         defer { progress.end() }
+        let clips = try self.clips?.source.someClips() ?? []
         for request in self.requests {
-            let sweep = try self.sweep(request, &unlabelled, progress)
+            let sweep = try self.sweep(request, clips, &unlabelled, progress)
             page.add(sweep)
             self.terminal.print(self.terminal.styled(sweep.subject.title, .bold))
             self.table(sweep).lines(self.terminal).forEach { self.terminal.print($0) }
@@ -130,6 +148,10 @@ struct TuneCommand {
             self.terminal.print(
                 SweepReport.sentence(
                     sweep.advice(target: self.target), target: self.target, unit: sweep.subject.unit))
+            if let kept = self.keptFrom(clips, sweep.subject) {
+                self.terminal.print(
+                    "unknown: all below \(rounded(kept)) \(sweep.subject.unit); no motion was kept there")
+            }
             progress.hide()
             if let doubt = sweep.doubt { complain("\(sweep.subject.title): \(doubt)") }
             self.terminal.print()
@@ -139,10 +161,10 @@ struct TuneCommand {
 
     /// - Parameter unlabelled: the traces that were said to be skipped.
     private func sweep(
-        _ request: DetectorRequest, _ unlabelled: inout Set<String>, _ progress: Progress
+        _ request: DetectorRequest, _ clips: [PastClip], _ unlabelled: inout Set<String>, _ progress: Progress
     ) throws(CommandFailure) -> ThresholdSweep {
-        var (sweep, every) = try self.begin(request)
-        var count = 0
+        var (sweep, every) = try self.begin(request, clips)
+        var count = try self.count(clips, in: &sweep, every)
         for (path, kind) in self.files {
             for phase in 0..<sweep.phases {
                 var replay = TraceReplay(sweep.requests, lead: sweep.lead(in: phase, every: every))
@@ -164,8 +186,49 @@ struct TuneCommand {
         return sweep
     }
 
+    // MARK: Clips
+
+    /// Whether a moment says anything of what is tuned.
+    private func counts(_ moment: StoredClip.Moment, _ subject: ThresholdSweep.Subject) -> Bool {
+        guard case .preset(let name, _) = subject, let clips, moment.preset == name else { return false }
+        return (moment.isNear || !clips.isNear) && (clips.app.map { $0 == moment.app } ?? true)
+    }
+
+    /// Below which value nobody knows what there was; `nil`: all that there is was kept, or it is no threshold that is tuned.
+    private func keptFrom(_ clips: [PastClip], _ subject: ThresholdSweep.Subject) -> Double? {
+        guard subject.parameterName == "threshold" else { return nil }
+        return clips.flatMap(\.stored.moments).filter { self.counts($0, subject) }.compactMap(\.keptFrom)
+            .filter { $0 > 0 }.max()
+    }
+
+    /// Counts clips as motion that is to be found. Returns how many there were.
+    private func count(
+        _ clips: [PastClip], in sweep: inout ThresholdSweep, _ every: TimeSpan
+    ) throws(CommandFailure) -> Int {
+        var count = 0
+        for clip in clips where clip.stored.moments.contains(where: { self.counts($0, sweep.subject) }) {
+            let (name, bytes) = ("clip \(clip.stored.id)", try clip.trace())
+            for phase in 0..<sweep.phases {
+                var replay = TraceReplay(sweep.requests, lead: sweep.lead(in: phase, every: every))
+                do throws(TraceReplay.Problem) {
+                    try replay.feed(bytes.span) { _ in }
+                    try replay.finish { _ in }
+                } catch {
+                    throw CommandFailure(.no, "\(name): \(error)")
+                }
+                sweep.count(replay, as: .positive, of: name)
+            }
+            count += 1
+        }
+        return count
+    }
+
+    // MARK: What is tuned
+
     /// What is tuned of a detector, and the time between its looks.
-    private func begin(_ request: DetectorRequest) throws(CommandFailure) -> (ThresholdSweep, TimeSpan) {
+    private func begin(
+        _ request: DetectorRequest, _ clips: [PastClip]
+    ) throws(CommandFailure) -> (ThresholdSweep, TimeSpan) {
         if case .text(let condition) = request.options["when"] { return try self.begin(request, condition) }
         guard case .text(let name) = request.options["preset"] else { throw .usage("give a preset to tune") }
         guard let preset = PresetCatalogue.named(name) else {
@@ -194,9 +257,12 @@ struct TuneCommand {
             let low = max(range.lowerBound, parameter.defaultValue / 10)
             range = low...max(low, min(range.upperBound, parameter.defaultValue * 3))
         }
+        let subject = ThresholdSweep.Subject.preset(name, parameter: parameter)
+        if let kept = self.keptFrom(clips, subject) {
+            range = min(max(kept, range.lowerBound), range.upperBound)...range.upperBound
+        }
         let sweep = ThresholdSweep(
-            .preset(name, parameter: parameter), options: request.options, over: range, steps: Self.steps,
-            phases: self.phases)
+            subject, options: request.options, over: range, steps: Self.steps, phases: self.phases)
         return (sweep, preset.every ?? .zero)
     }
 

@@ -62,6 +62,10 @@ extension EndToEnd {
             let lower = try self.run(stage, "whatif", "--detector", "shake.planar,threshold=1.5g,every=20ms")
             #expect(
                 lower.contains("unknown: how many more there would be; below 1.84 g no motion was kept"), "\(lower)")
+            // And which value would find most of it, as far as anybody can know.
+            let tuned = try self.run(stage, "tune", "--preset", "shake.planar,every=20ms", "--from-clips", "--near")
+            #expect(tuned.contains("100 %") && tuned.contains(" 0 %"), "\(tuned)")
+            #expect(tuned.contains("unknown: all below 1.84 g; no motion was kept there"), "\(tuned)")
             for (command, words, expected) in [
                 ("clips list", [], [0]), ("explain", ["--clip", "near"], [1]),
                 ("whatif", ["--detector", "shake.planar,threshold=2g,every=20ms"], [0, 1]),

@@ -40,6 +40,11 @@ struct PastClip {
     }
 }
 
+extension StoredClip.Moment {
+    /// From which strength on all motion of its detector was kept.
+    var keptFrom: Double? { self.threshold.map { $0 * NearMiss.share } }
+}
+
 /// Which clips of which journal a command is about.
 struct ClipSource {
     static let since = TypedOption.time(

@@ -75,7 +75,7 @@ struct ClipWhatIfCommand {
                 if fate == .hit { tally.hits += 1 }
                 if fate == .hit, moment.isNear { tally.more += 1 }
                 if fate == .none, !moment.isNear { tally.fewer += 1 }
-                if let kept = Self.kept(moment), Self.isBelow(detector, kept) {
+                if let kept = moment.keptFrom, Self.isBelow(detector, kept) {
                     tally.isUnknown = true
                     lowest = max(lowest ?? kept, kept)
                 }
@@ -89,9 +89,6 @@ struct ClipWhatIfCommand {
     private func isLike(_ moment: StoredClip.Moment, _ detector: CompiledDetector) -> Bool {
         moment.preset == (detector.preset ?? "") && (self.app.map { $0 == moment.app } ?? true)
     }
-
-    /// From which strength on all motion of a detector was kept.
-    private static func kept(_ moment: StoredClip.Moment) -> Double? { moment.threshold.map { $0 * NearMiss.share } }
 
     private static func isBelow(_ detector: CompiledDetector, _ kept: Double) -> Bool {
         detector.threshold.map { $0 > 0 && $0 < kept } ?? false
