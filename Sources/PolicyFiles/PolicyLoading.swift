@@ -138,8 +138,10 @@ package final class PolicyLoading {
             self.stage = .verifying(0)
             return
         }
+        let contents: ListedDirectory.Contents = self.sets[set].layer == .outside ? .outsideFiles : .files
         let listing = DirectoryListing(
-            self.sets[set].directories.map { ListedDirectory($0) }, atMost: (PolicyLimits.files, "policy-files"),
+            self.sets[set].directories.map { ListedDirectory($0, contents) },
+            atMost: (PolicyLimits.files, "policy-files"),
             mustExist: self.sets[set].mustExist)
         self.stage = .listing(listing, set)
     }
