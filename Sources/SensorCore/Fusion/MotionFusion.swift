@@ -5,42 +5,11 @@ package import Motion
 /// There is one for each of the accelerometer's, at its time. The two come in blocks of their own, so a sample waits until
 /// the gyroscope has come as far; the turn in between is interpolated. A gyroscope that falls too far behind is done without.
 package struct MotionFusion: Sendable {
-    /// Samples of each sensor that may wait.
-    private static let room = 2 * SensorLimits.batch
-
-    /// Samples that wait, oldest first.
-    private struct Waiting {
-        private var samples: [(time: Timestamp, value: SIMD3<Double>)] = []
-        private var taken = 0
-
-        var count: Int { self.samples.count - self.taken }
-        var first: (time: Timestamp, value: SIMD3<Double>)? { self.count > 0 ? self.samples[self.taken] : nil }
-        var last: (time: Timestamp, value: SIMD3<Double>)? { self.count > 0 ? self.samples.last : nil }
-
-        mutating func append(_ time: Timestamp, _ value: SIMD3<Double>) {
-            if self.taken > MotionFusion.room / 2 {
-                self.samples.removeFirst(self.taken)
-                self.taken = 0
-            }
-            self.samples.append((time, value))
-        }
-
-        mutating func drop() {
-            self.taken += 1
-            if self.count == 0 { self.removeAll() }
-        }
-
-        mutating func removeAll() {
-            self.samples.removeAll(keepingCapacity: true)
-            self.taken = 0
-        }
-    }
-
     private var filter = MotionFilter()
-    private var accelerations = Waiting()
-    private var rotations = Waiting()
+    private var accelerations = WaitingVectors()
+    private var rotations = WaitingVectors()
     /// The last rotation before the one that waits first.
-    private var before: (time: Timestamp, value: SIMD3<Double>)?
+    private var before: WaitingVectors.Sample?
     /// Whether a gyroscope is there and works.
     package var isFollowed = false
     /// The channels of the sample that `next` announced, in the order of `SensorDescription.channels(of:)`.
@@ -50,14 +19,13 @@ package struct MotionFusion: Sendable {
     package init() {}
 
     package mutating func accelerate(_ value: SIMD3<Double>, at time: Timestamp) {
-        self.accelerations.append(time, value)
+        self.accelerations.append(value, at: time)
     }
 
     package mutating func rotate(_ value: SIMD3<Double>, at time: Timestamp) {
         guard self.isFollowed, time > self.rotations.last?.time ?? self.before?.time ?? .zero else { return }
         // Whoever takes none of the accelerometer's needs none of these.
-        if self.rotations.count >= Self.room { self.rotations.drop() }
-        self.rotations.append(time, value)
+        self.rotations.push(value, at: time)
     }
 
     /// What comes next does not follow on from what came before.
@@ -71,7 +39,7 @@ package struct MotionFusion: Sendable {
     /// Makes the next sample and returns its time; `nil` when there is none yet.
     package mutating func next() -> Timestamp? {
         guard let (time, acceleration) = self.accelerations.first else { return nil }
-        let isLate = self.accelerations.count >= Self.room
+        let isLate = self.accelerations.isFull
         if self.isFollowed, !isLate {
             guard let last = self.rotations.last?.time ?? self.before?.time, last >= time else { return nil }
         }
