@@ -82,8 +82,8 @@ struct TuneCommand {
     private let requests: [DetectorRequest]
     private let parameter: Parameter?
     private let files: [(path: String, kind: ThresholdSweep.Kind?)]
-    /// Where clips are, and whether only those of near misses count, of all apps or of one; `nil`: none count.
-    private let clips: (source: ClipSource, isNear: Bool, app: String?)?
+    /// Where clips are, and what of them counts; `nil`: none do.
+    private let clips: (source: ClipSource, choice: MomentChoice)?
     /// False hits an hour that are allowed.
     private let target: Double
     private let phases: Int
@@ -119,10 +119,7 @@ struct TuneCommand {
             + arguments.positionals.map { (path: $0, kind: nil) }
         self.report = arguments.value(of: ReportFile.option)
         self.terminal = terminal
-        self.clips =
-            arguments.has(Self.fromClips)
-            ? (try ClipSource(invocation, "tune"), arguments.has(ClipSource.near), arguments.value(of: ClipSource.app))
-            : nil
+        self.clips = arguments.has(Self.fromClips) ? (try ClipSource(invocation, "tune"), MomentChoice(arguments)) : nil
         let ofClips = [ClipSource.near, ClipSource.app, ClipSource.stateDirectory].first { arguments.has($0) }
         if self.clips == nil, let option = ofClips {
             throw UsageProblem("tune: --\(option.name) has no effect without --from-clips")
@@ -191,7 +188,7 @@ struct TuneCommand {
     /// Whether a moment says anything of what is tuned.
     private func counts(_ moment: StoredClip.Moment, _ subject: ThresholdSweep.Subject) -> Bool {
         guard case .preset(let name, _) = subject, let clips, moment.preset == name else { return false }
-        return (moment.isNear || !clips.isNear) && (clips.app.map { $0 == moment.app } ?? true)
+        return clips.choice.has(moment)
     }
 
     /// Below which value nobody knows what there was; `nil`: all that there is was kept, or it is no threshold that is tuned.

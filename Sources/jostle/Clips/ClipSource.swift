@@ -45,6 +45,21 @@ extension StoredClip.Moment {
     var keptFrom: Double? { self.threshold.map { $0 * NearMiss.share } }
 }
 
+/// Which moments of clips a command is about: of one app or of all, and only near misses or hits, too.
+struct MomentChoice {
+    let app: String?
+    let isNear: Bool
+
+    init(_ arguments: Arguments) {
+        self.app = arguments.value(of: ClipSource.app)
+        self.isNear = arguments.has(ClipSource.near)
+    }
+
+    func has(_ moment: StoredClip.Moment) -> Bool {
+        (self.app.map { $0 == moment.app } ?? true) && (moment.isNear || !self.isNear)
+    }
+}
+
 /// Which clips of which journal a command is about.
 struct ClipSource {
     static let since = TypedOption.time(

@@ -33,7 +33,7 @@ struct ClipWhatIfCommand {
 
     private let source: ClipSource
     private let requests: [DetectorRequest]
-    private let app: String?
+    private let choice: MomentChoice
     private let isJSON: Bool
     private let terminal: Terminal
 
@@ -48,7 +48,7 @@ struct ClipWhatIfCommand {
             throw UsageProblem("whatif: give a detector to try with --detector, such as shake.planar,threshold=2g")
         }
         self.source = try ClipSource(invocation, "whatif")
-        self.app = arguments.value(of: ClipSource.app)
+        self.choice = MomentChoice(arguments)
         (self.isJSON, self.terminal) = (invocation.isJSON, invocation.terminal)
     }
 
@@ -87,7 +87,7 @@ struct ClipWhatIfCommand {
 
     /// A detector is compared with those of its own kind only: what others kept says nothing of it.
     private func isLike(_ moment: StoredClip.Moment, _ detector: CompiledDetector) -> Bool {
-        moment.preset == (detector.preset ?? "") && (self.app.map { $0 == moment.app } ?? true)
+        moment.preset == (detector.preset ?? "") && self.choice.has(moment)
     }
 
     private static func isBelow(_ detector: CompiledDetector, _ kept: Double) -> Bool {

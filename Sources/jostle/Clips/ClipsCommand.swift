@@ -18,21 +18,18 @@ struct ClipListCommand {
         options: [ClipSource.since, ClipSource.stateDirectory, ClipSource.app, ClipSource.near, CommonOption.json],
         action: { invocation in
             let command = ClipListCommand(
-                app: invocation.arguments.value(of: ClipSource.app),
-                isNear: invocation.arguments.has(ClipSource.near), isJSON: invocation.isJSON,
-                terminal: invocation.terminal)
+                choice: MomentChoice(invocation.arguments), isJSON: invocation.isJSON, terminal: invocation.terminal)
             command.show(try ClipSource(invocation, "clips list").clips())
         })
 
-    let app: String?
-    let isNear: Bool
+    let choice: MomentChoice
     let isJSON: Bool
     let terminal: Terminal
 
     private func show(_ clips: [PastClip]) {
         var table = Table(["CLIP", "TIME", "APP", "DETECTOR", "", "STRENGTH"], right: [0])
         for clip in clips {
-            for moment in clip.stored.moments where self.isShown(moment) {
+            for moment in clip.stored.moments where self.choice.has(moment) {
                 let strength = clip.strength(of: moment)
                 if self.isJSON {
                     self.terminal.print(self.json(clip, moment, strength.reach))
@@ -45,10 +42,6 @@ struct ClipListCommand {
             }
         }
         if !self.isJSON { table.lines(self.terminal).forEach { self.terminal.print($0) } }
-    }
-
-    private func isShown(_ moment: StoredClip.Moment) -> Bool {
-        (self.app.map { $0 == moment.app } ?? true) && (!self.isNear || moment.isNear)
     }
 
     private func json(_ clip: PastClip, _ moment: StoredClip.Moment, _ reach: Double) -> String {
@@ -82,8 +75,7 @@ struct ClipExportCommand {
 
     private let source: ClipSource
     private let numbers: Set<Int64>
-    private let app: String?
-    private let isNear: Bool
+    private let choice: MomentChoice
     private let directory: String
     private let label: String?
     private let terminal: Terminal
@@ -99,8 +91,7 @@ struct ClipExportCommand {
         }
         self.numbers = numbers
         self.source = try ClipSource(invocation, "clips export")
-        self.app = arguments.value(of: ClipSource.app)
-        self.isNear = arguments.has(ClipSource.near)
+        self.choice = MomentChoice(arguments)
         self.directory = arguments.value(of: Self.output) ?? "."
         self.label = arguments.value(of: CommonOption.label)
         self.terminal = invocation.terminal
@@ -125,9 +116,7 @@ struct ClipExportCommand {
 
     private func isWanted(_ clip: PastClip) -> Bool {
         guard self.numbers.isEmpty || self.numbers.contains(clip.stored.id) else { return false }
-        return clip.stored.moments.contains { moment in
-            (self.app.map { $0 == moment.app } ?? true) && (!self.isNear || moment.isNear)
-        }
+        return clip.stored.moments.contains(where: self.choice.has)
     }
 }
 
