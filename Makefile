@@ -512,7 +512,7 @@ fuzz:
 	JOSTLE_FUZZ=1 $(SWIFT) build -c release -Xswiftc -sanitize=fuzzer,address --product JostleFuzz \
 	    --scratch-path .build/fuzz
 	$(SWIFT)c -sanitize=fuzzer,address -static-stdlib -o $(FUZZ) -Xlinker --whole-archive \
-	    .build/fuzz/release/libJostleFuzz.a -Xlinker --no-whole-archive -ldbus-1 -lgps -ludev -levdev -lm
+	    .build/fuzz/release/libJostleFuzz.a -Xlinker --no-whole-archive -ldbus-1 -lsqlite3 -lgps -ludev -levdev -lm
 	@for corpus in Tests/Corpora/*; do \
 	    target=$$(basename $$corpus); \
 	    mkdir -p .build/fuzz/found/$$target; \

@@ -1,6 +1,7 @@
 import Arbitration
 import DBus
 import Detection
+import Journal
 import Motion
 import PolicyFiles
 import Protocol

@@ -4,20 +4,20 @@ import Motion
 ///
 /// Whatever the bytes are, it answers or throws: nothing is read beyond them, and no length is believed before what it
 /// counts is there.
-struct ByteReader {
+package struct ByteReader {
     private var rest: ArraySlice<UInt8>
 
-    init(_ bytes: ArraySlice<UInt8>) { self.rest = bytes }
+    package init(_ bytes: ArraySlice<UInt8>) { self.rest = bytes }
 
     /// To be asked last: a record with something behind it is no record.
-    var isAtEnd: Bool { self.rest.isEmpty }
+    package var isAtEnd: Bool { self.rest.isEmpty }
 
     private mutating func byte() throws(RecordProblem) -> UInt8 {
         guard let byte = self.rest.popFirst() else { throw .corrupt }
         return byte
     }
 
-    mutating func number() throws(RecordProblem) -> UInt64 {
+    package mutating func number() throws(RecordProblem) -> UInt64 {
         var value: UInt64 = 0
         var shift: UInt64 = 0
         while true {
@@ -35,7 +35,7 @@ struct ByteReader {
         }
     }
 
-    mutating func signed() throws(RecordProblem) -> Int64 {
+    package mutating func signed() throws(RecordProblem) -> Int64 {
         let number = try self.number()
         return Int64(bitPattern: number >> 1) ^ -Int64(number & 1)
     }
@@ -52,7 +52,7 @@ struct ByteReader {
         }
     }
 
-    mutating func double() throws(RecordProblem) -> Double {
+    package mutating func double() throws(RecordProblem) -> Double {
         var bits: UInt64 = 0
         for shift in stride(from: UInt64(0), to: 64, by: 8) { bits |= UInt64(try self.byte()) << shift }
         return Double(bitPattern: bits)

@@ -4,19 +4,21 @@ import Motion
 ///
 /// Whole numbers take as many bytes as they need, seven bits each; words of closed lists are written out, so that a list
 /// may grow without what was written before meaning something else.
-struct ByteWriter {
-    private(set) var bytes: [UInt8] = []
+package struct ByteWriter {
+    package private(set) var bytes: [UInt8] = []
+
+    package init() {}
 
     /// Begins anew, in the memory that it has.
     mutating func clear() { self.bytes.removeAll(keepingCapacity: true) }
 
     /// Puts down what was written before.
-    mutating func write(raw bytes: some Collection<UInt8>) { self.bytes += bytes }
+    package mutating func write(raw bytes: some Collection<UInt8>) { self.bytes += bytes }
 
     /// Puts another byte in the place of one that stands there.
     mutating func replace(at index: Int, with byte: UInt8) { self.bytes[index] = byte }
 
-    mutating func write(_ number: UInt64) {
+    package mutating func write(_ number: UInt64) {
         var rest = number
         while rest >= 0x80 {
             self.bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
@@ -26,7 +28,7 @@ struct ByteWriter {
     }
 
     /// The sign goes to the lowest bit, so that small numbers of both signs stay short.
-    mutating func write(_ number: Int64) {
+    package mutating func write(_ number: Int64) {
         self.write(UInt64(bitPattern: number << 1 ^ number >> 63))
     }
 
@@ -35,7 +37,7 @@ struct ByteWriter {
     mutating func write(_ span: TimeSpan) { self.write(span.microseconds) }
     mutating func write(_ flag: Bool) { self.bytes.append(flag ? 1 : 0) }
 
-    mutating func write(_ number: Double) {
+    package mutating func write(_ number: Double) {
         withUnsafeBytes(of: number.bitPattern.littleEndian) { self.bytes.append(contentsOf: $0) }
     }
 
