@@ -242,7 +242,7 @@ struct Hearing {
     mutating func cutClip(of sensor: String, into clip: inout MotionClip) -> Bool {
         self.sensing.cutClip(of: sensor, into: &clip)
         let policy = self.arbiter.policy
-        clip.removeMoments { !policy.settings(for: $0.app).keepsClips }
+        clip.removeMoments { !policy.settings(for: $0.app).sensing.keepsClips }
         return !clip.moments.isEmpty && clip.times.count > 1
     }
 

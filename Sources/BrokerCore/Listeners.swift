@@ -147,7 +147,7 @@ struct Listeners {
     /// A detector as policy has it: with the threshold that it says, if there is one and the detector takes it.
     private func compile(_ request: DetectorRequest, for app: AppID?) throws(Refusal) -> CompiledDetector {
         let own = try self.compile(request)
-        guard let thresholds = app.map({ self.hearing.arbiter.policy.settings(for: $0).thresholds }),
+        guard let thresholds = app.map({ self.hearing.arbiter.policy.settings(for: $0).sensing.thresholds }),
             !thresholds.isEmpty, let text = thresholds[request.name] ?? own.preset.flatMap({ thresholds[$0] })
         else { return own }
         var other = request
@@ -161,7 +161,7 @@ struct Listeners {
         let new = self.hearing.arbiter.policy
         for app in self.registry.handles {
             guard let known = self.registry[app],
-                old.settings(for: known.id).thresholds != new.settings(for: known.id).thresholds
+                old.settings(for: known.id).sensing.thresholds != new.settings(for: known.id).sensing.thresholds
             else { continue }
             for (_, installed) in known.detectors.sorted(by: { $0.value.id < $1.value.id }) {
                 guard let compiled = try? self.compile(installed.request, for: known.id),

@@ -248,20 +248,20 @@ enum Schema {
                 + "broker with a reader on the system bus.",
             isForUsers: true
         ) { (target, words) throws(ValueProblem) in
-            target.fastestRate = try Values.rate(words, AppSettings.rateForAll...SensorLimits.rates.upperBound)
+            target.sensing.fastestRate = try Values.rate(words, AppSettings.rateForAll...SensorLimits.rates.upperBound)
         },
         Key(
             "Thresholds", .words, "",
             "What its detectors have to pass instead of the threshold that they ask for, by their name or preset."
         ) { (target, words) throws(ValueProblem) in
-            target.thresholds = try Values.thresholds(words)
+            target.sensing.thresholds = try Values.thresholds(words)
         },
         Key(
             "Clips", .flag, "yes",
             "Whether the motion around what its detectors hit, or nearly, may be kept by a broker with `--clips`.",
             isForUsers: true
         ) { (target, words) throws(ValueProblem) in
-            target.keepsClips = try Values.flag(words)
+            target.sensing.keepsClips = try Values.flag(words)
         },
     ]
 
@@ -284,8 +284,8 @@ enum Schema {
         case "AssertionBudget": settings.assertionBudget = min(settings.assertionBudget, own.assertionBudget)
         case "AssertionsPerHour":
             settings.assertionsPerHour = min(settings.assertionsPerHour ?? .max, own.assertionsPerHour ?? .max)
-        case "Clips": settings.keepsClips = settings.keepsClips && own.keepsClips
-        case "FastestRate": settings.fastestRate = min(settings.fastestRate, own.fastestRate)
+        case "Clips": settings.sensing.keepsClips = settings.sensing.keepsClips && own.sensing.keepsClips
+        case "FastestRate": settings.sensing.fastestRate = min(settings.sensing.fastestRate, own.sensing.fastestRate)
         default: break
         }
     }

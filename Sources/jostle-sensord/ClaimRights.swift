@@ -218,9 +218,9 @@ final class ClaimRights {
         }
         var rates = Rates()
         if let policy = reading.inForce {
-            rates.forAll = policy.everyApp.fastestRate
-            let faster = policy.apps.filter { $0.value.fastestRate > rates.forAll }
-            rates.faster = faster.map { ($0.key, $0.value.fastestRate) }.sorted { ($1.1, $0.0) < ($0.1, $1.0) }
+            rates.forAll = policy.everyApp.sensing.fastestRate
+            let faster = policy.apps.filter { $0.value.sensing.fastestRate > rates.forAll }
+            rates.faster = faster.map { ($0.key, $0.value.sensing.fastestRate) }.sorted { ($1.1, $0.0) < ($0.1, $1.0) }
         }
         (reading.policy, reading.standing) = (nil, nil)
         self.bus.loop.turns.add { reading.discard() }

@@ -66,7 +66,7 @@ import Testing
     /// Policy may say that an app's motion is not to be kept.
     @Test func policyMayForbidIt() throws {
         var settings = AppSettings()
-        settings.keepsClips = false
+        settings.sensing.keepsClips = false
         let policy = Policy(
             otherwise: .allow, apps: [AppID("org.example.Secret"): settings])
         var bench = Bench(policy: policy, clips: Self.terms)

@@ -55,7 +55,7 @@ import Testing
         loose.wakeQuota = loose.quota
         loose.grace = .seconds(60)
         loose.assertionsPerHour = 60
-        loose.fastestRate = 1_000
+        loose.sensing.fastestRate = 1_000
         let values = [
             "Quota": "1/1h", "WakeQuota": "1/1h", "WakeTimeout": "1s",
             "Cooldown": "1h", "QueueBytes": "1", "Grace": "1ms",

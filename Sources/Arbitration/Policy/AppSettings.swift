@@ -55,25 +55,7 @@ package struct AppSettings: Hashable, Sendable {
     /// How long one waits for a moment at which it disturbs nobody, when that is left to us.
     package var discretion = TimeSpan.seconds(6 * 3_600)
     /// What holds for the motion that it asks for.
-    private var sensing = AppSensing()
-
-    /// The fastest rate in Hz at which it may read samples itself, past the broker.
-    package var fastestRate: Double {
-        get { self.sensing.fastestRate }
-        set { self.sensing.fastestRate = newValue }
-    }
-
-    /// Whether the motion around what its detectors hit may be kept, where the broker keeps any.
-    package var keepsClips: Bool {
-        get { self.sensing.keepsClips }
-        set { self.sensing.keepsClips = newValue }
-    }
-
-    /// What its detectors are to pass instead of what they ask for, as people write it: by a detector's name, or its preset.
-    package var thresholds: [String: String] {
-        get { self.sensing.thresholds }
-        set { self.sensing.thresholds = newValue }
-    }
+    package var sensing = AppSensing()
 
     /// The rate that nobody needs a right for: faster ones can hear speech through an accelerometer.
     package static let rateForAll = 200.0
@@ -90,8 +72,11 @@ package struct AppSettings: Hashable, Sendable {
 }
 
 /// What policy says of the motion that an app asks for.
-private struct AppSensing: Hashable, Sendable {
-    var fastestRate = AppSettings.rateForAll
-    var keepsClips = true
-    var thresholds: [String: String] = [:]
+package struct AppSensing: Hashable, Sendable {
+    /// The fastest rate in Hz at which it may read samples itself, past the broker.
+    package var fastestRate = AppSettings.rateForAll
+    /// Whether the motion around what its detectors hit may be kept, where the broker keeps any.
+    package var keepsClips = true
+    /// What its detectors are to pass instead of what they ask for, as people write it: by a detector's name, or its preset.
+    package var thresholds: [String: String] = [:]
 }
