@@ -163,7 +163,9 @@ package struct DesiredMachine: Sendable {
             return isThere ? self.next(at: now) : self.brokerEnded(at: now)
         case .probed(let isThere):
             guard case .trial(var trial) = self.stage else { return [] }
-            guard isThere else { return self.takeBack(trial, "the broker does not answer", at: now) }
+            guard isThere else {
+                return self.takeBack(trial.state, trial.scope, "the broker does not answer", at: now)
+            }
             trial.isProbed = true
             self.stage = .trial(trial)
             return self.confirm(at: now)
@@ -309,10 +311,9 @@ package struct DesiredMachine: Sendable {
 
     private mutating func brokerEnded(at now: Timestamp) -> [Effect] {
         switch self.stage {
-        case .trial(let trial): return self.takeBack(trial, "the broker ended", at: now)
+        case .trial(let trial): return self.takeBack(trial.state, trial.scope, "the broker ended", at: now)
         case .reloading(let state, let scope, _):
-            let trial = Trial(state: state, scope: scope, settled: now, end: now)
-            return self.takeBack(trial, "the broker ended", at: now)
+            return self.takeBack(state, scope, "the broker ended", at: now)
         case .returning:
             // It reads what is there when it begins.
             self.stage = .idle
@@ -336,8 +337,10 @@ package struct DesiredMachine: Sendable {
         }
     }
 
-    private mutating func takeBack(_ trial: Trial, _ why: String, at now: Timestamp) -> [Effect] {
-        self.goBack(self.attempt(.rolledBack, trial.state, trial.scope, DesiredProblem(why)), at: now)
+    private mutating func takeBack(
+        _ state: DesiredState, _ scope: DesiredScope, _ why: String, at now: Timestamp
+    ) -> [Effect] {
+        self.goBack(self.attempt(.rolledBack, state, scope, DesiredProblem(why)), at: now)
     }
 
     private mutating func goBack(_ attempt: DesiredMemory.Attempt, at now: Timestamp) -> [Effect] {
@@ -356,7 +359,7 @@ package struct DesiredMachine: Sendable {
         case .reloading(let state, let scope, _):
             // Whether it was switched before the disk failed is not known here: going back is right in both cases.
             return self.goBack(self.attempt(.refused, state, scope, problem), at: now)
-        case .keeping(let trial): return self.takeBack(trial, "\(problem)", at: now)
+        case .keeping(let trial): return self.takeBack(trial.state, trial.scope, "\(problem)", at: now)
         // What could not be written down is what was said already.
         case .idle: return [.say("\(problem)")]
         case .returning, .trial, .stuck:
@@ -372,13 +375,12 @@ package struct DesiredMachine: Sendable {
         case .staging, .keeping: return []
         case .reloading(let state, let scope, let until):
             guard now >= until else { return [.wake(until)] }
-            return self.takeBack(
-                Trial(state: state, scope: scope, settled: now, end: now), "the broker does not answer", at: now)
+            return self.takeBack(state, scope, "the broker does not answer", at: now)
         case .trial(var trial):
             guard now >= trial.settled else { return [.wake(trial.settled)] }
             guard now < trial.end else {
                 let why = trial.isProbed ? "the server was not there to confirm it" : "the broker does not answer"
-                return self.takeBack(trial, why, at: now)
+                return self.takeBack(trial.state, trial.scope, why, at: now)
             }
             var effects: [Effect] = [.wake(trial.end)]
             if !trial.isAsked { effects.append(.probe) }
