@@ -41,6 +41,13 @@ struct MotionScore: Sendable {
         self.parts.append(Part(kind: kind, start: start, end: start + length.microseconds))
     }
 
+    /// How hard a step is beside others, which differ a little.
+    private static func weight(ofStep steps: Double, in part: Int, _ settings: MotionSettings) -> Double {
+        let salt = settings.seed &+ UInt64(part) &* 0xD1B5_4A32_D192_ED03
+        let chance = Waveform.chance(salt, UInt64(steps.rounded(.down)), 3)
+        return 1 + self.unevenness * (2 * chance - 1)
+    }
+
     /// What is added to gravity at a time, `nil` in a gap.
     func push(at offset: TimeSpan, _ settings: MotionSettings) -> SIMD3<Double>? {
         guard let (index, time) = self.find(offset.microseconds) else { return .zero }
@@ -67,13 +74,10 @@ struct MotionScore: Sendable {
             return (along * (push * sense) - inward * (speed * speed)) * strength
         case .walk(let pace, let strength):
             let steps = time * pace
-            let step = steps.rounded(.down)
-            let salt = settings.seed &+ UInt64(index) &* 0xD1B5_4A32_D192_ED03
-            let chance = Waveform.chance(salt, UInt64(step), 3)
             let envelope = Waveform.envelope(at: time, of: length, ramp: Self.ramp)
-            let swing = strength * envelope * (1 + Self.unevenness * (2 * chance - 1))
+            let swing = strength * envelope * Self.weight(ofStep: steps, in: index, settings)
             // A foot pushes and never pulls: in flight the sensor reads 0, however hard the step was.
-            let vertical = max(-1, swing * Waveform.step(phase: steps - step))
+            let vertical = max(-1, swing * Waveform.step(phase: steps - steps.rounded(.down)))
             // Forward and back with each step, to the sides with each pair of steps; both continuous from step to step.
             let forward = 0.2 * min(swing, Self.lean) * Waveform.sine(turns: steps)
             let side = 0.12 * min(strength, Self.lean) * envelope * Waveform.sine(turns: steps / 2)
@@ -81,12 +85,9 @@ struct MotionScore: Sendable {
             return frame.up * vertical + frame.forward * forward + frame.side * side
         case .run(let pace, let strength):
             let steps = time * pace
-            let step = steps.rounded(.down)
-            let salt = settings.seed &+ UInt64(index) &* 0xD1B5_4A32_D192_ED03
-            let chance = Waveform.chance(salt, UInt64(step), 3)
             let envelope = Waveform.envelope(at: time, of: length, ramp: Self.ramp)
             let push = max(0, Waveform.sine(turns: steps))
-            let uneven = 1 + Self.unevenness * (2 * chance - 1)
+            let uneven = Self.weight(ofStep: steps, in: index, settings)
             // Between two steps little holds the runner; the arm turns round with each of them, as a shaken hand does.
             let vertical = strength * uneven * push * push - 0.3
             let arm = 0.9 * strength * Waveform.sine(turns: steps / 2 + 0.05)
