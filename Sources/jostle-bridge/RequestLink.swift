@@ -45,7 +45,8 @@ final class RequestLink {
         self.topics = FleetTopics(device: device)
         self.allowed = configuration.allow.requests
         self.format = configuration.format
-        self.program = OwnPrograms.path(of: "jostle")
+        // Beside this one, or where an installation puts commands; else wherever `PATH` finds it.
+        self.program = OwnProgram.path(of: "jostle", in: ["", "../bin", "../../bin"]) ?? "jostle"
         (self.bus, self.journal, self.directory, self.loop, self.log) = (bus, journal, directory, loop, log)
         self.publish = publish
         self.budget = RequestBudget(at: Timestamp(microseconds: Clock.monotonic.now()))
@@ -241,22 +242,5 @@ private final class OutputCollector {
         self.bytes += buffer[..<min(count, room)]
         if count > room { self.isCut = true }
         return true
-    }
-}
-
-/// Where our other programs are.
-enum OwnPrograms {
-    /// Beside this one, or where an installation puts commands; else wherever `PATH` finds it.
-    static func path(of name: String) -> String {
-        var buffer = [CChar](repeating: 0, count: 4_096)
-        // SAFETY: the kernel writes at most the buffer's size less one.
-        let length = unsafe readlink("/proc/self/exe", &buffer, buffer.count - 1)
-        guard length > 0 else { return name }
-        let own = String(decoding: buffer[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        guard let slash = own.lastIndex(of: "/") else { return name }
-        let directory = String(own[..<slash])
-        return ["\(directory)/\(name)", "\(directory)/../bin/\(name)", "\(directory)/../../bin/\(name)"]
-            // SAFETY: the path is a NUL-terminated string for the time of the call.
-            .first { unsafe access($0, X_OK) == 0 } ?? name
     }
 }

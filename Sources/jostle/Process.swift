@@ -25,15 +25,7 @@ func stopOnSignals(_ loop: EventLoop, _ stop: @escaping () -> Void) {
 
 /// The path of one of our own programs: beside this one, or where an installation puts daemons.
 func siblingProgram(_ name: String) -> String? {
-    var buffer = [CChar](repeating: 0, count: 4_096)
-    // SAFETY: the kernel writes at most the buffer's size less one.
-    let length = unsafe readlink("/proc/self/exe", &buffer, buffer.count - 1)
-    guard length > 0 else { return nil }
-    let own = String(decoding: buffer[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    guard let slash = own.lastIndex(of: "/") else { return nil }
-    let directory = String(own[..<slash])
-    return ["\(directory)/\(name)", "\(directory)/../libexec/\(name)", "\(directory)/../libexec/jostle/\(name)"]
-        .first { unsafe access($0, X_OK) == 0 }
+    OwnProgram.path(of: name, in: ["", "../libexec", "../libexec/jostle"])
 }
 
 /// Whether there is a program to run under a path, or under a name without a slash in `PATH`.
