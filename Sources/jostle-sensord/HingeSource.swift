@@ -6,11 +6,11 @@ import SensorCore
 /// The sensor `hinge`: how far a laptop is open, made of the accelerometers of its display and its base.
 ///
 /// It claims both as everybody does, only while somebody claims it.
-final class HingeSource: SampleSource {
+final class HingeSource: FusedSource {
     weak var sink: (any SampleSink)?
     private let display: SensorService
     private let base: SensorService
-    private var fusion = HingeFusion()
+    var fusion = HingeFusion()
     private var pace: SensorPace?
 
     /// What is read less often cannot tell a turn from a jump.
@@ -57,34 +57,16 @@ final class HingeSource: SampleSource {
         self.display.release(self)
         self.base.release(self)
     }
-
-    func inject(_ motion: String) throws(InjectProblem) { throw .notSupported }
 }
 
-extension HingeSource: SampleTaker {
+extension HingeSource {
     var names: [String] { [SensorDescription.hinge] }
 
     func take(_ times: Span<Int64>, _ values: Span<Double>, from sensor: SensorService) {
-        guard values.count == 3 * times.count else { return }
-        for index in times.indices {
-            let time = Timestamp(microseconds: times[index])
-            let value = SIMD3(values[3 * index], values[3 * index + 1], values[3 * index + 2])
-            if sensor === self.display {
-                self.fusion.display(value, at: time)
-            } else {
-                self.fusion.base(value, at: time)
-            }
+        let isDisplay = sensor === self.display
+        self.fuse(times, values) { fusion, value, time in
+            if isDisplay { fusion.display(value, at: time) } else { fusion.base(value, at: time) }
         }
-        while let time = self.fusion.next() {
-            let row = self.fusion.row
-            self.sink?.sample(at: time, row.span)
-        }
-        self.sink?.readingDone()
-    }
-
-    func gap(in sensor: SensorService) {
-        self.fusion.gap()
-        self.sink?.gap()
     }
 
     func changed(_ sensor: SensorService) {

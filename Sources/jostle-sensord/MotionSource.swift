@@ -6,11 +6,11 @@ import SensorCore
 /// The sensor `motion`: made of the accelerometer and, where there is one that works, the gyroscope.
 ///
 /// It claims both as everybody does, only while somebody claims it.
-final class MotionSource: SampleSource {
+final class MotionSource: FusedSource {
     weak var sink: (any SampleSink)?
     private let accelerometer: SensorService
     private var gyroscope: SensorService?
-    private var fusion = MotionFusion()
+    var fusion = MotionFusion()
     private var pace: SensorPace?
 
     /// A gyroscope that is read less often misses too much of a turn.
@@ -77,8 +77,6 @@ final class MotionSource: SampleSource {
         self.gyroscope?.release(self)
     }
 
-    func inject(_ motion: String) throws(InjectProblem) { throw .notSupported }
-
     /// The gyroscope came or went.
     private func update() {
         let isFollowed = self.isFollowed
@@ -91,29 +89,14 @@ final class MotionSource: SampleSource {
     }
 }
 
-extension MotionSource: SampleTaker {
+extension MotionSource {
     var names: [String] { [SensorDescription.motion] }
 
     func take(_ times: Span<Int64>, _ values: Span<Double>, from sensor: SensorService) {
-        for index in times.indices {
-            let time = Timestamp(microseconds: times[index])
-            let value = SIMD3(values[3 * index], values[3 * index + 1], values[3 * index + 2])
-            if sensor === self.accelerometer {
-                self.fusion.accelerate(value, at: time)
-            } else {
-                self.fusion.rotate(value, at: time)
-            }
+        let isAccelerometer = sensor === self.accelerometer
+        self.fuse(times, values) { fusion, value, time in
+            if isAccelerometer { fusion.accelerate(value, at: time) } else { fusion.rotate(value, at: time) }
         }
-        while let time = self.fusion.next() {
-            let row = self.fusion.row
-            self.sink?.sample(at: time, row.span)
-        }
-        self.sink?.readingDone()
-    }
-
-    func gap(in sensor: SensorService) {
-        self.fusion.gap()
-        self.sink?.gap()
     }
 
     func changed(_ sensor: SensorService) {

@@ -4,7 +4,7 @@ package import Motion
 ///
 /// There is one for each of the accelerometer's, at its time. The two come in blocks of their own, so a sample waits until
 /// the gyroscope has come as far; the turn in between is interpolated. A gyroscope that falls too far behind is done without.
-package struct MotionFusion: Sendable {
+package struct MotionFusion: VectorFusion, Sendable {
     private var filter = MotionFilter()
     private var accelerations = WaitingVectors()
     private var rotations = WaitingVectors()

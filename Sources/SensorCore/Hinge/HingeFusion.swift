@@ -4,7 +4,7 @@ package import Motion
 ///
 /// There is one for each of the display's, at its time. The two come in blocks of their own, so a sample waits until the base has
 /// come as far, and what the base showed in between is interpolated. A base that falls too far behind leaves nothing to tell.
-package struct HingeFusion: Sendable {
+package struct HingeFusion: VectorFusion, Sendable {
     private var hinge = HingeAngle()
     private var displays = WaitingVectors()
     /// The last at or before the display's first that waits, and all behind it.
