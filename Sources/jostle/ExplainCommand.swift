@@ -14,14 +14,14 @@ struct ExplainCommand {
 
     static let syntax = CommandSyntax(
         "explain", "show why apps got an event or not, stage by stage", reaching: .broker,
-        options: [app, sequence, clip, ClipSource.stateDirectory, CommonOption.json],
+        options: [app, sequence, clip, JournalPlace.option, CommonOption.json],
         arguments: [
             CommandArgument(
                 "EPOCH|last", "the epoch of the event (default: last)", .optional, naming: .oneOf(["last"]))
         ],
         action: { invocation in
             guard let word = invocation.arguments.value(of: clip) else {
-                guard !invocation.arguments.has(ClipSource.stateDirectory) else {
+                guard !invocation.arguments.has(JournalPlace.option) else {
                     throw UsageProblem("explain: --state-dir has no effect without --clip: the broker is asked")
                 }
                 return try ExplainCommand(invocation).run()

@@ -36,7 +36,7 @@ struct TuneCommand {
             preset, CommonOption.gesture, CommonOption.when, CommonOption.sensorOfCondition, CommonOption.every,
             CommonOption.rest, parameter, positive, negative, fromClips, ClipSource.near, ClipSource.app,
             ClipSource.since,
-            ClipSource.stateDirectory, target, phases, ReportFile.option,
+            JournalPlace.option, target, phases, ReportFile.option,
         ],
         arguments: [
             CommandArgument(
@@ -120,7 +120,7 @@ struct TuneCommand {
         self.report = arguments.value(of: ReportFile.option)
         self.terminal = terminal
         self.clips = arguments.has(Self.fromClips) ? (try ClipSource(invocation, "tune"), MomentChoice(arguments)) : nil
-        let ofClips = [ClipSource.near, ClipSource.app, ClipSource.stateDirectory].first { arguments.has($0) }
+        let ofClips = [ClipSource.near, ClipSource.app, JournalPlace.option].first { arguments.has($0) }
         if self.clips == nil, let option = ofClips {
             throw UsageProblem("tune: --\(option.name) has no effect without --from-clips")
         }

@@ -14,8 +14,6 @@ struct WhatIfCommand {
     private static let since = TypedOption.time(
         "since", "TIME", "what the journal holds of so long ago and later, such as 24h (default: 1h)",
         expected: "a time, such as 24h")
-    private static let stateDirectory = CommandOption.value(
-        "state-dir", "DIR", "where the journal is (default: where the broker of the bus keeps it)", naming: .directory)
     private static let scenario = CommandOption.value(
         "scenario", "FILE", "a scenario to run under both; '-' is standard input", naming: .file)
     private static let against = CommandOption.value(
@@ -23,7 +21,7 @@ struct WhatIfCommand {
 
     static let syntax = CommandSyntax(
         "whatif", "show what another policy would change about who gets events", reaching: .files,
-        options: [policy, since, stateDirectory, scenario, against, CommonOption.json],
+        options: [policy, since, JournalPlace.option, scenario, against, CommonOption.json],
         action: {
             let policies = $0.arguments.values(of: policy)
             guard !policies.isEmpty else { throw UsageProblem("policy whatif: give the policy to try with --policy") }
@@ -40,23 +38,17 @@ struct WhatIfCommand {
         case journal(String, since: TimeSpan)
 
         init(_ arguments: Arguments, _ bus: BusAddress) throws(UsageProblem) {
-            let directory = arguments.value(of: WhatIfCommand.stateDirectory)
-            let isBusGiven = arguments.has(CommonOption.bus)
             if let scenario = arguments.value(of: WhatIfCommand.scenario) {
-                guard !arguments.has(WhatIfCommand.since), directory == nil, !isBusGiven else {
+                guard !arguments.has(WhatIfCommand.since), !arguments.has(JournalPlace.option),
+                    !arguments.has(CommonOption.bus)
+                else {
                     throw UsageProblem("policy whatif: give --scenario, or --since and --state-dir or --bus")
                 }
                 self = .scenario(scenario)
                 return
             }
-            if directory != nil, isBusGiven {
-                throw UsageProblem(
-                    "policy whatif: --bus has no effect beside --state-dir: it says whose journal is read")
-            }
+            let directory = try JournalPlace.directory(arguments, on: bus, for: "policy whatif")
             let span = try arguments.value(of: WhatIfCommand.since)
-            guard let directory = directory ?? StateDirectory.standard(for: bus) else {
-                throw UsageProblem("policy whatif: there is no HOME with a journal in it: give --state-dir")
-            }
             self = .journal(directory, since: span ?? .seconds(3_600))
         }
     }

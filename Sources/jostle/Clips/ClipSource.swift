@@ -45,14 +45,29 @@ extension StoredClip.Moment {
     var keptFrom: Double? { self.threshold.map { $0 * NearMiss.share } }
 }
 
+extension JSONLine {
+    /// The beginning of each line about a moment.
+    init(_ clip: PastClip, _ moment: StoredClip.Moment) {
+        self.init()
+        self.add("clip", clip.stored.id)
+        self.add("wall_us", moment.wall, on: .realtime)
+        self.add("app", moment.app)
+        self.add("detector", moment.detector)
+    }
+}
+
 /// Which moments of clips a command is about: of one app or of all, and only near misses or hits, too.
 struct MomentChoice {
     let app: String?
     let isNear: Bool
 
+    init(app: String?, isNear: Bool) {
+        self.app = app
+        self.isNear = isNear
+    }
+
     init(_ arguments: Arguments) {
-        self.app = arguments.value(of: ClipSource.app)
-        self.isNear = arguments.has(ClipSource.near)
+        self.init(app: arguments.value(of: ClipSource.app), isNear: arguments.has(ClipSource.near))
     }
 
     func has(_ moment: StoredClip.Moment) -> Bool {
@@ -65,8 +80,6 @@ struct ClipSource {
     static let since = TypedOption.time(
         "since", "TIME", "what the journal holds of so long ago and later, such as 48h (default: 24h)",
         expected: "a time, such as 24h")
-    static let stateDirectory = CommandOption.value(
-        "state-dir", "DIR", "where the journal is (default: where the broker of the bus keeps it)", naming: .directory)
     static let app = CommandOption.value("app", "ID", "only this app", naming: .app)
     static let near = CommandOption.flag("near", "only what nearly was a hit")
 
@@ -75,14 +88,7 @@ struct ClipSource {
 
     init(_ invocation: Invocation, _ command: String) throws {
         let arguments = invocation.arguments
-        let directory = arguments.value(of: Self.stateDirectory)
-        if directory != nil, arguments.has(CommonOption.bus) {
-            throw UsageProblem("\(command): --bus has no effect beside --state-dir: it says whose journal is read")
-        }
-        guard let directory = directory ?? StateDirectory.standard(for: invocation.bus) else {
-            throw UsageProblem("\(command): there is no HOME with a journal in it: give --state-dir")
-        }
-        self.directory = directory
+        self.directory = try JournalPlace.directory(arguments, on: invocation.bus, for: command)
         self.since = try arguments.value(of: Self.since) ?? .seconds(86_400)
     }
 

@@ -11,7 +11,7 @@ struct ClipWhatIfCommand {
     static let syntax = CommandSyntax(
         "whatif", "show what another threshold would have made of the motion in clips", reaching: .files,
         options: [
-            CommonOption.detector, ClipSource.since, ClipSource.stateDirectory, ClipSource.app, CommonOption.json,
+            CommonOption.detector, ClipSource.since, JournalPlace.option, ClipSource.app, CommonOption.json,
         ],
         action: { try ClipWhatIfCommand($0).run() })
 
@@ -111,11 +111,7 @@ struct ClipWhatIfCommand {
     private func show(_ moment: StoredClip.Moment, in clip: PastClip, _ fate: Fate) {
         let strength = clip.strength(of: moment)
         if self.isJSON {
-            var line = JSONLine()
-            line.add("clip", clip.stored.id)
-            line.add("wall_us", moment.wall, on: .realtime)
-            line.add("app", moment.app)
-            line.add("detector", moment.detector)
+            var line = JSONLine(clip, moment)
             line.add("was", moment.isNear ? "near" : "hit")
             line.add("would_be", fate.rawValue)
             line.add("reach", strength.reach)

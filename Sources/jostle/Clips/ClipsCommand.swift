@@ -15,7 +15,7 @@ enum ClipsCommand {
 struct ClipListCommand {
     static let syntax = CommandSyntax(
         "list", "list the moments in clips, the oldest first", reaching: .files,
-        options: [ClipSource.since, ClipSource.stateDirectory, ClipSource.app, ClipSource.near, CommonOption.json],
+        options: [ClipSource.since, JournalPlace.option, ClipSource.app, ClipSource.near, CommonOption.json],
         action: { invocation in
             let command = ClipListCommand(
                 choice: MomentChoice(invocation.arguments), isJSON: invocation.isJSON, terminal: invocation.terminal)
@@ -45,11 +45,7 @@ struct ClipListCommand {
     }
 
     private func json(_ clip: PastClip, _ moment: StoredClip.Moment, _ reach: Double) -> String {
-        var line = JSONLine()
-        line.add("clip", clip.stored.id)
-        line.add("wall_us", moment.wall, on: .realtime)
-        line.add("app", moment.app)
-        line.add("detector", moment.detector)
+        var line = JSONLine(clip, moment)
         line.add("preset", moment.preset)
         line.add("near", moment.isNear)
         line.add("reach", reach)
@@ -68,7 +64,7 @@ struct ClipExportCommand {
     static let syntax = CommandSyntax(
         "export", "write clips as traces, which 'jostle replay' and 'jostle tune' read", reaching: .files,
         options: [
-            ClipSource.since, ClipSource.stateDirectory, ClipSource.app, ClipSource.near, output, CommonOption.label,
+            ClipSource.since, JournalPlace.option, ClipSource.app, ClipSource.near, output, CommonOption.label,
         ],
         arguments: [CommandArgument("CLIP", "numbers of clips (default: all of the time)", .list)],
         action: { try ClipExportCommand($0).run() })

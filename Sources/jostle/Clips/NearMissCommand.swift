@@ -10,7 +10,7 @@ struct NearMissCommand {
     private let directory: String
     /// `nil`: the newest.
     private let clip: Int64?
-    private let app: String?
+    private let choice: MomentChoice
     private let isJSON: Bool
     private let terminal: Terminal
 
@@ -23,16 +23,9 @@ struct NearMissCommand {
         guard word == "near" || (number ?? 0) > 0 else {
             throw UsageProblem("explain: give --clip the number of a clip or 'near', not '\(printable(word))'")
         }
-        let given = arguments.value(of: ClipSource.stateDirectory)
-        if given != nil, arguments.has(CommonOption.bus) {
-            throw UsageProblem("explain: --bus has no effect beside --state-dir: it says whose journal is read")
-        }
-        guard let directory = given ?? StateDirectory.standard(for: invocation.bus) else {
-            throw UsageProblem("explain: there is no HOME with a journal in it: give --state-dir")
-        }
-        self.directory = directory
+        self.directory = try JournalPlace.directory(arguments, on: invocation.bus, for: "explain")
         self.clip = number
-        self.app = app
+        self.choice = MomentChoice(app: app, isNear: true)
         (self.isJSON, self.terminal) = (invocation.isJSON, invocation.terminal)
     }
 
@@ -40,9 +33,7 @@ struct NearMissCommand {
         var found: (clip: PastClip, moments: [StoredClip.Moment])?
         for clip in try ClipSource.clips(in: self.directory, from: 0, to: .max)
         where self.clip.map({ $0 == clip.stored.id }) ?? true {
-            let moments = clip.stored.moments.filter { moment in
-                moment.isNear && (self.app.map { $0 == moment.app } ?? true)
-            }
+            let moments = clip.stored.moments.filter(self.choice.has)
             if !moments.isEmpty { found = (clip, moments) }
         }
         guard let (clip, moments) = found else {
@@ -63,11 +54,7 @@ struct NearMissCommand {
 
     private func json(_ clip: PastClip, _ moment: StoredClip.Moment) -> String {
         let strength = clip.strength(of: moment)
-        var line = JSONLine()
-        line.add("clip", clip.stored.id)
-        line.add("wall_us", moment.wall, on: .realtime)
-        line.add("app", moment.app)
-        line.add("detector", moment.detector)
+        var line = JSONLine(clip, moment)
         line.add("preset", moment.preset)
         line.add("reach", strength.reach)
         if let threshold = strength.threshold { line.add("threshold", threshold) } else { line.addNull("threshold") }

@@ -16,12 +16,10 @@ struct ReportCommand {
         "where to write the page, '-o FILE' in short; '-' is standard output (default: jostle-report.html)",
         naming: .file)
     private static let opens = CommandOption.flag("open", "show the page when it is written")
-    private static let stateDirectory = CommandOption.value(
-        "state-dir", "DIR", "where the journal is (default: where the broker of the bus keeps it)", naming: .directory)
 
     static let syntax = CommandSyntax(
         "report", "write a page of what happened: who got which motion, who did not, and why", reaching: .files,
-        options: [since, output, opens, stateDirectory],
+        options: [since, output, opens, JournalPlace.option],
         action: { try ReportCommand($0).run() })
 
     private let directory: String
@@ -36,14 +34,7 @@ struct ReportCommand {
 
     private init(_ invocation: Invocation) throws {
         let arguments = invocation.arguments
-        let directory = arguments.value(of: Self.stateDirectory)
-        if directory != nil, arguments.has(CommonOption.bus) {
-            throw UsageProblem("report: --bus has no effect beside --state-dir: it says whose journal is read")
-        }
-        guard let directory = directory ?? StateDirectory.standard(for: invocation.bus) else {
-            throw UsageProblem("report: there is no HOME with a journal in it: give --state-dir")
-        }
-        self.directory = directory
+        self.directory = try JournalPlace.directory(arguments, on: invocation.bus, for: "report")
         self.span = try arguments.value(of: Self.since) ?? .seconds(86_400)
         self.path = arguments.value(of: Self.output) ?? "jostle-report.html"
         self.isShown = arguments.has(Self.opens)
