@@ -250,12 +250,7 @@ extension EndToEnd {
             let file = "\(stage.home)/bridge.conf"
             try FleetScene.write(
                 """
-                [Server]
-                Host=localhost
-                Port=\(server.port)
-                Authorities=\(server.authority)
-                Certificate=\(server.certificate(of: "device"))
-                Key=\(server.key(of: "device"))
+                \(FleetScene.section(of: server, as: "device"))
                 [Detector knock]
                 preset=shake
                 [Publish]

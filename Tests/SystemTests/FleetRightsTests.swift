@@ -32,12 +32,7 @@ extension EndToEnd {
             let file = "\(stage.home)/bridge.conf"
             try FleetScene.write(
                 """
-                [Server]
-                Host=localhost
-                Port=\(server.port)
-                Authorities=\(server.authority)
-                Certificate=\(server.certificate(of: "kiosk-17"))
-                Key=\(server.key(of: "kiosk-17"))
+                \(FleetScene.section(of: server, as: "kiosk-17"))
                 [Bridge]
                 Device=kiosk-17
                 Groups=kiosks

@@ -46,6 +46,18 @@ final class FleetScene {
         "[Rule bridge]\nPriority=200\nWhenApp=org.jostle.Bridge\nThen=allow\n"
         + "[Rule others]\nThen=allow\n"
 
+    /// What a bridge's file says of a server that knows its devices by their certificates.
+    static func section(of server: MQTTServer, as name: String) -> String {
+        """
+        [Server]
+        Host=localhost
+        Port=\(server.port)
+        Authorities=\(server.authority)
+        Certificate=\(server.certificate(of: name))
+        Key=\(server.key(of: name))
+        """
+    }
+
     static func write(_ text: String, to path: String) throws {
         let file = try #require(fopen(path, "w"))
         fputs(text, file)
