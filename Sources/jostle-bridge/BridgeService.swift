@@ -27,6 +27,8 @@ final class BridgeService {
     private var isPumping = false
     private let links: Links
     private var online: Int64 = 0
+    /// A connection was made since memory was given back.
+    private var owesMemory = false
 
     /// How long a server may take to say what it remembers, in µs.
     private static let markPatience: Int64 = 3_000_000
@@ -209,6 +211,7 @@ final class BridgeService {
             if reason >= 128 { self.log.warning("the server refuses a message: \(MQTTProblem.reason(reason))") }
             self.courier.acknowledged(ticket)
             self.progressed()
+            self.settle()
             self.pumpSoon()
         case .subscribed(let number):
             guard self.greeting?.position == number else { return }
@@ -220,6 +223,7 @@ final class BridgeService {
 
     private func welcomed(_ welcome: Welcome) {
         self.online = Clock.wallClock()
+        self.owesMemory = true
         self.tickets = [:]
         let newest = self.journal.ask { feed throws(JournalFailure) in try feed.newest() }
         self.courier.connected(
@@ -414,7 +418,10 @@ final class BridgeService {
         if position.events != state.events.ledger || position.verdicts != state.verdicts.ledger,
             self.memory.timer == nil
         {
-            self.memory.timer = self.loop.schedule(after: Self.keepPause) { [unowned self] in self.keep() }
+            self.memory.timer = self.loop.schedule(after: Self.keepPause) { [unowned self] in
+                self.keep()
+                self.settle()
+            }
         }
         guard self.isTelling, self.server.isConnected, self.greeting == nil, position != self.memory.marked else {
             return
@@ -426,6 +433,17 @@ final class BridgeService {
         if behind >= Self.markRows { return self.mark() }
         guard self.memory.markTimer == nil else { return }
         self.memory.markTimer = self.loop.schedule(after: Self.markPause) { [unowned self] in self.mark() }
+    }
+
+    /// Gives memory back when a connection has been made and what was owed to the server is there: to shake hands, to read
+    /// configuration and to catch up take much more of the program than to rest.
+    private func settle() {
+        guard self.owesMemory, self.greeting == nil, self.memory.timer == nil, self.memory.markTimer == nil,
+            self.memory.isPlaced ? self.courier.isIdle : self.tickets.isEmpty
+        else { return }
+        self.owesMemory = false
+        // Not within what somebody else is in the midst of.
+        self.loop.defer { FreeMemory.forgetWhatRan() }
     }
 
     /// Leaves the server a mark of how far we are.
