@@ -267,6 +267,11 @@ int CLinux_unread_by_peer(int descriptor) {
     return ioctl(descriptor, SIOCOUTQ, &bytes) == 0 ? bytes : -1;
 }
 
+size_t CLinux_malloc_held(void) {
+    const struct mallinfo2 all = mallinfo2();
+    return all.uordblks + all.hblkhd;
+}
+
 int CLinux_malloc_trim(size_t pad) {
     return malloc_trim(pad);
 }

@@ -1,7 +1,10 @@
 import CLinux
 
-/// Memory that the process has and does not need.
+/// Memory that the process has, and what of it it does not need.
 package enum FreeMemory {
+    /// How many bytes the program holds, as the C library counts what it was asked for. The corresponding C function is `mallinfo2`.
+    package static var held: Int { Int(clamping: CLinux_malloc_held()) }
+
     /// Gives it back to the system; the C library keeps it otherwise. The corresponding C function is `malloc_trim`.
     package static func giveBack() {
         // It tells whether there was any, which nobody needs to know.

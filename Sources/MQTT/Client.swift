@@ -43,6 +43,8 @@ package final class Client {
     /// When something was written last, and read, in the time of the loop's clock.
     private var lastWrite: Int64 = 0
     private var lastRead: Int64 = 0
+    /// After how many seconds without a word the server is asked: what we wanted, or what it says instead.
+    private var keepAliveSeconds: UInt16
 
     private static let isReady = mosquitto_lib_init() == MOSQ_ERR_SUCCESS.rawValue
 
@@ -52,6 +54,10 @@ package final class Client {
     private static let patience: Int32 = 20_000
     /// How long a server may take until it has taken us, in µs.
     package static let answerPatience: Int64 = 20_000_000
+    /// A server that takes less than this, in bytes, takes next to nothing of what there is to say.
+    package static let smallestPacket: UInt32 = 4_096
+    /// However often a server wants a sign of life, it gets none more often than each so many seconds.
+    private static let shortestKeepAlive: UInt16 = 5
 
     package init(_ settings: ConnectionSettings, on loop: EventLoop) throws(MQTTProblem) {
         guard Self.isReady else { throw MQTTProblem("the library cannot begin") }
@@ -60,6 +66,7 @@ package final class Client {
             throw .of(MOSQ_ERR_ERRNO.rawValue, while: "make a client")
         }
         self.settings = settings
+        self.keepAliveSeconds = settings.keepAlive
         self.loop = loop
         unsafe self.handle = handle
         unsafe mosquitto_user_data_set(handle, Unmanaged.passUnretained(self).toOpaque())
@@ -125,6 +132,9 @@ package final class Client {
         var properties = PropertyList()
         if settings.sessionExpiry > 0 {
             try properties.add(MQTT_PROP_SESSION_EXPIRY_INTERVAL, number: settings.sessionExpiry)
+        }
+        if let largest = settings.largestPacket {
+            try properties.add(MQTT_PROP_MAXIMUM_PACKET_SIZE, number: largest)
         }
         // The way to connect that does not block takes no properties. The one that does keeps them before it finds that it
         // has no host, and connects to nothing.
@@ -232,6 +242,9 @@ package final class Client {
         if isBeginning || !readiness.isDisjoint(with: [.read, .hangUp, .failed]) {
             self.lastRead = Clock.boottime.now()
             self.end(unless: unsafe mosquitto_loop_read(self.handle, Self.packetsPerTurn))
+            if let most = self.settings.mostMemory, FreeMemory.held > most {
+                self.end(MQTTProblem("the server sends more than we can keep"))
+            }
         }
         if !self.isOver, isBeginning || readiness.contains(.write) {
             self.end(unless: unsafe mosquitto_loop_write(self.handle, 1))
@@ -256,7 +269,7 @@ package final class Client {
         }
     }
 
-    private var keepAlive: Int64 { Int64(self.settings.keepAlive) * 1_000_000 }
+    private var keepAlive: Int64 { Int64(self.keepAliveSeconds) * 1_000_000 }
 
     /// Has the library ask the server whether it is there, when nothing was said for so long; it wakes nobody else.
     private func timePassed() {
@@ -337,14 +350,30 @@ package final class Client {
         guard reason == 0 else {
             return self.refusal = MQTTProblem("the server refuses us: \(MQTTProblem.reason(reason))", code: reason)
         }
+        guard !self.isConnected else { return self.end(MQTTProblem("the server takes us a second time")) }
+        let welcome = unsafe Welcome(
+            hasSession: flags & 1 != 0,
+            receiveMaximum: PropertyReading.short(properties, MQTT_PROP_RECEIVE_MAXIMUM) ?? .max,
+            largestPacket: PropertyReading.long(properties, MQTT_PROP_MAXIMUM_PACKET_SIZE))
+        if let problem = Self.problem(of: welcome) { return self.end(problem) }
+        // Without it a message could only be sent and forgotten.
+        guard unsafe PropertyReading.byte(properties, MQTT_PROP_MAXIMUM_QOS) != 0 else {
+            return self.end(MQTTProblem("the server acknowledges nothing"))
+        }
+        if let wanted = unsafe PropertyReading.short(properties, MQTT_PROP_SERVER_KEEP_ALIVE), wanted > 0 {
+            self.keepAliveSeconds = max(Self.shortestKeepAlive, wanted)
+        }
         self.isConnected = true
         if let timer { self.loop.reschedule(timer, after: self.keepAlive) }
-        self.events.append(
-            .connected(
-                Welcome(
-                    hasSession: flags & 1 != 0,
-                    receiveMaximum: unsafe PropertyReading.short(properties, MQTT_PROP_RECEIVE_MAXIMUM) ?? .max,
-                    largestPacket: unsafe PropertyReading.long(properties, MQTT_PROP_MAXIMUM_PACKET_SIZE))))
+        self.events.append(.connected(welcome))
+    }
+
+    /// Why a server that takes us is none that anything can be said to.
+    private static func problem(of welcome: Welcome) -> MQTTProblem? {
+        if let largest = welcome.largestPacket, largest < Self.smallestPacket {
+            return MQTTProblem("the server takes no more than \(largest) bytes at a time")
+        }
+        return nil
     }
 
     /// Why the server did not take us, which says more than that the connection ended.
@@ -362,7 +391,11 @@ package final class Client {
         guard let topic = unsafe message.topic, let quality = unsafe Publication.Quality(rawValue: message.qos) else {
             return
         }
-        let payload = unsafe UnsafeRawBufferPointer(start: message.payload, count: Int(message.payloadlen))
+        let count = unsafe Int(message.payloadlen)
+        guard count <= Int(self.settings.largestPacket ?? .max) else {
+            return self.end(MQTTProblem("the server sends a message of \(count) bytes"))
+        }
+        let payload = unsafe UnsafeRawBufferPointer(start: message.payload, count: count)
         let publication = unsafe Publication(
             String(cString: topic), Array(payload), quality: quality, isRetained: message.retain,
             PropertyReading.message(properties))

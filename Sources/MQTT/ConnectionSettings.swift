@@ -28,6 +28,13 @@ package struct ConnectionSettings: Equatable, Sendable {
     package var sessionExpiry: UInt32 = 0
     /// So many messages may be on their way to us at a time.
     package var receiveMaximum: UInt16 = 16
+    /// The largest packet that we take, in bytes: the server is told so, and left when it sends a larger one. `nil`: any.
+    package var largestPacket: UInt32?
+    /// How much memory the program may hold once something was read, in bytes: the server that has it hold more is left. `nil`: any.
+    ///
+    /// What the library keeps of packets that are not whole, of answers that the server does not read and of messages that it
+    /// never completes, nobody else can bound.
+    package var mostMemory: Int?
     /// What the server says for us when we are gone without a word.
     package var will: Publication?
 

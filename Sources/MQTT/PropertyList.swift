@@ -130,6 +130,16 @@ enum PropertyReading {
         return unsafe String(cString: found)
     }
 
+    /// A number of one byte, such as Maximum QoS.
+    @unsafe
+    static func byte(_ list: OpaquePointer?, _ name: mqtt5_property) -> UInt8? {
+        var number: UInt8 = 0
+        guard let list = unsafe list,
+            unsafe mosquitto_property_read_byte(list, Int32(name.rawValue), &number, false) != nil
+        else { return nil }
+        return number
+    }
+
     /// A number of two bytes, such as Receive Maximum.
     @unsafe
     static func short(_ list: OpaquePointer?, _ name: mqtt5_property) -> UInt16? {

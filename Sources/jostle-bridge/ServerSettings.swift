@@ -4,6 +4,11 @@ import Motion
 
 /// How the configuration says to reach the server, with the secrets that stand elsewhere.
 enum ServerSettings {
+    /// The largest packet that a server may send: four times what may be wanted at once.
+    private static let largestPacket: UInt32 = 1 << 20
+    /// How much a server may have the bridge hold, in bytes: it rests with a hundredth of that.
+    private static let mostMemory = 64 << 20
+
     /// What is missing for that.
     struct Missing: Swift.Error, CustomStringConvertible {
         let description: String
@@ -30,6 +35,8 @@ enum ServerSettings {
         }
         settings.keepAlive = UInt16(clamping: server.keepAlive.microseconds / 1_000_000)
         settings.sessionExpiry = UInt32(clamping: server.session.microseconds / 1_000_000)
+        settings.largestPacket = self.largestPacket
+        settings.mostMemory = self.mostMemory
         var properties = MessageProperties()
         properties.contentType = configuration.format.contentType
         settings.will = Publication(

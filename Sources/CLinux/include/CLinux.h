@@ -62,6 +62,8 @@ int CLinux_unread_by_peer(int descriptor);
 /* Whether a descriptor was opened with O_PATH: most calls take it for none. */
 int CLinux_names_only(int descriptor);
 
+/* How many bytes of memory are in use, as malloc counts them. */
+size_t CLinux_malloc_held(void);
 /* Gives memory that is free back to the system. */
 int CLinux_malloc_trim(size_t pad);
 /* Takes the pages of the program and its libraries that are as in their files out of memory; what runs next brings its own back. */
