@@ -230,8 +230,8 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Arbitration", "DBus", "Detection", "DetectionModel", "DeviceCore", "Devices", "FocusCore", "Journal",
-                "Motion", "PolicyFiles", "Processes", "Protocol", "Scenarios", "Traces",
+                "Arbitration", "DBus", "Detection", "DetectionModel", "DeviceCore", "Devices", "FleetCore", "FocusCore",
+                "Journal", "Motion", "PolicyFiles", "Processes", "Protocol", "Scenarios", "Traces",
             ],
             path: "Tests/FuzzTargets", swiftSettings: strict),
 

@@ -175,13 +175,22 @@ private struct JSONReader {
         throw DataProblem("a text has no end", at: start)
     }
 
+    /// What one letter behind a backslash stands for; `nil`: it stands for nothing by itself.
+    private static func meaning(_ letter: UInt8) -> UInt8? {
+        switch letter {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): letter
+        case UInt8(ascii: "b"): 0x08
+        case UInt8(ascii: "f"): 0x0C
+        case UInt8(ascii: "n"): 0x0A
+        case UInt8(ascii: "r"): 0x0D
+        case UInt8(ascii: "t"): 0x09
+        default: nil
+        }
+    }
+
     private mutating func escape(into text: inout [UInt8]) throws(DataProblem) {
         self.index += 1
-        let simple: [UInt8: UInt8] = [
-            UInt8(ascii: "\""): 0x22, UInt8(ascii: "\\"): 0x5C, UInt8(ascii: "/"): 0x2F, UInt8(ascii: "b"): 0x08,
-            UInt8(ascii: "f"): 0x0C, UInt8(ascii: "n"): 0x0A, UInt8(ascii: "r"): 0x0D, UInt8(ascii: "t"): 0x09,
-        ]
-        if let byte, let meaning = simple[byte] {
+        if let byte, let meaning = Self.meaning(byte) {
             text.append(meaning)
             self.index += 1
             return

@@ -44,6 +44,14 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case gpsd
     /// The motion of clips as a disk may give it back.
     case clip
+    /// Values of a server's messages, in both forms.
+    case value
+    /// What is wanted of a device, signed or not.
+    case desired
+    /// Questions to a device, where their answers are to go, and what `jostle` answers.
+    case request
+    /// A bridge's configuration.
+    case bridge
 
     /// Stands between two parts of an input.
     package static let separator: UInt8 = 0x1D
@@ -70,6 +78,10 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .gesture: return GestureTarget.run(bytes)
         case .gpsd: return GpsdTarget.run(bytes)
         case .clip: return Self.clip(bytes)
+        case .value: return FleetTarget.value(bytes)
+        case .desired: return FleetTarget.desired(bytes)
+        case .request: return FleetTarget.request(bytes)
+        case .bridge: return FleetTarget.configuration(bytes)
         }
         return nil
     }
