@@ -36,6 +36,9 @@ os.chdir("/")
 os.execv("/usr/libexec/jostle-brokerd", ["jostle-brokerd", "infinity"])
 """
 
+# What `make deb` makes.
+PACKAGES = ("jostle", "jostle-bridge", "jostle-doc", "jostle-focus", "jostle-sensor-proxy", "python3-jostle")
+
 problems = []
 
 
@@ -110,8 +113,8 @@ def later(package, folder):
 
 def test(folder, directory):
     packages = sorted(folder.glob("*jostle*.deb"))
-    if len(packages) != 5:
-        raise SystemExit(f"packages.py: {folder} has {len(packages)} packages, and not 5: make deb")
+    if len(packages) != len(PACKAGES):
+        raise SystemExit(f"packages.py: {folder} has {len(packages)} packages, and not {len(PACKAGES)}: make deb")
     version = run("dpkg-deb", "-f", packages[0], "Version").strip()
     machine = Machine(directory / "root")
     options = []

@@ -11,6 +11,7 @@ import os
 import pathlib
 import pwd
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -277,6 +278,7 @@ def first(tablet):
 
     programs(tablet)
     appliance(tablet)
+    bridges(tablet)
     two_people(tablet, watch)
 
     for locked in [True, False]:
@@ -351,6 +353,144 @@ def appliance(tablet):
     run("systemctl", "stop", "jostle-brokerd.service")
     conf.unlink()
     run("systemctl", "reload", "dbus.service")
+
+
+class Server:
+    """The server that the page on fleets sets up, with its configuration and its list of rights, and a port for who has a password."""
+
+    def __init__(self):
+        self.directory = pathlib.Path("/etc/mosquitto")
+        page = pathlib.Path("/usr/share/doc/jostle/docs/fleet.md").read_text()
+
+        def block(mark):
+            return page.split(f"`{mark}`", 1)[1].split("```\n", 2)[1]
+
+        with open("/etc/hosts", "a") as hosts:
+            hosts.write("127.0.0.1 mqtt.example.org\n")
+        self.make("authority", None)
+        for name, host in [("server", "mqtt.example.org"), ("kiosk-17", "kiosk-17"), ("archive", "archive"),
+                           ("operator", "operator")]:
+            self.make(name, host)
+        (self.directory / "jostle.acl").write_text(block("/etc/mosquitto/jostle.acl"))
+        passwords = self.directory / "jostle.passwords"
+        run("mosquitto_passwd", "-b", "-c", str(passwords), "tablet.alice", "quite-secret-4711")
+        (self.directory / "jostle.conf").write_text(
+            f"per_listener_settings true\npersistence_location /var/lib/mosquitto/\n{block('/etc/mosquitto/conf.d/jostle.conf')}"
+            f"listener 8884\ncertfile {self.directory}/server.crt\nkeyfile {self.directory}/server.key\n"
+            f"password_file {passwords}\nacl_file {self.directory}/jostle.acl\n")
+        run("sh", "-c", f"chown mosquitto {self.directory}/*.key {self.directory}/jostle.*")
+        run("systemd-run", "--quiet", "--unit=test-server", "/usr/sbin/mosquitto", "-c", str(self.directory / "jostle.conf"))
+        until("there is a server", self.answers)
+
+    def answers(self):
+        with contextlib.closing(socket.socket()) as connection:
+            return connection.connect_ex(("127.0.0.1", 8883)) == 0
+
+    def make(self, name, host):
+        """A key and its certificate; without a host that of the authority."""
+        run("sh", "-ec", f"cd {self.directory}; openssl ecparam -name prime256v1 -genkey -noout -out {name}.key; " + (
+            f"openssl req -new -key {name}.key -subj /CN={name} -out {name}.csr; printf 'subjectAltName=DNS:{host}' > {name}.ext; "
+            f"openssl x509 -req -in {name}.csr -CA authority.crt -CAkey authority.key -CAcreateserial -days 30 -extfile {name}.ext "
+            f"-out {name}.crt; rm {name}.csr {name}.ext" if host else
+            f"openssl req -x509 -new -key {name}.key -days 30 -subj /CN={name} -out {name}.crt"))
+
+    def client(self, program, name, *arguments):
+        at = str(self.directory)
+        return (program, "-V", "5", "-h", "mqtt.example.org", "-p", "8883", "--cafile", f"{at}/authority.crt", "--cert",
+                f"{at}/{name}.crt", "--key", f"{at}/{name}.key", "-q", "1", *arguments)
+
+    def listen(self):
+        """Whoever is told all: each line is a topic and what was said there."""
+        return Program(Administrator().start(*self.client("mosquitto_sub", "archive", "-t", "jostle/#", "-F", "%t %p")))
+
+    def want(self, device, state):
+        run(*self.client("mosquitto_pub", "operator", "-r", "-t", f"jostle/1/{device}/desired", "-m", json.dumps(state)))
+
+    def end(self):
+        run("systemctl", "stop", "test-server.service")
+        run("sh", "-c", f"rm -f {self.directory}/jostle.* {self.directory}/*.key {self.directory}/*.crt")
+
+
+def bridges(tablet):
+    """A bridge beside the system's broker, and one beside a user's, by their units: what they are told in secret, what they tell."""
+    server = Server()
+    archive = server.listen()
+    etc = pathlib.Path("/etc/jostle")
+    for name in ["authority.crt", "kiosk-17.crt"]:
+        run("install", "-m", "644", f"/etc/mosquitto/{name}", str(etc / name))
+    # Nobody but root may read the key: the unit hands it over.
+    run("install", "-m", "600", "/etc/mosquitto/kiosk-17.key", str(etc / "kiosk-17.key"))
+    (etc / "bridge.conf").write_text(
+        f"[Server]\nHost=mqtt.example.org\nAuthorities={etc}/authority.crt\nCertificate={etc}/kiosk-17.crt\nKey=credential:key\n"
+        "[Bridge]\nDevice=kiosk-17\n[Detector knock]\npreset=shake\n[Allow]\nDesired=policy pause\nConfirmWithin=30s\n")
+    own = pathlib.Path("/etc/systemd/system/jostle-bridge.service.d/own.conf")
+    own.parent.mkdir()
+    own.write_text(f"[Service]\nLoadCredential=key:{etc}/kiosk-17.key\n")
+    run("systemctl", "daemon-reload")
+    say(f"jostle bridge check: {run('jostle', 'bridge', 'check', str(etc / 'bridge.conf'))}")
+    run("systemctl", "start", "jostle-brokerd.service")
+    run("systemctl", "enable", "--now", "jostle-bridge.service")
+    until("the bridge is there", lambda: archive.has('jostle/1/kiosk-17/presence {"online":true'))
+    said = run("systemd-analyze", "security", "--no-pager", "jostle-bridge.service").splitlines()[-1]
+    exposed = float(said.split(":")[1].split()[0])
+    check(exposed <= 2.5, f"the bridge's unit is exposed by {exposed}")
+    process = int(run("systemctl", "show", "-P", "MainPID", "jostle-bridge.service"))
+    check(pathlib.Path(f"/proc/{process}").owner() == "jostle", "it runs as the broker's user")
+
+    class Told:
+        """What came to the server of a device's own detector."""
+
+        def __init__(self, device):
+            self.beginning = f"jostle/1/{device}/event/knock "
+
+        @property
+        def events(self):
+            return [line for line in archive.lines if line.startswith(self.beginning)]
+
+        def is_in_force(self):
+            return True
+
+    tablet.felt("the server hears of a shake", Told("kiosk-17"))
+    # What is wanted from outside is applied by the broker of the system, which reads it where the bridge of the system keeps it.
+    server.want("kiosk-17", {"version": 1, "policy": {"50-fleet.conf": "[App org.example.Kiosk]\nQuota=3/1min\n"}})
+    until("what is wanted is applied", lambda: archive.has('jostle/1/kiosk-17/reported {"version":1,"state":"applied"'))
+    files = run("busctl", "get-property", "org.jostle.Broker1", "/org/jostle/Broker1", "org.jostle.Broker1", "PolicyFiles")
+    check("/var/lib/jostle-bridge/desired/current/policy.d/50-fleet.conf" in files, "the broker goes by it")
+    run("systemctl", "kill", "-s", "KILL", "jostle-bridge.service")
+    until("systemd starts it anew", lambda: int(run("systemctl", "show", "-P", "MainPID", "jostle-bridge.service")) not in (0, process))
+    tablet.felt("it was killed, and the server hears of a shake", Told("kiosk-17"))
+    log = run("journalctl", "--no-pager", "-u", "jostle-bridge.service")
+    check("PRIVATE" not in log and "connected to mqtt.example.org" in log, "its journal says where it is connected, and nothing secret")
+
+    alice = tablet.alice
+    alice("sh", "-c", "mkdir -p ~/.config/jostle ~/.config/systemd/user/jostle-bridge.service.d && umask 077 && "
+          "echo quite-secret-4711 > ~/.config/jostle/bridge.password && "
+          "printf '[Service]\\nLoadCredential=password:%%E/jostle/bridge.password\\n' > ~/.config/systemd/user/jostle-bridge.service.d/own.conf && "
+          "printf '[Server]\\nHost=mqtt.example.org\\nPort=8884\\nAuthorities=/etc/jostle/authority.crt\\nUser=tablet.alice\\n"
+          "Password=credential:password\\n[Detector knock]\\npreset=shake\\n' > ~/.config/jostle/bridge.conf")
+    alice("systemctl", "--user", "daemon-reload")
+    alice("systemctl", "--user", "start", "jostle-bridge.service")
+    until("alice's bridge is there", lambda: archive.has('jostle/1/tablet.alice/presence {"online":true'))
+    tablet.felt("the server hears of a shake of alice's", Told("tablet.alice"))
+    theirs = int(alice("systemctl", "--user", "show", "-P", "MainPID", "jostle-bridge.service"))
+    for place in ["environ", "cmdline"]:
+        check(b"quite-secret" not in pathlib.Path(f"/proc/{theirs}/{place}").read_bytes(), f"her password stands in no {place}")
+    said = [line for line in archive.lines if "quite-secret" in line]
+    check(not said and "quite-secret" not in alice("journalctl", "--user", "--no-pager", fails=True), "nor in a topic or a log")
+    alice("systemctl", "--user", "stop", "jostle-bridge.service")
+    until("she said good-bye", lambda: archive.has('jostle/1/tablet.alice/presence {"online":false}'))
+    alice("sh", "-c", "rm -r ~/.config/jostle/bridge.* ~/.config/systemd/user/jostle-bridge.service.d")
+    alice("systemctl", "--user", "daemon-reload")
+
+    run("systemctl", "disable", "--now", "jostle-bridge.service")
+    until("the bridge said good-bye", lambda: archive.has('jostle/1/kiosk-17/presence {"online":false}'))
+    run("systemctl", "stop", "jostle-brokerd.service")
+    archive.end()
+    server.end()
+    for path in [own, etc / "bridge.conf", etc / "authority.crt", etc / "kiosk-17.crt", etc / "kiosk-17.key"]:
+        path.unlink()
+    own.parent.rmdir()
+    run("systemctl", "daemon-reload")
 
 
 def two_people(tablet, watch):
