@@ -27,7 +27,7 @@ final class BridgeService {
     private var isPumping = false
     private let links: Links
     private var online: Int64 = 0
-    /// A connection was made since memory was given back.
+    /// A connection was made, or a journal opened, since memory was given back.
     private var owesMemory = false
 
     /// How long a server may take to say what it remembers, in µs.
@@ -169,6 +169,8 @@ final class BridgeService {
         self.keep()
         if self.server.isConnected { self.begin() }
         self.journalGrew()
+        self.owesMemory = true
+        self.settle()
     }
 
     /// The row at the cursor tells: in another journal something else stands there, or nothing.
@@ -435,8 +437,8 @@ final class BridgeService {
         self.memory.markTimer = self.loop.schedule(after: Self.markPause) { [unowned self] in self.mark() }
     }
 
-    /// Gives memory back when a connection has been made and what was owed to the server is there: to shake hands, to read
-    /// configuration and to catch up take much more of the program than to rest.
+    /// Gives memory back when a connection has been made, or a journal opened, and what was owed to the server is there: to shake
+    /// hands, to read configuration and to catch up take much more of the program than to rest.
     private func settle() {
         guard self.owesMemory, self.greeting == nil, self.memory.timer == nil, self.memory.markTimer == nil,
             self.memory.isPlaced ? self.courier.isIdle : self.tickets.isEmpty

@@ -16,7 +16,11 @@ struct StateFile {
     init(in directory: String, log: Log) {
         self.directory = directory
         self.log = log
-        // SAFETY: the path lives for the call. Whether it worked shows when something is written.
+        // What is above it may be missing, too: a user who has never kept state has no directory for it.
+        for end in directory.indices where end > directory.startIndex && directory[end] == "/" {
+            // SAFETY: the path lives for the call. Whether it worked shows when something is written; so below.
+            _ = unsafe mkdir(String(directory[..<end]), 0o700)
+        }
         _ = unsafe mkdir(directory, 0o700)
     }
 

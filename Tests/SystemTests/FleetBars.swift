@@ -1,3 +1,5 @@
+import TestSupport
+
 /// How much is asked of a fleet.
 ///
 /// In the ordinary suite little happens, and only what does not depend on the speed of the machine is asked;
@@ -16,6 +18,10 @@ struct FleetBars {
     let patience: Duration
     /// How many devices connect at once.
     let devices: Int
+    /// After how many changes a server writes all that it has: with each it is too slow for what happens in the long form.
+    let changes: Int
+    /// How many messages a server lets be on their way: as many as a bridge wants by itself, in the long form.
+    let window: Int
 
     init() {
         let asked = ProcessValue.environment("JOSTLE_FLEET_OUTAGE").flatMap { Int64($0) }
@@ -26,5 +32,7 @@ struct FleetBars {
         self.rest = asked == nil ? 3_000_000 : 150_000_000
         self.patience = asked == nil ? .seconds(60) : .seconds(600)
         self.devices = asked == nil ? 100 : 1_000
+        self.changes = asked == nil ? 1 : 1_000
+        self.window = asked == nil ? Int(MQTTServer.receiveMaximum) : 100
     }
 }

@@ -27,6 +27,7 @@ final class FleetListener {
     /// What came last by connections before: of so many the server may not have heard that they came, and sends them again itself.
     private var unsure: Set<EventName> = []
     private var latest: [EventName] = []
+    private var mostUnsure = Int(MQTTServer.receiveMaximum)
     private var lastLive: [String: (epoch: UInt64, sequence: UInt64)] = [:]
     /// Has each event acknowledged to this topic.
     var acknowledges: String?
@@ -43,6 +44,9 @@ final class FleetListener {
         (self.server, self.name, self.topic) = (server, name, topic)
         self.loop = try loop ?? EventLoop()
     }
+
+    /// The server forgets so many changes when it is killed: it may not know that so much came, and sends it again itself.
+    func allow(forgotten changes: Int) { self.mostUnsure = Int(MQTTServer.receiveMaximum) + changes }
 
     /// Connects, and goes on with its session.
     func connect() throws {
@@ -108,7 +112,7 @@ final class FleetListener {
         let isAgain = properties.user("again") != nil
         if self.unsure.remove(name) != nil, !isPast { return }
         self.latest.append(name)
-        if self.latest.count > Int(MQTTServer.receiveMaximum) { self.latest.removeFirst() }
+        if self.latest.count > self.mostUnsure { self.latest.removeFirst(self.latest.count - self.mostUnsure) }
         let isNew = self.names.insert(name).inserted
         if !isNew {
             self.copies += 1
