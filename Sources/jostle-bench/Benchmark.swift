@@ -25,6 +25,7 @@ enum Benchmark: String, CaseIterable {
     case replay
     case policy
     case tasks
+    case top
 
     /// Those that have no budget: for whoever works on what they measure.
     static let onlyByName: Set<Benchmark> = [.iio, .stream, .memory]
@@ -55,6 +56,7 @@ enum Benchmark: String, CaseIterable {
         case .replay: try ReplayBenchmark.run(plan, report)
         case .policy: try PolicyBenchmark.run(plan, report)
         case .tasks: TaskBenchmark.run(plan, report)
+        case .top: try TopBenchmark.run(plan, report)
         }
     }
 }

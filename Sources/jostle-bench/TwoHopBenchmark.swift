@@ -55,9 +55,11 @@ struct TwoHopRun {
     ///   - environment: for the program in the middle.
     ///   - tool: a command that runs the program in the middle, with its arguments.
     ///   - count: of the samples; `nil`: until the end.
+    ///   - prepare: what is to be there before the subscriber is.
     init(
         through middle: Middle, _ options: [String] = [], on stage: Stage? = nil, environment: [String: String] = [:],
-        under tool: [String] = [], rate: Double = Self.rate, count: Int? = nil
+        under tool: [String] = [], rate: Double = Self.rate, count: Int? = nil,
+        prepare: () throws(Failure) -> Void = {}
     ) throws(Failure) {
         let stage = if let stage { stage } else { try Stage() }
         self.stage = stage
@@ -67,6 +69,7 @@ struct TwoHopRun {
         switch middle {
         case .broker:
             self.middle = try stage.broker(options, environment: environment, under: tool)
+            try prepare()
             // Without a pace every sample is a look, and without rest every look a hit.
             self.subscriber = try stage.baseline(
                 "subscribe",
@@ -84,18 +87,18 @@ struct TwoHopRun {
     }
 
     /// Takes what `counter` counts for a sample in the middle of the stream.
-    func perSample(for seconds: Double, _ counter: () throws(Failure) -> Double) throws(Failure) -> Double {
+    func perSample(for seconds: Double, _ counter: () throws(Failure) -> [Double]) throws(Failure) -> [Double] {
         pass(seconds: Self.warmUp)
         let before = try counter()
         let began = Clock.monotonic.now()
         pass(seconds: seconds)
         let samples = Double(Clock.monotonic.now() - began) / 1_000_000 * Self.rate
-        return (try counter() - before) / samples
+        return zip(try counter(), before).map { ($0 - $1) / samples }
     }
 
     func measure(for seconds: Double) throws(Failure) -> Result {
         let pid = self.middle.pid
-        let cost = try self.perSample(for: seconds) { () throws(Failure) in try ProcessAccount.cpuTime(of: pid) }
+        let cost = try self.perSample(for: seconds) { () throws(Failure) in [try ProcessAccount.cpuTime(of: pid)] }[0]
         let latencies = try self.end()
         return Result(median: try latencies.number("p50_us"), tail: try latencies.number("p99_us"), cost: cost)
     }

@@ -1,7 +1,7 @@
 /*
  * Counts a program's heap allocations while it runs; to be loaded into it by LD_PRELOAD.
  *
- * The count is kept in a file that is mapped and shared, so that whoever measures reads it whenever it likes, and the
+ * The counts are kept in a file that is mapped and shared, so that whoever measures reads them whenever it likes, and the
  * program knows of nothing. A reallocation counts as one allocation, because it may be one.
  */
 #include "malloc_count.h"
@@ -20,21 +20,28 @@ void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
-static _Atomic uint64_t unread;
-static _Atomic uint64_t *count = &unread;
+/* Those of all threads, and those of the one that the program began with. */
+enum { OF_ALL, OF_FIRST, COUNTS };
+
+static _Atomic uint64_t unread[COUNTS];
+static _Atomic uint64_t *counts = unread;
+/* Reached without a call, which would allocate in its turn. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) int is_first;
 
 __attribute__((constructor)) static void open_count(void) {
+    is_first = 1;
     const char *path = getenv(MALLOC_COUNT_VARIABLE);
     if (path == NULL) return;
     int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0) return;
-    void *page = mmap(NULL, sizeof *count, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *page = mmap(NULL, sizeof unread, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
-    if (page != MAP_FAILED) count = page;
+    if (page != MAP_FAILED) counts = page;
 }
 
 static void note(void) {
-    atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&counts[OF_ALL], 1, memory_order_relaxed);
+    if (is_first) atomic_fetch_add_explicit(&counts[OF_FIRST], 1, memory_order_relaxed);
 }
 
 void *malloc(size_t size) {

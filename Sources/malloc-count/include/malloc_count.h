@@ -1,7 +1,7 @@
 #ifndef JOSTLE_MALLOC_COUNT_H
 #define JOSTLE_MALLOC_COUNT_H
 
-/* The variable that names the file to count into: eight bytes, a native 64-bit number. */
+/* The variable that names the file to count into: two native 64-bit numbers, of all threads and of the first one. */
 #define MALLOC_COUNT_VARIABLE "JOSTLE_MALLOC_COUNT"
 
 #endif
