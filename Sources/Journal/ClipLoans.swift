@@ -12,7 +12,7 @@ struct ClipRow: Sendable {
 
 /// The memory of clips, which goes round between whoever cuts them and whoever writes them.
 ///
-/// There is so much of it and no more. It is made with the first clip.
+/// There is so much of it and no more. It is made with the first clip, or before.
 struct ClipLoans: Sendable {
     private var spare: [MotionClip]?
     private var waiting: [ClipRow] = []
@@ -27,11 +27,14 @@ struct ClipLoans: Sendable {
 
     /// Memory for a clip; `nil`: all is on its way.
     mutating func lend() -> MotionClip? {
-        if self.spare == nil {
-            self.spare = (0..<Self.most).map { _ in MotionClip() }
-            self.waiting.reserveCapacity(Self.most)
-        }
+        self.make()
         return self.spare?.popLast()
+    }
+
+    mutating func make() {
+        guard self.spare == nil else { return }
+        self.spare = (0..<Self.most).map { _ in MotionClip() }
+        self.waiting.reserveCapacity(Self.most)
     }
 
     mutating func add(_ row: ClipRow) { self.waiting.append(row) }

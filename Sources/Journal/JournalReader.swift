@@ -121,39 +121,58 @@ package struct JournalReader: ~Copyable {
     ) throws(JournalFailure) -> Int {
         guard self.hasClips else { return 0 }
         return try self.read { () throws(StoreError) in
-            let clips = try self.database.prepare(
-                "SELECT id, wall, user, sensor, channels, motion FROM clip WHERE wall >= ? AND wall < ? ORDER BY id")
-            let moments = try self.database.prepare(
-                "SELECT app, detector, preset, options, time, wall, peak, threshold, near FROM moment "
-                    + "WHERE clip = ? ORDER BY time, id")
-            try clips.bind(1, since)
-            try clips.bind(2, until)
-            var unreadable = 0
-            while try clips.step() {
-                let channels = clips.text(4).split(separator: " ").map(String.init)
-                guard let motion = ClipCoding.decode(clips.bytes(5), width: channels.count), !motion.isEmpty else {
-                    unreadable += 1
-                    continue
+            // One question for all: to look for each clip's moments again would be to look at all of them each time.
+            let rows = try self.database.prepare(
+                "SELECT c.id, c.wall, c.user, c.sensor, c.channels, c.motion, m.time, m.app, m.detector, m.preset, "
+                    + "m.options, m.wall, m.peak, m.threshold, m.near FROM clip c LEFT JOIN moment m ON m.clip = c.id "
+                    + "WHERE c.wall >= ? AND c.wall < ? ORDER BY c.id, m.time, m.id")
+            try rows.bind(1, since)
+            try rows.bind(2, until)
+            var names = KnownTexts()
+            var (unreadable, id): (Int, Int64?) = (0, nil)
+            var clip: StoredClip?
+            while try rows.step() {
+                if rows.number(0) != id {
+                    if let clip { body(clip) }
+                    id = rows.number(0)
+                    clip = Self.clip(rows, &names)
+                    if clip == nil { unreadable += 1 }
                 }
-                var clip = StoredClip(
-                    id: clips.number(0), wall: clips.number(1), user: clips.number(2), sensor: clips.text(3),
-                    channels: channels, motion)
-                try moments.bind(1, clip.id)
-                while try moments.step() {
-                    // Whoever else wrote there may have written any time.
-                    guard (0...ClipCoding.latest).contains(moments.number(4)) else { continue }
-                    clip.add(
-                        StoredClip.Moment(
-                            app: moments.text(0), detector: moments.text(1), preset: moments.text(2),
-                            options: moments.text(3), time: moments.number(4), wall: moments.number(5),
-                            peak: moments.double(6),
-                            threshold: moments.optionalDouble(7).flatMap { $0.isFinite ? $0 : nil },
-                            isNear: moments.number(8) != 0))
-                }
-                moments.reset()
-                body(clip)
+                // Whoever else wrote there may have written any time; a clip may have no moment.
+                guard let time = rows.optionalNumber(6), (0...ClipCoding.latest).contains(time) else { continue }
+                clip?.add(
+                    StoredClip.Moment(
+                        app: rows.text(7, &names), detector: rows.text(8, &names), preset: rows.text(9, &names),
+                        options: rows.text(10, &names), time: time, wall: rows.number(11), peak: rows.double(12),
+                        threshold: rows.optionalDouble(13).flatMap { $0.isFinite ? $0 : nil },
+                        isNear: rows.number(14) != 0))
             }
+            if let clip { body(clip) }
             return unreadable
+        }
+    }
+
+    /// The clip of a row; `nil`: its motion cannot be read.
+    private static func clip(_ row: borrowing Statement, _ names: inout KnownTexts) -> StoredClip? {
+        let channels = row.text(4).split(separator: " ").map(String.init)
+        guard let motion = ClipCoding.decode(row.bytes(5), width: channels.count), !motion.isEmpty else { return nil }
+        return StoredClip(
+            id: row.number(0), wall: row.number(1), user: row.number(2), sensor: row.text(3, &names),
+            channels: channels, motion)
+    }
+
+    /// About how many rows of each kind there are, by their numbers.
+    package borrowing func sizes() throws(JournalFailure) -> (
+        verdicts: Int64, events: Int64, changes: Int64, clips: Int64
+    ) {
+        try self.read { () throws(StoreError) in
+            func size(_ table: String) throws(StoreError) -> Int64 {
+                try self.database.number("SELECT coalesce(max(id) - min(id) + 1, 0) FROM \(table)") ?? 0
+            }
+            return (
+                try size("verdict"), try size("event"), self.hasChanges ? try size("change") : 0,
+                self.hasClips ? try size("clip") : 0
+            )
         }
     }
 

@@ -120,25 +120,32 @@ package final class Store {
 
     // MARK: Clips
 
+    /// Makes the memory of clips, so that keeping one allocates nothing.
+    package func expectClips() {
+        self.shared.withLock { $0.rows.clips.make() }
+        self.spareClip = MotionClip()
+    }
+
     /// Has memory filled with a clip, which is kept if `fill` says so. When the disk is behind it is left out, and counted.
     ///
     /// - Parameters:
     ///   - wall: The time now, in µs of the wall clock, and by the clock of samples.
     package func keepClip(at wall: Int64, _ now: Timestamp, _ fill: (inout MotionClip) -> Bool) {
-        // Filled even when it cannot be kept: whoever fills it begins anew.
-        let lent = self.shared.withLock { $0.rows.clips.lend() }
-        var clip = lent ?? self.spareClip ?? MotionClip()
+        // Nobody else may have it while it is filled, or all of it were copied.
+        guard var clip = self.shared.withLock({ $0.rows.clips.lend() }) else { return self.leaveOutClip(fill) }
         let isKept = fill(&clip)
-        guard lent != nil else {
-            self.spareClip = clip
-            if isKept { self.shared.withLock { $0.rows.clips.leaveOut() } }
-            return
-        }
-        let row = ClipRow(clip: clip, wall: wall, now: now)
-        self.shared.change { queue in
+        self.shared.change(with: ClipRow(clip: clip, wall: wall, now: now)) { queue, row in
             if isKept { queue.rows.clips.add(row) } else { queue.rows.clips.takeBack(row.clip) }
             return ((), isKept && queue.isIdle)
         }
+    }
+
+    /// A clip for which there is no memory is filled, too: whoever fills it begins anew.
+    private func leaveOutClip(_ fill: (inout MotionClip) -> Bool) {
+        var clip = self.spareClip.take() ?? MotionClip()
+        let isLost = fill(&clip)
+        self.spareClip = clip
+        if isLost { self.shared.withLock { $0.rows.clips.leaveOut() } }
     }
 
     /// Has all clips of a user forgotten, or everybody's. Told when that is on the disk.

@@ -84,6 +84,7 @@ final class StoreLink {
         self.loop = daemon.loop
         let store = Store(in: directory, run: run, limits: limits) { wakeup.fire() }
         self.store = store
+        if clips != nil { store.expectClips() }
         // Without it nobody hears of a disk that does not answer, and that is all.
         self.watch = store.alarmDescriptor.flatMap { descriptor in
             try? daemon.loop.watch(descriptor, for: .read) { [weak store] _ in store?.noteSilence() }

@@ -75,6 +75,46 @@ import Testing
         #expect(again.isSame(as: try self.detector()) && moment.preset == "shake.planar")
     }
 
+    /// A clip is cut into memory that is there, on the thread that waits for nobody: it is neither copied nor does it grow.
+    @Test func theirMemoryGoesRound() throws {
+        func places(_ clip: MotionClip) -> [UInt] {
+            [
+                clip.times.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) },
+                clip.values.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) },
+            ]
+        }
+        let place = try Directory()
+        let keeper = Keeper(place)
+        keeper.store.expectClips()
+        var ring = ClipCutter(ClipTerms(.seconds(1)), channels: ["x", "y", "z"])
+        let detector = try self.detector()
+        var known: Set<[UInt]> = []
+        for round in 0..<40 {
+            for row in 1...60 {
+                let time = Int64(round * 60 + row) * 20_000
+                ring.take([time].span, [Double(row), -1, 0.25].span, upTo: time)
+            }
+            let last = Timestamp(microseconds: Int64(round + 1) * 1_200_000)
+            ring.add(
+                ClipMoment(
+                    app: AppID("org.example.A"), user: 1_000, id: DetectorID(1), detector, time: last, peak: 2,
+                    isNear: true))
+            ring.finish()
+            // Also while all of it is on its way.
+            keeper.store.keepClip(at: 2_000_000_000_000, last) { clip in
+                let before = places(clip)
+                ring.cut("accelerometer", into: &clip)
+                #expect(clip.times.count > 40 && places(clip) == before, "round \(round)")
+                known.insert(before)
+                return true
+            }
+            if round % 8 == 7 { _ = try keeper.ask(JournalQuery(limit: 1)) }
+        }
+        // Four, and one for what is left out.
+        #expect(known.count <= 5)
+        keeper.close()
+    }
+
     /// A broker that keeps none has none of their tables, and reads what another one left.
     @Test func withoutThemNothingIsThere() throws {
         let place = try Directory()
