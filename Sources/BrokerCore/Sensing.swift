@@ -109,6 +109,7 @@ package struct Sensing {
     var usage: [LimitUsage] {
         // By index: handing each stream to a closure would copy it.
         self.streams.indices.flatMap { self.streams[$0].costs.usage(of: self.streams[$0].name) }
+            + (self.clips.map { [$0.usage] } ?? [])
     }
 
     // MARK: Detectors
@@ -134,10 +135,12 @@ package struct Sensing {
         let detector = self.streams[stream].costs.compact(detector, for: payer)
         self.streams[stream].engine.add(detector, as: id, at: arrival)
         self.streams[stream].detectors += 1
-        if let beside = self.clips?.add(detector, id, of: app, payer) {
+        if let beside = self.clips?.add(detector, id, of: app, payer),
+            self.streams[stream].countNear(beside, for: payer)
+        {
             let near = self.detectors.add(DetectorTable.Owner(app: app, sensor: detector.sensor, isNear: true))
             self.streams[stream].engine.add(beside, as: near, at: arrival)
-            self.clips?.add(near: near, beside: id)
+            self.clips?.add(ClipWatch.Beside(id: near, detector: beside, payer: payer), beside: id)
         }
         return (id, detector)
     }
@@ -148,8 +151,8 @@ package struct Sensing {
             self.streams[stream].engine.remove(detector)
             self.streams[stream].detectors -= 1
             if let near = self.clips?.remove(detector) {
-                self.streams[stream].engine.remove(near)
-                self.detectors.remove(near)
+                self.streams[stream].removeNear(near)
+                self.detectors.remove(near.id)
             }
         }
         if !self.waiting.isEmpty { self.waiting.remove { $0.detector == detector } }
@@ -238,6 +241,8 @@ package struct Sensing {
         let asked = sensors.sorted { $0.key < $1.key }.map { (payer: $0.key, sensors: $0.value.sorted()) }
         for (payer, sensors) in asked {
             guard let refusal = self.crossedLimit(on: sensors, of: payer) else { continue }
+            // Whoever notices near misses only gives way first.
+            if self.giveWay(on: sensors, of: payer), self.crossedLimit(on: sensors, of: payer) == nil { continue }
             self.apply(change.reversed)
             self.forgetUnknown()
             throw refusal
@@ -251,6 +256,19 @@ package struct Sensing {
     private mutating func apply(_ change: Registry.Change) {
         for old in change.replaced { self.count(old.detector, of: old.payer, isGone: true) }
         for new in change.added { self.count(new.detector, of: new.payer, isGone: false) }
+    }
+
+    /// Takes away what notices near misses of a user. Returns whether there was any.
+    private mutating func giveWay(on sensors: [String], of payer: UInt32) -> Bool {
+        var isAny = false
+        for index in self.streams.indices where sensors.contains(self.streams[index].name) {
+            for near in self.clips?.giveWay(of: payer, on: self.streams[index].name) ?? [] {
+                self.streams[index].removeNear(near)
+                self.detectors.remove(near.id)
+                isAny = true
+            }
+        }
+        return isAny
     }
 
     private func crossedLimit(on sensors: [String], of payer: UInt32) -> Refusal? {
@@ -331,8 +349,12 @@ package struct Sensing {
     mutating func addAgain(_ detector: CompiledDetector, as id: DetectorID, at arrival: Timestamp) {
         guard let index = self.index(of: detector.sensor) else { return }
         self.streams[index].engine.add(detector, as: id, at: arrival)
-        guard let (near, beside) = self.clips?.replace(id, by: detector) else { return }
-        self.streams[index].engine.add(beside, as: near, at: arrival)
+        guard let (old, beside) = self.clips?.replace(id, by: detector) else { return }
+        self.streams[index].removeNear(old)
+        guard let beside else { return self.detectors.remove(old.id) }
+        // It costs what it did: neither another threshold nor other channels make another feature of it.
+        self.streams[index].costs.add(beside, for: old.payer)
+        self.streams[index].engine.add(beside, as: old.id, at: arrival)
     }
 
     mutating func paceChanged(_ sensor: String, _ pace: SensorPace, _ resting: Resting?, at now: Timestamp) {
@@ -437,7 +459,7 @@ package struct Sensing {
 
     /// Takes the hits that the engine of a stream has made, in its order, and counts them for their apps.
     mutating func takeHits(of stream: Int) -> [Hit] {
-        if self.clips != nil, !self.streams[stream].hits.isEmpty { self.tellClips(stream) }
+        if let clips = self.clips, !self.streams[stream].hits.isEmpty { self.streams[stream].tellHits(to: clips) }
         if self.hasLeftovers {
             let detectors = self.detectors
             self.streams[stream].hits.removeAll { detectors[$0.detector] == nil }
@@ -450,28 +472,6 @@ package struct Sensing {
             self.hits.update(app) { $0? &+= 1 }
         }
         return hits
-    }
-
-    /// Has the hits of a stream told to whoever cuts clips, and leaves out those that nobody else hears of.
-    private mutating func tellClips(_ stream: Int) {
-        var kept = 0
-        for index in self.streams[stream].hits.indices {
-            let hit = self.streams[stream].hits[index]
-            let isNear = self.clips?.isNear(hit.detector) ?? false
-            self.tellClips(hit, isNear: isNear, of: stream)
-            guard !isNear else { continue }
-            if kept < index { self.streams[stream].hits[kept] = hit }
-            kept += 1
-        }
-        self.streams[stream].hits.removeLast(self.streams[stream].hits.count - kept)
-    }
-
-    private mutating func tellClips(_ hit: Hit, isNear: Bool, of stream: Int) {
-        let subject = isNear ? self.clips?.subject(of: hit.detector) ?? hit.detector : hit.detector
-        guard self.streams[stream].cutter?.wants(subject, at: hit.time, isNear: isNear) == true else { return }
-        // Who rests after a hit misses nothing for want of strength.
-        if isNear, let ends = self.streams[stream].engine.status(of: subject)?.restEnds, ends > hit.time { return }
-        if let moment = self.clips?.moment(of: hit) { self.streams[stream].cutter?.add(moment) }
     }
 
     /// The sensor of a stream of which a clip is complete.

@@ -238,6 +238,46 @@ package struct SensorStream {
         self.cutter?.take(times, values, upTo: self.engine.lastTime)
     }
 
+    // MARK: Clips
+
+    /// Has its hits told to whoever cuts clips, and leaves out those that nobody else hears of.
+    mutating func tellHits(to clips: ClipWatch) {
+        var kept = 0
+        for index in self.hits.indices {
+            let hit = self.hits[index]
+            let isNear = clips.isNear(hit.detector)
+            self.tell(hit, isNear: isNear, clips)
+            guard !isNear else { continue }
+            if kept < index { self.hits[kept] = hit }
+            kept += 1
+        }
+        self.hits.removeLast(self.hits.count - kept)
+    }
+
+    private mutating func tell(_ hit: Hit, isNear: Bool, _ clips: ClipWatch) {
+        let subject = isNear ? clips.subject(of: hit.detector) ?? hit.detector : hit.detector
+        guard self.cutter?.wants(subject, at: hit.time, isNear: isNear) == true else { return }
+        // Who rests after a hit misses nothing for want of strength.
+        if isNear, let ends = self.engine.status(of: subject)?.restEnds, ends > hit.time { return }
+        if let moment = clips.moment(of: hit) { self.cutter?.add(moment) }
+    }
+
+    /// Counts what a detector that notices near misses would cost. Returns false when its user's share has no room for it.
+    mutating func countNear(_ detector: CompiledDetector, for payer: UInt32) -> Bool {
+        self.costs.add(detector, for: payer)
+        let hasRoom = self.costs.overrun(of: payer) == nil
+        if !hasRoom { self.costs.remove(detector, for: payer) }
+        self.costs.book(payer)
+        return hasRoom
+    }
+
+    /// Takes it from the engine, and what it costs out of its user's share.
+    mutating func removeNear(_ beside: ClipWatch.Beside) {
+        self.engine.remove(beside.id)
+        self.costs.remove(beside.detector, for: beside.payer)
+        self.costs.book(beside.payer)
+    }
+
     /// Gives back memory that was needed for detectors that are gone.
     mutating func shrink() {
         self.hits.shrink()

@@ -129,4 +129,83 @@ import Testing
         bench.clean()
         #expect(bench.core.sensing["accelerometer"]?.engine.paces == 0)
     }
+
+    // MARK: What noticing them costs
+
+    private func held(_ name: String, _ bench: Bench) -> [Int] {
+        bench.core.usage.filter { $0.name == name }.map(\.held)
+    }
+
+    /// What notices near misses is counted as other detectors are, and shown.
+    @Test func whatNoticesThemIsCounted() throws {
+        var bench = Bench(clips: Self.terms)
+        let app = try bench.register(1, "org.example.A", user: 1_000)
+        let shake = DetectorRequest(name: "shake", options: ["preset": .text("shake"), "threshold": .text("2g")])
+        _ = try bench.add(app, Bench.planar("skip", 2.3), shake)
+        #expect(self.held("near-miss-detectors", bench) == [2])
+        var plain = Bench()
+        let same = try plain.register(1, "org.example.A", user: 1_000)
+        _ = try plain.add(same, Bench.planar("skip", 2.3), shake)
+        #expect(self.held("near-miss-detectors", plain).isEmpty)
+        // One that counts swings counts those of its own; another number to compare with costs no operation.
+        for name in ["operations-per-sensor", "stateful-per-sensor"] {
+            let more = try #require(self.held(name, bench).first) - #require(self.held(name, plain).first)
+            #expect((1...2).contains(more), "\(name)")
+        }
+        #expect(self.held("paces", bench) == self.held("paces", plain))
+        // Replaced and removed they take nothing along, and leave nothing.
+        _ = try bench.add(app, Bench.planar("skip", 2), shake)
+        #expect(self.held("near-miss-detectors", bench) == [2])
+        try bench.remove(app, ["skip", "shake"])
+        for name in ["near-miss-detectors", "operations-per-sensor", "stateful-per-sensor", "paces"] {
+            #expect(self.held(name, bench).allSatisfy { $0 == 0 }, "\(name)")
+        }
+    }
+
+    /// A user has a share of them; whatever more detectors there are work without.
+    @Test func thereIsRoomForSoMany() throws {
+        var bench = Bench(clips: Self.terms)
+        let share = Int(try #require(bench.core.limits.table["near-miss-detectors-per-user"]))
+        var left = share + 20
+        for index in 1...20 where left > 0 {
+            let app = try bench.register(UInt32(index), "org.example.A\(index)", user: 1_000)
+            let some = (0..<min(left, 64)).map { Bench.planar("d\($0)", 2.3 + Double($0) / 100) }
+            for detector in some { _ = try bench.add(app, detector) }
+            left -= some.count
+        }
+        #expect(left == 0 && self.held("near-miss-detectors", bench) == [share])
+        #expect(bench.core.limits.table["near-miss-detectors"] == UInt64(4 * share))
+        for index in 1...20 { bench.leave(AppHandle(UInt32(index))) }
+        bench.clean()
+        #expect(self.held("near-miss-detectors", bench) == [0])
+        #expect(self.held("operations-per-sensor", bench).allSatisfy { $0 == 0 })
+    }
+
+    /// What notices near misses gives way to a detector for which there would be no room, and takes no room that is not there.
+    @Test func theyGiveWay() throws {
+        func shake(_ name: String, _ threshold: Int) -> DetectorRequest {
+            DetectorRequest(name: name, options: ["preset": .text("shake"), "threshold": .text("\(threshold)g")])
+        }
+        // As much room as three of them need, for root, who may take all of it.
+        var plain = Bench()
+        let alone = try plain.register(1, "org.example.A")
+        for (name, threshold) in [("a", 2), ("b", 3), ("c", 4)] { _ = try plain.add(alone, shake(name, threshold)) }
+        let needed = try #require(self.held("stateful-per-sensor", plain).first)
+        var limits = BrokerLimits()
+        limits.statefulPerSensor = needed
+        var bench = Bench(limits: limits, clips: Self.terms)
+        let same = try bench.register(1, "org.example.A")
+        _ = try bench.add(same, shake("a", 2))
+        _ = try bench.add(same, shake("b", 3))
+        #expect(self.held("near-miss-detectors", bench) == [1])
+        // The room is needed, and is there.
+        _ = try bench.add(same, shake("c", 4))
+        #expect(self.held("near-miss-detectors", bench) == [0])
+        #expect(self.held("stateful-per-sensor", bench) == [needed])
+        #expect(throws: Refusal.self) { try bench.add(same, shake("d", 5)) }
+        #expect(bench.core.registry[same]?.detectors.count == 3)
+        // They notice nothing, and are hit all the same.
+        bench.feed(Self.quiet + [1.9] + Self.quiet)
+        #expect(self.cut(&bench).isEmpty)
+    }
 }
