@@ -151,21 +151,27 @@ package struct LinePicture: Sendable {
 
     private func path(_ line: Line) -> String {
         var path = ""
-        var isBroken = true
+        // Where it is, and how far it goes on at the same height: that is one step, however many points lie there.
+        var last: (y: String, on: String?)?
         for point in line.points {
             guard let value = point.y, value.isFinite else {
-                isBroken = true
+                path += last?.on.map { "H\($0)" } ?? ""
+                last = nil
                 continue
             }
-            if isBroken {
-                path += "M\(self.x(point.x)) \(self.y(value))"
-            } else if line.isStepped {
-                path += "H\(self.x(point.x))V\(self.y(value))"
-            } else {
-                path += "L\(self.x(point.x)) \(self.y(value))"
+            let (x, y) = (self.x(point.x), self.y(value))
+            if let known = last, known.y == y {
+                last?.on = x
+                continue
             }
-            isBroken = false
+            if let known = last {
+                path += known.on.map { "H\($0)" } ?? ""
+                path += line.isStepped ? "H\(x)V\(y)" : "L\(x) \(y)"
+            } else {
+                path += "M\(x) \(y)"
+            }
+            last = (y, nil)
         }
-        return path
+        return path + (last?.on.map { "H\($0)" } ?? "")
     }
 }

@@ -179,17 +179,19 @@ package struct StripPicture: Sendable {
         var below = [Double](repeating: 0, count: counts.map(\.values.count).max() ?? 0)
         for one in counts {
             let width = Self.width / Double(max(1, one.values.count))
-            var path = ""
-            for (index, value) in one.values.enumerated() where value > 0 {
+            var (path, bars) = ("", Bars())
+            for (index, value) in one.values.enumerated() {
+                guard value > 0 else {
+                    path += bars.end()
+                    continue
+                }
                 // A single one among very many is seen.
                 let height = max(1.5, Double(value) / Double(most) * (Self.height - 2))
-                let x = Double(index) * width
-                let bottom = Self.height - below[index]
-                path +=
-                    "M\(Digits.text(x, atMost: 1)) \(Digits.text(bottom, atMost: 1))h\(Digits.text(width, atMost: 1))"
-                path += "v-\(Digits.text(height, atMost: 1))h-\(Digits.text(width, atMost: 1))z"
+                let (from, bottom) = (Double(index) * width, Self.height - below[index])
+                bars.add(from: from, to: from + width, bottom: bottom, top: bottom - height)
                 below[index] += height
             }
+            path += bars.end()
             if !path.isEmpty { page.shape("path", [("class", one.tone.name), ("d", path)]) }
         }
     }
@@ -201,5 +203,32 @@ package struct StripPicture: Sendable {
                 PlotFrame.writeTicks(of: self.axis, to: &page)
             }
         }
+    }
+}
+
+/// Bars that stand side by side, as one shape: a rectangle for each would take twice the bytes.
+private struct Bars {
+    private var bars: [(from: String, to: String, bottom: String, top: String)] = []
+
+    mutating func add(from: Double, to: Double, bottom: Double, top: Double) {
+        func text(_ value: Double) -> String { Digits.text(value, atMost: 1) }
+        self.bars.append((text(from), text(to), text(bottom), text(top)))
+    }
+
+    /// The way around those that there are, which are forgotten.
+    mutating func end() -> String {
+        guard let first = self.bars.first else { return "" }
+        defer { self.bars.removeAll() }
+        return "M\(first.from) \(first.bottom)" + Self.stairs(self.bars.map { ($0.top, $0.to) })
+            + Self.stairs(self.bars.reversed().map { ($0.bottom, $0.from) }) + "z"
+    }
+
+    private static func stairs(_ steps: [(level: String, to: String)]) -> String {
+        var path = ""
+        for (index, step) in steps.enumerated() {
+            if index == 0 || steps[index - 1].level != step.level { path += "V\(step.level)" }
+            if index + 1 == steps.count || steps[index + 1].level != step.level { path += "H\(step.to)" }
+        }
+        return path
     }
 }

@@ -58,22 +58,31 @@ package struct ClipReplay {
 
     // MARK: How far
 
-    private static let (lowest, highest, steps) = (NearMiss.share, 1.25, 180)
+    /// Thresholds that are tried, as shares of the one in force: each step is a 400th.
+    private static func share(_ step: Int) -> Double { NearMiss.share + Double(step) / 400 }
+    private static let (steps, stride) = (180, 12)
 
     /// How far the quantity of a detector went from a moment on, in its unit; `nil`: less than nearly, or nobody can tell.
     ///
-    /// It is found as the detector itself would: by the highest threshold that is still passed.
+    /// It is found as the detector itself would: by the highest threshold that is still passed. First each twelfth step is tried, and
+    /// then those between two of them.
     package func reach(of detector: CompiledDetector, from time: Int64) -> Double? {
-        let shares = (0...Self.steps).map {
-            Self.lowest + (Self.highest - Self.lowest) * Double($0) / Double(Self.steps)
-        }
-        let ladder = shares.compactMap { detector.scaled(by: $0)?.withoutRest }
-        guard ladder.count == shares.count else { return nil }
+        let coarse = Swift.stride(from: 0, through: Self.steps, by: Self.stride).map { $0 }
+        guard let passed = self.highest(of: coarse, detector, from: time) else { return nil }
+        let between = passed == Self.steps ? [] : Array(passed + 1..<passed + Self.stride)
+        let step = self.highest(of: between, detector, from: time) ?? passed
+        return detector.scaled(by: Self.share(step))?.threshold
+    }
+
+    /// The highest of these steps that is passed.
+    private func highest(of steps: [Int], _ detector: CompiledDetector, from time: Int64) -> Int? {
+        let ladder = steps.compactMap { detector.scaled(by: Self.share($0))?.withoutRest }
+        guard ladder.count == steps.count else { return nil }
         var best: Int?
         self.run(ladder, lookingAt: time) { index, hit in
             if hit.time.microseconds >= time { best = max(best ?? 0, index) }
         }
-        return best.flatMap { ladder[$0].threshold }
+        return best.map { steps[$0] }
     }
 
     /// One point of a curve.

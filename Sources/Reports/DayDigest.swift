@@ -94,13 +94,12 @@ package struct DayDigest: Sendable {
 
     /// Which of so many equal parts of the time a moment is in.
     private func part(_ wall: Int64, of count: Int) -> Int {
-        let share = Double(wall - self.since) / Double(self.until - self.since)
-        return min(count - 1, max(0, Int(share * Double(count))))
+        Self.part(wall, of: count, from: self.since, to: self.until)
     }
 
-    /// When a part of the table begins.
-    package func start(ofPart index: Int) -> Int64 {
-        self.since + Int64(Double(self.until - self.since) * Double(index) / Double(Self.partCount))
+    static func part(_ wall: Int64, of count: Int, from since: Int64, to until: Int64) -> Int {
+        let share = Double(wall - since) / Double(until - since)
+        return min(count - 1, max(0, Int(share * Double(count))))
     }
 
     package mutating func add(_ glance: Glance) {

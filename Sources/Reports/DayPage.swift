@@ -30,7 +30,7 @@ package struct DayPage: Sendable {
 
     private let digest: DayDigest
     private let stories: [Story]
-    private let nearMisses: [NearMiss]?
+    private let nearMisses: NearMissDigest?
     private let scale: TimeScale
     private let clock: @Sendable (Int64) -> String
     private let questions: ReportQuestions
@@ -38,11 +38,11 @@ package struct DayPage: Sendable {
 
     /// - Parameters:
     ///   - stories: The newest verdicts, the newest first.
-    ///   - nearMisses: What nearly was a hit, the newest first; `nil`: that was never kept.
+    ///   - nearMisses: What nearly was a hit; `nil`: that was never kept.
     ///   - clock: A time of the wall clock, in µs, as people read it.
     ///   - hasChanges: False: the journal is of a version that did not note them.
     package init(
-        _ digest: DayDigest, stories: [Story], nearMisses: [NearMiss]? = nil, scale: TimeScale, hasChanges: Bool,
+        _ digest: DayDigest, stories: [Story], nearMisses: NearMissDigest? = nil, scale: TimeScale, hasChanges: Bool,
         clock: @escaping @Sendable (Int64) -> String
     ) {
         self.digest = digest
@@ -51,29 +51,43 @@ package struct DayPage: Sendable {
         self.scale = scale
         self.clock = clock
         self.hasChanges = hasChanges
-        self.questions = ReportQuestions(since: digest.since, until: digest.until, hasChanges: hasChanges)
+        self.questions = ReportQuestions(
+            since: digest.since, until: digest.until, hasChanges: hasChanges, hasClips: nearMisses != nil)
     }
 
+    /// So large a page becomes while there is anything that can be said more briefly.
+    private static let size = 970_000
+    /// What nearly was a hit has so much of it, whatever else there is.
+    private static let leastRoom = 100_000
+
     package var html: String {
+        var sections: [(title: String, body: Markup)] = []
+        func add(_ title: String, _ write: (inout Markup) -> Void) {
+            var body = Markup()
+            write(&body)
+            sections.append((title, body))
+        }
+        add("In short") { self.writeSummary(to: &$0) }
+        add("Along the day") { self.writeStrips(to: &$0) }
+        add("Why") { self.writeCauses(to: &$0) }
+        let place = sections.count
+        add("Apps") { self.writeApps(to: &$0) }
+        add("What it costs") { self.writeCosts(to: &$0) }
+        add("The device") { self.writeDevice(to: &$0) }
+        add("The newest, one by one") { self.writeStories(to: &$0) }
+        add("Everything else") { self.writeParts(to: &$0) }
+        let nearly = NearMissSection(
+            digest: self.nearMisses, questions: self.questions, clock: self.clock,
+            room: max(Self.leastRoom, Self.size - sections.reduce(0) { $0 + $1.body.html.utf8.count }))
+        var body = Markup()
+        nearly.write(to: &body)
+        sections.insert(("Nearly", body), at: place)
         var page = Page(
             title: "Motion, and who got it",
             lead:
                 "From \(self.clock(self.digest.since)) to \(self.clock(self.digest.until)), as the broker's journal has it."
         )
-        page.section("In short") { self.writeSummary(to: &$0) }
-        page.section("Along the day") { self.writeStrips(to: &$0) }
-        page.section("Why") { self.writeCauses(to: &$0) }
-        page.section("Nearly") { page in
-            NearMissSection(
-                misses: self.nearMisses ?? [], areKept: self.nearMisses != nil, sql: self.questions.nearMisses,
-                clock: self.clock
-            ).write(to: &page)
-        }
-        page.section("Apps") { self.writeApps(to: &$0) }
-        page.section("What it costs") { self.writeCosts(to: &$0) }
-        page.section("The device") { self.writeDevice(to: &$0) }
-        page.section("The newest, one by one") { self.writeStories(to: &$0) }
-        page.section("Everything else") { self.writeParts(to: &$0) }
+        for section in sections { page.section(section.title) { $0.add(section.body) } }
         return page.html
     }
 
@@ -83,14 +97,17 @@ package struct DayPage: Sendable {
 
     private func writeSummary(to page: inout Markup) {
         let ran = self.digest.history.sensors.values.map(\.microseconds).max()
-        page.figures([
-            (Digits.grouped(self.digest.verdicts), "decisions", .main),
-            (Digits.grouped(self.digest.delivered), "events", .good),
-            (Digits.grouped(self.digest.verdicts - self.digest.delivered), "refusals", .bad),
-            (Digits.grouped(self.digest.apps.count), "apps", .second),
-            (self.hasChanges ? Digits.grouped(self.launchCount) : "–", "launches", .third),
-            (ran.map(Lasting.text) ?? "–", "the busiest sensor ran", .fourth),
-        ])
+        let near = self.nearMisses?.times
+        page.figures(
+            [
+                (Digits.grouped(self.digest.verdicts), "decisions", .main),
+                (Digits.grouped(self.digest.delivered), "events", .good),
+                (Digits.grouped(self.digest.verdicts - self.digest.delivered), "refusals", .bad),
+            ] + (near.map { [(Digits.grouped($0), "near misses", .warn)] } ?? []) + [
+                (Digits.grouped(self.digest.apps.count), "apps", .second),
+                (self.hasChanges ? Digits.grouped(self.launchCount) : "–", "launches", .third),
+                (ran.map(Lasting.text) ?? "–", "the busiest sensor ran", .fourth),
+            ])
         page.paragraph(self.sentence)
         if let note = self.recordingNote { page.paragraph(note, class: "soft") }
         var table = DataTable("The same numbers", ["what", "how many"], sql: self.questions.totals)
@@ -99,6 +116,7 @@ package struct DayPage: Sendable {
         table.add([.text("refusals"), .count(self.digest.verdicts - self.digest.delivered)])
         table.add([.text("apps"), .count(self.digest.apps.count)])
         if self.hasChanges { table.add([.text("launches"), .count(self.launchCount)]) }
+        if let near { table.add([.text("near misses"), .count(near)]) }
         table.fold(into: &page)
     }
 
@@ -360,7 +378,7 @@ package struct DayPage: Sendable {
             "All decisions, by time", ["from", "decisions", "events", "first epoch", "last epoch", "explained by"],
             sql: self.questions.parts)
         for (index, part) in self.digest.parts.enumerated() where part.verdicts > 0 {
-            let start = self.digest.start(ofPart: index)
+            let start = self.questions.start(ofPart: index)
             table.add([
                 .number(Double(start), self.clock(start)), .count(part.verdicts), .count(part.delivered),
                 .number(Double(part.firstEpoch), "\(part.firstEpoch)"),

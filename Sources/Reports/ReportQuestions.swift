@@ -3,6 +3,7 @@ struct ReportQuestions {
     let since: Int64
     let until: Int64
     let hasChanges: Bool
+    let hasClips: Bool
 
     private var time: String { "wall >= \(self.since) AND wall < \(self.until)" }
 
@@ -19,27 +20,55 @@ struct ReportQuestions {
                 UNION ALL SELECT 'launches', count(*) FROM change WHERE kind = 'launch' AND \(self.time)
                 """
         }
+        if self.hasClips {
+            text += """
+
+                UNION ALL SELECT 'near misses', count(*) FROM moment WHERE near AND \(self.time)
+                """
+        }
         return text
     }
 
-    var nearMisses: String {
+    var nearKinds: String {
         """
-        SELECT wall, app, user, detector, threshold, clip FROM moment
-        WHERE near AND \(self.time) ORDER BY wall DESC, id DESC LIMIT \(DayPage.mostNear)
+        SELECT app, user, detector, threshold, count(*), max(wall) FROM moment WHERE near AND \(self.time)
+        GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC, 1, 2, 3, 4 LIMIT \(DayPage.topApps)
         """
     }
 
-    var parts: String {
-        let count = DayDigest.partCount
-        let share = "CAST(wall - \(self.since) AS REAL) / \(self.until - self.since) * \(count)"
-        let start = "\(self.since) + CAST(\(self.until - self.since).0 * part / \(count) AS INTEGER)"
-        return """
-            SELECT \(start), count(*), sum(delivered), min(epoch), max(epoch), 'jostle explain ' || max(epoch) FROM (
-                SELECT min(\(count - 1), CAST(\(share) AS INTEGER)) AS part, delivered, epoch FROM verdict
-                WHERE \(self.time))
-            GROUP BY part ORDER BY part
-            """
+    // MARK: Parts of the time
+
+    /// In which part of the time a row is, and when a part begins.
+    private var part: String {
+        let share = "CAST(wall - \(self.since) AS REAL) / \(self.until - self.since) * \(DayDigest.partCount)"
+        return "min(\(DayDigest.partCount - 1), CAST(\(share) AS INTEGER)) AS part"
     }
+    private var start: String {
+        "\(self.since) + CAST(\(self.until - self.since).0 * part / \(DayDigest.partCount) AS INTEGER)"
+    }
+
+    /// The same, without the journal.
+    func start(ofPart index: Int) -> Int64 {
+        self.since + Int64(Double(self.until - self.since) * Double(index) / Double(DayDigest.partCount))
+    }
+
+    var parts: String {
+        """
+        SELECT \(self.start), count(*), sum(delivered), min(epoch), max(epoch), 'jostle explain ' || max(epoch) FROM (
+            SELECT \(self.part), delivered, epoch FROM verdict WHERE \(self.time))
+        GROUP BY part ORDER BY part
+        """
+    }
+
+    var nearParts: String {
+        """
+        SELECT \(self.start), count(*), 'jostle explain --clip ' || max(clip) FROM (
+            SELECT \(self.part), clip FROM moment WHERE near AND \(self.time))
+        GROUP BY part ORDER BY part
+        """
+    }
+
+    // MARK: Verdicts
 
     var causes: String {
         """

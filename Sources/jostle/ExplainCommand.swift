@@ -60,10 +60,13 @@ struct ExplainCommand {
             verdicts = try self.verdicts(of: broker)
         } catch {
             // Who asks why there is no event is told of those that were none.
-            guard error.code == .no, self.event == 0, let app = self.app else { throw error }
-            let held = HeldHit.all(of: app, from: broker).map(\.line)
-            guard !held.isEmpty else { throw error }
-            throw CommandFailure(.no, ([error.message] + held).joined(separator: "\n  "))
+            // Of an app that is not there by a slip nothing came near.
+            guard error.code == .no, self.event == 0, self.app.flatMap({ broker.nearestApp(to: $0) }) == nil else {
+                throw error
+            }
+            let held = self.app.map { HeldHit.all(of: $0, from: broker).map(\.line) } ?? []
+            let near = "what came near a threshold and not beyond it, says 'jostle explain --clip near'"
+            throw CommandFailure(.no, ([error.message] + held + [near]).joined(separator: "\n  "))
         }
         // How it stands with hits that were held is a matter of now, so it is told beside the newest event only.
         var apps: [String] = []

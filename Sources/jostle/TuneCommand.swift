@@ -130,12 +130,12 @@ struct TuneCommand {
     private func run() throws(CommandFailure) {
         var page = SweepReport(title: "Thresholds", target: self.target)
         var unlabelled: Set<String> = []
-        // Each trace is read once for each detector and phase.
-        let bytes = Progress.bytes(of: self.files.map(\.path))
+        let clips = try self.clips?.source.someClips() ?? []
+        // Each trace and each clip is read once for each detector and phase.
+        let bytes = Progress.bytes(of: self.files.map(\.path)).map { $0 + clips.reduce(0) { $0 + $1.weight } }
         let progress = Progress(
             "tune", of: bytes.map { $0 * Int64(self.requests.count * self.phases) }, self.terminal)
         defer { progress.end() }
-        let clips = try self.clips?.source.someClips() ?? []
         for request in self.requests {
             let sweep = try self.sweep(request, clips, &unlabelled, progress)
             page.add(sweep)
@@ -161,7 +161,7 @@ struct TuneCommand {
         _ request: DetectorRequest, _ clips: [PastClip], _ unlabelled: inout Set<String>, _ progress: Progress
     ) throws(CommandFailure) -> ThresholdSweep {
         var (sweep, every) = try self.begin(request, clips)
-        var count = try self.count(clips, in: &sweep, every)
+        var count = try self.count(clips, in: &sweep, every, progress)
         for (path, kind) in self.files {
             for phase in 0..<sweep.phases {
                 var replay = TraceReplay(sweep.requests, lead: sweep.lead(in: phase, every: every))
@@ -200,10 +200,12 @@ struct TuneCommand {
 
     /// Counts clips as motion that is to be found. Returns how many there were.
     private func count(
-        _ clips: [PastClip], in sweep: inout ThresholdSweep, _ every: TimeSpan
+        _ clips: [PastClip], in sweep: inout ThresholdSweep, _ every: TimeSpan, _ progress: Progress
     ) throws(CommandFailure) -> Int {
         var count = 0
-        for clip in clips where clip.stored.moments.contains(where: { self.counts($0, sweep.subject) }) {
+        for clip in clips {
+            defer { progress.advance(by: Int(clip.weight) * sweep.phases) }
+            guard clip.stored.moments.contains(where: { self.counts($0, sweep.subject) }) else { continue }
             let (name, bytes) = ("clip \(clip.stored.id)", try clip.trace())
             for phase in 0..<sweep.phases {
                 var replay = TraceReplay(sweep.requests, lead: sweep.lead(in: phase, every: every))

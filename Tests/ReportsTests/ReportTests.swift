@@ -19,18 +19,20 @@ import Testing
         var page: String { "\(self.path)/day.html" }
 
         /// Makes a journal of a version, the last of which is a moment old.
-        func make(_ version: Int, verdicts: Int, days: Double = 1) throws {
+        func make(_ version: Int, verdicts: Int, days: Double = 1, near: Int = 0) throws {
             let now = Int64(Date().timeIntervalSince1970) * 1_000_000
             let made = try Tool.run([
                 "python3", Programs.source("Tests/Scripts/make-journal.py"),
                 Programs.source("Tests/StoredFiles/journal-\(version).sql"), self.path, "\(verdicts)", "\(now)",
-                "\(days)",
+                "\(days)", "1", "\(near)",
             ])
             try #require(made.status == 0, "\(made.stderr)")
         }
 
         func report(_ words: String...) throws -> Tool.Result {
-            try Tool.run([Programs.path(of: "jostle"), "report", "--state-dir", self.path, "-o", self.page] + words)
+            try Tool.run(
+                [Programs.path(of: "jostle"), "report", "--state-dir", self.path, "-o", self.page] + words,
+                timeout: .seconds(120))
         }
 
         func html() throws -> String { try String(contentsOfFile: self.page, encoding: .utf8) }
@@ -77,6 +79,32 @@ import Testing
         #expect(html.contains("S2 rule") && html.contains("<code>jostle explain 17"))
         let mode = try FileManager.default.attributesOfItem(atPath: desk.page)[.posixPermissions] as? Int
         #expect(mode == 0o600)
+    }
+
+    /// What nearly was a hit can all be opened to what it was, however much of it there is, and the page stays one that can be opened.
+    @Test(arguments: [0, 90, 1_100]) func allThatNearlyWasAHitCanBeOpened(_ near: Int) throws {
+        let desk = try Desk()
+        try desk.make(6, verdicts: 3_000, near: near)
+        // Beyond the oldest of it.
+        let made = try desk.report("--since", "25h")
+        try #require(made.status == 0 && made.stderr.isEmpty, "\(made)")
+        let asked = try desk.asked()
+        #expect(
+            asked.status == 0 && asked.stdout.hasPrefix("\(near > 0 ? 13 : 11) tables, "),
+            "\(asked.stdout)\(asked.stderr)")
+        let html = try desk.html()
+        let alone = html.components(separatedBy: ", so that nothing was decided and nobody was refused\n  ").count - 1
+        let together = html.components(separatedBy: "<pre>No hit of ").dropFirst().flatMap { group in
+            (group.components(separatedBy: "</pre>").first ?? "").components(separatedBy: "\n").dropFirst(3)
+        }
+        let clips = together.compactMap { line in
+            line.range(of: "  ").flatMap { _ in line.components(separatedBy: "  ").last.flatMap { Int($0) } }
+        }
+        #expect(
+            alone + clips.count == near && Set(clips).count == clips.count, "\(alone) alone, \(clips.count) together")
+        #expect(near > 1_000 ? alone >= 100 : clips.isEmpty)
+        #expect(html.components(separatedBy: "The motion of clip ").count > min(near, 10))
+        #expect(html.utf8.count < 1_000_000, "\(html.utf8.count) bytes")
     }
 
     /// A journal of before knows of events and verdicts only.

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Makes a journal as a busy broker leaves it: make-journal.py SCHEMA.sql DIRECTORY VERDICTS NOW_US DAYS [SEED]
+"""Makes a journal as a busy broker leaves it: make-journal.py SCHEMA.sql DIRECTORY VERDICTS NOW_US DAYS [SEED [NEAR]]
 
 Its tables, and the details of verdicts, are those of a stored file. Apps come and go, the screen is locked at night, a sensor runs
-while somebody asks for it, and some names mean harm.
+while somebody asks for it, and some names mean harm. NEAR: so many times something nearly was a hit, and the motion of that is kept.
 """
 import os
 import random
 import sqlite3
+import struct
 import sys
 
 source, directory, count, now, days = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5])
 dice = random.Random(int(sys.argv[6]) if len(sys.argv) > 6 else 1)
+near = int(sys.argv[7]) if len(sys.argv) > 7 else 0
 os.makedirs(directory, mode=0o700, exist_ok=True)
 path = os.path.join(directory, "journal.db")
 database = sqlite3.connect(path)
@@ -52,13 +54,17 @@ def chosen(rows):
     return dice.choices(rows, [row[-1] for row in rows])[0]
 
 
-# When something happens: more by day, in order.
-walls = []
-while len(walls) < count:
-    wall = start + int(dice.random() * (now - start))
-    if dice.random() < busy(wall):
-        walls.append(wall)
-walls.sort()
+def moments(count):
+    """When something happens: more by day, in order."""
+    found = []
+    while len(found) < count:
+        wall = start + int(dice.random() * (now - start))
+        if dice.random() < busy(wall):
+            found.append(wall)
+    return sorted(found)
+
+
+walls = moments(count)
 runs = [(1, start - HOUR), (2, start + (now - start) // 3)]
 for number, began in runs:
     database.execute("INSERT INTO run VALUES (?, ?, 'boot', 'made')", (number, began))
@@ -121,6 +127,56 @@ if hasChanges:
             note(min(now - SECOND, wall + HOUR // 4), "sleep", value="awake")
     changes.sort(key=lambda row: row[1])
     database.executemany("INSERT INTO change (run, wall, kind, app, user, value, rate, count) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", changes)
+
+def number(value):
+    """A whole number as `ByteWriter` has it: seven bits a byte, the sign in the lowest."""
+    rest, coded = value << 1 if value >= 0 else (-value << 1) - 1, bytearray()
+    while rest >= 0x80:
+        coded.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    coded.append(rest)
+    return bytes(coded)
+
+
+def swing(peak):
+    """The columns of a clip as `ClipCoding` has them: 150 samples of three channels that lie still, but for a swing along x."""
+    coded = bytearray()
+    for channel in [lambda row: peak * (1 - abs(row - 104) / 8) if 100 < row < 108 else dice.uniform(-0.02, 0.02),
+                    lambda row: dice.uniform(-0.02, 0.02), lambda row: 1 + dice.uniform(-0.02, 0.02)]:
+        values = [channel(row) for row in range(150)]
+        most, last = max(map(abs, values)), 0
+        coded += struct.pack("<d", most)
+        for value in values:
+            step = round(value / most * 32_767)
+            coded += number(step - last)
+            last = step
+    return bytes(coded)
+
+
+if near:
+    database.executescript("""
+        CREATE TABLE clip (
+            id INTEGER PRIMARY KEY, run INTEGER NOT NULL, wall INTEGER NOT NULL, app TEXT NOT NULL,
+            user INTEGER NOT NULL, sensor TEXT NOT NULL, channels TEXT NOT NULL, motion BLOB NOT NULL) STRICT;
+        CREATE TABLE moment (
+            id INTEGER PRIMARY KEY, clip INTEGER NOT NULL, wall INTEGER NOT NULL, time INTEGER NOT NULL,
+            app TEXT NOT NULL, user INTEGER NOT NULL, detector TEXT NOT NULL, preset TEXT NOT NULL,
+            options TEXT NOT NULL, peak REAL NOT NULL, threshold REAL, near INTEGER NOT NULL) STRICT;
+        """)
+    DETECTORS = [("skip", "shake.planar", 2.3, 6), ("undo", "shake.planar", 1.9, 3), ("shake", "shake", 2.0, 1)]
+    shapes = {row[0]: [swing(row[2] * dice.uniform(0.82, 0.99)) for _ in range(32)] for row in DETECTORS}
+    for index, wall in enumerate(moments(near)):
+        app, user, _, _ = dice.choices(APPS, [a[2] for a in APPS])[0]
+        detector, preset, threshold, _ = chosen(DETECTORS)
+        began = 1_000_000_000 + index * 4_000_000
+        # At one pace: only the first sample and the first step are not what they were to be.
+        times = number(began) + number(20_000 - began) + bytes(148)
+        motion = bytes([1, 3]) + number(75) + times + dice.choice(shapes[detector])
+        run = 1 if wall < runs[1][1] else 2
+        database.execute("INSERT INTO clip VALUES (?, ?, ?, ?, ?, 'accelerometer', 'x y z', ?)", (index + 1, run, wall, app, user, motion))
+        options = "\x1e".join([f"preset={preset}", f"threshold={threshold}", "every=20000us"])
+        database.execute("INSERT INTO moment VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
+                         (index + 1, index + 1, wall, began + 2_040_000, app, user, detector, preset, options, threshold * 0.81, threshold))
 database.commit()
 database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 database.close()

@@ -44,7 +44,7 @@ extension EndToEnd {
             let asked = try Tool.run([
                 "python3", Programs.source("Tests/Scripts/report-numbers.py"), page, "\(stage.state)/journal.db",
             ])
-            #expect(asked.status == 0 && asked.stdout.hasPrefix("12 tables, "), "\(asked.stdout)\(asked.stderr)")
+            #expect(asked.status == 0 && asked.stdout.hasPrefix("13 tables, "), "\(asked.stdout)\(asked.stderr)")
             // It says what it was, and what to try.
             let explained = try self.run(stage, "explain", "--clip", "near")
             #expect(explained.contains("  it was ") && explained.contains(" g of 2.3 g: no hit"), "\(explained)")
@@ -54,6 +54,9 @@ extension EndToEnd {
             let spec = try #require(trial.split(separator: " ").last)
             let tried = try self.run(stage, "whatif", "--detector", "\(spec),every=20ms")
             #expect(tried.contains("  was       no hit: ") && tried.contains("  would be  a hit"), "\(tried)")
+            #expect(
+                tried.contains("a policy file puts it in force: [App \(Self.app)] Thresholds=shake.planar:"), "\(tried)"
+            )
             let same = try self.run(stage, "whatif", "--detector", "shake.planar,threshold=2.3g,every=20ms")
             #expect(same.hasSuffix(" 0 more and 0 fewer\n") && !same.contains("would be"), "\(same)")
             let harder = try self.run(stage, "whatif", "--detector", "shake.planar,threshold=6g,every=20ms", "--json")

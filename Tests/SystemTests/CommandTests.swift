@@ -116,6 +116,7 @@ extension EndToEnd {
             Case("explain", "--sequence", "--app", "org.example.A", status: 2, "with --sequence give a number"),
             Case("explain", "last", "--app", "nodot", status: 2, "'nodot' is no app id"),
             Case("explain", status: 1, "nothing has been decided yet"),
+            Case("explain", status: 1, "not beyond it, says 'jostle explain --clip near'"),
             // Root is told more than others.
             Case("explain", "42", status: 1, "; if 42 is an app's own number, say --sequence"),
             Case("explain", "18446744073709551615", status: 1, "epoch 18446744073709551615"),

@@ -75,5 +75,85 @@ extension EndToEnd {
             let lines = rest.split(separator: "\n").filter { !$0.hasPrefix("jostle: ") }
             #expect(lines == plain.stdout.split(separator: "\n"))
         }
+
+        /// Runs a command on a terminal. Returns what it showed and how long it took.
+        private func onTerminal(_ command: [String]) throws -> (shown: String, took: Duration) {
+            let code = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"
+            let began = ContinuousClock.now
+            let result = try Tool.run(
+                ["env", "NO_COLOR=1", "TERM=xterm", "/usr/bin/python3", "-c", code] + command, timeout: .seconds(120))
+            try #require(result.status == 0, "\(command): \(result)")
+            return (result.stdout, ContinuousClock.now - began)
+        }
+
+        /// What goes through a journal says how far it is, too.
+        @Test func soDoesWhatGoesThroughAJournal() throws {
+            let directory = FileManager.default.temporaryDirectory.appending(path: "jostle-far-\(UUID().uuidString)")
+                .path
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(atPath: directory) }
+            let jostle = Programs.path(of: "jostle")
+            let now = Int64(Date().timeIntervalSince1970) * 1_000_000
+            for (title, words) in [
+                ("report", ["report", "--since", "25h", "-o", "\(directory)/day.html"]),
+                ("whatif", ["whatif", "--since", "25h", "--detector", "shake.planar,threshold=2g"]),
+                ("clips", ["clips", "list", "--since", "25h"]),
+                ("tune", ["tune", "--since", "25h", "--from-clips", "--preset", "shake.planar"]),
+            ] {
+                // As many clips as take long enough to be told, whatever the machine.
+                var (near, shown, took) = (100, "", Duration.zero)
+                while took < .seconds(3), near < 60_000 {
+                    let made = try Tool.run([
+                        "python3", Programs.source("Tests/Scripts/make-journal.py"),
+                        Programs.source("Tests/StoredFiles/journal-6.sql"), "\(directory)/\(title)-\(near)", "1000",
+                        "\(now)", "1", "1", "\(near)",
+                    ])
+                    try #require(made.status == 0, "\(made.stderr)")
+                    (shown, took) = try self.onTerminal(
+                        [jostle] + words + ["--state-dir", "\(directory)/\(title)-\(near)"])
+                    near *= 4
+                }
+                let told = shown.split(separator: "\r").filter { $0.hasPrefix("\(title): ") && $0.contains(" %") }
+                #expect(!told.isEmpty && told.count < 200, "\(title), \(took): \(shown.debugDescription.prefix(2_000))")
+                // It goes before something else stands there.
+                #expect(told.allSatisfy { $0.hasSuffix("\u{1B}[K") }, "\(title): \(told)")
+            }
+        }
+
+        /// So does what runs in a machine of its own.
+        @Test func soDoesWhatRunsInAMachine() throws {
+            let script = Programs.source("Tests/VM/progress.py")
+            // What comes next is fed when something was said of what came first.
+            let code = """
+                import os, pty, sys
+                mouth, feed = os.pipe()
+                pid, end = pty.fork()
+                if pid == 0:
+                    os.dup2(mouth, 0)
+                    os.close(feed)
+                    os.execv(sys.argv[1], sys.argv[1:])
+                os.write(feed, b"    1.0  one\\n")
+                shown, isFed = b"", False
+                try:
+                    while piece := os.read(end, 65_536):
+                        shown += piece
+                        if b"%" in shown and not isFed:
+                            isFed = True
+                            os.write(feed, b"    2.5  two\\nno step\\n    3.0  three\\n")
+                            os.close(feed)
+                except OSError:
+                    pass
+                os.write(1, shown)
+                """
+            let result = try Tool.run(["env", "TERM=xterm", "/usr/bin/python3", "-c", code, script, "machine", "6"])
+            let shown = result.stdout
+            #expect(
+                shown.contains("    1.0  one\r\n\rmachine: 17 %, about ")
+                    && shown.contains("\r\u{1B}[K    2.5  two\r\nno step\r\n    3.0  three\r\n\rmachine: 50 %, about "),
+                "\(shown.debugDescription)")
+            #expect(shown.hasSuffix("\r\u{1B}[K"), "\(shown.debugDescription)")
+            let piped = try Tool.run(["sh", "-c", "printf '    1.0  one\\n  two\\n' | '\(script)' machine 6"])
+            #expect(piped.stdout == "    1.0  one\n  two\n" && piped.stderr.isEmpty, "\(piped)")
+        }
     }
 }

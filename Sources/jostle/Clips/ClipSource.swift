@@ -14,14 +14,19 @@ struct PastClip {
         ClipReplay(sensor: self.stored.sensor, channels: self.stored.channels, motion: self.stored.motion)
     }
 
+    /// About how long it is as a trace, in bytes: for how far something is that reads both.
+    var weight: Int64 { Int64(self.stored.motion.count) * 40 }
+
     /// The detector of a moment as it was then; `nil`: it cannot be made any more.
     static func detector(of moment: StoredClip.Moment) -> CompiledDetector? {
         try? DetectorCompiler.compile(DetectorText.read(moment.options, name: moment.detector), for: nil)
     }
 
     /// How far it went, and of what: `2.1 g of 2.3 g`.
-    func strength(of moment: StoredClip.Moment) -> (reach: Double, threshold: Double?, text: String) {
-        let detector = Self.detector(of: moment)
+    func strength(of moment: StoredClip.Moment) -> Strength { self.strength(of: moment, Self.detector(of: moment)) }
+
+    /// The same of a moment whose detector is known.
+    func strength(of moment: StoredClip.Moment, _ detector: CompiledDetector?) -> Strength {
         let unit = detector.map { $0.dimension.canonicalUnit } ?? ""
         let found = moment.isNear ? detector.flatMap { self.replay.reach(of: $0, from: moment.time) } : nil
         // What is kept is a little rounded: it does not pass what it did not pass.
@@ -30,9 +35,19 @@ struct PastClip {
             reach = detector.isCompared && threshold > 0 ? max(reach, moment.peak) : reach
             if threshold > 0 { reach = min(reach, threshold) }
         }
-        let text = Self.value(reach, unit)
-        guard let threshold = moment.threshold else { return (reach, nil, text) }
-        return (reach, threshold, "\(text) of \(Self.value(threshold, unit))")
+        return Strength(reach: reach, threshold: moment.threshold, unit: unit)
+    }
+
+    /// How far a motion went, and what it would have had to pass.
+    struct Strength {
+        var reach: Double
+        var threshold: Double?
+        var unit: String
+
+        var reachText: String { PastClip.value(self.reach, self.unit) }
+        var text: String {
+            self.threshold.map { "\(self.reachText) of \(PastClip.value($0, self.unit))" } ?? self.reachText
+        }
     }
 
     static func value(_ value: Double, _ unit: String) -> String {

@@ -4,6 +4,7 @@ import JostleClient
 import Journal
 import Loop
 import Motion
+import Pictures
 import Replay
 
 /// `jostle whatif`: what another detector would have made of the motion that was kept.
@@ -29,6 +30,8 @@ struct ClipWhatIfCommand {
         var more = 0
         var fewer = 0
         var isUnknown = false
+        /// Those for which something would be otherwise.
+        var apps: Set<String> = []
     }
 
     private let source: ClipSource
@@ -62,19 +65,24 @@ struct ClipWhatIfCommand {
             }
         }
         let clips = try self.source.someClips()
-        for detector in tried { self.tryOut(detector, on: clips) }
+        let progress = Progress("whatif", of: Int64(clips.count * tried.count), self.terminal)
+        defer { progress.end() }
+        for detector in tried { self.tryOut(detector, on: clips, progress) }
     }
 
-    private func tryOut(_ detector: CompiledDetector, on clips: [PastClip]) {
+    private func tryOut(_ detector: CompiledDetector, on clips: [PastClip], _ progress: Progress) {
         var tally = Tally()
         var lowest: Double?
-        for clip in clips where clip.stored.sensor == detector.sensor {
+        for clip in clips {
+            progress.advance(by: 1)
+            guard clip.stored.sensor == detector.sensor else { continue }
             for moment in clip.stored.moments where self.isLike(moment, detector) {
                 let fate = self.fate(of: moment, in: clip, detector)
                 if !moment.isNear { tally.hitsThen += 1 }
                 if fate == .hit { tally.hits += 1 }
                 if fate == .hit, moment.isNear { tally.more += 1 }
                 if fate == .none, !moment.isNear { tally.fewer += 1 }
+                if moment.isNear == (fate == .hit) { tally.apps.insert(moment.app) }
                 if let kept = moment.keptFrom, Self.isBelow(detector, kept) {
                     tally.isUnknown = true
                     lowest = max(lowest ?? kept, kept)
@@ -143,10 +151,17 @@ struct ClipWhatIfCommand {
         }
         let threshold = detector.threshold.map { " over \(PastClip.value($0, unit))" } ?? ""
         self.terminal.print(
-            "\(printable(detector.name))\(threshold): \(tally.hits) hits in clips instead of \(tally.hitsThen), "
+            "\(printable(detector.name))\(threshold): \(tally.hits) \(tally.hits == 1 ? "hit" : "hits") in clips instead of \(tally.hitsThen), "
                 + "\(tally.more) more and \(tally.fewer) fewer")
-        guard tally.isUnknown, let kept else { return }
+        if tally.isUnknown, let kept {
+            self.terminal.print(
+                "unknown: how many more there would be; below \(PastClip.value(kept, unit)) no motion was kept")
+        }
+        guard let value = detector.threshold, let preset = detector.preset, PresetCatalogue.hasThreshold(preset),
+            let app = tally.apps.first
+        else { return }
         self.terminal.print(
-            "unknown: how many more there would be; below \(PastClip.value(kept, unit)) no motion was kept")
+            "a policy file puts it in force: [App \(tally.apps.count == 1 ? printable(app) : "ID")] "
+                + "Thresholds=\(preset):\(Digits.text(value))\(unit)")
     }
 }

@@ -28,7 +28,10 @@ struct ClipListCommand {
 
     private func show(_ clips: [PastClip]) {
         var table = Table(["CLIP", "TIME", "APP", "DETECTOR", "", "STRENGTH"], right: [0])
+        let progress = Progress("clips", of: Int64(clips.count), self.terminal)
+        defer { progress.end() }
         for clip in clips {
+            progress.advance(by: 1)
             for moment in clip.stored.moments where self.choice.has(moment) {
                 let strength = clip.strength(of: moment)
                 if self.isJSON {

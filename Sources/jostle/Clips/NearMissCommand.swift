@@ -66,22 +66,35 @@ struct NearMissCommand {
 /// What nearly was a hit, in words.
 enum NearMissText {
     static func lines(_ clip: PastClip, _ moment: StoredClip.Moment, time: String) -> [String] {
-        let strength = clip.strength(of: moment)
+        let detector = PastClip.detector(of: moment)
+        return self.lines(clip, moment, detector, clip.strength(of: moment, detector), time: time)
+    }
+
+    /// The same of a moment of which all is known.
+    static func lines(
+        _ clip: PastClip, _ moment: StoredClip.Moment, _ detector: CompiledDetector?, _ strength: PastClip.Strength,
+        time: String
+    ) -> [String] {
         var lines = [
             "\(printable(moment.app))  \(printable(moment.detector)), nearly  \(time)  clip \(clip.stored.id)",
             "  it was \(strength.text): no hit, so that nothing was decided and nobody was refused",
         ]
-        guard let detector = PastClip.detector(of: moment), let threshold = strength.threshold else { return lines }
+        guard let detector, let threshold = strength.threshold else { return lines }
         let unit = detector.dimension.canonicalUnit
         // What is shown is to be a hit: rounded away from it.
         let lower = strength.reach < threshold ? (strength.reach * 100).rounded(.down) / 100 : strength.reach
         let spelled = "\(Digits.text(lower < strength.reach ? lower : lower - 0.01))\(unit)"
-        if !moment.preset.isEmpty,
-            PresetCatalogue.named(moment.preset)?.parameters.contains(where: { $0.name == "threshold" }) == true
-        {
-            lines.append("  with a threshold of \(spelled) it would have been one; what else would:")
+        if PresetCatalogue.hasThreshold(moment.preset) {
+            lines.append("  a threshold of \(spelled) would have made it one; what else that would hit, says")
             lines.append("  jostle whatif --detector \(moment.preset),threshold=\(spelled)")
         }
         return lines
+    }
+}
+
+extension PresetCatalogue {
+    /// Whether there is such a preset, and a threshold is what it asks for.
+    static func hasThreshold(_ preset: String) -> Bool {
+        self.named(preset)?.parameters.contains { $0.name == "threshold" } == true
     }
 }

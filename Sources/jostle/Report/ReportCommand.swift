@@ -61,10 +61,19 @@ struct ReportCommand {
         var digest = DayDigest(since: since, until: until)
         do throws(JournalFailure) {
             let reader = try JournalReader(in: self.directory)
-            try reader.eachVerdict(from: since, to: until) { digest.add(DayDigest.Glance($0)) }
-            try reader.eachEvent(from: since, to: until) { app, _, isSent in digest.addEvent(of: app, isSent: isSent) }
+            var progress = try ReportProgress(reader, to: until, self.terminal)
+            defer { progress.end() }
+            try reader.eachVerdict(from: since, to: until) {
+                digest.add(DayDigest.Glance($0))
+                progress.read(.verdicts, $0.wall)
+            }
+            try reader.eachEvent(from: since, to: until) { app, wall, isSent in
+                digest.addEvent(of: app, isSent: isSent)
+                progress.read(.events, wall)
+            }
             try reader.eachChange(to: until) { run, wall, change in
                 digest.add(HistoryDigest.Change(change, run: run, wall: wall))
+                progress.read(.changes, wall)
             }
             digest.finish()
             let newest = try reader.answer(
@@ -72,38 +81,19 @@ struct ReportCommand {
             if newest.unreadable > 0 {
                 complain("\(newest.unreadable) verdicts cannot be read; they are not explained")
             }
+            let (nearMisses, unreadable) = try NearMissGathering.all(of: reader, from: since, to: until) {
+                progress.read(.clips, $0)
+            }
+            progress.end()
+            if unreadable > 0 { complain("\(unreadable) clips cannot be read; they are left out") }
             let page = DayPage(
                 digest, stories: newest.verdicts.reversed().map(DayPage.Story.init),
-                nearMisses: try self.nearMisses(reader, from: since, to: until),
+                nearMisses: nearMisses,
                 scale: TimeScale(since: since, until: until, offset: Moment.offset(at: until)),
                 hasChanges: reader.hasChanges, clock: { Moment(wall: $0).seconds })
             return page.html
         } catch {
             throw CommandFailure(.no, error.description)
-        }
-    }
-
-    /// What nearly was a hit, the newest first; `nil`: nothing of that was ever kept.
-    private func nearMisses(
-        _ reader: borrowing JournalReader, from since: Int64, to until: Int64
-    ) throws(JournalFailure) -> [DayPage.NearMiss]? {
-        guard reader.hasClips else { return nil }
-        var found: [(clip: PastClip, moment: StoredClip.Moment)] = []
-        // A clip is as old as its first moment; the others are a few seconds younger.
-        let first = since - min(since, ClipTerms.range.upperBound.microseconds * 4)
-        let unreadable = try reader.eachClip(from: first, to: until) { stored in
-            for moment in stored.moments where moment.isNear && (since..<until).contains(moment.wall) {
-                found.append((PastClip(stored: stored), moment))
-            }
-        }
-        if unreadable > 0 { complain("\(unreadable) clips cannot be read; they are left out") }
-        // As the question in the page has them.
-        let newest = found.enumerated().sorted { a, b in
-            a.element.moment.wall != b.element.moment.wall
-                ? a.element.moment.wall > b.element.moment.wall : a.offset > b.offset
-        }
-        return newest.prefix(DayPage.mostNear).enumerated().map { place, one in
-            DayPage.NearMiss(one.element.clip, one.element.moment, isDrawn: place < DayPage.drawnNear)
         }
     }
 
@@ -145,31 +135,13 @@ extension DayPage.Story {
         var verdict = stored.verdict
         if let end = stored.end { verdict.reason = end }
         let explanation = Explanation(verdict)
-        // What no stage saw is not worth a line in a thousand.
-        var lines = explanation.lines.dropFirst().filter { !$0.hasSuffix("  -") }
+        // What no stage saw is not worth a line in a thousand, and what it is about stands above them.
+        var lines = explanation.lines.dropFirst(2).filter { !$0.hasSuffix("  -") }
         if let line = stored.aftermath.line(verdict, isLost: false) { lines.append(line) }
         let files = stored.policy.files.isEmpty ? "the built-in one" : stored.policy.files.joined(separator: ", ")
         lines.append("  epoch \(verdict.epoch), policy \(verdict.generation): \(files)")
         self.init(
             wall: stored.wall, app: Explanation.shown(verdict.id), reason: verdict.reason.name,
             isDelivered: verdict.isReceived, motion: "\(verdict.detector), \(explanation.intensity)", lines: lines)
-    }
-}
-
-extension DayPage.NearMiss {
-    fileprivate init(_ clip: PastClip, _ moment: StoredClip.Moment, isDrawn: Bool) {
-        let detector = PastClip.detector(of: moment)
-        let start = clip.stored.motion.times.first ?? moment.time
-        var curve: Curve?
-        if isDrawn, let detector {
-            let (title, points) = clip.replay.curve(of: detector, lookingAt: moment.time)
-            curve = Curve(title, points.map { (Double($0.time) / 1e6, $0.value) })
-        }
-        self.init(
-            wall: moment.wall, clip: clip.stored.id, app: moment.app, user: clip.stored.user,
-            detector: moment.detector, threshold: moment.threshold,
-            unit: detector?.dimension.canonicalUnit ?? "", strength: clip.strength(of: moment).text,
-            lines: NearMissText.lines(clip, moment, time: Moment(wall: moment.wall).text),
-            moment: Double(moment.time - start) / 1e6, curve: curve)
     }
 }

@@ -57,7 +57,8 @@ struct ProgressLine {
 /// same command goes first through `hide`, as `Output` sees to it.
 final class Progress {
     private var line: ProgressLine
-    private let isWanted: Bool
+    /// Whether anybody would see it.
+    let isWanted: Bool
     private var isSeen = false
     private let output: Output
 
