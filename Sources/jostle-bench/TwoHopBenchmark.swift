@@ -41,6 +41,8 @@ struct TwoHopRun {
     private let publisher: BackgroundProgram
     private let subscriber: BackgroundProgram
     let middle: BackgroundProgram
+    /// Others were there before the subscriber, to whom samples went, too.
+    private let isPrepared: Bool
 
     static let rate = 1_000.0
     /// Until caches and the processor's clock have settled.
@@ -59,8 +61,9 @@ struct TwoHopRun {
     init(
         through middle: Middle, _ options: [String] = [], on stage: Stage? = nil, environment: [String: String] = [:],
         under tool: [String] = [], rate: Double = Self.rate, count: Int? = nil,
-        prepare: () throws(Failure) -> Void = {}
+        prepare: (() throws(Failure) -> Void)? = nil
     ) throws(Failure) {
+        self.isPrepared = prepare != nil
         let stage = if let stage { stage } else { try Stage() }
         self.stage = stage
         let count = count.map { "\($0)" } ?? Self.plenty
@@ -69,7 +72,7 @@ struct TwoHopRun {
         switch middle {
         case .broker:
             self.middle = try stage.broker(options, environment: environment, under: tool)
-            try prepare()
+            try prepare?()
             // Without a pace every sample is a look, and without rest every look a hit.
             self.subscriber = try stage.baseline(
                 "subscribe",
@@ -119,7 +122,8 @@ struct TwoHopRun {
         let received = try self.subscriber.finalFigures()
         let events = try received.number("events")
         // The last of them may be under way.
-        guard events > 0.98 * published, try received.number("refused") == 0 else {
+        let areWhole = self.isPrepared ? try received.number("lost") == 0 && events > 0 : events > 0.98 * published
+        guard areWhole, try received.number("refused") == 0 else {
             throw Failure("\(published) samples made \(events) events: the two sides did not do the same work")
         }
         return received
