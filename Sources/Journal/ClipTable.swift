@@ -84,7 +84,12 @@ struct ClipTable: ~Copyable {
         let number = self.clip.number(0)
         try self.clip.run()
         self.bytes += Int64(motion.count)
+        // Moments of a clip are of few detectors, mostly of one.
+        var known: (detector: CompiledDetector, text: String)?
         for moment in moments {
+            if known?.detector.isSame(as: moment.detector) != true {
+                known = (moment.detector, DetectorText.write(moment.detector))
+            }
             try self.moment.bind(1, number)
             try self.moment.bind(2, Self.wall(of: moment.time, row))
             try self.moment.bind(3, moment.time.microseconds)
@@ -92,7 +97,7 @@ struct ClipTable: ~Copyable {
             try self.moment.bind(5, UInt64(user))
             try self.moment.bind(6, moment.detector.name)
             try self.moment.bind(7, moment.detector.preset ?? "")
-            try self.moment.bind(8, DetectorText.write(moment.detector))
+            try self.moment.bind(8, known?.text ?? "")
             try self.moment.bind(9, moment.peak.isFinite ? moment.peak : 0)
             try self.moment.bind(10, moment.detector.threshold.flatMap { $0.isFinite ? $0 : nil })
             try self.moment.bind(11, moment.isNear)
