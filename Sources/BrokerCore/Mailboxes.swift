@@ -104,12 +104,16 @@ package struct Mailboxes {
             effects.append(.forget(StoredEvent(app: id, user: nil, event: event)))
         }
         var queue = own ?? nobodys
+        // What is his is on the disk as that, and is not put there again: it may be over before the disk has heard of that.
+        let last = own?.lastSequence ?? 0
         if own != nil {
             var ends: [QueueAction] = []
             queue.join(nobodys, at: now, &ends)
             for end in ends { Self.tell(end, of: id, user, nil, &effects) }
         }
-        for event in queue.durableEvents { effects.append(.persist(StoredEvent(app: id, user: user, event: event))) }
+        for event in queue.durableEvents where event.sequence > last {
+            effects.append(.persist(StoredEvent(app: id, user: user, event: event)))
+        }
         return queue
     }
 

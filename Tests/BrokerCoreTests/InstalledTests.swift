@@ -218,6 +218,23 @@ import Testing
         #expect(disk.isEmpty, "\(disk)")
     }
 
+    /// What a user has on the disk stays there as it is when he comes: put there once more it would stay when it is over.
+    @Test func whatIsOnesOwnIsNotPutOnTheDiskAgain() throws {
+        var bench = try self.bench(.store, [Self.one], .persistent)
+        _ = try self.come(&bench, for: 7)
+        self.leave(&bench)
+        bench.feed([2.5])
+        let kept = bench.actions.compactMap { if case .persist(let stored) = $0 { stored } else { nil } }
+        var next = try self.bench(.store, [Self.one], .persistent)
+        next.core.restore(kept, at: next.now, &next.actions)
+        next.feed([2.6])
+        #expect(try self.come(&next, for: 7) == [1, 2])
+        let again = next.actions.compactMap { if case .persist(let stored) = $0 { stored.event.sequence } else { nil } }
+        #expect(again == [2])
+        let over = next.actions.compactMap { if case .forget(let stored) = $0 { stored } else { nil } }
+        #expect(over.filter { $0.user == 7 }.map(\.event.sequence) == [1, 2])
+    }
+
     /// The disk may be slow: somebody has come when it says what is nobody's.
     @Test func whatIsNobodysMayBeKnownLate() throws {
         var bench = try self.bench(.store, [Self.one], .persistent)
