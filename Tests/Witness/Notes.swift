@@ -6,7 +6,7 @@ struct Notes {
     private let file: Int32
     /// The epochs of what was noted before we were started.
     let done: Set<UInt64>
-    /// The last of them.
+    /// The newest of them.
     let last: MotionEvent.Name?
 
     /// Opens a file, which is made where there is none.
@@ -19,7 +19,8 @@ struct Notes {
             let numbers = line.split(separator: " ").compactMap { UInt64($0) }
             if numbers.count == 2 { names.append(MotionEvent.Name(sequence: numbers[0], epoch: numbers[1])) }
         }
-        (self.done, self.last) = (Set(names.map(\.epoch)), names.last)
+        // What was sent again came behind what is newer.
+        (self.done, self.last) = (Set(names.map(\.epoch)), names.max { $0.epoch < $1.epoch })
     }
 
     /// A line is written as a whole, or we were killed before it: then its event comes again.
