@@ -204,8 +204,8 @@ final class ClientLink {
 
     // MARK: What there is to see
 
-    /// Whether lists show an app to a user.
-    static func isListed(_ client: Client, for uid: UInt32) -> Bool { uid == 0 || client.uid == uid }
+    /// Whether lists show an app to a user: its own, and our own user, whose journal tells of all of them.
+    static func isListed(_ client: Client, for uid: UInt32) -> Bool { Authority.isTrusted(uid) || client.uid == uid }
 
     /// Answers with the apps that the caller may see: as many as one list may have, from the first on or behind an object.
     func list(after path: ObjectPath? = nil, _ call: MethodCall) {

@@ -173,7 +173,8 @@ final class ExplainLink {
             }
         }
         if let app = self.service.links.clients.registered(call.sender)?.appState { return run(.app(app.reference)) }
-        self.service.authority.ifKnown(call) { run(.user($0)) }
+        // Our own user reads all of it in the journal: so does whoever answers questions from afar beside us.
+        self.service.authority.ifKnown(call) { run(.user(Authority.isTrusted($0) ? 0 : $0)) }
     }
 
     /// The app that a word means: an app id, or the unique name of a client without one.
