@@ -21,18 +21,21 @@ package struct HomeAssistant: Equatable, Sendable {
     package var softwareVersion: String
     package var detectors: [Detector]
     package var sensors: [String]
+    /// What is counted is told.
+    package var hasCounters: Bool
     /// Whether the switch is there: motion may be switched off from outside.
     package var mayPause: Bool
 
     package init(
         _ topics: FleetTopics, prefix: String = "homeassistant", softwareVersion: String, detectors: [Detector],
-        sensors: [String], mayPause: Bool
+        sensors: [String], hasCounters: Bool, mayPause: Bool
     ) {
         self.topics = topics
         self.prefix = prefix
         self.softwareVersion = softwareVersion
         self.detectors = detectors
         self.sensors = sensors
+        self.hasCounters = hasCounters
         self.mayPause = mayPause
     }
 
@@ -114,7 +117,7 @@ package struct HomeAssistant: Equatable, Sendable {
         }
         for (key, name) in [
             ("sent", "Messages"), ("past", "Messages caught up"), ("gaps", "Gaps"), ("connections", "Connections"),
-        ] {
+        ] where self.hasCounters {
             add(
                 key, "sensor", name,
                 [
@@ -126,7 +129,10 @@ package struct HomeAssistant: Equatable, Sendable {
             add(
                 "sensor_\(Self.id(sensor))", "sensor", sensor,
                 [
-                    "state_topic": .text(self.topics.sensor(sensor)), "value_template": .text("{{ value_json.state }}"),
+                    "state_topic": .text(self.topics.sensor(sensor)),
+                    "value_template": .text(
+                        "{{ 'available' if value_json is defined and value_json.available else 'gone' }}"),
+                    "device_class": .text("enum"), "options": .list([.text("available"), .text("gone")]),
                     "entity_category": .text("diagnostic"),
                 ])
         }

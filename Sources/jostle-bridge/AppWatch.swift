@@ -17,12 +17,29 @@ final class AppWatch {
     private let bus: Connection
     private let owners: NameWatch
     private var broker: String?
+    private let loop: EventLoop
     /// What is known, by the object.
-    private var apps: [String: ListedApp] = [:]
+    private var apps: [String: Known] = [:]
+    /// What is counted is to be asked for.
+    private var timer: EventLoop.TimerID?
+    private var lastList: Int64 = 0
+
+    /// An app, and what had been counted of it when it was seen first.
+    private struct Known {
+        var app: ListedApp
+        var message: DataValue
+        let since: Int64
+        let hits: UInt64
+        let denied: UInt64
+    }
+
+    /// How often what is counted is asked for at most, in µs.
+    private static let pause: Int64 = 2_000_000
 
     init(_ names: NameList, _ topics: FleetTopics, on address: BusAddress, _ loop: EventLoop) {
         self.names = names
         self.topics = topics
+        self.loop = loop
         self.bus = Connection(to: address, on: loop, retry: .upTo(microseconds: Daemon.longestRetry))
         self.owners = NameWatch(on: self.bus)
         self.bus.onReady = { [unowned self] in self.owners.refresh() }
@@ -33,7 +50,17 @@ final class AppWatch {
     }
 
     /// All that is known, for a server that has just taken us.
-    func tellAll() { for app in self.apps.values { self.onMessage(self.message(app)) } }
+    func tellAll() { for app in self.apps.values { self.tell(app) } }
+
+    /// Something was decided: the broker does not tell what it counts, and is asked, but not for each.
+    func countsChanged() {
+        guard self.timer == nil, self.broker != nil else { return }
+        let due = max(0, self.lastList + Self.pause - Clock.monotonic.now())
+        self.timer = self.loop.schedule(after: due) { [unowned self] in
+            self.timer = nil
+            if let broker { self.list(of: broker, after: nil) }
+        }
+    }
 
     private func brokerChanged(_ owner: String?) {
         guard owner != self.broker else { return }
@@ -47,6 +74,7 @@ final class AppWatch {
 
     private func list(of owner: String, after: ObjectPath?) {
         let root = CallTarget(owner, Path.broker, InterfaceName.broker.description)
+        self.lastList = Clock.monotonic.now()
         let options: [String: Value] = after.map { ["after": .objectPath($0)] } ?? [:]
         self.bus.call(root, "ListApps", options, autoStart: false) { [weak self] result in
             guard let self, self.broker == owner,
@@ -74,24 +102,44 @@ final class AppWatch {
         for row in rows {
             let app = ListedApp(row)
             guard !app.app.isEmpty, app.app != BrokerApp.name, self.names.matches(app.app) else { continue }
-            self.apps[app.object.text] = app
-            self.onMessage(self.message(app))
+            self.note(app)
         }
+    }
+
+    private func note(_ app: ListedApp) {
+        // Who registers anew is counted from nothing, and an object may be another's by now.
+        let old = self.apps[app.object.text].flatMap { old in
+            old.app.app == app.app && old.app.hits <= app.hits && old.app.denied <= app.denied ? old : nil
+        }
+        var known =
+            old
+            ?? Known(
+                app: app, message: .null, since: Clock.wallClock(), hits: app.hits, denied: app.denied)
+        known.app = app
+        known.message = Self.message(known)
+        self.apps[app.object.text] = known
+        if known.message != old?.message { self.tell(known) }
     }
 
     private func forget(_ objects: [String]) {
         for object in objects {
-            guard let app = self.apps.removeValue(forKey: object) else { continue }
-            self.onMessage(Outgoing(self.topics.state(of: app.app), nil, isRetained: true))
+            guard let known = self.apps.removeValue(forKey: object) else { continue }
+            self.onMessage(Outgoing(self.topics.state(of: known.app.app), nil, isRetained: true))
         }
     }
 
-    private func message(_ app: ListedApp) -> Outgoing {
-        let value = DataValue.fields([
+    private func tell(_ known: Known) {
+        self.onMessage(Outgoing(self.topics.state(of: known.app.app), known.message, isRetained: true))
+    }
+
+    private static func message(_ known: Known) -> DataValue {
+        let app = known.app
+        return .fields([
             "state": .text(app.state), "detectors": .count(app.detectors), "hits": .count(app.hits),
             "delivered": .count(app.delivered), "denied": .count(app.denied), "dropped": .count(app.dropped),
+            "since_us": .integer(known.since), "hits_then": known.hits == 0 ? nil : .count(known.hits),
+            "denied_then": known.denied == 0 ? nil : .count(known.denied),
         ])
-        return Outgoing(self.topics.state(of: app.app), value, isRetained: true)
     }
 }
 

@@ -104,7 +104,11 @@ final class BridgeService {
             self.links.down.brokerChanged(self.app.broker)
         }
         self.links.down.onDetectors = { [unowned self] in self.app.change($0) }
-        self.journal.onChange = { [unowned self] in self.journalGrew() }
+        self.journal.onChange = { [unowned self] in
+            self.links.states.decided()
+            self.journalGrew()
+        }
+        self.links.states.onSensors = { [unowned self] in self.links.down.sensors($0) }
         self.journal.onOpen = { [unowned self] in self.journalOpened() }
         self.server.onEvent = { [unowned self] in self.heard($0) }
         self.links.states.onMessage = { [unowned self] message in

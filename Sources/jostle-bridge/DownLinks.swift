@@ -49,7 +49,9 @@ final class DownLinks {
             HomeAssistant(
                 topics, prefix: prefix, softwareVersion: Version.text,
                 detectors: configuration.detectors.map { HomeAssistant.Detector(name: $0.name, preset: $0.preset) },
-                sensors: [],  // A switch signs nothing.
+                // Which there are is not known yet.
+                sensors: [], hasCounters: configuration.publish.counters != nil,
+                // A switch signs nothing.
                 mayPause: configuration.allow.changes.contains(.pause) && configuration.allow.signedBy == nil)
         }
         self.home = home.map {
@@ -113,6 +115,9 @@ final class DownLinks {
         self.desired?.brokerChanged(isThere: owner != nil)
         self.home?.brokerChanged(owner)
     }
+
+    /// The sensors whose states are told.
+    func sensors(_ names: [String]) { self.home?.sensors(names) }
 
     /// An event of one of our detectors, now.
     func happened(_ detector: String) { self.home?.event(preset: self.presets[detector] ?? "") }

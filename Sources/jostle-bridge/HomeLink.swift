@@ -10,7 +10,7 @@ import Protocol
 ///
 /// Not `Sendable`: it belongs to the loop of the bridge.
 final class HomeLink {
-    private let home: HomeAssistant
+    private var home: HomeAssistant
     private let mayPause: Bool
     private let bus: Connection
     private let loop: EventLoop
@@ -110,6 +110,13 @@ final class HomeLink {
     }
 
     // MARK: The device
+
+    /// Sensors came: each is an entity.
+    func sensors(_ names: [String]) {
+        guard names != self.home.sensors else { return }
+        self.home.sensors = names
+        if self.isConnected { self.send(self.home.config, to: self.home.topic) }
+    }
 
     /// An event of one of the bridge's detectors, now.
     func event(preset: String) {

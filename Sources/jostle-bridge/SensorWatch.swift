@@ -10,6 +10,8 @@ import Protocol
 final class SensorWatch {
     /// The message of a sensor's state.
     var onMessage: (Outgoing) -> Void = { _ in }
+    /// There are others than before.
+    var onNames: ([String]) -> Void = { _ in }
 
     private let topics: FleetTopics
     private let bus: Connection
@@ -66,8 +68,9 @@ final class SensorWatch {
             "available": flag("available"), "unit": text("unit"), "source": text("source"),
             "simulated": flag("simulated"),
         ])
-        self.sensors[name] = value
+        let isNew = self.sensors.updateValue(value, forKey: name) == nil
         self.tell(name, value)
+        if isNew { self.onNames(self.sensors.keys.sorted()) }
     }
 
     private func tell(_ name: String, _ value: DataValue?) {

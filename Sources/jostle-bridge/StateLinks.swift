@@ -41,6 +41,15 @@ final class StateLinks {
         self.sensors?.tellAll()
     }
 
+    /// The journal has grown: something was decided.
+    func decided() { self.apps?.countsChanged() }
+
+    /// The sensors that are told of.
+    var onSensors: ([String]) -> Void {
+        get { self.sensors?.onNames ?? { _ in } }
+        set { self.sensors?.onNames = newValue }
+    }
+
     private func count() {
         let (counters, waiting) = self.counters()
         let value = DataValue.fields([
