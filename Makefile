@@ -45,6 +45,8 @@ FOCUS_PACKAGES = libwayland-dev libwayland-bin libxcb1-dev libxcb-res0-dev
 DESKTOP_PACKAGES = xvfb openbox x11-apps x11-utils xdotool wmctrl sway phoc foot kwin-wayland gnome-shell gir1.2-gtk-3.0
 # The program that speaks to a server, and what it needs besides; and what its tests have for a server.
 BRIDGE = jostle-bridge
+# The operator's program, which needs the same.
+FLEET = jostle-fleet
 BRIDGE_PACKAGES = libmosquitto-dev libssl-dev
 SERVER_PACKAGES = mosquitto mosquitto-clients openssl
 BUILD_PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev libudev-dev libevdev-dev libgps-dev dbus python3
@@ -58,7 +60,7 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs libinput-
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb deps-package deps-report build build-all build-focus build-bridge install-bridge build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus fuzz-files test-walks soak soak-processes test-fleet test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb deps-package deps-report build build-all build-focus build-bridge build-fleet install-bridge install-fleet build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus fuzz-files test-walks soak soak-processes test-fleet test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
     bench order install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
 
 help:
@@ -66,6 +68,7 @@ help:
 	@echo 'make build    build the release programs into .build/release, and of them the manual pages into .build/man'
 	@echo 'make build-focus  build $(FOCUS), which looks at displays and needs their libraries'
 	@echo 'make build-bridge  build $(BRIDGE), which speaks to an MQTT server and needs its library'
+	@echo 'make build-fleet  build $(FLEET), which steers many devices over that server'
 	@echo 'make test     run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
 	@echo 'make test-attacks  attack the release programs on both buses, each way for ATTACK_SECONDS=$(ATTACK_SECONDS)'
 	@echo 'make test-fleet  have a bridge and its server live through an outage of OUTAGE=$(OUTAGE) s, and 1000 devices come at once'
@@ -97,6 +100,7 @@ help:
 	@echo 'make test-package  install, upgrade, remove and purge them in a Debian of their own'
 	@echo 'make install-focus  install besides what make build-focus made, its units and activation'
 	@echo 'make install-bridge  install besides what make build-bridge made, its units and its policy'
+	@echo 'make install-fleet  install besides, or alone, what make build-fleet made'
 	@echo 'make clean    remove .build'
 
 # What the tests take for logind, and for a terminal.
@@ -162,6 +166,10 @@ build-focus: deps-focus
 # The program that tells a server.
 build-bridge: deps-bridge
 	$(SWIFT) build $(RELEASE) --product $(BRIDGE)
+
+# The program of whoever steers many devices.
+build-fleet: deps-bridge
+	$(SWIFT) build $(RELEASE) --product $(FLEET)
 
 # Whatever is started beside the programs that ship.
 build-all: deps
@@ -305,7 +313,7 @@ lint-docs:
 # Foundation costs 17 MB and 5 ms at every start.
 lint-foundation: deps
 	$(SWIFT) build
-	@for program in $(PROGRAMS) $(FOCUS) $(BRIDGE); do \
+	@for program in $(PROGRAMS) $(FOCUS) $(BRIDGE) $(FLEET); do \
 	    needed=$$(readelf -d .build/debug/$$program | grep NEEDED) || exit 1; \
 	    if echo "$$needed" | grep Foundation; then echo "$$program links Foundation"; exit 1; fi; \
 	done
@@ -358,7 +366,7 @@ install-docs:
 
 install-manual:
 	@test -e $(MANUAL_DIR)/man1/jostle.1 || { echo "no $(MANUAL_DIR)/man1/jostle.1: run make build first"; exit 1; }
-	for page in $$(cd $(MANUAL_DIR) && ls man[0-9]/* | grep -v -e $(FOCUS) -e $(BRIDGE)); do \
+	for page in $$(cd $(MANUAL_DIR) && ls man[0-9]/* | grep -v -e $(FOCUS) -e $(BRIDGE) -e $(FLEET)); do \
 	    $(INSTALL) $(MANUAL_DIR)/$$page $(DESTDIR)$(SHARE)/man/$$page || exit 1; \
 	done
 
@@ -447,6 +455,15 @@ install-bridge:
 	@if test -e $(MANUAL_DIR)/man8/$(BRIDGE).8; then \
 	    $(INSTALL) $(MANUAL_DIR)/man8/$(BRIDGE).8 $(DESTDIR)$(SHARE)/man/man8/$(BRIDGE).8; \
 	fi
+
+# Besides install, or alone: the operator's machine needs nothing else. Its pages are made where `make manual` finds it beside jostle.
+install-fleet:
+	@test -x $(PROGRAMS_DIR)/$(FLEET) || { echo "no $(PROGRAMS_DIR)/$(FLEET): run make build-fleet first"; exit 1; }
+	install -D -m 755 $(PROGRAMS_DIR)/$(FLEET) $(DESTDIR)$(BIN)/$(FLEET)
+	$(INSTALL) Sources/completions/jostle.bash $(DESTDIR)$(SHARE)/bash-completion/completions/$(FLEET)
+	@for page in $$(cd $(MANUAL_DIR) 2>/dev/null && ls man1/$(FLEET)*.1 2>/dev/null); do \
+	    $(INSTALL) $(MANUAL_DIR)/$$page $(DESTDIR)$(SHARE)/man/$$page || exit 1; \
+	done
 
 # Besides install, before or after it. Whichever of its two names is called first, the bus starts the same program, by its unit where there is
 # systemd.

@@ -66,6 +66,7 @@ let package = Package(
         .executable(name: "jostle-brokerd", targets: ["jostle-brokerd"]),
         .executable(name: "jostle-focus", targets: ["jostle-focus"]),
         .executable(name: "jostle-bridge", targets: ["jostle-bridge"]),
+        .executable(name: "jostle-fleet", targets: ["jostle-fleet"]),
         .executable(name: "jostle-bench", targets: ["jostle-bench"]),
         // Only to be preloaded by the benchmark.
         .library(name: "malloc-count", type: .dynamic, targets: ["malloc-count"]),
@@ -151,6 +152,9 @@ let package = Package(
                 "FleetCore", "FleetFiles", "Signatures", "MQTT", "Journal", "PolicyFiles", "Arbitration", "Detection",
                 "Motion", "Protocol", "DBus", "Loop", "DaemonSupport",
             ]),
+        program(
+            "jostle-fleet",
+            ["FleetCore", "MQTT", "Signatures", "PolicyFiles", "Arbitration", "Motion", "Loop", "DaemonSupport"]),
         program(
             "jostle",
             [

@@ -43,4 +43,4 @@ _jostle() {
     esac
 }
 
-complete -F _jostle jostle jostle-sensord jostle-brokerd
+complete -F _jostle jostle jostle-sensord jostle-brokerd jostle-fleet

@@ -19,6 +19,6 @@ function __jostle_complete
     end
 end
 
-for program in jostle jostle-sensord jostle-brokerd
+for program in jostle jostle-sensord jostle-brokerd jostle-fleet
     complete -c $program -f -a '(__jostle_complete)'
 end

@@ -38,6 +38,7 @@ struct Main {
             MakeCommand.syntax,
             PolicyCommand.syntax,
             BridgeCommand.syntax,
+            FleetCommand.syntax,
             ScenarioCommand.syntax,
             ReplayCommand.syntax,
             TeachCommand.syntax,
@@ -47,6 +48,7 @@ struct Main {
 
     static func main() {
         Startup.prepareProgram()
+        FleetCommand.becomeIfMeant(CommandLine.arguments)
         let arguments = self.syntax.parseOrExit(naming: CompletionNames.candidates)
         do {
             try self.syntax.perform(arguments)

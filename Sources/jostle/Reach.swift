@@ -7,6 +7,8 @@ enum Reach {
     case nobody
     /// Processes on a bus of its own.
     case ownBus
+    /// A server, by another program.
+    case server
     /// Nobody; but which bus is meant says which files are.
     case files
     case broker
@@ -20,7 +22,7 @@ enum Reach {
     /// The options above a command that would do nothing.
     fileprivate var refused: [any OptionDeclaration] {
         switch self {
-        case .nobody, .ownBus: [CommonOption.bus, CommonOption.sensorBus]
+        case .nobody, .ownBus, .server: [CommonOption.bus, CommonOption.sensorBus]
         case .files, .broker, .focus: [CommonOption.sensorBus]
         // The broker's bus that is told is where the reader is, too, unless another one is.
         case .sensors, .both, .whoeverIsThere: []
@@ -30,7 +32,7 @@ enum Reach {
     fileprivate var exits: [ExitCode] {
         switch self {
         case .nobody, .files, .whoeverIsThere: [.done, .no, .usage]
-        case .ownBus, .broker, .focus, .sensors, .both: ExitCode.allCases
+        case .ownBus, .server, .broker, .focus, .sensors, .both: ExitCode.allCases
         }
     }
 }

@@ -253,7 +253,7 @@ extension EndToEnd {
 }
 
 /// Two keys as people make them, in a directory that goes with them.
-private final class SigningKeys {
+final class SigningKeys {
     private let directory: String
     var secret: String { "\(self.directory)/fleet.pem" }
     var open: String { "\(self.directory)/fleet.pub" }
@@ -280,7 +280,7 @@ private final class SigningKeys {
 
 extension String {
     /// How often a part stands in it.
-    fileprivate func components(of part: String) -> Int {
+    func components(of part: String) -> Int {
         self.split(separator: part, omittingEmptySubsequences: false).count - 1
     }
 }

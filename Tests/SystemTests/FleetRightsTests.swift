@@ -8,19 +8,10 @@ import Testing
 extension EndToEnd {
     /// Who may hear and say what, with the list of rights and the certificates that docs/fleet.md has.
     @Suite(.serialized) struct FleetRights {
-        /// The list that stands in the document.
-        private static func list() throws -> String {
-            let text = try Tool.run([
-                "sed", "-n", "/jostle.acl`, with/,/^On each device/p", Programs.source("docs/fleet.md"),
-            ]).stdout
-            let parts = text.split(separator: "```\n", omittingEmptySubsequences: false)
-            return String(try #require(parts.count >= 3 ? parts[1] : nil, "\(text)"))
-        }
-
         @Test func whoHasNoRightsLearnsNothingButPresence() throws {
             let stage = try Stage()
             let acl = "\(stage.home)/jostle.acl"
-            try FleetScene.write(try Self.list(), to: acl)
+            try FleetScene.write(try FleetDocument.block(behind: "`/etc/mosquitto/jostle.acl`"), to: acl)
             let server = try MQTTServer(isSecure: true, lines: ["acl_file \(acl)", "max_queued_messages 0"])
             for name in ["kiosk-17", "kiosk-18", "visitor", "operator"] { try server.certify(name) }
             let everybody = try FleetListener(server, as: "visitor", to: "#")

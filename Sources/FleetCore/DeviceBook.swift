@@ -1,0 +1,172 @@
+/// What an operator's program knows of devices, from the messages that a server keeps and brings.
+package struct DeviceBook: Sendable {
+    package struct Device: Equatable, Sendable {
+        package var isOnline = false
+        package var groups: [String] = []
+        package var detectors: [String] = []
+        package var requests: [String] = []
+        package var desired: [String] = []
+        package var softwareVersion: String?
+        package var report: DesiredReport?
+        /// What is counted of its apps.
+        package var apps: [String: Counts] = [:]
+        /// What is wanted of it alone.
+        package var wanted: DesiredState?
+
+        package var denied: UInt64 { self.apps.values.reduce(0) { $0 &+ $1.denied } }
+        package var hits: UInt64 { self.apps.values.reduce(0) { $0 &+ $1.hits } }
+    }
+
+    package struct Counts: Equatable, Sendable {
+        package var hits: UInt64
+        package var denied: UInt64
+        /// Since when the bridge follows it, in µs since 1970, and what was counted until then.
+        package var since: Int64?
+        package var hitsThen: UInt64
+        package var deniedThen: UInt64
+
+        package init(
+            hits: UInt64, denied: UInt64, since: Int64? = nil, hitsThen: UInt64 = 0, deniedThen: UInt64 = 0
+        ) {
+            (self.hits, self.denied, self.since) = (hits, denied, since)
+            (self.hitsThen, self.deniedThen) = (hitsThen, deniedThen)
+        }
+
+        init(_ value: DataValue) {
+            self.init(
+                hits: value["hits"]?.count ?? 0, denied: value["denied"]?.count ?? 0, since: value["since_us"]?.integer,
+                hitsThen: value["hits_then"]?.count ?? 0, deniedThen: value["denied_then"]?.count ?? 0)
+        }
+    }
+
+    /// What of a device a message changed.
+    package enum Change: Equatable, Sendable {
+        case presence(String)
+        case birth(String)
+        case report(String)
+        case counts(String)
+        /// What is wanted of it, or of a group.
+        case wanted(DesiredScope)
+        case previous(group: String)
+    }
+
+    package private(set) var devices: [String: Device] = [:]
+    package private(set) var groups: [String: DesiredState] = [:]
+    /// What was wanted of groups before.
+    package private(set) var previous: [String: DesiredState] = [:]
+
+    package init() {}
+
+    /// The topics that say all of this.
+    package static let topics =
+        ["presence", "birth", "reported", "desired"].map { "\(FleetTopics.root)/+/\($0)" } + [
+            "\(FleetTopics.root)/+/apps/+/state", "\(FleetTopics.root)/+/previous",
+        ]
+
+    /// Where it is kept what was wanted of a group before.
+    package static func previousTopic(of group: String) -> String { "\(FleetTopics.root)/@\(group)/previous" }
+
+    /// More than this nobody steers with one program.
+    package static let most = 100_000
+    private static let mostApps = 256
+
+    /// Takes a message; `nil`: it says nothing of this.
+    ///
+    /// - Parameter isSigned: whether our own key signed some bytes. What is wanted and was not signed by it, for just these, is then
+    ///   nothing: or a server could have us sign what it made up, as what was before. `nil`: there is no key.
+    package mutating func take(
+        topic: String, _ payload: [UInt8], contentType: String?, isSigned: ((SignedBundle) -> Bool)? = nil
+    ) -> Change? {
+        let levels = topic.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        let root = FleetTopics.root.split(separator: "/").map(String.init)
+        guard levels.count >= root.count + 2, Array(levels.prefix(root.count)) == root else { return nil }
+        let name = levels[root.count]
+        let rest = Array(levels.dropFirst(root.count + 1))
+        let value = payload.isEmpty ? nil : try? PayloadFormat.read(payload, contentType: contentType)
+        if name.hasPrefix("@") {
+            let group = String(name.dropFirst())
+            guard FleetTopics.isName(group) else { return nil }
+            switch rest {
+            case ["desired"]:
+                self.groups[group] = value.flatMap { Self.state($0, for: .group(group), isSigned) }
+                return .wanted(.group(group))
+            case ["previous"]:
+                self.previous[group] = value.flatMap { Self.state($0, for: .group(group), isSigned) }
+                return .previous(group: group)
+            default: return nil
+            }
+        }
+        guard FleetTopics.isName(name), self.devices[name] != nil || self.devices.count < Self.most else { return nil }
+        var device = self.devices[name] ?? Device()
+        defer { self.devices[name] = device }
+        switch rest {
+        case ["presence"]:
+            device.isOnline = value?["online"]?.bool ?? false
+            return .presence(name)
+        case ["birth"]:
+            func texts(_ key: String) -> [String] { value?[key]?.list?.compactMap(\.text) ?? [] }
+            (device.groups, device.requests, device.desired) = (texts("groups"), texts("requests"), texts("desired"))
+            device.detectors = value?["detectors"]?.list?.compactMap { $0["name"]?.text } ?? []
+            device.softwareVersion = value?["version"]?.text
+            return .birth(name)
+        case ["reported"]:
+            device.report = value.flatMap { DesiredReport($0) }
+            return .report(name)
+        case ["desired"]:
+            device.wanted = value.flatMap { Self.state($0, for: .device(name), isSigned) }
+            return .wanted(.device(name))
+        case let levels where levels.count == 3 && levels[0] == "apps" && levels[2] == "state":
+            guard device.apps[levels[1]] != nil || device.apps.count < Self.mostApps else { return nil }
+            device.apps[levels[1]] = value.map { Counts($0) }
+            return .counts(name)
+        default: return nil
+        }
+    }
+
+    /// A state as it is wanted, signed or not: an operator looks at it, and a device checks it.
+    private static func state(
+        _ value: DataValue, for scope: DesiredScope, _ isSigned: ((SignedBundle) -> Bool)?
+    ) -> DesiredState? {
+        guard let bundle = try? SignedBundle.read(value) else {
+            return isSigned == nil ? try? DesiredState(value) : nil
+        }
+        let state = (try? JSONCoding.read(bundle.bytes)).flatMap { try? DesiredState($0) }
+        guard let isSigned else { return state }
+        return isSigned(bundle) && state?.addressee == "\(scope)" ? state : nil
+    }
+
+    package func devices(in group: String) -> [String] {
+        self.devices.filter { $0.value.groups.contains(group) }.keys.sorted()
+    }
+
+    /// What a device has from outside, as far as the server still says it: of all that was wanted of it and of its groups the newest of each
+    /// kind, but nothing newer than what it reports to be in force.
+    package func inForce(on name: String) -> DesiredState {
+        guard let device = self.devices[name] else { return .none }
+        let all = (device.groups.compactMap { self.groups[$0] } + [device.wanted].compactMap { $0 })
+            .filter { state in device.report.map { state.version <= $0.inForce } ?? true }
+        return all.sorted { $0.version < $1.version }.reduce(.none) { $1.over($0) }
+    }
+
+    /// A version that is above all that are known. Of what devices say themselves only half of all numbers is believed: or one of them could use
+    /// them up for all.
+    package var nextVersion: UInt64 {
+        var all: [UInt64] = (Array(self.groups.values) + Array(self.previous.values)).map(\.version)
+        for device in self.devices.values {
+            all += [device.report?.version ?? 0, device.report?.inForce ?? 0].filter { $0 <= DesiredLimits.version / 2 }
+            all.append(device.wanted?.version ?? 0)
+        }
+        return all.max().map { $0 + 1 } ?? 1
+    }
+}
+
+extension DesiredState {
+    /// What undoes this: each kind of thing that it names as it was before, and gone where there was none.
+    package func undone(by old: DesiredState?, version: UInt64) -> DesiredState {
+        DesiredState(
+            version: version, policy: self.policy == nil ? nil : old?.policy ?? [],
+            apps: self.apps == nil ? nil : old?.apps ?? [],
+            thresholds: self.thresholds == nil ? nil : old?.thresholds ?? [],
+            isPaused: self.isPaused == nil ? nil : old?.isPaused ?? false)
+    }
+}

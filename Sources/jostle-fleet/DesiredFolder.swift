@@ -1,0 +1,140 @@
+import Arbitration
+import DaemonSupport
+import FleetCore
+import Loop
+import Motion
+import PolicyFiles
+
+/// What is wanted, as an operator keeps it in a directory: `policy.d`, `apps.d`, `thresholds`. What is not there is left as it is.
+enum DesiredFolder {
+    /// Reads the directory, without a version. Nothing in it may be wrong: that is found here, and not on a thousand devices.
+    static func read(_ directory: String) throws -> DesiredState {
+        guard (try? directoryNames(directory)) != nil else {
+            throw FleetFailure(.usage, "\(directory) is no directory that can be read")
+        }
+        var state = DesiredState.none
+        if isThere("\(directory)/policy.d") {
+            state.policy = try self.files(in: "\(directory)/policy.d")
+            // As a device takes it that says nothing itself.
+            let reading = PolicyReader.read(
+                (state.policy ?? []).map {
+                    PolicyFile(name: "\(directory)/policy.d/\($0.name)", layer: .outside, $0.text)
+                })
+            try self.refuse(PolicyLinter.check(reading))
+        }
+        if isThere("\(directory)/apps.d") {
+            state.apps = try self.files(in: "\(directory)/apps.d")
+            try self.refuse(AppSource(["\(directory)/apps.d"]).readAll().findings)
+        }
+        if isThere("\(directory)/thresholds") { state.thresholds = try self.thresholds("\(directory)/thresholds") }
+        // Names and sizes, as a device reads them.
+        var whole = state
+        whole.version = 1
+        do throws(DesiredProblem) {
+            _ = try DesiredState(whole.value)
+        } catch {
+            throw FleetFailure(.usage, "\(directory): \(error); nothing was sent")
+        }
+        return state
+    }
+
+    private static func isThere(_ path: String) -> Bool {
+        if (try? InputFile(path)) != nil { return true }
+        return (try? directoryNames(path)) != nil
+    }
+
+    private static func refuse(_ findings: [Finding]) throws(FleetFailure) {
+        for finding in findings where finding.severity != .info { complain("\(finding)") }
+        let errors = findings.filter { $0.severity == .error }.count
+        guard errors == 0 else {
+            throw FleetFailure(.usage, "\(errors) error\(errors == 1 ? "" : "s"); nothing was sent")
+        }
+    }
+
+    /// The files of a directory that a broker would read.
+    static func files(in directory: String) throws(FleetFailure) -> [DesiredFile] {
+        let names: [String]
+        do throws(SystemError) {
+            names = try directoryNames(directory)
+        } catch {
+            throw FleetFailure(.usage, "\(directory): \(error)")
+        }
+        var files: [DesiredFile] = []
+        for name in names where name.hasSuffix(".conf") && !name.hasPrefix(".") {
+            let bytes = try contents(of: "\(directory)/\(name)", atMost: DesiredLimits.fileBytes)
+            guard let text = String(validating: bytes, as: UTF8.self) else {
+                throw FleetFailure(.usage, "\(directory)/\(name) is no text")
+            }
+            files.append(DesiredFile(name, text))
+        }
+        return files
+    }
+
+    /// Lines `DETECTOR=THRESHOLD`.
+    private static func thresholds(_ path: String) throws(FleetFailure) -> [DesiredThreshold] {
+        let text = String(decoding: try contents(of: path, atMost: 65_536), as: UTF8.self)
+        var thresholds: [DesiredThreshold] = []
+        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            guard !line.isEmpty, !line.hasPrefix("#") else { continue }
+            let parts = line.split(separator: "=", maxSplits: 1).map(String.init)
+            guard parts.count == 2 else {
+                throw FleetFailure(.usage, "\(path):\(index + 1):1: expected DETECTOR=THRESHOLD")
+            }
+            thresholds.append(DesiredThreshold(parts[0], parts[1]))
+        }
+        return thresholds
+    }
+}
+
+extension DesiredState {
+    /// How it differs from what is wanted now, in lines: `-` what goes, `+` what comes.
+    func difference(from old: DesiredState?) -> [String] {
+        var lines: [String] = []
+        func compare(_ kind: String, _ new: [(String, String)]?, _ old: [(String, String)]?) {
+            guard let new else { return }
+            let before = Dictionary(old ?? []) { first, _ in first }
+            let after = Dictionary(new) { first, _ in first }
+            for name in Set(before.keys).union(after.keys).sorted() where before[name] != after[name] {
+                lines.append("\(kind)/\(name)")
+                lines += Self.difference(Self.lines(before[name]), Self.lines(after[name]))
+            }
+        }
+        compare("policy.d", self.policy?.map { ($0.name, $0.text) }, old?.policy?.map { ($0.name, $0.text) })
+        compare("apps.d", self.apps?.map { ($0.name, $0.text) }, old?.apps?.map { ($0.name, $0.text) })
+        compare(
+            "thresholds", self.thresholds?.map { ($0.detector, $0.threshold) },
+            old?.thresholds?.map { ($0.detector, $0.threshold) })
+        if let isPaused, isPaused != old?.isPaused { lines.append("+ pause: \(isPaused)") }
+        return lines
+    }
+
+    /// What goes and what comes, where it stands.
+    private static func difference(_ old: [String], _ new: [String]) -> [String] {
+        let changes = new.difference(from: old)
+        var (gone, come): (Set<Int>, Set<Int>) = ([], [])
+        for change in changes {
+            switch change {
+            case .remove(let offset, _, _): gone.insert(offset)
+            case .insert(let offset, _, _): come.insert(offset)
+            }
+        }
+        var lines: [String] = []
+        var (before, after) = (0, 0)
+        while before < old.count || after < new.count {
+            if gone.contains(before) {
+                lines.append("- \(old[before])")
+                before += 1
+            } else if come.contains(after) {
+                lines.append("+ \(new[after])")
+                after += 1
+            } else {
+                (before, after) = (before + 1, after + 1)
+            }
+        }
+        return lines
+    }
+
+    private static func lines(_ text: String?) -> [String] {
+        text?.split(separator: "\n", omittingEmptySubsequences: true).map(String.init) ?? []
+    }
+}

@@ -1,0 +1,194 @@
+import DaemonSupport
+import FleetCore
+import Glibc
+import Loop
+import MQTT
+import Motion
+import Signatures
+
+/// A connection of an operator's program, and what it heard.
+///
+/// Not `Sendable`: it belongs to the thread of its loop.
+final class FleetSession {
+    let loop: EventLoop
+    private let client: Client
+    /// How long the server, or a device that is asked, may take.
+    let patience: TimeSpan
+    private(set) var book = DeviceBook()
+    /// By which what is wanted is signed; what others signed is nothing to us then.
+    let key: SigningKey?
+    /// Told what a message changed.
+    var onChange: (DeviceBook.Change) -> Void = { _ in }
+    /// Told of every message.
+    var onPublication: (Publication) -> Void = { _ in }
+
+    private var isConnected = false
+    private var ending: MQTTProblem?
+    private var acknowledged: [Int32: Int32] = [:]
+    private var granted: [Int32: [Int32]] = [:]
+    /// Somebody asked us to end.
+    private var isStopped = false
+    private let answers = AnswerTopic.of("fleet-" + String(UInt64.random(in: 0 ... .max), radix: 36))
+    private var lastArrival = Clock.monotonic.now()
+    private var arrived: [Publication] = []
+
+    /// Connects, and fails when that cannot be done.
+    init(_ arguments: Arguments, signingWith key: SigningKey? = nil) throws {
+        self.key = key
+        let settings = try ServerOption.settings(arguments)
+        self.patience = try arguments.value(of: ServerOption.patience) ?? .seconds(10)
+        self.loop = try EventLoop()
+        var problem = MQTTProblem("nobody knows where it is")
+        var client: Client?
+        for address in addresses(of: settings.host) where client == nil {
+            do throws(MQTTProblem) {
+                let one = try Client(settings, on: self.loop)
+                try one.connect(to: address)
+                client = one
+            } catch {
+                problem = error
+            }
+        }
+        guard let client else { throw FleetFailure(.noService, "\(settings.host): \(problem)") }
+        self.client = client
+        client.onEvent = { [unowned self] in self.heard($0) }
+        try self.loop.onSignals([SIGINT, SIGTERM]) { [unowned self] _ in self.isStopped = true }
+        guard try self.wait(atMost: self.patience, until: { self.isConnected }) else {
+            throw FleetFailure(.noService, "\(settings.host) does not answer")
+        }
+    }
+
+    private func heard(_ event: Client.Event) {
+        switch event {
+        case .connected: self.isConnected = true
+        case .acknowledged(let number, let reason): self.acknowledged[number] = reason
+        case .subscribed(let number, let granted): self.granted[number] = granted
+        case .arrived(let publication):
+            self.lastArrival = Clock.monotonic.now()
+            if publication.topic == self.answers { self.arrived.append(publication) }
+            self.onPublication(publication)
+            let change = self.book.take(
+                topic: publication.topic, publication.payload, contentType: publication.properties.contentType,
+                isSigned: self.key.map { key in { key.isSigned($0.bytes, by: $0.signature) } })
+            if let change { self.onChange(change) }
+        case .ended(let problem): self.ending = problem
+        }
+    }
+
+    // MARK: Waiting
+
+    /// Waits until it is so, and fails when the connection ends or somebody stops us.
+    func wait(until isSo: () -> Bool) throws {
+        try self.loop.run(until: { self.ending != nil || self.isStopped || isSo() })
+        if let ending { throw FleetFailure(.noService, "the server: \(ending)") }
+        if self.isStopped, !isSo() { throw FleetFailure(.no, "stopped before the end") }
+    }
+
+    /// Waits until it is so, but no longer than the time. Returns whether it is.
+    func wait(atMost span: TimeSpan, until isSo: () -> Bool) throws -> Bool {
+        var isLate = false
+        let timer = self.loop.schedule(after: span.microseconds) { isLate = true }
+        defer { if !isLate { self.loop.cancel(timer) } }
+        try self.wait(until: { isLate || isSo() })
+        return isSo()
+    }
+
+    /// Waits until somebody stops us, or the connection ends.
+    func waitForEnd(orUntil isSo: () -> Bool) throws {
+        try self.loop.run(until: { self.ending != nil || self.isStopped || isSo() })
+        if let ending { throw FleetFailure(.noService, "the server: \(ending)") }
+    }
+
+    /// Goes on after somebody stopped us, to put something in order.
+    func goOn() { self.isStopped = false }
+
+    // MARK: Saying
+
+    func subscribe(to topics: [String]) throws {
+        for topic in topics {
+            let number = try self.client.subscribe(to: topic)
+            guard try self.wait(atMost: self.patience, until: { self.granted[number] != nil }) else {
+                throw FleetFailure(.noService, "the server does not answer")
+            }
+            if self.granted[number]?.contains(where: { $0 >= 128 }) ?? true {
+                throw FleetFailure(.refused, "the server does not let us hear '\(topic)'")
+            }
+        }
+    }
+
+    /// Sends a message, and returns when the server has it.
+    func publish(_ publication: Publication) throws {
+        let number = try self.client.publish(publication)
+        guard try self.wait(atMost: self.patience, until: { self.acknowledged[number] != nil }) else {
+            throw FleetFailure(.noService, "the server does not answer")
+        }
+        if let reason = self.acknowledged[number], reason >= 128 {
+            throw FleetFailure(.refused, "the server does not let us say '\(publication.topic)'")
+        }
+    }
+
+    /// Says what is wanted of somebody.
+    func publish(_ state: DesiredState, for scope: DesiredScope) throws {
+        try self.publish(try self.message(state, on: scope.topic, for: scope))
+    }
+
+    /// What is wanted as a message, signed where there is a key.
+    func message(_ state: DesiredState, on topic: String, for scope: DesiredScope) throws -> Publication {
+        var state = state
+        state.addressee = "\(scope)"
+        var payload = JSONCoding.bytes(state.value)
+        if let key {
+            payload = JSONCoding.bytes(SignedBundle(bytes: payload, signature: try key.sign(payload)).value)
+        }
+        guard payload.count <= DesiredLimits.bytes else {
+            throw FleetFailure(.usage, "it is longer than \(DesiredLimits.bytes) bytes, which is what a device takes")
+        }
+        var message = Publication(topic, payload, isRetained: true)
+        message.properties.contentType = PayloadFormat.json.contentType
+        message.properties.isText = true
+        return message
+    }
+
+    // MARK: Asking
+
+    /// Hears all that the server keeps of devices and groups: as long as something comes, and a little longer.
+    func look() throws {
+        try self.subscribe(to: DeviceBook.topics)
+        let quiet: Int64 = 300_000
+        self.lastArrival = Clock.monotonic.now()
+        while case let pause = self.lastArrival + quiet - Clock.monotonic.now(), pause > 0 {
+            _ = try self.wait(atMost: TimeSpan(microseconds: pause), until: { false })
+        }
+    }
+
+    /// Asks a device, and waits for what it answers.
+    func ask(_ device: String, _ verb: DeviceRequest.Verb, _ question: DataValue) throws -> DeviceAnswer {
+        // Whoever is not there is not waited for.
+        try self.subscribe(to: [self.answers, FleetTopics(device: device).presence])
+        let correlation = Array("\(UInt64.random(in: 0 ... .max))".utf8)
+        var message = Publication(FleetTopics(device: device).request(verb.rawValue), JSONCoding.bytes(question))
+        message.properties.contentType = PayloadFormat.json.contentType
+        message.properties.responseTopic = self.answers
+        message.properties.correlation = correlation
+        // Who is not there is not to answer tomorrow.
+        message.properties.expiry = UInt32(clamping: Int(self.patience.seconds.rounded(.up)))
+        try self.publish(message)
+        func answer() -> Publication? { self.arrived.first { $0.properties.correlation == correlation } }
+        func isAway() -> Bool { self.book.devices[device].map { !$0.isOnline } ?? false }
+        _ = try self.wait(atMost: self.patience, until: { answer() != nil || isAway() })
+        guard let answer = answer() else {
+            let why =
+                isAway()
+                ? "is not there"
+                : self.book.devices[device] == nil ? "is not known to the server; see 'list'" : "does not answer that"
+            throw FleetFailure(.noService, "\(device) \(why)")
+        }
+        guard let value = try? PayloadFormat.read(answer.payload, contentType: answer.properties.contentType),
+            let read = DeviceAnswer(value)
+        else { throw FleetFailure(.no, "what \(device) answers cannot be read") }
+        return read
+    }
+}
+
+@available(*, unavailable)
+extension FleetSession: Sendable {}

@@ -1,0 +1,238 @@
+import DaemonSupport
+import FleetCore
+import Loop
+import Motion
+import Signatures
+
+/// Brings something to a group of devices.
+struct Rollout {
+    let session: FleetSession
+    let group: String
+    let progress: Progress
+    /// What devices had reported when it began.
+    private let before: [String: DesiredReport]
+
+    init(_ session: FleetSession, _ group: String, _ progress: Progress) {
+        (self.session, self.group, self.progress) = (session, group, progress)
+        self.before = session.book.devices.compactMapValues(\.report)
+    }
+
+    /// What a device reported of it. One that refuses what it could not read, or what is not signed, does not say which version that was.
+    private func report(of name: String, on version: UInt64) -> DesiredReport? {
+        guard var report = self.book.devices[name]?.report else { return nil }
+        if report.outcome == .refused, report.version == 0, report != self.before[name] { report.version = version }
+        return report
+    }
+
+    private var now: Timestamp { Timestamp(microseconds: Clock.monotonic.now()) }
+    private var book: DeviceBook { self.session.book }
+
+    /// Who lets nobody change one of these kinds would refuse all of it, and whatever the group is told later.
+    func check(_ state: DesiredState) throws {
+        for name in self.book.devices(in: self.group) {
+            let allowed = self.book.devices[name]?.desired ?? []
+            for change in state.changes.map(\.rawValue).sorted() where !allowed.contains(change) {
+                throw FleetFailure(.refused, "\(name) lets nobody change \(change) ([Allow] Desired); nothing was sent")
+            }
+        }
+    }
+
+    // MARK: Canaries
+
+    /// Has some devices try it. Returns when all is well with these; else they get back what they had, and it fails.
+    func tryFirst(_ state: DesiredState, on share: Share, _ terms: Canary.Terms) throws {
+        let online = self.book.devices(in: self.group).filter { self.book.devices[$0]?.isOnline ?? false }
+        guard !online.isEmpty else { throw FleetFailure(.no, "no device of group \(self.group) is there") }
+        let canaries = Canary.choose(share.count(of: online.count), of: online, for: state.version)
+        let others = online.filter { !canaries.contains($0) }
+        var canary = Canary(
+            state.version, canaries: canaries, others: others, terms: terms, at: self.now, wall: Clock.wallClock())
+        for name in online { self.read(name, into: &canary) }
+        try self.progress.tell(
+            "canary", "version \(state.version) goes to \(canaries.joined(separator: ", ")) first",
+            ["version": .count(state.version), "canaries": .list(canaries.map { .text($0) })])
+        for name in canaries where self.book.devices[name]?.apps.isEmpty ?? true {
+            complain("\(name) tells of no app ([Publish] Apps): what apps are denied there is not watched")
+        }
+        let before = canaries.map { (name: $0, state: self.book.inForce(on: $0)) }
+        var hasNews = false
+        self.session.onChange = { change in
+            switch change {
+            case .presence(let name), .report(let name), .counts(let name):
+                self.read(name, into: &canary)
+                hasNews = true
+            case .birth, .wanted, .previous: break
+            }
+        }
+        defer { self.session.onChange = { _ in } }
+        do {
+            for name in canaries { try self.session.publish(state, for: .device(name)) }
+            while true {
+                switch canary.decision(at: self.now) {
+                case .wait(let text): try self.progress.tell("wait", text)
+                case .watch(let left):
+                    try self.progress.tell("watch", "all canaries have it, and are watched", left: left)
+                case .goOn: return try self.progress.tell("go-on", "all is well with the canaries")
+                case .stop(let why):
+                    try self.progress.tell("stop", "stopped: \(why)", ["why": .text(why)])
+                    throw FleetFailure(.no, "rolled back: \(why)")
+                }
+                // Time passes, too, and is part of the decision.
+                hasNews = false
+                _ = try self.session.wait(atMost: .seconds(1), until: { hasNews })
+            }
+        } catch {
+            // Also when somebody stops us: what was tried is not left behind.
+            self.session.goOn()
+            do {
+                try self.takeBack(state, before)
+            } catch let second {
+                complain(
+                    "what the canaries had cannot be given back: \((second as? FleetFailure)?.message ?? "\(second)")")
+            }
+            throw error
+        }
+    }
+
+    private func read(_ name: String, into canary: inout Canary) {
+        guard let device = self.book.devices[name] else { return }
+        canary.presence(of: name, isOnline: device.isOnline, at: self.now)
+        if let report = self.report(of: name, on: canary.version) { canary.reported(report, by: name, at: self.now) }
+        canary.counted(device.apps, by: name)
+    }
+
+    /// Gives the canaries back what each had.
+    private func takeBack(_ state: DesiredState, _ before: [(name: String, state: DesiredState)]) throws {
+        let version = max(self.book.nextVersion, state.version + 1)
+        for (name, old) in before {
+            try self.session.publish(state.undone(by: old, version: version), for: .device(name))
+        }
+        try self.progress.tell(
+            "rollback", "the canaries get back what they had, as version \(version)", ["version": .count(version)])
+    }
+
+    // MARK: All
+
+    /// Wants it of the whole group, and remembers what was wanted before. It is told whole, with what earlier states said and this one does
+    /// not: whoever joins the group later is to have all of it.
+    func publish(_ state: DesiredState, behind old: DesiredState?) throws {
+        let scope = DesiredScope.group(self.group)
+        let before = state.undone(by: old, version: old?.version ?? 1)
+        try self.session.publish(
+            try self.session.message(before, on: DeviceBook.previousTopic(of: self.group), for: scope))
+        try self.session.publish(state, for: scope)
+        try self.progress.tell(
+            "publish", "version \(state.version) is wanted of group \(self.group)", ["version": .count(state.version)])
+    }
+
+    /// Waits until all that are there report it.
+    func waitForAll(_ version: UInt64, atMost span: TimeSpan) throws {
+        let end = self.now + span
+        while true {
+            let (all, done, bad) = self.count(version)
+            try self.progress.tell(
+                "wait", "\(done.count) of \(all.count) devices have it" + (bad.isEmpty ? "" : ", \(bad.count) refused"),
+                ["devices": .count(all.count), "done": .count(done.count), "refused": .count(bad.count)])
+            if done.count + bad.count == all.count || self.now >= end {
+                return try self.endWaiting(all.filter { !done.contains($0) }, bad)
+            }
+            let seen = done.count + bad.count
+            _ = try self.session.wait(
+                atMost: .seconds(1),
+                until: {
+                    let (_, done, bad) = self.count(version)
+                    return done.count + bad.count != seen
+                })
+        }
+    }
+
+    private func endWaiting(_ missing: [String], _ bad: [String]) throws {
+        for name in bad {
+            try self.progress.tell("refused", "\(name): \(self.book.devices[name]?.report?.line ?? "")")
+        }
+        let away = self.book.devices(in: self.group).filter { !(self.book.devices[$0]?.isOnline ?? false) }
+        if !away.isEmpty {
+            try self.progress.tell(
+                "away", "\(away.count) not there, and will have it when they come: \(Self.list(away))",
+                ["away": .list(away.map { .text($0) })])
+        }
+        guard missing.isEmpty else { throw FleetFailure(.no, "not in force on: \(Self.list(missing))") }
+    }
+
+    /// The devices of the group that are there, those that have it, and those that will not.
+    private func count(_ version: UInt64) -> (all: [String], done: [String], bad: [String]) {
+        let all = self.book.devices(in: self.group).filter { self.book.devices[$0]?.isOnline ?? false }
+        func outcome(_ name: String) -> DesiredReport.Outcome? {
+            self.report(of: name, on: version).flatMap { $0.version == version ? $0.outcome : nil }
+        }
+        return (
+            all, all.filter { outcome($0) == .applied },
+            all.filter { [.refused, .rolledBack].contains(outcome($0)) }
+        )
+    }
+
+    /// Names for people: not a thousand of them.
+    static func list(_ names: [String]) -> String {
+        names.prefix(10).joined(separator: ", ") + (names.count > 10 ? " and \(names.count - 10) more" : "")
+    }
+}
+
+/// So many devices, or so many per cent of them.
+enum Share: Sendable {
+    case percent(Double)
+    case devices(Int)
+
+    init?(_ text: String) {
+        if text.hasSuffix("%"), let number = Double(text.dropLast()), number > 0, number <= 100 {
+            self = .percent(number)
+        } else if let number = Int(text), number > 0 {
+            self = .devices(number)
+        } else {
+            return nil
+        }
+    }
+
+    func count(of all: Int) -> Int {
+        switch self {
+        case .percent(let share): Canary.count(of: all, share: share)
+        case .devices(let number): min(number, all)
+        }
+    }
+}
+
+/// Tells how far something is: each step once. On a terminal a step that only waits is written over the one before.
+final class Progress {
+    private let isJSON: Bool
+    private let isTerminal: Bool
+    private var last = ""
+    private var isOpen = false
+
+    init(isJSON: Bool) {
+        self.isJSON = isJSON
+        self.isTerminal = !isJSON && isOutputTerminal()
+    }
+
+    /// - Parameters:
+    ///   - step: a word for machines.
+    ///   - left: how long it will take yet, for people.
+    func tell(
+        _ step: String, _ text: String, _ fields: KeyValuePairs<String, DataValue?> = [:], left: TimeSpan? = nil
+    ) throws {
+        let isWaiting = step == "wait" || step == "watch"
+        let left = self.isTerminal ? left.map { " for another \(Int($0.seconds.rounded(.up))) s" } ?? "" : ""
+        let line = text + left
+        guard line != self.last else { return }
+        self.last = line
+        if self.isJSON {
+            let common: DataValue = .fields(["step": .text(step), "text": .text(text)])
+            guard case .object(let first) = common, case .object(let rest) = DataValue.fields(fields) else { return }
+            return try say(JSONCoding.text(.object(first + rest)))
+        }
+        guard self.isTerminal else { return try say(line) }
+        // Back to its beginning, and nothing of it stays.
+        try write((self.isOpen ? "\r\u{1B}[K" : "") + escapedLine(line) + (isWaiting ? "" : "\n"))
+        self.isOpen = isWaiting
+    }
+
+    deinit { if self.isOpen { try? write("\n") } }
+}

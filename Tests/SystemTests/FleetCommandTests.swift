@@ -1,0 +1,236 @@
+import FleetCore
+import Glibc
+import Loop
+import MQTT
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// `jostle fleet` beside a real server and a device, which are set up as docs/fleet.md says.
+    @Suite(.serialized) struct FleetCommands {
+        private static let app = "org.example.Kiosk"
+        private static let own = "[Rule bridge]\nPriority=200\nWhenApp=org.jostle.Bridge\nThen=allow\n"
+
+        /// A kiosk and a server, and what an operator has of his own.
+        private final class Deployment {
+            let stage: Stage
+            let server: MQTTServer
+            let keys: SigningKeys
+            let operatorFile: String
+
+            init() throws {
+                self.stage = try Stage(broker: false)
+                let acl = "\(self.stage.home)/jostle.acl"
+                try FleetScene.write(try FleetDocument.block(behind: "`/etc/mosquitto/jostle.acl`"), to: acl)
+                // Where the server is and its certificates are others here.
+                let lines = try FleetDocument.commands(behind: "`/etc/mosquitto/conf.d/jostle.conf`").filter { line in
+                    !["listener", "cafile", "certfile", "keyfile", "acl_file", "require", "use_identity"].contains(
+                        where: line.hasPrefix)
+                }
+                #expect(lines.count == 5, "\(lines)")
+                self.server = try MQTTServer(isSecure: true, lines: lines + ["acl_file \(acl)"])
+                for name in ["kiosk-17", "operator", "visitor"] { try self.server.certify(name) }
+                self.keys = try SigningKeys()
+                self.operatorFile = "\(self.stage.home)/fleet.conf"
+                var text = try FleetDocument.block(behind: "as `~/.config/jostle/fleet.conf`")
+                text = Self.here(text, self.server, "operator")
+                try FleetScene.write(text, to: self.operatorFile)
+                try self.startDevice()
+            }
+
+            /// A file of the document as it is here.
+            private static func here(_ text: String, _ server: MQTTServer, _ name: String) -> String {
+                let certificate = server.certificate(of: name)
+                return [
+                    ("Host=mqtt.example.org", "Host=localhost\nPort=\(server.port)"),
+                    ("=/etc/jostle/authority.crt", "=\(server.authority)"),
+                    ("=/etc/jostle/device.crt", "=\(certificate)"), ("=/home/ada/operator.crt", "=\(certificate)"),
+                    ("=credential:key", "=\(server.key(of: name))"),
+                    ("=/home/ada/operator.key", "=\(server.key(of: name))"),
+                ].reduce(text) { $0.replacing($1.0, with: $1.1) }
+            }
+
+            private func startDevice() throws {
+                let policy = try self.stage.directory("own-policy", ["40-bridge": FleetCommands.own])
+                var text = try FleetDocument.block(behind: "On each device, with its certificate")
+                text = Self.here(text, self.server, "kiosk-17")
+                text = text.replacing("/etc/jostle/fleet.pub", with: self.keys.open)
+                text = text.replacing("[Bridge]", with: "[Bridge]\nDevice=kiosk-17")
+                text += "ConfirmWithin=2s\n"
+                let (file, state) = ("\(self.stage.home)/bridge.conf", "\(self.stage.home)/bridge-state")
+                try FleetScene.write(text, to: file)
+                try self.stage.startBroker(options: ["--policy", policy, "--outside", "\(state)/desired"])
+                let program = try BackgroundProgram(
+                    "jostle-bridge",
+                    [
+                        "--bus", self.stage.address, "--config", file, "--journal", self.stage.state, "--state-dir",
+                        state,
+                    ])
+                self.bridge = program
+                _ = try program.waitForLine(on: .errors, timeout: .seconds(60)) {
+                    $0.hasSuffix("connected to localhost")
+                }
+            }
+
+            private(set) var bridge: BackgroundProgram?
+
+            /// Runs a command as it stands in the document, and more words.
+            func run(_ command: String, _ more: String...) throws -> Tool.Result {
+                let words = command.split(separator: " ").map(String.init)
+                try #require(words.prefix(2) == ["jostle", "fleet"])
+                let here = words.enumerated().dropFirst(2).map { index, word in
+                    switch word {
+                    case "fleet.pem": self.keys.secret
+                    case "kiosks" where index == 3: "\(self.stage.home)/kiosks"
+                    default: word
+                    }
+                }
+                return try self.fleet(here + more)
+            }
+
+            func fleet(_ arguments: [String], _ file: String? = nil) throws -> Tool.Result {
+                try Tool.run(
+                    [Programs.path(of: "jostle"), "fleet"] + arguments + ["--config", file ?? self.operatorFile])
+            }
+
+            func folder(_ name: String, _ policy: String, thresholds: String? = nil) throws -> String {
+                let directory = "\(self.stage.home)/\(name)"
+                for path in [directory, "\(directory)/policy.d"] { try #require(mkdir(path, 0o755) == 0) }
+                try FleetScene.write(policy, to: "\(directory)/policy.d/50-fleet.conf")
+                if let thresholds { try FleetScene.write(thresholds, to: "\(directory)/thresholds") }
+                return directory
+            }
+        }
+
+        private static let quiet = """
+            [Rule quiet]
+            Priority=100
+            WhenApp=\(app)
+            Then=deny
+            [Rule all]
+            Then=allow
+
+            """
+
+        /// What the document says to type does what it says.
+        @Test func aDeploymentAsTheDocumentHasIt() throws {
+            let here = try Deployment()
+            let commands = try FleetDocument.commands(behind: "it takes two commands to give the kiosks")
+            try #require(commands.count == 2)
+            _ = try here.folder("kiosks", Self.quiet)
+            let list = try here.fleet(["list", "--json"])
+            #expect(list.status == 0 && list.stdout.contains("\"device\":\"kiosk-17\",\"online\":true"), "\(list)")
+            // All goes well with the canary, and then with the others, which are none.
+            let applied = try here.run(commands[0], "--watch", "1s")
+            #expect(applied.status == 0, "\(applied)")
+            #expect(applied.stdout.contains("all is well with the canaries\nversion 1 is wanted of group kiosks\n"))
+            #expect(applied.stdout.contains("1 of 1 devices have it"), "\(applied)")
+            let app = try here.stage.watch("shake,name=shake", "--app", Self.app)
+            #expect(try here.stage.jostle("shake", "--for", "500ms").status == 0)
+            try here.stage.until("it is decided") { try here.run(commands[1]).status == 0 }
+            let explained = try here.run(commands[1])
+            #expect(explained.stdout.contains("not delivered  S2.denied"), "\(explained)")
+            #expect(explained.stdout.contains("50-fleet.conf:1 [Rule quiet] Priority=100 says deny"), "\(explained)")
+            try here.stage.kill(app)
+        }
+
+        @Test func anOperatorSeesSteersAndAsks() throws {
+            let here = try Deployment()
+            let key = ["--sign-key", here.keys.secret]
+            func group(_ words: String...) throws -> Tool.Result { try here.fleet(words + ["--group", "kiosks"]) }
+            func change(_ words: String...) throws -> Tool.Result {
+                try here.fleet(words + ["--group", "kiosks", "--wait"] + key)
+            }
+            let good = try here.folder("good", "[App \(Self.app)]\nQuota=3/1min\nCooldown=5s\n")
+            let difference = try group("diff", good)
+            #expect(difference.status == 1, "\(difference)")
+            #expect(
+                difference.stdout == """
+                    group kiosks has version 0
+                    policy.d/50-fleet.conf
+                    + [App \(Self.app)]
+                    + Quota=3/1min
+                    + Cooldown=5s
+
+                    """)
+            let applied = try change("apply", good)
+            #expect(applied.status == 0 && applied.stdout.hasSuffix("1 of 1 devices have it\n"), "\(applied)")
+            #expect(try group("diff", good).stdout == "group kiosks has version 1\n")
+            // What is wrong is found before anything is sent, with its place.
+            let wrong = try here.folder("wrong", "[Rule x]\nThne=allow\n")
+            let refused = try change("apply", wrong)
+            #expect(refused.status == 2 && refused.stderr.contains("nothing was sent"), "\(refused)")
+            #expect(refused.stderr.contains("\(wrong)/policy.d/50-fleet.conf:2:1: error E001"), "\(refused)")
+            #expect(try group("diff", wrong).status == 2)
+            // What only the device can know, its canary finds: the rule is its own.
+            let other = try here.folder("other", "[Rule bridge]\nThen=deny\n")
+            let stopped = try change("apply", other, "--canary", "1")
+            #expect(stopped.status == 1 && stopped.stdout.contains("stopped: kiosk-17: refused"), "\(stopped)")
+            #expect(stopped.stdout.contains("the canaries get back what they had, as version 3"), "\(stopped)")
+            try here.stage.until("it has back what it had") {
+                try here.fleet(["list", "--json"]).stdout.contains("\"state\":\"applied\",\"in_force\":3")
+            }
+            // What may not be changed there is not tried.
+            let limits = try here.folder("limits", "[App \(Self.app)]\nQuota=9/1min\n", thresholds: "knock=3g\n")
+            let denied = try change("apply", limits)
+            #expect(denied.status == 4 && denied.stderr.contains("kiosk-17 lets nobody change detectors"), "\(denied)")
+            // Back to before, where there was nothing, and back to what that took away.
+            let back = try change("rollback")
+            #expect(back.status == 0, "\(back)")
+            let behind = try group("diff", good)
+            #expect(behind.status == 1 && behind.stdout.hasPrefix("group kiosks has version 4\n"), "\(behind)")
+            #expect(behind.stdout.contains("+ Quota=3/1min"), "\(behind)")
+            #expect(try change("rollback").status == 0)
+            #expect(try group("diff", good).stdout == "group kiosks has version 5\n")
+        }
+
+        @Test func whatIsNotAllowedIsSaid() throws {
+            let here = try Deployment()
+            let whatIf = try here.fleet([
+                "what-if", "kiosk-17", "--policy", try here.folder("new", Self.quiet) + "/policy.d",
+            ])
+            #expect(whatIf.status == 4 && whatIf.stderr.contains("does not answer that"), "\(whatIf)")
+            // Without the key the device refuses it.
+            let words = ["apply", "\(here.stage.home)/new", "--group", "kiosks"]
+            let unsigned = try here.fleet(words + ["--wait"])
+            #expect(unsigned.status == 1 && unsigned.stdout.contains("it is not signed"), "\(unsigned)")
+            // Who has no rights at the server cannot even look.
+            let file = "\(here.stage.home)/visitor.conf"
+            let text = try Tool.run(["cat", here.operatorFile]).stdout
+            try FleetScene.write(text.replacing("/operator.", with: "/visitor."), to: file)
+            let strange = try here.fleet(["explain", "kiosk-17", "--timeout", "2s"], file)
+            #expect(strange.status != 0 && strange.stdout.isEmpty, "\(strange)")
+            let unknown = try here.fleet(["status", "kiosk-99", "--timeout", "1s"])
+            #expect(unknown.status == 3 && unknown.stderr.contains("kiosk-99 is not known to the server"), "\(unknown)")
+            try here.stage.kill(here.bridge)
+            try here.stage.until("it is seen to be gone") {
+                try here.fleet(["list", "--json"]).stdout.contains("\"online\":false")
+            }
+            let away = try here.fleet(["status", "kiosk-17"])
+            #expect(away.status == 3 && away.stderr.contains("kiosk-17 is not there"), "\(away)")
+            try here.server.kill()
+            #expect(try here.fleet(["list"]).status == 3)
+        }
+
+        /// Somebody who ends it in the middle leaves nothing behind on the canaries.
+        @Test func whoEndsItMeanwhileLeavesNothing() throws {
+            let here = try Deployment()
+            let directory = try here.folder("new", Self.quiet)
+            let program = try BackgroundProgram(
+                "jostle-fleet",
+                [
+                    "apply", directory, "--group", "kiosks", "--canary", "1", "--watch", "5min", "--sign-key",
+                    here.keys.secret, "--config", here.operatorFile,
+                ])
+            _ = try program.waitForLine(timeout: .seconds(30)) { $0 == "all canaries have it, and are watched" }
+            try program.signal(SIGTERM)
+            #expect(try program.waitForEnd(timeout: .seconds(20)) == .exited(1))
+            #expect(
+                program.output.hasSuffix("the canaries get back what they had, as version 2\n"), "\(program.output)")
+            try here.stage.until("it has back what it had") {
+                try here.stage.property("PolicyFiles", at: Stage.Object.broker).components(
+                    of: "/desired/current/policy.d/") == 0
+            }
+        }
+    }
+}
