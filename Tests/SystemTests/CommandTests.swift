@@ -100,8 +100,10 @@ extension EndToEnd {
             Case("apps", "--bus", "nonsense:", status: 2, "Unknown address type"),
             Case("watch", "--bus", "nonsense:", "shake", status: 2, "Unknown address type"),
             Case(
-                "demo", "fast", status: 2, "there is no act 'fast', there are background, pomodoro, refresh and tracker"
+                "demo", "fast", status: 2,
+                "there is no act 'fast', there are background, fleet, pomodoro, refresh and tracker"
             ),
+            Case("demo", "refresh", "--", "sh", status: 2, "a command goes with fleet"),
             Case("demo", "refresh", "--track", "way.gpx", status: 2, "--track goes with tracker"),
             Case("demo", "tracker", "--live", "60", status: 2, "--live goes with pomodoro"),
             Case("demo", "tracker", "--desktop", status: 2, "--desktop goes with background"),

@@ -175,4 +175,15 @@ import Traces
                 winner: DemoStory.apps[1].id, decidedBy: "strength", text: []))
         #expect(key.differences == ["the broker says that 'org.jostle.Demo.Player' won the hard shake by 'strength'"])
     }
+
+    @Test func aFleetsStoryIsWholeOrSaysWhatIsMissing() {
+        var story = FleetStory()
+        for step in FleetStory.Step.allCases.dropLast() { story.happened(step) }
+        #expect(story.differences == ["not: \(FleetStory.Step.restored.rawValue)"])
+        story.happened(.restored)
+        #expect(story.differences.isEmpty)
+        var reversed = FleetStory()
+        for step in FleetStory.Step.allCases.reversed() { reversed.happened(step) }
+        #expect(reversed.differences == ["not in this order"])
+    }
 }

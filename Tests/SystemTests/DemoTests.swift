@@ -2,6 +2,8 @@ import Glibc
 import TestSupport
 import Testing
 
+@testable import jostle
+
 extension EndToEnd {
     /// `jostle demo` as a process: what it says, and that it leaves nothing.
     @Suite(.serialized) struct Demo {
@@ -102,6 +104,31 @@ extension EndToEnd {
                 try program.signal(SIGINT)
                 #expect(try program.waitForEnd() == .exited(1))
                 try self.expectNothingLeft(program, directory)
+            }
+        }
+
+        /// What the README says to type shows what it says: three devices, a server and an operator; it exits 0 only if all of it happened.
+        @Test func aFleetAsTheReadmeHasIt() throws {
+            let commands = try FleetDocument.commands(behind: "## More than one machine", of: "README.md")
+            try #require(commands.count == 2)
+            let steps = FleetStory.Step.allCases.map(\.rawValue)
+            for (command, all) in zip(
+                commands, [steps, ["not delivered  S2.denied", "[Rule night]", "the museum is closed"]])
+            {
+                let words = command.split(separator: " ").map(String.init)
+                try #require(words.prefix(2) == ["jostle", "demo"])
+                try PrivateBus.with { bus in
+                    let (program, directory) = try self.start(Array(words.dropFirst(2)), bus)
+                    let end = try program.waitForEnd(timeout: .seconds(300))
+                    #expect(end == .exited(0), "\(program.output)\(program.errors)")
+                    var rest = program.output[...]
+                    for words in all {
+                        let place = rest.firstRange(of: words)
+                        #expect(place != nil, "'\(words)' does not come, or not in this order: \(program.output)")
+                        if let place { rest = rest[place.upperBound...] }
+                    }
+                    try self.expectNothingLeft(program, directory)
+                }
             }
         }
 

@@ -6,7 +6,7 @@ import Protocol
 
 /// `jostle demo`: the documented case between real processes on a real bus; its other acts have files of their own.
 final class DemoCommand {
-    private static let acts = ["background", "pomodoro", "refresh", "tracker"]
+    private static let acts = ["background", "fleet", "pomodoro", "refresh", "tracker"]
 
     static let syntax = CommandSyntax(
         "demo", "show the documented case on a private bus: two apps, two shakes, without a policy and with one",
@@ -15,11 +15,15 @@ final class DemoCommand {
         arguments: [
             CommandArgument(
                 acts.joined(separator: "|"),
-                "instead: who hears a shake behind another app and behind the lock; which timers outlive their time in "
-                    + "the background, in virtual time or --live; a feed that refreshes itself there; or what a tracker "
+                "instead: who hears a shake behind another app and behind the lock; three devices, a server and an operator; "
+                    + "which timers outlive their time in the background, in virtual time or --live; a feed that refreshes itself there; or what a tracker "
                     + "gets of a journey, and that it is started again when it was killed",
                 .optional, naming: .oneOf(acts))
         ],
+        trailing: CommandArgument(
+            "COMMAND",
+            "with fleet: no story, but this command beside three devices of which one denies what it is shaken",
+            .list, naming: .program),
         action: { try DemoCommand.play($0) })
 
     private static func play(_ invocation: Invocation) throws {
@@ -34,10 +38,15 @@ final class DemoCommand {
         }
         let isDesktop = arguments.has(BackgroundCommand.desktop)
         if act != "background", isDesktop { throw UsageProblem("demo: --desktop goes with background") }
+        let words = arguments.trailing
+        if act != "fleet", !words.isEmpty { throw UsageProblem("demo: a command goes with fleet") }
         switch act {
         case nil: try DemoCommand(isJSON: isJSON, terminal: terminal, loop: loop).run()
         case "background":
             try BackgroundCommand(isJSON: isJSON, isDesktop: isDesktop, terminal: terminal, loop: loop).run()
+        case "fleet":
+            let demo = FleetDemo(isJSON: isJSON, terminal: terminal, loop: loop)
+            if words.isEmpty { try demo.run() } else { try demo.run(words) }
         case "refresh": try RefreshCommand(isJSON: isJSON, terminal: terminal, loop: loop).run()
         case "pomodoro":
             let work = try arguments.value(of: PomodoroCommand.length)
@@ -47,7 +56,8 @@ final class DemoCommand {
             try TrackerCommand(file: file, isJSON: isJSON, terminal: terminal, loop: loop).run()
         case let word?:
             throw UsageProblem(
-                "demo: there is no act '\(printable(word))', there are background, pomodoro, refresh and tracker")
+                "demo: there is no act '\(printable(word))', there are background, fleet, pomodoro, refresh and tracker"
+            )
         }
     }
 

@@ -14,14 +14,18 @@ final class DemoStage {
     private let loop: EventLoop
     /// Where the reader takes its samples from.
     private var source: String
-    private var directory = ""
+    private(set) var directory = ""
     /// Where the broker looks for policy and app files, and the bus for programs that it may start; there are none at first,
     /// whatever the machine has.
     private var policyDirectory: String { "\(self.directory)/policy" }
+    /// Where a bridge keeps what comes from outside; `nil`: nothing does.
+    var outside: String?
+    /// Called when the bus is there, with its address, before the daemons are.
+    var onBus: (String) throws(CommandFailure) -> Void = { _ throws(CommandFailure) in }
     private var appDirectory: String { "\(self.directory)/apps.d" }
     private var serviceDirectory: String { "\(self.directory)/services" }
     /// What outlives the broker; `nil`: nothing does.
-    private var stateDirectory: String?
+    private(set) var stateDirectory: String?
     private var children: [ChildProcess] = []
     private(set) var bus: Connection?
     /// What programs say that the bus has started.
@@ -109,6 +113,7 @@ final class DemoStage {
         } catch {
             throw CommandFailure(error, service: "the private bus")
         }
+        try self.onBus(address)
         try self.startDaemons(address, bus)
     }
 
@@ -137,7 +142,9 @@ final class DemoStage {
         for (program, arguments, name) in [
             ("jostle-sensord", ["--source", self.source], "org.jostle.Sensors1"),
             (
-                "jostle-brokerd", ["--policy", self.policyDirectory, "--apps", self.appDirectory] + state,
+                "jostle-brokerd",
+                (self.outside.map { ["--outside", $0] } ?? [])
+                    + ["--policy", self.policyDirectory, "--apps", self.appDirectory] + state,
                 "org.jostle.Broker1"
             ),
         ] {
@@ -169,6 +176,27 @@ final class DemoStage {
             title, try self.path(of: program), arguments + ["--bus", address], output: .pipe)
         try self.read(child, onLine)
         return child
+    }
+
+    /// Starts a program that does something and ends. Its lines come one at a time.
+    func startCommand(
+        _ title: String, _ program: String, _ arguments: [String], environment: [String: String],
+        errorOutput: ChildProcess.Stream = .inherit, _ onLine: @escaping (String) -> Void
+    ) throws(CommandFailure) -> ChildProcess {
+        let child = try self.start(
+            title, program, arguments, environment: environment, mayEnd: true, output: .pipe, errorOutput: errorOutput)
+        try self.read(child, onLine)
+        return child
+    }
+
+    /// Runs a program that has the terminal to itself, and returns how it ended.
+    func runInFront(
+        _ program: String, _ arguments: [String], environment: [String: String]
+    ) throws(CommandFailure) -> ChildProcess.Ending {
+        let child = try self.start(
+            program, program, arguments, environment: environment, mayEnd: true, isInFront: true)
+        try self.wait(until: { child.ending != nil })
+        return child.ending ?? .exited(-1)
     }
 
     /// Ends an app as only the kernel can, and returns when it is gone.
@@ -313,10 +341,11 @@ final class DemoStage {
     /// - Parameters:
     ///   - environment: what it finds in its environment besides ours.
     ///   - user: as whom it runs; `nil`: as we do.
+    ///   - isInFront: whether it has the terminal: what is typed, and Ctrl-C.
     @discardableResult
     func start(
         _ title: String, _ program: String, _ arguments: [String], environment: [String: String] = [:],
-        as user: UInt32? = nil, mayEnd: Bool = false, output: ChildProcess.Stream = .inherit,
+        as user: UInt32? = nil, mayEnd: Bool = false, isInFront: Bool = false, output: ChildProcess.Stream = .inherit,
         errorOutput: ChildProcess.Stream = .inherit
     ) throws(CommandFailure) -> ChildProcess {
         // setpriv asks the kernel to end the child when we end, however we end.
@@ -326,9 +355,9 @@ final class DemoStage {
         command.arguments += ["--"] + (lines.isEmpty ? [] : ["env"] + lines) + [program] + arguments
         command.output = output
         command.errorOutput = errorOutput
-        command.input = .null
+        command.input = isInFront ? .inherit : .null
         // Ctrl-C is for us; we end the others in order.
-        command.hasOwnGroup = true
+        command.hasOwnGroup = !isInFront
         do throws(SystemError) {
             let child = try ChildProcess(command, on: self.loop) { [weak self] ending in
                 guard let self, !self.isStriking, !self.isKilling else { return }
