@@ -158,9 +158,12 @@ package struct Canary: Sendable {
         let growth = others.usual > 0 ? max(1, others.seen / others.usual) : 1
         let bound = Self.bound(usual: canaries.usual * growth)
         guard canaries.seen > bound else { return nil }
-        return "\(what.rawValue) jumped: \(Int(canaries.seen)) in \(Int(span.seconds)) s on the canaries, where "
-            + "\(Int(bound)) would be much"
+        return "\(what.rawValue) jumped: \(Self.text(canaries.seen)) in \(Int(span.seconds)) s on the canaries, where "
+            + "\(Self.text(bound)) would be much"
     }
+
+    /// A count for people; a device may say any.
+    private static func text(_ count: Double) -> String { "\(Int(min(count, 1e15)))" }
 
     /// How much is not yet a jump: three standard deviations of a count above so many times what is usual, and three more, for a few
     /// events say nothing.
@@ -205,8 +208,9 @@ struct CanaryCounts: Sendable {
         for (name, counts) in apps {
             // An app that came anew counts from nothing.
             let old = self.last[name].flatMap { $0.isContinued(by: counts) ? $0 : nil }
-            self.hits += counts.hits - (old?.hits ?? min(counts.hits, counts.hitsThen))
-            self.denied += counts.denied - (old?.denied ?? min(counts.denied, counts.deniedThen))
+            // A device may say anything, and is not to end who listens.
+            self.hits &+= counts.hits - (old?.hits ?? min(counts.hits, counts.hitsThen))
+            self.denied &+= counts.denied - (old?.denied ?? min(counts.denied, counts.deniedThen))
             self.last[name] = counts
         }
     }

@@ -199,4 +199,20 @@ import Testing
         // Each has its turn.
         #expect(Set(chosen.flatMap { $0 }).count == 100)
     }
+
+    /// A device counts more than any number holds, again and again: that is a jump like others.
+    @Test func absurdCountsAreAJump() throws {
+        var canary = self.canary()
+        let most = UInt64(Int64.max)
+        for life in 0..<4 {
+            canary.counted(
+                [
+                    "org.example.Kiosk": DeviceBook.Counts(
+                        hits: most, denied: most, since: Self.wall + Int64(life) * 1_000_000)
+                ], by: "a")
+            guard case .stop(let why) = canary.decision(at: self.at(10)) else { continue }
+            #expect(why.hasPrefix("denied jumped"))
+        }
+        #expect(canary.decision(at: self.at(20)) != .goOn)
+    }
 }
