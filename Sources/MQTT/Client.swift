@@ -242,9 +242,7 @@ package final class Client {
         if isBeginning || !readiness.isDisjoint(with: [.read, .hangUp, .failed]) {
             self.lastRead = Clock.boottime.now()
             self.end(unless: unsafe mosquitto_loop_read(self.handle, Self.packetsPerTurn))
-            if let most = self.settings.mostMemory, FreeMemory.held > most {
-                self.end(MQTTProblem("the server sends more than we can keep"))
-            }
+            if let most = self.settings.mostMemory, FreeMemory.held > most { self.end(Self.tooMuch) }
         }
         if !self.isOver, isBeginning || readiness.contains(.write) {
             self.end(unless: unsafe mosquitto_loop_write(self.handle, 1))
@@ -290,8 +288,11 @@ package final class Client {
 
     private func end(unless result: Int32) {
         guard result != MOSQ_ERR_SUCCESS.rawValue, result != MOSQ_ERR_CONN_PENDING.rawValue else { return }
-        self.end(.of(result, while: "the connection ended"))
+        // It takes memory for whatever length a packet says that it has.
+        self.end(result == MOSQ_ERR_NOMEM.rawValue ? Self.tooMuch : .of(result, while: "the connection ended"))
     }
+
+    private static let tooMuch = MQTTProblem("the server sends more than we can keep")
 
     private func end(_ problem: MQTTProblem) {
         guard !self.isOver else { return }

@@ -32,6 +32,7 @@ struct Main {
         }
         do {
             try Startup.prepareDaemon()
+            limitMemory(to: ServerSettings.memory)
             let arguments = self.syntax.parseOrExit()
             let bus = try arguments.value(of: Daemon.busOption) ?? .session
             let places = try BridgePlaces(

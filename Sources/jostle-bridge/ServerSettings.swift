@@ -8,6 +8,9 @@ enum ServerSettings {
     private static let largestPacket: UInt32 = 1 << 20
     /// How much a server may have the bridge hold, in bytes: it rests with a hundredth of that.
     private static let mostMemory = 64 << 20
+    /// How much memory there is for the program, in bytes. A packet may say that it has 256 MB, and all of it may come before anybody can
+    /// look at what is held: the library gets no memory for it then, and gives up.
+    static let memory = 3 * mostMemory
 
     /// What is missing for that.
     struct Missing: Swift.Error, CustomStringConvertible {

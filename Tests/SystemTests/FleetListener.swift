@@ -16,6 +16,8 @@ final class FleetListener {
     private(set) var others: [Publication] = []
     private(set) var names: Set<EventName> = []
     private(set) var problems: [String] = []
+    /// How many messages of ours the server has answered.
+    private var acknowledged = 0
     private(set) var live = 0
     private(set) var past = 0
     private(set) var copies = 0
@@ -89,7 +91,7 @@ final class FleetListener {
         case .connected: self.isConnected = true
         case .ended: self.isConnected = false
         case .subscribed: self.isSubscribed = true
-        case .acknowledged: break
+        case .acknowledged: self.acknowledged += 1
         case .arrived(let publication): self.arrived(publication)
         }
     }
@@ -156,6 +158,14 @@ final class FleetListener {
     /// Wants something of a device or a group.
     func want(_ text: String, of topic: String) throws {
         try self.publish(Publication(topic, Array(text.utf8), isRetained: true))
+    }
+
+    /// Says what it has no right to: a server refuses that, or leaves whoever says it.
+    func trespass(_ text: String, on topic: String) throws {
+        let before = self.acknowledged
+        try self.want(text, of: topic)
+        try self.wait("an answer") { !self.isConnected || self.acknowledged > before }
+        if !self.isConnected { try self.connect() }
     }
 
     func forget() { (self.delays, self.pastTimes) = ([], []) }

@@ -46,9 +46,9 @@ extension EndToEnd {
             try own.wait("a birth") { own.last(topics.birth) != nil }
             // Neither a stranger nor another device has a say.
             for stranger in [everybody, other] {
-                try stranger.want(#"{"version":1,"pause":true}"#, of: topics.desired)
-                try stranger.want(#"{"version":1,"pause":true}"#, of: FleetTopics.desired(ofGroup: "kiosks"))
-                try stranger.publish(Publication(topics.presence, Array(#"{"online":false}"#.utf8), isRetained: true))
+                try stranger.trespass(#"{"version":1,"pause":true}"#, on: topics.desired)
+                try stranger.trespass(#"{"version":1,"pause":true}"#, on: FleetTopics.desired(ofGroup: "kiosks"))
+                try stranger.trespass(#"{"online":false}"#, on: topics.presence)
             }
             #expect(try stage.jostle("shake", "--for", "500ms").status == 0)
             try own.wait("an event") { own.names.count == 1 }
