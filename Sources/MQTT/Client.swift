@@ -288,8 +288,15 @@ package final class Client {
 
     private func end(unless result: Int32) {
         guard result != MOSQ_ERR_SUCCESS.rawValue, result != MOSQ_ERR_CONN_PENDING.rawValue else { return }
-        // It takes memory for whatever length a packet says that it has.
-        self.end(result == MOSQ_ERR_NOMEM.rawValue ? Self.tooMuch : .of(result, while: "the connection ended"))
+        self.end(Self.ending(result))
+    }
+
+    /// Why a connection ended, by the library's code, or by the server's reason, which are 128 and above.
+    private static func ending(_ code: Int32) -> MQTTProblem {
+        let action = "the connection ended"
+        if code >= 128 { return MQTTProblem("\(action): \(MQTTProblem.reason(code))", code: code) }
+        // The library asks for as much memory as a packet says that it is long.
+        return code == MOSQ_ERR_NOMEM.rawValue ? self.tooMuch : .of(code, while: action)
     }
 
     private static let tooMuch = MQTTProblem("the server sends more than we can keep")
@@ -383,8 +390,7 @@ package final class Client {
     private func wasDisconnected(_ reason: Int32) {
         if let refusal { return self.end(refusal) }
         if reason == MOSQ_ERR_SUCCESS.rawValue { return self.end(MQTTProblem("we said good-bye")) }
-        let text = reason >= 128 ? MQTTProblem.reason(reason) : MQTTProblem.text(reason) ?? "\(reason)"
-        self.end(MQTTProblem("the connection ended: \(text)", code: reason))
+        self.end(Self.ending(reason))
     }
 
     @unsafe
