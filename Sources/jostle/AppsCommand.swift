@@ -77,8 +77,8 @@ struct AppRow {
         }
     }
 
-    static func table(of apps: [AppRow], withFiles: Bool = false) -> Table {
-        var table = Table(
+    static func table(of apps: [AppRow], withFiles: Bool = false) -> Columns {
+        var table = Columns(
             ["APP", "STATE", "DETECTORS", "HITS", "DELIVERED", "DENIED", "DROPPED", "EXPIRED", "UNACKED"]
                 + (withFiles ? ["SHOWN", "FILE"] : []), right: [2, 3, 4, 5, 6, 7, 8])
         for app in apps {

@@ -29,7 +29,7 @@ struct FocusCommand {
             terminal.print(self.isWhole ? "no window is there" : "no window is in front")
             return
         }
-        var table = Table(["STATE", "APP", "KNOWN BY", "SOURCE", "WINDOW", "SAYS"])
+        var table = Columns(["STATE", "APP", "KNOWN BY", "SOURCE", "WINDOW", "SAYS"])
         for window in windows {
             table.add([
                 window.state, window.app.isEmpty ? "?" : window.app, window.knownBy, window.source, window.window,

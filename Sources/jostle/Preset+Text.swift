@@ -1,3 +1,4 @@
+import DaemonSupport
 import Detection
 import Motion
 
@@ -37,7 +38,7 @@ extension Preset {
         ]
         if case .condition(let condition) = self.source { lines.append("  Condition:   \(condition)") }
         lines.append("")
-        var table = Table(["  OPTION", "DEFAULT", "RANGE", "WHAT IT DOES"])
+        var table = Columns(["  OPTION", "DEFAULT", "RANGE", "WHAT IT DOES"])
         for option in self.options {
             table.add(["  \(option.name)", option.shownStandard, option.range, option.help])
         }

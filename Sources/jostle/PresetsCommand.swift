@@ -23,7 +23,7 @@ struct PresetsCommand {
                 PresetCatalogue.all.forEach { self.terminal.print($0.json) }
                 return
             }
-            var table = Table(["PRESET", "SENSOR", "WHAT IT HEARS"])
+            var table = Columns(["PRESET", "SENSOR", "WHAT IT HEARS"])
             for preset in PresetCatalogue.all { table.add([preset.name, preset.sensor, preset.summary]) }
             table.lines(self.terminal).forEach { self.terminal.print($0) }
             return

@@ -110,7 +110,7 @@ struct ReplayCommand {
     private func show(_ totals: [(detector: String, hits: Int, held: UInt64, hours: Double)]) {
         // Most detectors hold nothing back, and most traces give no reason to.
         let showsHeld = totals.contains { $0.held > 0 }
-        var table = Table(
+        var table = Columns(
             ["DETECTOR", "HITS", "HOURS", "HITS/HOUR"] + (showsHeld ? ["HELD BY ACTIVITY"] : []),
             right: [1, 2, 3, 4])
         for total in totals {

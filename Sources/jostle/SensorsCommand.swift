@@ -42,9 +42,9 @@ struct SensorsCommand {
             self.terminal.print("no sensor is there")
             return
         }
-        var table = Table(SensorRow.header, right: SensorRow.right)
+        var table = Columns(SensorRow.header, right: SensorRow.right)
         for row in rows { table.add(row.cells) }
-        var claims = Table(ClaimRow.header, right: ClaimRow.right)
+        var claims = Columns(ClaimRow.header, right: ClaimRow.right)
         for row in rows {
             for claim in row.claims { claims.add([row.sensor.name] + claim.cells) }
         }

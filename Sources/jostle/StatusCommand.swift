@@ -63,7 +63,7 @@ struct StatusCommand {
             self.terminal.print("\(app) plays" + Self.said(by: tellers.filter { !$0.isEmpty }))
         }
         self.terminal.print()
-        var table = Table(["SENSOR", "RATE", "RECEIVED", "LOST", "GAPS", "REFUSED"], right: [1, 2, 3, 4, 5])
+        var table = Columns(["SENSOR", "RATE", "RECEIVED", "LOST", "GAPS", "REFUSED"], right: [1, 2, 3, 4, 5])
         for sensor in sensors {
             let rate = sensor.number(SensorStateKey.rate)
             table.add([
@@ -104,7 +104,7 @@ struct StatusCommand {
             if let absence { complain(absence) }
             return
         }
-        var table = Table(UsageRows.header, right: UsageRows.right)
+        var table = Columns(UsageRows.header, right: UsageRows.right)
         for rows in all { rows.cells.forEach { table.add($0) } }
         table.lines(self.terminal).forEach { self.terminal.print($0) }
         if let absence { self.terminal.print(absence) }

@@ -67,7 +67,7 @@ struct TasksCommand {
             self.terminal.print("no task waits")
             return
         }
-        var table = Table(["APP", "TASK", "KIND", "STATE", "BEGINS"])
+        var table = Columns(["APP", "TASK", "KIND", "STATE", "BEGINS"])
         for row in rows {
             table.add([
                 row.app, row.identifier, row.kind, row.state, row.next,

@@ -124,37 +124,12 @@ func complain(_ message: String, showing excerpt: [String] = []) {
     try? writeAll(lines.map { escapedLine($0) + "\n" }.joined(), to: STDERR_FILENO)
 }
 
-/// Rows with aligned columns.
-struct Table {
-    private var rows: [[String]]
-    /// Columns that hold numbers stand to the right.
-    private let right: Set<Int>
-
-    init(_ header: [String], right: Set<Int> = []) {
-        self.rows = [header]
-        self.right = right
-    }
-
-    var isEmpty: Bool { self.rows.count == 1 }
-
-    /// As they are shown, so that their widths are right.
-    mutating func add(_ row: [String]) { self.rows.append(row.map(escapedLine)) }
-
+extension Columns {
+    /// The rows with the header as a terminal shows it.
     func lines(_ terminal: Terminal) -> [String] {
-        let count = self.rows.map(\.count).max() ?? 0
-        let widths = (0..<count).map { column in
-            self.rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
-        }
-        return self.rows.enumerated().map { index, row in
-            var line = ""
-            for (column, cell) in row.enumerated() {
-                let padding = String(repeating: " ", count: widths[column] - cell.count)
-                line += self.right.contains(column) ? padding + cell : cell + padding
-                if column + 1 < row.count { line += "  " }
-            }
-            while line.last == " " { line.removeLast() }
-            return index == 0 ? terminal.styled(line, .bold) : line
-        }
+        var lines = self.lines
+        lines[0] = terminal.styled(lines[0], .bold)
+        return lines
     }
 }
 

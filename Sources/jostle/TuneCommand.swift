@@ -290,8 +290,8 @@ struct TuneCommand {
     }
 
     /// A dozen lines of the curve; the report has all.
-    private func table(_ sweep: ThresholdSweep) -> Table {
-        var table = Table(
+    private func table(_ sweep: ThresholdSweep) -> Columns {
+        var table = Columns(
             [self.parameter?.name.uppercased() ?? "THRESHOLD", "RECALL", "FALSE HITS/HOUR"], right: [0, 1, 2])
         let curve = sweep.curve
         for index in stride(from: 0, to: curve.count, by: max(1, curve.count / 12)) {

@@ -27,7 +27,7 @@ struct ClipListCommand {
     let terminal: Terminal
 
     private func show(_ clips: [PastClip]) {
-        var table = Table(["CLIP", "TIME", "APP", "DETECTOR", "", "STRENGTH"], right: [0])
+        var table = Columns(["CLIP", "TIME", "APP", "DETECTOR", "", "STRENGTH"], right: [0])
         let progress = Progress("clips", of: Int64(clips.count), self.terminal)
         defer { progress.end() }
         for clip in clips {

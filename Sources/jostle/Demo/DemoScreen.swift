@@ -1,3 +1,4 @@
+import DaemonSupport
 import Motion
 
 /// Draws the demo: a line for every tenth of a second, with the thresholds marked, and a line for every event.
@@ -95,7 +96,7 @@ struct DemoScreen {
 
     func closing(_ story: DemoStory) {
         self.terminal.print()
-        var table = Table(["", "threshold"] + DemoStory.shakes.map { "\($0.name) \(rounded($0.peak, 1)) g" })
+        var table = Columns(["", "threshold"] + DemoStory.shakes.map { "\($0.name) \(rounded($0.peak, 1)) g" })
         for app in DemoStory.apps {
             let cells = DemoStory.shakes.map { shake in
                 let arrivals = story.arrivals(of: shake, at: app)

@@ -18,7 +18,7 @@ struct PomodoroCommand {
         if !self.isJSON { self.opening() }
         let all = PomodoroStory.Rights.all
         let (outcomes, periods) = try self.outcomes()
-        var table = Table(["budget", "may renew", "may play", "renewals in 25 min", "reminders", "suspended"])
+        var table = Columns(["budget", "may renew", "may play", "renewals in 25 min", "reminders", "suspended"])
         var differences: [String] = []
         for (rights, outcome) in zip(all, outcomes) {
             table.add(Self.row(rights, outcome, periods))

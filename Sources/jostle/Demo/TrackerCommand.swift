@@ -159,7 +159,7 @@ struct TrackerCommand {
             return
         }
         self.terminal.print()
-        var table = Table(["RULE", "REPORTS", "FILTER SET", "CHANGED", "SAVED"], right: [1, 2, 3, 4])
+        var table = Columns(["RULE", "REPORTS", "FILTER SET", "CHANGED", "SAVED"], right: [1, 2, 3, 4])
         for (name, story) in rules {
             table.add([
                 name, "\(story.reports.count)", "\(story.settings)", "\(story.changes.count)",

@@ -1,3 +1,4 @@
+import DaemonSupport
 import Motion
 
 /// What `jostle scope` draws: the signal of the last seconds, the thresholds of detectors, and where they were hit.

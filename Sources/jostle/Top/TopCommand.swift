@@ -110,7 +110,7 @@ struct TopCommand {
     private func tell(_ table: TopTable, _ rows: [TopTable.Row]) -> Bool {
         if self.isJSON { return self.terminal.print(table.json(of: rows)) }
         let columns: [TopColumn] = [.app, .state, .hits, .events, .refused, .queue, .launches, .dropped, .reason]
-        var text = Table(columns.map(\.title), right: Set(columns.indices.filter { columns[$0].isNumber }))
+        var text = Columns(columns.map(\.title), right: Set(columns.indices.filter { columns[$0].isNumber }))
         for row in rows { text.add(columns.map { $0.cell(of: row, isMeasured: true) }) }
         let lines = [table.totalText, table.sensorText] + table.notices + [""] + text.lines(self.terminal)
         let isHeard = lines.reduce(true) { self.terminal.print($1) && $0 }
