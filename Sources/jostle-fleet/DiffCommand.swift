@@ -36,3 +36,56 @@ enum DiffCommand {
         if !lines.isEmpty { ExitCode.no.exit() }
     }
 }
+
+extension DesiredState {
+    /// How it differs from what is wanted now, in lines: `-` what goes, `+` what comes.
+    func difference(from old: DesiredState?) -> [String] {
+        var lines: [String] = []
+        func compare(_ kind: String, _ new: [(String, String)]?, _ old: [(String, String)]?) {
+            guard let new else { return }
+            let before = Dictionary(old ?? []) { first, _ in first }
+            let after = Dictionary(new) { first, _ in first }
+            for name in Set(before.keys).union(after.keys).sorted() where before[name] != after[name] {
+                lines.append("\(kind)/\(name)")
+                lines += Self.difference(Self.lines(before[name]), Self.lines(after[name]))
+            }
+        }
+        compare("policy.d", self.policy?.map { ($0.name, $0.text) }, old?.policy?.map { ($0.name, $0.text) })
+        compare("apps.d", self.apps?.map { ($0.name, $0.text) }, old?.apps?.map { ($0.name, $0.text) })
+        compare(
+            "thresholds", self.thresholds?.map { ($0.detector, $0.threshold) },
+            old?.thresholds?.map { ($0.detector, $0.threshold) })
+        if let isPaused, isPaused != old?.isPaused { lines.append("+ pause: \(isPaused)") }
+        return lines
+    }
+
+    /// What goes and what comes, where it stands.
+    private static func difference(_ old: [String], _ new: [String]) -> [String] {
+        let changes = new.difference(from: old)
+        var (gone, come): (Set<Int>, Set<Int>) = ([], [])
+        for change in changes {
+            switch change {
+            case .remove(let offset, _, _): gone.insert(offset)
+            case .insert(let offset, _, _): come.insert(offset)
+            }
+        }
+        var lines: [String] = []
+        var (before, after) = (0, 0)
+        while before < old.count || after < new.count {
+            if gone.contains(before) {
+                lines.append("- \(old[before])")
+                before += 1
+            } else if come.contains(after) {
+                lines.append("+ \(new[after])")
+                after += 1
+            } else {
+                (before, after) = (before + 1, after + 1)
+            }
+        }
+        return lines
+    }
+
+    private static func lines(_ text: String?) -> [String] {
+        text?.split(separator: "\n", omittingEmptySubsequences: true).map(String.init) ?? []
+    }
+}
