@@ -30,6 +30,16 @@ package struct BridgeConfiguration: Equatable, Sendable {
     package enum Place: Hashable, Sendable {
         case path(String)
         case credential(String)
+
+        /// Where the file is; `nil`: it is a credential, and there are none.
+        ///
+        /// - Parameter credentials: The directory of the unit's.
+        package func path(in credentials: String?) -> String? {
+            switch self {
+            case .path(let path): path
+            case .credential(let name): credentials.map { "\($0)/\(name)" }
+            }
+        }
     }
 
     package struct Server: Equatable, Sendable {

@@ -30,7 +30,7 @@ package enum DesiredCheck {
         var room = PolicyLimits.bytes
         var files: [PolicyFile] = []
         func take(_ path: String, _ layer: PolicyLayer) {
-            guard let bytes = self.read(path, atMost: room) else { return }
+            guard let bytes = try? InputFile.contents(of: path, atMost: room) else { return }
             room -= bytes.count
             files.append(PolicyFile(name: path, layer: layer, bytes: bytes))
         }
@@ -59,17 +59,6 @@ package enum DesiredCheck {
             return DesiredProblem("the device itself says what this app is", file: name, line: 1)
         }
         return AppSource([apps]).readAll().findings.first { $0.severity == .error }.map { DesiredProblem($0) }
-    }
-
-    private static func read(_ path: String, atMost most: Int) -> [UInt8]? {
-        guard let file = try? InputFile(path) else { return nil }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while let count = try? file.read(into: &buffer), count > 0 {
-            bytes += buffer[..<count]
-            guard bytes.count <= most else { return nil }
-        }
-        return bytes
     }
 }
 

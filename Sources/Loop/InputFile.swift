@@ -27,6 +27,18 @@ package struct InputFile: ~Copyable {
         self.descriptor = descriptor
     }
 
+    /// Reads a file whole; one that is longer than `most` bytes is refused with `EFBIG`.
+    package static func contents(of path: String, atMost most: Int) throws(SystemError) -> [UInt8] {
+        let file = try InputFile(path)
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 64 << 10)
+        while case let count = try file.read(into: &piece), count > 0 {
+            bytes += piece[..<count]
+            guard bytes.count <= most else { throw SystemError(code: EFBIG, function: "read") }
+        }
+        return bytes
+    }
+
     /// Fills the front of `buffer`; returns how many bytes, 0 at the end.
     ///
     /// The corresponding C function is `read`.

@@ -73,13 +73,9 @@ enum ProcessAccount {
 
 /// A small file, whole.
 func contents(of path: String) throws(Failure) -> [UInt8] {
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 8_192)
     do throws(SystemError) {
-        let file = try InputFile(path)
-        while case let count = try file.read(into: &buffer), count > 0 { bytes += buffer[..<count] }
+        return try InputFile.contents(of: path, atMost: .max)
     } catch {
         throw Failure("\(path): \(error)")
     }
-    return bytes
 }

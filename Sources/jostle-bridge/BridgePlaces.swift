@@ -66,7 +66,7 @@ struct BridgePlaces {
     func readConfiguration(log: Log) -> BridgeConfiguration? {
         let bytes: [UInt8]
         do throws(SystemError) {
-            bytes = try Self.contents(of: self.config, atMost: 1 << 20)
+            bytes = try InputFile.contents(of: self.config, atMost: 1 << 20)
         } catch {
             log.error("\(self.config): \(SystemError.message(for: error.code))")
             return nil
@@ -80,30 +80,15 @@ struct BridgePlaces {
 
     /// Where a file of the configuration is; `nil`: it is a credential, and there are none.
     func path(of place: BridgeConfiguration.Place) -> String? {
-        switch place {
-        case .path(let path): path
-        case .credential(let name): self.credentials.map { "\($0)/\(name)" }
-        }
+        place.path(in: self.credentials)
     }
 
     /// Reads a password: what stands in the file, without the line's end.
     func secret(in place: BridgeConfiguration.Place) -> String? {
-        guard let path = self.path(of: place), var bytes = try? Self.contents(of: path, atMost: 4_096) else {
+        guard let path = self.path(of: place), var bytes = try? InputFile.contents(of: path, atMost: 4_096) else {
             return nil
         }
         while bytes.last == 0x0A || bytes.last == 0x0D { bytes.removeLast() }
         return String(validating: bytes, as: UTF8.self)
-    }
-
-    static func contents(of path: String, atMost most: Int) throws(SystemError) -> [UInt8] {
-        let file = try InputFile(path)
-        var bytes: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 16_384)
-        while true {
-            let count = try file.read(into: &piece)
-            if count == 0 { return bytes }
-            bytes += piece.prefix(count)
-            if bytes.count > most { throw SystemError(code: EFBIG, function: "read") }
-        }
     }
 }

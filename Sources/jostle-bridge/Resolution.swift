@@ -1,5 +1,6 @@
 import Glibc
 import Loop
+import MQTT
 
 /// Finds the addresses of a server's name, in a process of its own.
 ///
@@ -83,24 +84,9 @@ final class Resolution {
 
     /// What the child does: prints the addresses of a name, one a line, and ends.
     static func answer(_ name: String) -> Never {
-        // SAFETY: the name lives for the call, and so does what is written into; the list ends with the process.
-        var hints = unsafe addrinfo()
-        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        unsafe hints.ai_flags = AI_ADDRCONFIG
-        var found: UnsafeMutablePointer<addrinfo>?
-        guard unsafe getaddrinfo(name, nil, &hints, &found) == 0 else { exit(1) }
-        var next = unsafe found
-        while let entry = unsafe next {
-            var text = [CChar](repeating: 0, count: 128)
-            if unsafe getnameinfo(
-                entry.pointee.ai_addr, entry.pointee.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
-                == 0
-            {
-                unsafe puts(&text)
-            }
-            unsafe next = entry.pointee.ai_next
-        }
+        let found = addresses(of: name, flags: AI_ADDRCONFIG)
+        for address in found { print(address) }
         // What was printed goes out with this.
-        exit(0)
+        exit(found.isEmpty ? 1 : 0)
     }
 }

@@ -26,7 +26,7 @@ struct StateFile {
 
     /// Reads what was kept; `nil`: there is nothing, or nothing that makes sense.
     func read() -> BridgeState? {
-        guard let bytes = try? BridgePlaces.contents(of: self.path, atMost: 1 << 20) else { return nil }
+        guard let bytes = try? InputFile.contents(of: self.path, atMost: 1 << 20) else { return nil }
         guard let state = BridgeState(bytes: bytes) else {
             self.log.warning("\(self.path) makes no sense; beginning anew")
             return nil

@@ -96,15 +96,10 @@ enum ServerOption {
     }
 
     private static func path(_ place: BridgeConfiguration.Place?) throws -> String? {
-        switch place {
-        case .path(let path): return path
-        case .credential(let name):
-            guard let directory = environmentValue("CREDENTIALS_DIRECTORY") else {
-                throw FleetFailure(.usage, "there are no credentials, and the file names credential:\(name)")
-            }
-            return "\(directory)/\(name)"
-        case nil: return nil
-        }
+        guard let place else { return nil }
+        if let path = place.path(in: environmentValue("CREDENTIALS_DIRECTORY")) { return path }
+        guard case .credential(let name) = place else { return nil }
+        throw FleetFailure(.usage, "there are no credentials, and the file names credential:\(name)")
     }
 
     /// `host`, `host:port`, `[address]:port`.
@@ -130,39 +125,9 @@ enum ServerOption {
 
 /// All bytes of a file that a person named.
 func contents(of path: String, atMost most: Int) throws(FleetFailure) -> [UInt8] {
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 65_536)
     do throws(SystemError) {
-        let file = try InputFile(path)
-        while case let count = try file.read(into: &buffer), count > 0 {
-            bytes += buffer[..<count]
-            guard bytes.count <= most else { break }
-        }
+        return try InputFile.contents(of: path, atMost: most)
     } catch {
-        throw FleetFailure(.usage, "\(path): \(error)")
+        throw FleetFailure(.usage, error.code == EFBIG ? "\(path) is longer than \(most) bytes" : "\(path): \(error)")
     }
-    guard bytes.count <= most else { throw FleetFailure(.usage, "\(path) is longer than \(most) bytes") }
-    return bytes
-}
-
-/// The numeric addresses of a host. An operator's program may wait for them.
-func addresses(of host: String) -> [String] {
-    var hints = unsafe addrinfo()
-    unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-    var list: UnsafeMutablePointer<addrinfo>?
-    // SAFETY: the list is freed below and not used after; each address is as long as its entry says.
-    guard unsafe getaddrinfo(host, nil, &hints, &list) == 0 else { return [] }
-    defer { unsafe freeaddrinfo(list) }
-    var found: [String] = []
-    var next = unsafe list
-    while let entry = unsafe next {
-        var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-        if unsafe getnameinfo(
-            entry.pointee.ai_addr, entry.pointee.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0
-        {
-            found.append(String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))
-        }
-        unsafe next = entry.pointee.ai_next
-    }
-    return found
 }

@@ -52,17 +52,9 @@ func isDirectory(_ path: String) -> Bool { fileStatus(path).map { $0.st_mode & S
 
 /// All bytes of a file that a person named; `-` is standard input. Longer than anybody's would be is refused.
 func contents(of path: String, atMost most: Int = 64 << 20) throws(CommandFailure) -> [UInt8] {
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 64 << 10)
     do throws(SystemError) {
-        let file = try InputFile(path)
-        while case let count = try file.read(into: &buffer), count > 0 {
-            bytes += buffer[..<count]
-            guard bytes.count <= most else { break }
-        }
+        return try InputFile.contents(of: path, atMost: most)
     } catch {
-        throw .usage("\(path): \(error)")
+        throw .usage(error.code == EFBIG ? "\(path) is longer than \(most) bytes" : "\(path): \(error)")
     }
-    guard bytes.count <= most else { throw .usage("\(path) is longer than \(most) bytes") }
-    return bytes
 }
