@@ -104,7 +104,7 @@ let package = Package(
         pure("Arbitration", ["Motion"]),
         pure("Background", ["Arbitration", "Motion"]),
         pure("Scenarios", ["Arbitration", "Motion"]),
-        pure("Reports", ["Pictures"]),
+        pure("Reports", ["Motion", "Pictures"]),
         pure("SensorCore", ["Motion", "Detection"]),
         pure("DeviceCore", ["Motion"]),
         pure("Processes", ["Motion"]),

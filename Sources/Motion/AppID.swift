@@ -21,6 +21,15 @@ package struct AppID: Hashable, Comparable, Sendable, CustomStringConvertible {
     package var isAnonymous: Bool { self.name.isEmpty }
     package var description: String { self.number == 0 ? self.name : "-\(self.number)" }
 
+    /// A description as people see it: the number of a client without a name says nothing to somebody who does not know that.
+    package static func shown(_ description: String) -> String {
+        switch description.utf8.first {
+        case nil: "(no name)"
+        case UInt8(ascii: "-"): "\(description) (no name)"
+        default: description
+        }
+    }
+
     /// Whether a text is a well-known bus name, as the specification has them.
     package static func isValid(_ text: String) -> Bool {
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)

@@ -1,3 +1,4 @@
+import Motion
 import Pictures
 
 /// A report of a time as a page.
@@ -293,7 +294,7 @@ package struct DayPage: Sendable {
                 let length = Double(need.microseconds) / unit.microseconds
                 bars.add(
                     StripPicture.Strip(
-                        key.app.name, total: "\(key.value), \(Lasting.text(need.microseconds))",
+                        AppID.shown(key.app.name), total: "\(key.value), \(Lasting.text(need.microseconds))",
                         spans: [StripPicture.Span(from: 0, to: length, .third, "", height: 0.7)]))
             }
             bars.write(to: &page)
@@ -357,7 +358,7 @@ package struct DayPage: Sendable {
                 page.element("details") { page in
                     page.element("summary") { page in
                         page.element("span", [("class", "when")], self.clock(story.wall))
-                        page.element("b", story.app)
+                        page.element("b", AppID.shown(story.app))
                         page.add(" ")
                         page.element(
                             "span", [("class", "word \(story.isDelivered ? "t-good" : "t-bad")")], story.reason)
@@ -475,7 +476,7 @@ package struct DayPage: Sendable {
                     "launches", total: Digits.grouped(times.count),
                     moments: times.map { StripPicture.Moment(Double($0), .third, "started or resumed") }))
         }
-        strips.add(rows, group: app.name)
+        strips.add(rows, group: AppID.shown(app.name))
     }
 
     private static func drawn(_ span: HistoryDigest.Span) -> StripPicture.Span? {

@@ -1,3 +1,4 @@
+import Motion
 import Pictures
 
 /// What nearly was a hit: each opens to its explanation, with the motion and the threshold that it stayed below.
@@ -61,7 +62,7 @@ struct NearMissSection {
         page.element("details") { page in
             page.element("summary") { page in
                 page.element("span", [("class", "when")], self.clock(miss.wall))
-                page.element("b", miss.app)
+                page.element("b", AppID.shown(miss.app))
                 page.add(" ")
                 page.element("span", [("class", "word t-warn")], "nearly")
                 page.add(" \(miss.detector), \(miss.strength)")
@@ -106,7 +107,7 @@ struct NearMissSection {
         page.element("details") { page in
             page.element("summary") { page in
                 page.element("span", [("class", "when")], "\(Digits.grouped(misses.count)) older ones")
-                page.element("b", kind.app.name)
+                page.element("b", AppID.shown(kind.app.name))
                 page.add(" ")
                 page.element("span", [("class", "word t-warn")], "nearly")
                 page.add(" \(kind.detector)\(threshold)")

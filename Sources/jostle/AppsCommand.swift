@@ -1,6 +1,7 @@
 import DBus
 import DaemonSupport
 import Loop
+import Motion
 import Protocol
 
 /// `jostle apps`: the apps that are registered.
@@ -83,7 +84,7 @@ struct AppRow {
                 + (withFiles ? ["SHOWN", "FILE"] : []), right: [2, 3, 4, 5, 6, 7, 8])
         for app in apps {
             let cells = [
-                app.id.isEmpty ? "(no name)" : app.id, app.state, "\(app.detectors)", "\(app.hits)",
+                AppID.shown(app.id), app.state, "\(app.detectors)", "\(app.hits)",
                 "\(app.delivered)", "\(app.denied)", "\(app.dropped)", "\(app.properties.count("Expired"))",
                 "\(app.properties.count("Unacknowledged"))",
             ]

@@ -31,6 +31,14 @@ import Testing
     }
 }
 
+@Suite struct AppIDTests {
+    @Test func whoHasNoNameIsSaidToHaveNone() {
+        #expect(AppID.shown(AppID("org.example.App").description) == "org.example.App")
+        #expect(AppID.shown(AppID.anonymous(3).description) == "-3 (no name)")
+        #expect(AppID.shown("") == "(no name)")
+    }
+}
+
 @Suite struct QuantityTests {
     @Test(arguments: [
         ("2.3g", 2.3, Dimension.acceleration), ("380mg", 0.38, .acceleration), ("-0.5", -0.5, .none),

@@ -129,7 +129,7 @@ struct ClipWhatIfCommand {
         // Only what would be otherwise is worth a line.
         guard moment.isNear == (fate == .hit) else { return }
         self.terminal.print(
-            "\(Moment(wall: moment.wall).text)  \(printable(moment.app))  \(printable(moment.detector))  clip \(clip.stored.id)"
+            "\(Moment(wall: moment.wall).text)  \(printable(AppID.shown(moment.app)))  \(printable(moment.detector))  clip \(clip.stored.id)"
         )
         self.terminal.print("  was       \(moment.isNear ? "no hit" : "a hit"): \(strength.text)")
         self.terminal.print("  would be  \(fate == .hit ? "a hit" : "no hit")")

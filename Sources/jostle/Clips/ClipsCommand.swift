@@ -38,7 +38,7 @@ struct ClipListCommand {
                     self.terminal.print(self.json(clip, moment, strength.reach))
                 } else {
                     table.add([
-                        "\(clip.stored.id)", Moment(wall: moment.wall).text, printable(moment.app),
+                        "\(clip.stored.id)", Moment(wall: moment.wall).text, printable(AppID.shown(moment.app)),
                         printable(moment.detector), moment.isNear ? "near" : "hit", strength.text,
                     ])
                 }
@@ -141,7 +141,7 @@ extension PastClip {
                     key: what,
                     value:
                         "\(moment.time - (self.stored.motion.times.first ?? 0)) us, \(printable(moment.detector)) of "
-                        + "\(printable(moment.app)), \(self.strength(of: moment).text)"))
+                        + "\(printable(AppID.shown(moment.app))), \(self.strength(of: moment).text)"))
         }
         let unit = Self.unit(of: self.stored.sensor)
         do throws(TraceWriter.Problem) {

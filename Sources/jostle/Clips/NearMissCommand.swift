@@ -40,7 +40,7 @@ struct NearMissCommand {
             throw CommandFailure(
                 .no,
                 self.clip.map { "nothing in clip \($0) nearly was a hit, or there is no such clip" }
-                    ?? "nothing that nearly was a hit is kept; 'jostle-brokerd --clips 2s' keeps it")
+                    ?? "no near miss is kept here; a broker with --clips 2s keeps those that come")
         }
         for (index, moment) in moments.enumerated() {
             if self.isJSON {
@@ -76,7 +76,7 @@ enum NearMissText {
         time: String
     ) -> [String] {
         var lines = [
-            "\(printable(moment.app))  \(printable(moment.detector)), nearly  \(time)  clip \(clip.stored.id)",
+            "\(printable(AppID.shown(moment.app)))  \(printable(moment.detector)), nearly  \(time)  clip \(clip.stored.id)",
             "  it was \(strength.text): no hit, so that nothing was decided and nobody was refused",
         ]
         guard let detector, let threshold = strength.threshold else { return lines }

@@ -52,7 +52,7 @@ struct ScenarioReport {
 
     var html: String { self.page.html }
 
-    private static func name(_ app: AppID) -> String { app.description.isEmpty ? "(no name)" : app.description }
+    private static func name(_ app: AppID) -> String { AppID.shown(app.description) }
 
     private mutating func write() {
         let delivered = self.outcome.verdicts.count { $0.isDelivered }

@@ -145,7 +145,7 @@ struct ScopeCommand {
                 guard fields.count == 2, case .string(let name) = fields[0],
                     let request = try? DetectorRequest(name: name, inForce: fields[1].asOptions)
                 else { continue }
-                found.append(("\(id.isEmpty ? "(no name)" : id)/\(escapedLine(name))", request))
+                found.append(("\(AppID.shown(id))/\(escapedLine(name))", request))
             }
         }
         return found

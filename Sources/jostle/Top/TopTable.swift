@@ -23,7 +23,7 @@ struct TopTable {
         var events = 0.0
         var refused = 0.0
 
-        var title: String { self.app.app.isEmpty ? "(no name)" : self.app.app }
+        var title: String { AppID.shown(self.app.app) }
     }
 
     /// One sensor of the broker.

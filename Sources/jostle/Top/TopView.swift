@@ -240,7 +240,7 @@ struct TopView {
         _ app: String, _ lines: [String]?, _ first: Int
     ) -> [(text: String, style: Terminal.Style?)] {
         let heading: [(text: String, style: Terminal.Style?)] = [
-            ("the last verdict of \(app.isEmpty ? "(no name)" : app)", .bold), ("", nil),
+            ("the last verdict of \(AppID.shown(app))", .bold), ("", nil),
         ]
         guard let lines else { return heading + [("the broker is asked", .dim)] }
         return heading + self.wrapped(lines).dropFirst(first).map { ($0, nil) }
