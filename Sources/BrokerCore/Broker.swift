@@ -7,7 +7,7 @@ package import Motion
 ///
 /// It only says which steps an input means, and in which order. Who listens to what, `Listeners` know; what is due to whom,
 /// `Post`; and what follows from a step, the `Clerk` carries out.
-package struct Broker {
+package struct Broker: ~Copyable {
     package let limits: BrokerLimits
     private var clerk: Clerk
 
@@ -275,7 +275,7 @@ package struct Broker {
 
     // MARK: Questions with every event
 
-    // Mutating so that the core is looked at where it is: to ask it otherwise, another module would copy it whole.
+    // Mutating so that rooms are looked at where they are: what only reads copies them, as far as it looks.
 
     /// Whether what would be sent to a client now would only come back.
     package mutating func isHeld(_ app: AppHandle) -> Bool { self.clerk.post.mailboxes.isHeld(app) }
@@ -291,12 +291,12 @@ package struct Broker {
 
     // MARK: Other questions
 
-    package var registry: Registry { self.clerk.listeners.registry }
-    package var sensing: Sensing { self.clerk.listeners.hearing.sensing }
-    package var arbiter: Arbiter { self.clerk.listeners.hearing.arbiter }
-    package var mailboxes: Mailboxes { self.clerk.post.mailboxes }
-    package var records: Records { self.clerk.post.records }
-    package var work: Work { self.clerk.work }
+    package var registry: Registry { _read { yield self.clerk.listeners.registry } }
+    package var sensing: Sensing { _read { yield self.clerk.listeners.hearing.sensing } }
+    package var arbiter: Arbiter { _read { yield self.clerk.listeners.hearing.arbiter } }
+    package var mailboxes: Mailboxes { _read { yield self.clerk.post.mailboxes } }
+    package var records: Records { _read { yield self.clerk.post.records } }
+    package var work: Work { _read { yield self.clerk.work } }
 
     /// What there is for all, and who has it, as it is checked.
     package var usage: [LimitUsage] {

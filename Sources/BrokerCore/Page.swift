@@ -1,6 +1,6 @@
 extension Sequence {
     /// The first `count` elements in an order, for one page of a long list. Looks at each, and sorts only what it returns.
-    package func first(_ count: Int, by isBefore: (Element, Element) -> Bool) -> [Element] {
+    @inlinable package func first(_ count: Int, by isBefore: (Element, Element) -> Bool) -> [Element] {
         var page: [Element] = []
         for element in self {
             if page.count >= count {

@@ -29,7 +29,8 @@ package struct WhyNot {
     ///   - detector: Only this one.
     ///   - peak: How strong the motion would be; `nil`: just enough for each detector.
     package init?(
-        _ handle: AppHandle, of core: Broker, detector: String? = nil, peak: Double? = nil, for viewer: Viewer,
+        _ handle: AppHandle, of core: borrowing Broker, detector: String? = nil, peak: Double? = nil,
+        for viewer: Viewer,
         at now: Timestamp
     ) {
         let sensing = core.sensing
@@ -104,7 +105,7 @@ package struct DetectorOutlook {
         case unknown
 
         /// What the arbiter foresees for an app's detector, as a viewer may see it.
-        init(_ prospect: Arbiter.Prospect?, of app: App, for viewer: Viewer, _ core: Broker) {
+        init(_ prospect: Arbiter.Prospect?, of app: App, for viewer: Viewer, _ core: borrowing Broker) {
             let records = core.records
             switch prospect {
             case nil: self = .unknown

@@ -208,8 +208,9 @@ extension Dictionary: WireValue where Key: WireValue & Comparable, Value: WireVa
     /// Keys go out in order, so that the same dictionary is always the same bytes.
     package func write(to writer: inout WireWriter) {
         writer.container(CDBUS_TYPE_ARRAY, of: "{" + Key.signature + Value.signature + "}") { array in
-            // Most are these, and the compiler makes nothing good of a sort of it knows not what.
-            if let options = self as? [String: DBus.Value] {
+            // Most are these, and the compiler makes nothing good of a sort of it knows not what. A dictionary that is cast as such
+            // is cast key by key, even to what it is.
+            if let options = (self as Any) as? [String: DBus.Value] {
                 for key in options.keys.sorted() {
                     array.container(CDBUS_TYPE_DICT_ENTRY, of: nil) { entry in
                         key.write(to: &entry)

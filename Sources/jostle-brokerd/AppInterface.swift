@@ -212,13 +212,11 @@ extension Client {
 
     /// The first of its detectors by name, or the first behind a name: as many as one list may have.
     func detectors(after name: String? = nil) -> [AppInterface.Request] {
-        let core = self.service.core
-        let sensing = core.sensing
         let detectors = self.appState?.detectors ?? [:]
         let names = detectors.keys.lazy.filter { key in name.map { $0 < key } ?? true }
-        let page = names.first(core.limits.listRows, by: <)
+        let page = names.first(self.service.core.limits.listRows, by: <)
         return page.compactMap { name in
-            detectors[name].map { Structure(name, sensing.effective($0.effective).options) }
+            detectors[name].map { Structure(name, self.service.core.sensing.effective($0.effective).options) }
         }
     }
 }

@@ -175,7 +175,7 @@ final class BrokerService {
     }
 
     /// Asks the core, as things are now.
-    func now<R>(_ body: (Broker, Timestamp) -> R) -> R { body(self.core, self.clock.arrival()) }
+    func now<R>(_ body: (borrowing Broker, Timestamp) -> R) -> R { body(self.core, self.clock.arrival()) }
 
     /// Gives out no epoch up to this one any more.
     func skipEpochs(upTo epoch: UInt64) { self.core.skipEpochs(upTo: epoch) }

@@ -139,13 +139,7 @@ extension Broker {
 
     mutating func tick(at now: Timestamp, _ actions: inout [BrokerAction]) { self.take(.tick, at: now, &actions) }
 
-    /// What is due after an input, asked without changing anything.
-    private var dueNow: DueAfterInput {
-        var core = self
-        return core.due()
-    }
-
-    var nextTick: Timestamp? { self.dueNow.tick }
-    var isCleaningDue: Bool { self.dueNow.isCleaning }
-    var isShrinkingDue: Bool { self.dueNow.isShrinking }
+    var nextTick: Timestamp? { mutating get { self.due().tick } }
+    var isCleaningDue: Bool { mutating get { self.due().isCleaning } }
+    var isShrinkingDue: Bool { mutating get { self.due().isShrinking } }
 }

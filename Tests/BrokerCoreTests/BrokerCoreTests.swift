@@ -322,7 +322,7 @@ import Testing
         let events = bench.events.map(\.1)
         bench.core.sent(app, events[0])
         bench.core.unsent(app, events[1], at: bench.now, &bench.actions)
-        let tally = try #require(bench.core.tally(of: app))
+        let tally = try #require(bench.tally(of: app))
         let mailbox = try #require(bench.core.mailboxes[app])
         #expect([bench.core.sensing.hits(of: app), tally.delivered, mailbox.dropped] == [2, 1, 0])
         #expect(mailbox.waitingCount == 1)
@@ -338,14 +338,14 @@ import Testing
         request.options["every"] = .text("300ms")
         request.options["decimation"] = .text("peak")
         _ = try bench.add(app, request)
-        #expect(bench.core.nextTick == nil)
+        #expect(bench.nextTick == nil)
         bench.feed([0, 2.5])
         #expect(bench.events.isEmpty)
-        let tick = try #require(bench.core.nextTick)
+        let tick = try #require(bench.nextTick)
         #expect(tick > bench.now)
         bench.core.tick(at: tick, &bench.actions)
         #expect(bench.events.count == 1)
-        #expect(bench.core.nextTick == nil)
+        #expect(bench.nextTick == nil)
     }
 
     @Test func mutedMotionMakesNoEvents() throws {

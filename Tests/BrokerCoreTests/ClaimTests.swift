@@ -28,7 +28,7 @@ import Testing
     }
 
     private func obstacle(_ bench: Bench, _ app: AppHandle) -> String? {
-        WhyNot(app, of: bench.core, for: .user(0), at: bench.now)?.detectors.first?.obstacle
+        bench.whyNot(app)?.detectors.first?.obstacle
     }
 
     // MARK: Refusals
@@ -47,7 +47,7 @@ import Testing
         // Each time later: 1 s, 2 s, … 60 s.
         var waits: [Int64] = []
         for _ in 0..<9 {
-            let next = try #require(bench.core.nextTick)
+            let next = try #require(bench.nextTick)
             waits.append((next - bench.now).microseconds / 1_000_000)
             bench.core.tick(at: next - TimeSpan(microseconds: 1), &bench.actions)
             #expect(self.claims(&bench) == [])
@@ -102,7 +102,7 @@ import Testing
         bench.feed([0, 3])
         #expect(bench.events.count == 1)
         // It is tried again all the same.
-        #expect(bench.core.nextTick != nil)
+        #expect(bench.nextTick != nil)
     }
 
     @Test func whatNobodyWantsAnyMoreIsNoObstacle() throws {
@@ -111,7 +111,7 @@ import Testing
         _ = bench.take()
         bench.core.pause(true, at: bench.now, &bench.actions)
         #expect(bench.take().contains(.availability(sensor: "accelerometer")))
-        #expect(bench.core.nextTick == nil && self.isAvailable(bench, app) == true)
+        #expect(bench.nextTick == nil && self.isAvailable(bench, app) == true)
         bench.core.claimFailed("accelerometer", "an old answer", at: bench.now, &bench.actions)
         #expect(bench.take() == [] && self.isAvailable(bench, app) == true)
     }

@@ -21,7 +21,7 @@ import Testing
         try Self.add(&bench, flood)
         bench.feed([0])
         bench.leave(flood)
-        #expect(bench.core.registry[flood] == nil && bench.core.isCleaningDue && !bench.core.isShrinkingDue)
+        #expect(bench.core.registry[flood] == nil && bench.isCleaningDue && !bench.isShrinkingDue)
         _ = bench.take()
         bench.feed([9])
         #expect(bench.events.map(\.0) == [good] && bench.events.map(\.1.sequence) == [1])
@@ -31,7 +31,7 @@ import Testing
         let other = try bench.register(1, "org.example.Other")
         _ = try bench.add(other, Bench.planar("d", 3, rest: "0ms"))
         var steps = 0
-        while bench.core.isCleaningDue {
+        while bench.isCleaningDue {
             bench.clean()
             steps += 1
         }
@@ -48,7 +48,7 @@ import Testing
         try Self.add(&bench, flood)
         bench.leave(flood)
         _ = bench.take()
-        while bench.core.isCleaningDue {
+        while bench.isCleaningDue {
             #expect(bench.actions.isEmpty)
             bench.clean()
         }
@@ -65,7 +65,7 @@ import Testing
             #expect(throws: Refusal.self) { try bench.add(flood, Bench.planar("more", 2)) }
             bench.leave(flood)
         }
-        #expect(bench.core.isCleaningDue)
+        #expect(bench.isCleaningDue)
     }
 
     /// Beside one that was never flooded, a broker that gave memory back does the same, before, after and in between.
@@ -100,10 +100,10 @@ import Testing
             if round.isMultiple(of: 2) { try both { $0.feed([1.6, 0.2]) } }
             bench.leave(flood)
             try both { $0.feed([3.5, 0]) }
-            while bench.core.isCleaningDue { bench.clean() }
-            #expect(bench.core.isShrinkingDue)
+            while bench.isCleaningDue { bench.clean() }
+            #expect(bench.isShrinkingDue)
             bench.core.shrink()
-            #expect(!bench.core.isShrinkingDue)
+            #expect(!bench.isShrinkingDue)
             try both { bench in
                 bench.feed([1.7, 0, 4, 4, 0, -1])
                 let more = try bench.register(2, "org.example.More")
@@ -130,15 +130,15 @@ import Testing
         let second = try bench.register(2, "org.example.Second")
         try Self.add(&bench, second)
         bench.leave(first)
-        while bench.core.isCleaningDue { bench.clean() }
-        #expect(bench.core.isShrinkingDue)
+        while bench.isCleaningDue { bench.clean() }
+        #expect(bench.isShrinkingDue)
         bench.leave(second)
         bench.core.shrink()
-        #expect(bench.core.isCleaningDue && !bench.core.isShrinkingDue)
-        while bench.core.isCleaningDue { bench.clean() }
-        #expect(bench.core.isShrinkingDue)
+        #expect(bench.isCleaningDue && !bench.isShrinkingDue)
+        while bench.isCleaningDue { bench.clean() }
+        #expect(bench.isShrinkingDue)
         bench.core.shrink()
-        #expect(!bench.core.isShrinkingDue)
+        #expect(!bench.isShrinkingDue)
     }
 
     /// A thousand apps register, leave and register again: none is refused before its user has its share.
@@ -152,7 +152,7 @@ import Testing
             }
             if round == 2 { break }
             for index in 0..<1_000 as Range<UInt32> { bench.leave(AppHandle(index)) }
-            #expect(!bench.core.isCleaningDue && bench.core.isShrinkingDue)
+            #expect(!bench.isCleaningDue && bench.isShrinkingDue)
             bench.core.shrink()
         }
         for index in 1_000..<UInt32(share) { _ = try bench.register(index, "org.example.App\(index)", user: 1_000) }

@@ -102,7 +102,7 @@ import Testing
         bench.feed([2.5])
         bench.core.leave(client, at: bench.now, &bench.actions)
         _ = bench.take()
-        let tick = try #require(bench.core.nextTick)
+        let tick = try #require(bench.nextTick)
         bench.core.tick(at: tick, &bench.actions)
         bench.core.tick(at: bench.now + .seconds(60), &bench.actions)
         let ends = bench.actions.compactMap { action -> EventEnd? in

@@ -24,48 +24,47 @@ import Testing
     }
 
     /// The apps and reasons that an answer shows.
-    private func answer(_ core: Broker, _ query: VerdictQuery) -> [String] {
-        core.records.show(core.records.find(query), for: query, among: core.registry).map {
+    private func answer(_ bench: Bench, _ query: VerdictQuery) -> [String] {
+        bench.core.records.show(bench.core.records.find(query), for: query, among: bench.core.registry).map {
             "\($0.verdict.id.name) \($0.verdict.reason.name)"
         }
     }
 
-    private func viewer(_ core: Broker, _ client: AppHandle) throws -> Viewer {
-        .app(try #require(core.registry[client]).reference)
+    private func viewer(_ bench: Bench, _ client: AppHandle) throws -> Viewer {
+        .app(try #require(bench.core.registry[client]).reference)
     }
 
     private static let both = ["org.example.Hard S5.sent", "org.example.Gentle S4.outranked"]
 
     @Test func whoSeesWhat() throws {
         let (bench, gentle, hard) = try self.decided()
-        let core = bench.core
         let epoch = try #require(bench.events.first?.1.epoch)
-        let (asGentle, asHard) = (try self.viewer(core, gentle), try self.viewer(core, hard))
+        let (asGentle, asHard) = (try self.viewer(bench, gentle), try self.viewer(bench, hard))
         for event in [VerdictQuery.Event.last, .epoch(epoch)] {
-            #expect(self.answer(core, VerdictQuery(event, for: .user(0))) == Self.both)
-            #expect(self.answer(core, VerdictQuery(event, for: .user(1_000))) == [Self.both[1]])
-            #expect(self.answer(core, VerdictQuery(event, for: .user(1_001))) == [Self.both[0]])
-            #expect(self.answer(core, VerdictQuery(event, for: .user(1_002))) == [])
-            #expect(self.answer(core, VerdictQuery(event, for: asGentle)) == [Self.both[1]])
-            #expect(self.answer(core, VerdictQuery(event, for: asHard)) == [Self.both[0]])
+            #expect(self.answer(bench, VerdictQuery(event, for: .user(0))) == Self.both)
+            #expect(self.answer(bench, VerdictQuery(event, for: .user(1_000))) == [Self.both[1]])
+            #expect(self.answer(bench, VerdictQuery(event, for: .user(1_001))) == [Self.both[0]])
+            #expect(self.answer(bench, VerdictQuery(event, for: .user(1_002))) == [])
+            #expect(self.answer(bench, VerdictQuery(event, for: asGentle)) == [Self.both[1]])
+            #expect(self.answer(bench, VerdictQuery(event, for: asHard)) == [Self.both[0]])
             let other = AppReference(AppID("org.example.Hard"))
-            #expect(self.answer(core, VerdictQuery(event, of: other, for: .user(0))) == [Self.both[0]])
-            #expect(self.answer(core, VerdictQuery(event, of: other, for: .user(1_000))) == [])
+            #expect(self.answer(bench, VerdictQuery(event, of: other, for: .user(0))) == [Self.both[0]])
+            #expect(self.answer(bench, VerdictQuery(event, of: other, for: .user(1_000))) == [])
         }
     }
 
     /// Names of other apps are for root, and for their user.
     @Test func whoIsNamed() throws {
         let (bench, gentle, _) = try self.decided()
-        let core = bench.core
         func winner(_ viewer: Viewer) -> String? {
             let query = VerdictQuery(.last, of: AppReference(AppID("org.example.Gentle")), for: viewer)
-            return core.records.show(core.records.find(query), for: query, among: core.registry).first?.verdict.contest?
+            return bench.core.records.show(bench.core.records.find(query), for: query, among: bench.core.registry)
+                .first?.verdict.contest?
                 .winner?.name
         }
         #expect(winner(.user(0)) == "org.example.Hard")
         #expect(winner(.user(1_000)) == "another app")
-        #expect(winner(try self.viewer(core, gentle)) == "another app")
+        #expect(winner(try self.viewer(bench, gentle)) == "another app")
 
         var same = Bench(policy: Bench.contest(.exclusive))
         for (index, name) in ["org.example.Gentle", "org.example.Hard"].enumerated() {
@@ -100,9 +99,9 @@ import Testing
             try register(&bench)
             let own = try #require(bench.core.registry[client]).reference
             let query = VerdictQuery(.last, of: own, for: .app(own))
-            #expect(self.answer(bench.core, query).isEmpty != sees)
+            #expect(self.answer(bench, query).isEmpty != sees)
             // Its user may know.
-            #expect(self.answer(bench.core, VerdictQuery(.last, for: .user(7))) == ["\(name) S2.no-rule"])
+            #expect(self.answer(bench, VerdictQuery(.last, for: .user(7))) == ["\(name) S2.no-rule"])
         }
     }
 
@@ -130,8 +129,9 @@ import Testing
             bench.feed(still + [2.5] + still)
             epochs.append(try #require(bench.events.last?.1.epoch))
         }
-        let core = bench.core
-        func isKept(_ epoch: UInt64) -> Bool { !core.records.find(VerdictQuery(.epoch(epoch), for: .user(0))).isEmpty }
+        func isKept(_ epoch: UInt64) -> Bool {
+            !bench.core.records.find(VerdictQuery(.epoch(epoch), for: .user(0))).isEmpty
+        }
         #expect(epochs.map(isKept) == [false, true, true, true])
         let gone = VerdictQuery(.epoch(epochs[0]), for: .user(0))
         #expect(
@@ -165,7 +165,7 @@ import Testing
         var (bench, gentle, hard) = try self.decided()
         let first = try #require(bench.events.first?.1.epoch)
         let still = [Double](repeating: 0, count: 15)
-        let viewers = [Viewer.user(1_000), .user(1_002), try self.viewer(bench.core, gentle)]
+        let viewers = [Viewer.user(1_000), .user(1_002), try self.viewer(bench, gentle)]
         func words(_ epoch: UInt64) -> [String] {
             viewers.map { bench.core.records.absence(of: VerdictQuery(.epoch(epoch), for: $0), bench.core.arbiter) }
         }
@@ -206,31 +206,29 @@ import Testing
         #expect(bench.core.records.find(query).isEmpty)
         #expect(bench.core.records.absence(of: query, bench.core.arbiter) == "epoch \(epoch) is not decided yet")
         try bench.core.answer(client, EventName(sequence: 1, epoch: epoch), .consume, at: bench.now, &bench.actions)
-        #expect(self.answer(bench.core, query) == ["org.example.App S5.taken"])
+        #expect(self.answer(bench, query) == ["org.example.App S5.taken"])
     }
 
     // MARK: Why not
 
-    private func lines(_ core: Broker, _ client: AppHandle, at now: Timestamp, peak: Double? = nil) throws
-        -> [String]
-    {
-        try #require(WhyNot(client, of: core, peak: peak, for: .user(0), at: now)).lines
+    private func lines(_ bench: Bench, _ client: AppHandle, peak: Double? = nil) throws -> [String] {
+        try #require(bench.whyNot(client, peak: peak)).lines
     }
 
     @Test func whatWouldHappenNow() throws {
         var (bench, gentle, hard) = try self.decided()
         // The motion is not over.
-        var said = try self.lines(bench.core, gentle, at: bench.now)
+        var said = try self.lines(bench, gentle)
         #expect(said[0] == "org.example.Gentle  foreground, registered 200 ms ago")
         #expect(said[1] == "  it has had no event since it registered")
         #expect(said[2].hasPrefix("  S4.outranked once, last 0 ms ago, epoch "))
         #expect(said[3].hasPrefix("  gentle (shake.planar) above 2.0 g: if it fired now, that would count to epoch "))
         #expect(said[3].hasSuffix("which is not over: S4.outranked"))
         #expect(said.last?.contains("it would have got it if it asked for more than 3.5 g") == true)
-        said = try self.lines(bench.core, hard, at: bench.now)
+        said = try self.lines(bench, hard)
         #expect(said.last?.contains("it would get one more event of epoch ") == true)
         bench.feed([Double](repeating: 0, count: 15))
-        said = try self.lines(bench.core, gentle, at: bench.now)
+        said = try self.lines(bench, gentle)
         #expect(said[3].hasSuffix("if it fired now and nothing else did, it would get the event"))
         #expect(said.last?.contains("S4 group") == true)
         #expect(bench.core.sensing.hits(of: gentle) == 1)
@@ -243,10 +241,10 @@ import Testing
         _ = try bench.add(client, DetectorRequest(name: "undo", options: ["preset": .text("shake")]))
         bench.answerClaim(rate: 50)
         bench.feed(try SyntheticMotion(script: "rest 4s"), count: 200)
-        #expect(try !self.lines(bench.core, client, at: bench.now).joined().contains("held by activity"))
+        #expect(try !self.lines(bench, client).joined().contains("held by activity"))
         bench.feed(try SyntheticMotion(script: "run 20s; rest 3s"), count: 1_150)
         #expect(bench.events.isEmpty)
-        let why = try #require(WhyNot(client, of: bench.core, for: .user(0), at: bench.now))
+        let why = try #require(bench.whyNot(client))
         let held = try #require(why.detectors.first).held
         #expect(held.count > 5 && held.count <= 20)
         let line = try #require(why.lines.last)
@@ -256,27 +254,27 @@ import Testing
         // Whoever registers now has had nothing held.
         let other = try bench.register(1, "org.example.Other")
         _ = try bench.add(other, DetectorRequest(name: "undo", options: ["preset": .text("shake")]))
-        #expect(try !self.lines(bench.core, other, at: bench.now).joined().contains("held by activity"))
+        #expect(try !self.lines(bench, other).joined().contains("held by activity"))
     }
 
     @Test func whatCannotHappenNow() throws {
         var bench = Bench(policy: Policy(otherwise: .deny))
         let client = try bench.register(0, "org.example.App")
-        #expect(try self.lines(bench.core, client, at: bench.now).last == "  it has no detector")
+        #expect(try self.lines(bench, client).last == "  it has no detector")
         _ = try bench.add(client, Bench.planar("d", 2))
         try bench.core.mute(for: .seconds(2), at: bench.now)
-        var said = try self.lines(bench.core, client, at: bench.now)
+        var said = try self.lines(bench, client)
         #expect(said.contains("  motion is muted for another 2.0 s"))
         #expect(said.contains { $0.hasSuffix("it would get no event, S2.no-rule") })
         bench.core.pause(true, at: bench.now, &bench.actions)
-        said = try self.lines(bench.core, client, at: bench.now)
+        said = try self.lines(bench, client)
         let off = "it cannot fire, motion is switched off; 'jostle resume' switches it on"
         #expect(said.last == "  d (shake.planar) above 2.0 g: \(off)")
         bench.core.pause(false, at: bench.now, &bench.actions)
         bench.core.sensorsLost(at: bench.now, &bench.actions)
-        said = try self.lines(bench.core, client, at: bench.now)
+        said = try self.lines(bench, client)
         #expect(said.last == "  d (shake.planar) above 2.0 g: it cannot fire, there is no accelerometer")
-        #expect(WhyNot(AppHandle(9), of: bench.core, for: .user(0), at: bench.now) == nil)
+        #expect(bench.whyNot(AppHandle(9)) == nil)
     }
 
     /// Where what was refused is refused before a rule that might allow it is tried, the rule that refused is named.
@@ -290,7 +288,7 @@ import Testing
         var bench = Bench(policy: Policy(rules: [not, otherwise]))
         let client = try bench.register(0, "org.example.App")
         _ = try bench.add(client, Bench.planar("d", 2))
-        let said = try self.lines(bench.core, client, at: bench.now).joined(separator: "\n")
+        let said = try self.lines(bench, client).joined(separator: "\n")
         #expect(said.contains("[Rule not-in-front] Priority=0 did not match; WhenState=foreground holds"), "\(said)")
     }
 
@@ -303,8 +301,8 @@ import Testing
         let client = try bench.register(0, "org.example.App")
         _ = try bench.add(client, Bench.planar("d", 2))
         #expect(
-            try self.lines(bench.core, client, at: bench.now).last?.contains("WhenIntensity does not hold") == true)
-        let heard = try #require(WhyNot(client, of: bench.core, peak: 5, for: .user(0), at: bench.now))
+            try self.lines(bench, client).last?.contains("WhenIntensity does not hold") == true)
+        let heard = try #require(bench.whyNot(client, peak: 5))
         #expect(heard.detectors.map(\.isHeard) == [true])
     }
 
@@ -318,11 +316,11 @@ import Testing
         }
         bench.answerClaim()
         bench.feed([0, 3])
-        #expect(self.answer(bench.core, VerdictQuery(.last, for: .user(0))).count == 2)
-        let why = try #require(WhyNot(AppHandle(1), of: bench.core, for: .user(0), at: bench.now))
+        #expect(self.answer(bench, VerdictQuery(.last, for: .user(0))).count == 2)
+        let why = try #require(bench.whyNot(AppHandle(1)))
         #expect(why.detectors.map(\.name) == ["d0", "d1"])
         #expect(why.lines.last == "  and 1 more detectors")
-        let one = try #require(WhyNot(AppHandle(1), of: bench.core, detector: "d2", for: .user(0), at: bench.now))
+        let one = try #require(bench.whyNot(AppHandle(1), detector: "d2"))
         #expect(one.detectors.map(\.name) == ["d2"])
     }
 }

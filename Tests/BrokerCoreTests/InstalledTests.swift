@@ -269,14 +269,14 @@ import Testing
         var bench = try self.bench()
         bench.feed([2.5])
         #expect(try self.come(&bench, for: 7) == [1])
-        #expect(bench.core.tally(of: self.client)?.lastEvent != nil && bench.core.sensing.hits(of: self.client) == 1)
+        #expect(bench.tally(of: self.client)?.lastEvent != nil && bench.core.sensing.hits(of: self.client) == 1)
         self.leave(&bench)
         // The same user finds it as it was.
         #expect(try self.come(&bench, for: 7) == [])
-        #expect(bench.core.tally(of: self.client)?.lastEvent != nil && bench.core.sensing.hits(of: self.client) == 1)
+        #expect(bench.tally(of: self.client)?.lastEvent != nil && bench.core.sensing.hits(of: self.client) == 1)
         self.leave(&bench)
         _ = try self.come(&bench, for: 8)
-        let tally = try #require(bench.core.tally(of: self.client))
+        let tally = try #require(bench.tally(of: self.client))
         #expect(tally.lastEvent == nil && tally.delivered == 0 && bench.core.sensing.hits(of: self.client) == 0)
     }
 

@@ -94,7 +94,7 @@ import Testing
         var both = try Both(latency: .milliseconds(500))
         both.bench.feed([3, 3, 3, 3, 3])
         #expect(both.served() == [])
-        let tick = try #require(both.bench.core.nextTick)
+        let tick = try #require(both.bench.nextTick)
         #expect(tick == both.bench.now - .milliseconds(400) + .milliseconds(300 + 600))
         both.bench.now = tick
         both.bench.core.tick(at: tick, &both.bench.actions)
@@ -155,9 +155,9 @@ import Testing
         let fired = both.bench.now
         both.bench.core.leave(both.quick, at: both.bench.now, &both.bench.actions)
         #expect(both.served() == [])
-        #expect(both.bench.core.nextTick == fired + .milliseconds(600))
+        #expect(both.bench.nextTick == fired + .milliseconds(600))
         for _ in 0..<2 {
-            let tick = try #require(both.bench.core.nextTick)
+            let tick = try #require(both.bench.nextTick)
             both.bench.core.tick(at: tick, &both.bench.actions)
         }
         #expect(both.served() == [third])
@@ -207,6 +207,6 @@ import Testing
         #expect(bench.events.count == 0)
         bench.feed([Double](repeating: 0, count: 31) + [3])
         #expect(bench.events.count == 1)
-        #expect(bench.core.nextTick.map { $0 < bench.now + .seconds(60) } ?? true)
+        #expect(bench.nextTick.map { $0 < bench.now + .seconds(60) } ?? true)
     }
 }

@@ -37,9 +37,9 @@ import Testing
         #expect(bench.events.map(\.0) == [hard])
         #expect(bench.events.map(\.1.detector) == ["hard"])
         #expect(bench.core.sensing.hits(of: gentle) == 1)
-        #expect(bench.core.tally(of: gentle)?.denied == 1)
-        #expect(bench.core.tally(of: gentle)?.lastEvent == nil)
-        #expect(bench.core.tally(of: hard)?.denied == 0)
+        #expect(bench.tally(of: gentle)?.denied == 1)
+        #expect(bench.tally(of: gentle)?.lastEvent == nil)
+        #expect(bench.tally(of: hard)?.denied == 0)
     }
 
     @Test func aGentleMotionWaitsForTheWindow() throws {
@@ -58,15 +58,15 @@ import Testing
     @Test func theWindowClosesWithoutAnotherSample() throws {
         var (bench, gentle, _) = try self.contest(.exclusive)
         bench.feed([2.5])
-        let tick = try #require(bench.core.nextTick)
+        let tick = try #require(bench.nextTick)
         // The window, and the time that a sample may be under way.
         #expect(tick == bench.now + .milliseconds(450))
         bench.core.tick(at: tick, &bench.actions)
         #expect(bench.events.map(\.0) == [gentle])
         // Quiet comes to its end by the clock, too, and then nothing waits any more.
-        let end = try #require(bench.core.nextTick)
+        let end = try #require(bench.nextTick)
         bench.core.tick(at: end, &bench.actions)
-        #expect(bench.core.nextTick == nil)
+        #expect(bench.nextTick == nil)
     }
 
     /// Who cannot fire is not waited for.
@@ -103,7 +103,7 @@ import Testing
         bench.feed([4.5] + [Double](repeating: 0, count: 9) + [2.5, 0, 0, 0, 0])
         #expect(bench.events.map(\.0) == [hard, gentle])
         #expect(Set(bench.events.map(\.1.epoch)).count == 2)
-        #expect(bench.core.tally(of: gentle)?.denied == 1)
+        #expect(bench.tally(of: gentle)?.denied == 1)
     }
 
     /// Samples that travel together are decided as if they had come one by one.
@@ -146,10 +146,10 @@ import Testing
         _ = try bench.add(other, Bench.planar("one", 2, rest: "0ms"))
         bench.feed([2.5, 2.5, 2.5])
         #expect(bench.events.map(\.0) == [other, other, other])
-        let tally = try #require(bench.core.tally(of: denied))
+        let tally = try #require(bench.tally(of: denied))
         #expect(bench.core.sensing.hits(of: denied) == 3)
         #expect([tally.denied, tally.delivered, bench.core.mailboxes[denied]?.dropped] == [3, 0, 0])
-        #expect(bench.core.tally(of: other)?.denied == 0)
+        #expect(bench.tally(of: other)?.denied == 0)
     }
 
     @Test func everyEventNamesItsPolicy() throws {
@@ -174,7 +174,7 @@ import Testing
         bench.core.swap(.builtIn, at: bench.now, &bench.actions)
         bench.feed([2.5])
         #expect(bench.events.map(\.1.generation) == [1, 3])
-        #expect(bench.core.tally(of: app)?.denied == 1)
+        #expect(bench.tally(of: app)?.denied == 1)
         let epochs = bench.events.map(\.1.epoch)
         #expect(epochs == epochs.sorted() && Set(epochs).count == 2)
     }
@@ -211,14 +211,14 @@ import Testing
         try bench.core.answer(hard, EventName(sequence: 1, epoch: epoch), .consume, at: bench.now, &bench.actions)
         bench.feed(Self.still)
         #expect(bench.events.map(\.0) == [hard])
-        #expect(bench.core.tally(of: gentle)?.denied == 1)
+        #expect(bench.tally(of: gentle)?.denied == 1)
     }
 
     @Test func whoIsSilentHasPassed() throws {
         var (bench, gentle, hard) = try self.contest(.ordered)
         bench.feed([4.5])
         #expect(bench.events.map(\.0) == [hard])
-        let tick = try #require(bench.core.nextTick)
+        let tick = try #require(bench.nextTick)
         #expect(tick == bench.now + .milliseconds(400))
         bench.core.tick(at: tick, &bench.actions)
         #expect(bench.events.map(\.0) == [hard, gentle])

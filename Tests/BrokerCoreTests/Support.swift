@@ -6,7 +6,18 @@ import Traces
 
 /// A broker with a clock of its own and the accelerometer at hand.
 struct Bench {
-    var core: Broker
+    /// What cannot be copied, where macros copy whatever they look at.
+    private final class Holder {
+        var core: Broker
+
+        init(_ core: consuming Broker) { self.core = core }
+    }
+
+    private let holder: Holder
+    var core: Broker {
+        _read { yield self.holder.core }
+        nonmutating _modify { yield &self.holder.core }
+    }
     var now = Timestamp(microseconds: 1_000_000)
     var actions: [BrokerAction] = []
     private var next: UInt64 = 0
@@ -32,8 +43,8 @@ struct Bench {
         policy: Policy = .builtIn, limits: BrokerLimits = BrokerLimits(), sensor: SensorDescription? = Bench.sensor,
         batchLatency: TimeSpan = .zero, clips: ClipTerms? = nil
     ) {
-        self.core = Broker(
-            policy: policy, limits: limits, epoch: 1_000, batchLatency: batchLatency, clips: clips)
+        self.holder = Holder(
+            Broker(policy: policy, limits: limits, epoch: 1_000, batchLatency: batchLatency, clips: clips))
         if let sensor { self.core.sensorAppeared(sensor, at: self.now, &self.actions) }
     }
 
@@ -57,6 +68,20 @@ struct Bench {
             AppHandle(index), AppID(app), AppEntrance(), requests, registered: registered, user: user, payer: payer,
             at: self.now, &self.actions)
     }
+
+    // MARK: What macros may ask
+
+    var isCleaningDue: Bool { self.core.isCleaningDue }
+    var isShrinkingDue: Bool { self.core.isShrinkingDue }
+    var nextTick: Timestamp? { self.core.nextTick }
+
+    func tally(of client: AppHandle) -> AppTally? { self.core.tally(of: client) }
+
+    func whyNot(_ client: AppHandle, detector: String? = nil, peak: Double? = nil) -> WhyNot? {
+        WhyNot(client, of: self.core, detector: detector, peak: peak, for: .user(0), at: self.now)
+    }
+
+    // MARK: What happens
 
     mutating func uninstall(_ client: AppHandle) { self.core.uninstall(client, at: self.now, &self.actions) }
 

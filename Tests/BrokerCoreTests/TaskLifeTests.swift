@@ -69,7 +69,7 @@ import Testing
                 }
             }
             if !bench.actions.isEmpty { continue }
-            guard let tick = bench.core.nextTick, tick <= end else { break }
+            guard let tick = bench.nextTick, tick <= end else { break }
             bench.now = max(bench.now, tick)
             bench.core.tick(at: bench.now, &bench.actions)
         }
@@ -93,7 +93,7 @@ import Testing
         #expect(self.state(bench, client) == .suspended)
         #expect(bench.core.arbiter.life(of: client)?.cause == .grace)
         #expect(try self.pass(&bench, 100) == ["org.example.A0 done"])
-        #expect(bench.core.nextTick == nil)
+        #expect(bench.nextTick == nil)
     }
 
     @Test func whoSaysNothingIsSuspendedForIt() throws {
@@ -165,7 +165,7 @@ import Testing
         #expect(try self.pass(&bench, 0) == ["event org.example.A0"])
         try bench.core.task(.done(AppHandle(0), isSuccess: true), at: bench.now, &bench.actions)
         #expect(try self.pass(&bench, 100) == ["org.example.A0 done"])
-        #expect(bench.core.tally(of: AppHandle(0))?.launches.begun == 1)
+        #expect(bench.tally(of: AppHandle(0))?.launches.begun == 1)
     }
 
     /// Two are started at a time whatever for, and events before tasks.
@@ -191,7 +191,7 @@ import Testing
         try bench.core.task(.terminated(owner), at: bench.now, &bench.actions)
         _ = try self.register(&bench, 0)
         #expect(try self.pass(&bench, 0) == ["run org.example.A0 #1"])
-        #expect(bench.core.tally(of: AppHandle(2))?.launches.begun == 0)
+        #expect(bench.tally(of: AppHandle(2))?.launches.begun == 0)
     }
 
     /// A task of one user's app is not begun in another user's, and does not wait for it either.

@@ -50,7 +50,7 @@ import Testing
                 apps[index] = Registered(user: user)
             case (_?, 0):
                 bench.leave(app)
-                while bench.core.isCleaningDue { bench.clean() }
+                while bench.isCleaningDue { bench.clean() }
                 apps[index] = nil
             case (let known?, 1..<4):
                 guard let name = known.detectors.keys.sorted().randomElement(using: &generator) else { continue }
@@ -87,7 +87,7 @@ import Testing
             #expect(rows == Self.rows(other))
         }
         for index in apps.keys { bench.leave(AppHandle(index)) }
-        while bench.core.isCleaningDue { bench.clean() }
+        while bench.isCleaningDue { bench.clean() }
         #expect(Self.rows(bench).allSatisfy { $0.key.user == nil && $0.held == 0 })
         #expect(Self.rows(bench) == Self.rows(Bench()))
     }
@@ -106,7 +106,7 @@ import Testing
         bench.feed([2.5])
         #expect(Self.held("absent-apps", by: nil, Self.rows(bench)) == 0)
         for index in 0..<UInt32(3) { bench.leave(AppHandle(index)) }
-        while bench.core.isCleaningDue { bench.clean() }
+        while bench.isCleaningDue { bench.clean() }
         let rows = Self.rows(bench)
         #expect(Self.held("absent-apps", by: 1_000, rows) == 2 && Self.held("absent-apps", by: 1_001, rows) == 1)
         let bytes = Self.held("kept-bytes", by: 1_001, rows)

