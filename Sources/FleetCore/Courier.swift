@@ -39,6 +39,8 @@ package struct Courier: Sendable {
     private var notices: [Outgoing] = []
     /// Events that came from the bus, and wait.
     private var fromBus: [EventMessage] = []
+    /// Without a connection: what the bus brought last, and what it brought before and may not have come, in the order in which it did.
+    private var recent: [Recent] = []
     private var own = OwnEvents()
     /// Of the bridge's own events one is known that has to be sent from its row first.
     private var fence: Fence?
@@ -49,8 +51,8 @@ package struct Courier: Sendable {
     private static let mostFromBus = 1_024
     private static let mostNotices = 4_096
 
-    /// An event that the bus brought when it could not be sent. Its row has not been read, and what the bus brings meanwhile waits for
-    /// that, so that nothing overtakes it.
+    /// An event that the bus brought, and that is not remembered until it can be sent. Its row has not been read, and what the bus brings
+    /// meanwhile waits for that, so that nothing overtakes it.
     private struct Fence: Sendable {
         var name: EventName
         /// The journal has its row by then, or never.
@@ -60,11 +62,20 @@ package struct Courier: Sendable {
     /// How long the broker may take to write a row down; without a journal nothing waits longer.
     private static let writing = TimeSpan.seconds(2)
 
+    /// An event that the journal may not have yet.
+    private struct Recent: Sendable {
+        var event: EventMessage
+        /// The journal has its row by then, or never.
+        var until: Timestamp
+    }
+
     /// What is on its way.
     private struct Parcel: Sendable {
         var table: JournalTable?
         var row: Int64?
         var name: EventName?
+        /// What came from the bus, and when at the latest its row is there.
+        var recent: Recent?
         var isPast = false
     }
 
@@ -78,24 +89,50 @@ package struct Courier: Sendable {
 
     // MARK: The connection
 
-    /// A connection is there; the newest rows of both tables are known.
-    package mutating func connected(receiveMaximum: Int, newestEvent: Int64, newestVerdict: Int64) {
+    /// A connection is there; the newest rows of both tables are known, and of an event it can be asked whether it is among these.
+    ///
+    /// What the bus brought a moment ago and the journal has not is live, and need not wait until the journal has it: that may be a second
+    /// from now. What the journal has is past.
+    package mutating func connected(
+        at now: Timestamp, receiveMaximum: Int, newestEvent: Int64, newestVerdict: Int64,
+        isWritten: (EventName) -> Bool
+    ) {
         self.isConnected = true
         self.counters.connections += 1
         self.window.open(receiveMaximum: receiveMaximum)
         self.events.connect(newest: newestEvent)
         self.verdicts.connect(newest: newestVerdict)
+        self.resume(at: now, isWritten)
+    }
+
+    private mutating func resume(at now: Timestamp, _ isWritten: (EventName) -> Bool) {
+        // Events are written down in the order in which they come.
+        var (low, high) = (0, self.recent.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if isWritten(self.recent[middle].event.name) { low = middle + 1 } else { high = middle }
+        }
+        if low > 0 { self.fence = nil }
+        for one in self.recent[low...] where one.until > now && self.own.begin(one.event.name) {
+            self.fromBus.append(one.event)
+        }
+        self.recent = []
     }
 
     /// The connection is gone, and with it what is known of what was on its way.
     package mutating func disconnected(at now: Timestamp) {
         self.isConnected = false
         // What the consumer has not stored it gets again with the next connection.
-        let unstored = self.unstored.removeAll().compactMap(\.row)
-        self.events.disconnect(unstored + self.onTheWay.values.compactMap { $0.table == .event ? $0.row : nil })
+        let unstored = self.unstored.removeAll()
+        if let last = unstored.last(where: { $0.row == nil }) {
+            self.fence = Fence(name: last.name, until: now + Self.writing)
+        }
+        self.events.disconnect(
+            unstored.compactMap(\.row) + self.onTheWay.values.compactMap { $0.table == .event ? $0.row : nil })
         self.verdicts.disconnect(self.onTheWay.values.compactMap { $0.table == .verdict ? $0.row : nil })
         self.own.disconnect()
-        if let last = self.fromBus.last { self.fence = Fence(name: last.name, until: now + Self.writing) }
+        self.recent = self.onTheWay.sorted { $0.key < $1.key }.compactMap(\.value.recent)
+        for event in self.fromBus { self.remember(event, at: now) }
         self.onTheWay = [:]
         self.notices = []
         self.fromBus = []
@@ -126,13 +163,30 @@ package struct Courier: Sendable {
 
     // MARK: In
 
-    /// An event of the bridge's own came from the bus. Without a connection the journal has it.
+    /// An event of the bridge's own came from the bus. Without a connection the journal has it, sooner or later.
     package mutating func arrived(_ event: EventMessage, at now: Timestamp) {
-        guard self.isConnected, self.fromBus.count < Self.mostFromBus else {
+        guard self.isConnected else {
+            if !self.own.contains(event.name) { self.remember(event, at: now) }
+            return
+        }
+        guard self.fromBus.count < Self.mostFromBus else {
             if !self.own.contains(event.name) { self.fence = Fence(name: event.name, until: now + Self.writing) }
             return
         }
         if self.own.begin(event.name) { self.fromBus.append(event) }
+    }
+
+    /// Remembers an event as long as the journal may not have it.
+    private mutating func remember(_ event: EventMessage, at now: Timestamp) {
+        guard !self.recent.contains(where: { $0.event.name == event.name }) else { return }
+        self.recent.append(Recent(event: event, until: now + Self.writing))
+        let old = self.recent.prefix { $0.until <= now }.count
+        let many = max(old, self.recent.count - Self.mostFromBus)
+        guard many > 0 else { return }
+        if let last = self.recent[..<many].last, last.until > now {
+            self.fence = Fence(name: last.event.name, until: last.until)
+        }
+        self.recent.removeFirst(many)
     }
 
     /// Until when something waits for the journal; `nil`: nothing does.
@@ -222,7 +276,9 @@ package struct Courier: Sendable {
             let row = self.own.row(of: event.name)
             let sent = self.send(
                 self.message(.event(event), row: row, isPast: false),
-                Parcel(table: .event, row: row, name: event.name))
+                Parcel(
+                    table: .event, row: row, name: event.name,
+                    recent: row == nil ? Recent(event: event, until: now + Self.writing) : nil))
             self.own.sent(event.name, sent.ticket)
             return sent
         }

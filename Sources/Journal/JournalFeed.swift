@@ -39,6 +39,8 @@ package struct JournalFeed: ~Copyable {
     private let database: Database
     private let file: FileStatus
     private let events: Statement
+    /// Finds an event by its name.
+    private let one: Statement
     private let judgements: Statement
 
     private var path: String { "\(self.directory)/journal.db" }
@@ -61,7 +63,10 @@ package struct JournalFeed: ~Copyable {
                 SELECT id, epoch, app, detector, preset, time, wall, intensity, reason, delivered, generation, rule, place \
                 FROM verdict WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?
                 """)
+            let one = try database.prepare(
+                "SELECT 1 FROM event WHERE app = ? AND sequence = ? AND epoch = ? AND id <= ?")
             self.events = events
+            self.one = one
             self.judgements = judgements
             self.database = database
             self.file = file
@@ -133,6 +138,22 @@ package struct JournalFeed: ~Copyable {
     }
 
     // MARK: Finding a place again
+
+    /// Whether an event of an app is among those up to a row.
+    package borrowing func has(
+        _ app: String, epoch: UInt64, sequence: UInt64, upTo row: Int64
+    ) throws(JournalFailure) -> Bool {
+        do throws(StoreError) {
+            defer { self.one.reset() }
+            try self.one.bind(1, app)
+            try self.one.bind(2, Int64(clamping: sequence))
+            try self.one.bind(3, Int64(clamping: epoch))
+            try self.one.bind(4, row)
+            return try self.one.step()
+        } catch {
+            throw JournalFailure(description: error.description)
+        }
+    }
 
     /// The highest epoch of the events up to a row.
     package borrowing func highestEpoch(upTo row: Int64) throws(JournalFailure) -> UInt64 {

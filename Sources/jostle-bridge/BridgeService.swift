@@ -233,8 +233,14 @@ final class BridgeService {
         self.tickets = [:]
         let newest = self.journal.ask { feed throws(JournalFailure) in try feed.newest() }
         self.courier.connected(
-            receiveMaximum: Int(welcome.receiveMaximum), newestEvent: newest?.event ?? 0,
-            newestVerdict: newest?.verdict ?? 0)
+            at: self.now, receiveMaximum: Int(welcome.receiveMaximum), newestEvent: newest?.event ?? 0,
+            newestVerdict: newest?.verdict ?? 0
+        ) { name in
+            guard let newest else { return false }
+            return self.journal.ask { feed throws(JournalFailure) in
+                try feed.has(name.app, epoch: name.epoch, sequence: name.sequence, upTo: newest.event)
+            } ?? false
+        }
         self.courier.say(self.presence(isOnline: true))
         if self.isTelling || self.configuration.allow.isAnything { self.courier.say(self.birth) }
         self.links.states.tellAll()

@@ -171,10 +171,16 @@ struct BridgeLife {
         self.isGreeting = true
         self.session += 1
         (self.wire, self.answers, self.inFlight) = ([], [], 0)
+        let written = Set(self.rows[..<self.committed].compactMap { $0.flatMap { self.name(of: $0) } })
         self.courier.connected(
-            receiveMaximum: Self.receiveMaximum, newestEvent: Int64(self.committed), newestVerdict: 0)
+            at: self.now, receiveMaximum: Self.receiveMaximum, newestEvent: Int64(self.committed), newestVerdict: 0
+        ) { written.contains($0) }
         // Where no mark was left there is nothing to wait for.
         if !self.memory.isMarked || self.random.chance(0.5) { self.greet() }
+    }
+
+    private func name(of row: JournalRow) -> EventName? {
+        if case .event(let event) = row.content { event.name } else { nil }
     }
 
     /// The server says how far it remembers.

@@ -30,14 +30,22 @@ import Testing
             from: BridgeState(stream: "s", epoch: 0, last: nil, events: table, verdicts: table, isMarked: false))
     }
 
-    private static func read(_ courier: inout Courier, _ rows: ClosedRange<Int64>) {
+    private static func read(_ courier: inout Courier, _ rows: ClosedRange<Int64>, app: String = "other") {
         while let request = courier.nextRead() {
             let range = max(request.first, rows.lowerBound)...max(request.first, min(request.last, rows.upperBound))
             let found = Array(range).prefix(request.limit)
             courier.take(
                 JournalStretch(
-                    rows: found.map { JournalRow(row: $0, .event(Self.event($0))) }, through: found.last ?? 0, gaps: []),
+                    rows: found.map { JournalRow(row: $0, .event(Self.event($0, app: app))) }, through: found.last ?? 0,
+                    gaps: []),
                 for: request)
+        }
+    }
+
+    /// A connection is there, and the journal has so many rows of an event each.
+    private static func connect(_ courier: inout Courier, newest: Int64, at now: Timestamp = .zero) {
+        courier.connected(at: now, receiveMaximum: 8, newestEvent: newest, newestVerdict: 0) { name in
+            Int64(clamping: name.sequence) <= newest
         }
     }
 
@@ -56,7 +64,7 @@ import Testing
         #expect((read != nil) == isRow)
         guard let ledger else { return }
         var courier = Self.courier(cursor: row)
-        courier.connected(receiveMaximum: 8, newestEvent: row, newestVerdict: row)
+        Self.connect(&courier, newest: row)
         courier.remembers(events: ledger, verdicts: ledger)
         while let request = courier.nextRead() {
             courier.take(JournalStretch(rows: [], through: 0, gaps: []), for: request)
@@ -66,7 +74,7 @@ import Testing
 
     @Test func whatIsLiveGoesBeforeWhatIsPast() throws {
         var courier = Self.courier()
-        courier.connected(receiveMaximum: 8, newestEvent: 1_000, newestVerdict: 0)
+        Self.connect(&courier, newest: 1_000)
         courier.hasFoundOut()
         Self.read(&courier, 1...1_000)
         // What is past leaves room.
@@ -86,7 +94,7 @@ import Testing
 
     @Test func anEventOfTheBusIsNotSentAgainFromTheJournal() throws {
         var courier = Self.courier()
-        courier.connected(receiveMaximum: 8, newestEvent: 0, newestVerdict: 0)
+        Self.connect(&courier, newest: 0)
         courier.hasFoundOut()
         let event = Self.event(1, app: "org.jostle.Bridge")
         courier.arrived(event, at: .zero)
@@ -103,9 +111,72 @@ import Testing
         #expect(courier.isIdle)
     }
 
+    /// What came just before the connection goes out at once and in its order, however much of before there is to read.
+    @Test func whatTheJournalHasNotYetIsLive() throws {
+        var courier = Self.courier()
+        let start = Timestamp(microseconds: 10_000_000)
+        // The journal is a second behind.
+        for row in 901...1_100 {
+            courier.arrived(
+                Self.event(Int64(row), app: "org.jostle.Bridge"), at: start + .milliseconds(10 * Int64(row - 901)))
+        }
+        let now = start + .seconds(2)
+        Self.connect(&courier, newest: 1_000, at: now)
+        courier.hasFoundOut()
+        courier.arrived(Self.event(1_101, app: "org.jostle.Bridge"), at: now)
+        var sent: [String?] = []
+        while sent.count < 101, let next = courier.nextSend(at: now) {
+            #expect(next.message.topic == "jostle/1/d/event/d")
+            sent.append(next.message.properties.first { $0.name == "sequence" }?.value)
+            courier.acknowledged(next.ticket)
+        }
+        #expect(sent == (1_001...1_101).map { "\($0)" })
+        #expect(courier.nextSend(at: now) == nil)
+        // Their rows follow, and say nothing new; what is older is past.
+        courier.grew(newestEvent: 1_101, newestVerdict: 0)
+        Self.read(&courier, 1...1_101, app: "org.jostle.Bridge")
+        let next = courier.nextSend(at: now)
+        let past = try #require(next)
+        #expect(past.message.topic == "jostle/1/d/past/event")
+        #expect(past.message.properties.first { $0.name == "sequence" }?.value == "1")
+    }
+
+    /// What is on its way when a connection ends goes first with the next one, as a copy, and what came since behind it.
+    @Test func whatWasOnItsWayKeepsItsPlace() throws {
+        var courier = Self.courier()
+        Self.connect(&courier, newest: 0)
+        courier.hasFoundOut()
+        for row in 1...12 { courier.arrived(Self.event(Int64(row), app: "org.jostle.Bridge"), at: .zero) }
+        let first = courier.nextSend(at: .zero)
+        let done = try #require(first)
+        courier.acknowledged(done.ticket)
+        for _ in 0..<5 { _ = courier.nextSend(at: .zero) }
+        courier.disconnected(at: .zero)
+        courier.arrived(Self.event(13, app: "org.jostle.Bridge"), at: .zero)
+        Self.connect(&courier, newest: 2)
+        courier.hasFoundOut()
+        var sent: [String] = []
+        while let next = courier.nextSend(at: .zero) {
+            let properties = next.message.properties
+            let isAgain = properties.contains { $0.name == "again" }
+            sent.append("\(properties.first { $0.name == "sequence" }?.value ?? "")\(isAgain ? " again" : "")")
+            courier.acknowledged(next.ticket)
+        }
+        #expect(sent == ["3 again", "4 again", "5 again", "6 again"] + (7...13).map { "\($0)" })
+    }
+
+    /// Without a journal nothing is held back for long, and nothing old is taken for live.
+    @Test func whatIsOldIsNotLive() {
+        var courier = Self.courier()
+        courier.arrived(Self.event(1, app: "org.jostle.Bridge"), at: .zero)
+        Self.connect(&courier, newest: 0, at: Timestamp(microseconds: 2_000_000))
+        courier.hasFoundOut()
+        #expect(courier.nextSend(at: Timestamp(microseconds: 2_000_000)) == nil)
+    }
+
     @Test func whatTheJournalForgotIsTold() throws {
         var courier = Self.courier(cursor: 10)
-        courier.connected(receiveMaximum: 8, newestEvent: 100, newestVerdict: 0)
+        Self.connect(&courier, newest: 100)
         courier.hasFoundOut()
         let requestFound = courier.nextRead()
         let request = try #require(requestFound)

@@ -21,8 +21,8 @@ final class FleetListener {
     private(set) var live = 0
     private(set) var past = 0
     private(set) var copies = 0
-    /// How late what is live came, in µs, counted from the time of its sample; and when it came.
-    private var delays: [(delay: Int64, at: Int64)] = []
+    /// How late what is live came, in µs, counted from the time of its sample; and when that was.
+    private var delays: [(delay: Int64, from: Int64)] = []
     /// When what is past came.
     private(set) var pastTimes: [Int64] = []
     private var rows: [String: Int64] = [:]
@@ -124,7 +124,7 @@ final class FleetListener {
         if isPast != (properties.user("past") != nil) { self.problems.append("past on \(publication.topic)") }
         if isPast {
             self.past += 1
-            self.pastTimes.append(Clock.monotonic.now())
+            self.pastTimes.append(Clock.boottime.now())
             guard let row = properties.user("row").flatMap({ Int64($0) }) else {
                 return self.problems.append("no row: \(name)")
             }
@@ -135,7 +135,7 @@ final class FleetListener {
         } else {
             self.live += 1
             if let time = value["time_us"]?.integer {
-                self.delays.append((Clock.boottime.now() - time, Clock.monotonic.now()))
+                self.delays.append((Clock.boottime.now() - time, time))
             }
             let here = (epoch: name.epoch, sequence: name.sequence)
             if let last = self.lastLive[publication.topic], here <= last, !isAgain {
@@ -170,9 +170,9 @@ final class FleetListener {
 
     func forget() { (self.delays, self.pastTimes) = ([], []) }
 
-    /// How late what is live was that came between two moments.
+    /// How late what is live was that happened between two moments.
     func delays(between first: Int64, _ last: Int64) -> [Int64] {
-        self.delays.filter { (first...last).contains($0.at) }.map(\.delay)
+        self.delays.filter { (first...last).contains($0.from) }.map(\.delay)
     }
 
     /// The last message of a topic.
