@@ -21,10 +21,6 @@ final class FleetListener {
     private(set) var live = 0
     private(set) var past = 0
     private(set) var copies = 0
-    /// How late what is live came, in µs, counted from the time of its sample; and when that was.
-    private var delays: [(delay: Int64, from: Int64)] = []
-    /// When what is past came.
-    private(set) var pastTimes: [Int64] = []
     private var rows: [String: Int64] = [:]
     /// What came last by connections before: of so many the server may not have heard that they came, and sends them again itself.
     private var unsure: Set<EventName> = []
@@ -101,14 +97,14 @@ final class FleetListener {
         guard publication.topic.contains("/event"), let value, let name = AcknowledgementMessage(value)?.name else {
             return self.others.append(publication)
         }
-        self.take(name, value, publication)
+        self.take(name, publication)
         guard let topic = self.acknowledges, let client else { return }
         let bytes = JSONCoding.bytes(
             .fields(["app": .text(name.app), "epoch": .count(name.epoch), "sequence": .count(name.sequence)]))
         _ = try? client.publish(Publication(topic, bytes))
     }
 
-    private func take(_ name: EventName, _ value: DataValue, _ publication: Publication) {
+    private func take(_ name: EventName, _ publication: Publication) {
         let properties = publication.properties
         let isPast = publication.topic.hasSuffix("/past/event")
         let isAgain = properties.user("again") != nil
@@ -124,7 +120,6 @@ final class FleetListener {
         if isPast != (properties.user("past") != nil) { self.problems.append("past on \(publication.topic)") }
         if isPast {
             self.past += 1
-            self.pastTimes.append(Clock.boottime.now())
             guard let row = properties.user("row").flatMap({ Int64($0) }) else {
                 return self.problems.append("no row: \(name)")
             }
@@ -134,9 +129,6 @@ final class FleetListener {
             self.rows[publication.topic] = row
         } else {
             self.live += 1
-            if let time = value["time_us"]?.integer {
-                self.delays.append((Clock.boottime.now() - time, time))
-            }
             let here = (epoch: name.epoch, sequence: name.sequence)
             if let last = self.lastLive[publication.topic], here <= last, !isAgain {
                 self.problems.append("\(here) comes behind \(last) on \(publication.topic)")
@@ -166,13 +158,6 @@ final class FleetListener {
         try self.want(text, of: topic)
         try self.wait("an answer") { !self.isConnected || self.acknowledged > before }
         if !self.isConnected { try self.connect() }
-    }
-
-    func forget() { (self.delays, self.pastTimes) = ([], []) }
-
-    /// How late what is live was that happened between two moments.
-    func delays(between first: Int64, _ last: Int64) -> [Int64] {
-        self.delays.filter { (first...last).contains($0.from) }.map(\.delay)
     }
 
     /// The last message of a topic.
