@@ -42,6 +42,8 @@ package struct Courier: Sendable {
     /// Without a connection: what the bus brought last, and what it brought before and may not have come, in the order in which it did.
     private var recent: [Recent] = []
     private var own = OwnEvents()
+    /// The newest of the bridge's own events whose row was read as live before the bus brought it.
+    private var newestRead: EventName?
     /// Of the bridge's own events one is known that has to be sent from its row first.
     private var fence: Fence?
     private var unstored = UnstoredEvents()
@@ -113,9 +115,7 @@ package struct Courier: Sendable {
             if isWritten(self.recent[middle].event.name) { low = middle + 1 } else { high = middle }
         }
         if low > 0 { self.fence = nil }
-        for one in self.recent[low...] where one.until > now && self.own.begin(one.event.name) {
-            self.fromBus.append(one.event)
-        }
+        for one in self.recent[low...] where one.until > now { self.begin(one.event) }
         self.recent = []
     }
 
@@ -173,7 +173,23 @@ package struct Courier: Sendable {
             if !self.own.contains(event.name) { self.fence = Fence(name: event.name, until: now + Self.writing) }
             return
         }
-        if self.own.begin(event.name) { self.fromBus.append(event) }
+        self.begin(event)
+    }
+
+    /// An event of the bus goes out behind those that the bus brought before it.
+    private mutating func begin(_ event: EventMessage) {
+        switch self.own.begin(event.name) {
+        case .new:
+            // The journal has what is older than something that it has, and it stands before that there.
+            if let newest = self.newestRead, event.name.isBefore(newest) { return self.own.drop(event.name) }
+            self.fromBus.append(event)
+        case .known: break
+        case .read(let row):
+            // As long as its row waits: what the bus brings from now on would overtake it there.
+            guard self.events.withdrawLive(row) else { return }
+            self.own.begin(event.name, in: row)
+            self.fromBus.append(event)
+        }
     }
 
     /// Remembers an event as long as the journal may not have it.
@@ -234,18 +250,20 @@ package struct Courier: Sendable {
         switch request.table {
         case .verdict: self.verdicts.take(stretch, for: request)
         case .event:
-            self.events.take(self.withoutOwn(stretch), for: request)
+            self.events.take(self.withoutOwn(stretch, isPast: request.isPast), for: request)
         }
     }
 
     /// Takes out what is on its way already, or done. The others stay in their order.
-    private mutating func withoutOwn(_ stretch: JournalStretch) -> JournalStretch {
+    private mutating func withoutOwn(_ stretch: JournalStretch, isPast: Bool) -> JournalStretch {
         var stretch = stretch
         stretch.rows = stretch.rows.filter { row in
             guard case .event(let event) = row.content, event.name.app == self.settings.app else { return true }
             if event.name == self.fence?.name { self.fence?.until = .zero }
             switch self.own.found(event.name, in: row.row) {
-            case .unknown: return true
+            case .unknown:
+                if !isPast { self.newestRead = event.name }
+                return true
             case .done: return false
             case .underWay(let ticket):
                 if let ticket { self.onTheWay[ticket]?.row = row.row }

@@ -11,6 +11,10 @@ package struct EventName: Hashable, Sendable {
         self.epoch = epoch
         self.sequence = sequence
     }
+
+    /// Whether an event of the same app certainly came before another. Numbers begin anew with a registration, and what is decided late has
+    /// an epoch of before; not both at once.
+    func isBefore(_ other: EventName) -> Bool { self.epoch < other.epoch && self.sequence < other.sequence }
 }
 
 /// An event as it is told of.

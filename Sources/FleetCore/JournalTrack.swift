@@ -187,6 +187,12 @@ package struct JournalTrack: Sendable {
     }
 
     package mutating func takeLive() -> JournalRow? { self.live.isEmpty ? nil : self.live.removeFirst() }
+    /// A live row that waits is sent by another road; false when it does not wait.
+    package mutating func withdrawLive(_ row: Int64) -> Bool {
+        guard let index = self.live.firstIndex(where: { $0.row == row }) else { return false }
+        self.live.remove(at: index)
+        return true
+    }
     package mutating func takePast() -> JournalRow? { self.past.isEmpty ? nil : self.past.removeFirst() }
 
     /// Whether a row may have been sent before.

@@ -10,6 +10,15 @@ package struct OwnEvents: Sendable {
         case underWay(UInt64?)
     }
 
+    /// What becomes of one that the bus brings.
+    package enum Begun: Equatable, Sendable {
+        case new
+        /// It came before.
+        case known
+        /// Its row was read before the bus brought it.
+        case read(row: Int64)
+    }
+
     private struct Entry: Sendable {
         var ticket: UInt64?
         var row: Int64?
@@ -25,8 +34,8 @@ package struct OwnEvents: Sendable {
     /// Those that were on their way when a connection ended.
     private var uncertain: Set<EventName> = []
 
-    /// Those that were read in the journal before the bus brought them, as it may on a busy machine: the newest, in their order.
-    private var readFirst: Set<EventName> = []
+    /// Those that were read in the journal before the bus brought them, as it may on a busy machine, and their rows: the newest, in their order.
+    private var readFirst: [EventName: Int64] = [:]
     private var readOrder: [EventName] = []
 
     /// Without a journal none is ever found.
@@ -36,9 +45,24 @@ package struct OwnEvents: Sendable {
 
     package init() {}
 
-    /// One came; false when it did before.
-    package mutating func begin(_ name: EventName) -> Bool {
-        guard self.entries[name] == nil, self.readFirst.remove(name) == nil else { return false }
+    /// One came.
+    package mutating func begin(_ name: EventName) -> Begun {
+        guard self.entries[name] == nil else { return .known }
+        if let row = self.readFirst.removeValue(forKey: name) { return .read(row: row) }
+        self.add(name)
+        return .new
+    }
+
+    /// One that came is not sent as such.
+    package mutating func drop(_ name: EventName) { self.entries[name] = nil }
+
+    /// One whose row was read first goes the way of those that the bus brings.
+    package mutating func begin(_ name: EventName, in row: Int64) {
+        self.add(name)
+        self.entries[name]?.row = row
+    }
+
+    private mutating func add(_ name: EventName) {
         self.entries[name] = Entry(connection: self.connection)
         self.order.append(name)
         if self.order.count > Self.most {
@@ -48,7 +72,6 @@ package struct OwnEvents: Sendable {
             }
             self.order.removeFirst(Self.most / 2)
         }
-        return true
     }
 
     package func contains(_ name: EventName) -> Bool { self.entries[name] != nil }
@@ -60,7 +83,7 @@ package struct OwnEvents: Sendable {
     /// Its row was read.
     package mutating func found(_ name: EventName, in row: Int64) -> Found {
         guard let entry = self.entries[name] else {
-            self.noteReadFirst(name)
+            self.noteReadFirst(name, row)
             return .unknown
         }
         if entry.isDone {
@@ -71,11 +94,11 @@ package struct OwnEvents: Sendable {
         return .underWay(entry.ticket)
     }
 
-    private mutating func noteReadFirst(_ name: EventName) {
-        guard self.readFirst.insert(name).inserted else { return }
+    private mutating func noteReadFirst(_ name: EventName, _ row: Int64) {
+        guard self.readFirst.updateValue(row, forKey: name) == nil else { return }
         self.readOrder.append(name)
         guard self.readOrder.count > Self.mostReadFirst else { return }
-        for old in self.readOrder.prefix(Self.mostReadFirst / 2) { self.readFirst.remove(old) }
+        for old in self.readOrder.prefix(Self.mostReadFirst / 2) { self.readFirst[old] = nil }
         self.readOrder.removeFirst(Self.mostReadFirst / 2)
     }
 

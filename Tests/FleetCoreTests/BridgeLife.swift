@@ -11,6 +11,8 @@ struct BridgeLife {
 
     // The device. Rows below `committed` can be read.
     private var rows: [JournalRow?] = []
+    /// What was sent to the bridge and has not come.
+    private var bus: [EventMessage] = []
     private var committed = 0
     /// Since when rows wait to be written: a broker takes half a second at most.
     private var waiting: Timestamp?
@@ -82,7 +84,8 @@ struct BridgeLife {
         if let waiting, self.now - waiting > .milliseconds(600) { self.commit() }
         switch Int.random(in: 0..<100, using: &self.random) {
         case 0..<30: self.move()
-        case 30..<45: self.commit()
+        case 30..<42: self.commit()
+        case 42..<45: self.hear(Int.random(in: 1...3, using: &self.random))
         case 45..<62: self.pump()
         case 62..<74: self.serve(Int.random(in: 1...6, using: &self.random))
         case 74..<82: self.answer()
@@ -113,7 +116,17 @@ struct BridgeLife {
                 app: isOwn ? Self.app : "other", epoch: self.epoch, sequence: isOwn ? self.sequence : self.epoch),
             detector: "d", peak: 1, time: row, wall: row, generation: 1, isSimulated: false)
         self.rows.append(JournalRow(row: row, .event(event)))
-        if isOwn { self.courier.arrived(event, at: self.now) }
+        guard isOwn else { return }
+        self.bus.append(event)
+        // On a busy machine the bus is behind the journal at times.
+        if self.random.chance(0.7) { self.hear(.max) }
+    }
+
+    /// The bus brings what it has.
+    private mutating func hear(_ count: Int) {
+        let count = min(count, self.bus.count)
+        for event in self.bus.prefix(count) { self.courier.arrived(event, at: self.now) }
+        self.bus.removeFirst(count)
     }
 
     private mutating func commit() {
@@ -216,6 +229,7 @@ struct BridgeLife {
         self.courier = Self.courier(self.disk, self.waitsForConsumer)
         // A broker gives a new registration its numbers anew; the epoch tells.
         self.sequence = 0
+        self.bus = []
         // While nobody is there, nobody is registered; what was begun is written down.
         self.commit()
     }
@@ -286,6 +300,7 @@ struct BridgeLife {
     /// All are well from here on: what is there comes through, and nothing is left.
     private mutating func settle() {
         guard self.problems.isEmpty else { return }
+        self.hear(.max)
         self.commit()
         self.part()
         self.connect()

@@ -12,11 +12,11 @@ import Testing
         var events = OwnEvents()
         let rowFirst = events.found(self.name(1), in: 7)
         let late = events.begin(self.name(1))
-        #expect(rowFirst == .unknown && !late)
+        #expect(rowFirst == .unknown && late == .read(row: 7))
         let early = events.begin(self.name(2))
         let rowThen = events.found(self.name(2), in: 8)
         let again = events.begin(self.name(2))
-        #expect(early && rowThen == .underWay(nil) && !again)
+        #expect(early == .new && rowThen == .underWay(nil) && again == .known)
     }
 
     /// All that was read of an outage is not remembered for good.
@@ -24,6 +24,6 @@ import Testing
         var events = OwnEvents()
         for sequence in 1...3_000 { _ = events.found(self.name(UInt64(sequence)), in: Int64(sequence)) }
         let (oldest, newest) = (events.begin(self.name(1)), events.begin(self.name(3_000)))
-        #expect(oldest && !newest)
+        #expect(oldest == .new && newest == .read(row: 3_000))
     }
 }
