@@ -291,12 +291,15 @@ package struct Broker: ~Copyable {
 
     // MARK: Other questions
 
-    package var registry: Registry { _read { yield self.clerk.listeners.registry } }
-    package var sensing: Sensing { _read { yield self.clerk.listeners.hearing.sensing } }
-    package var arbiter: Arbiter { _read { yield self.clerk.listeners.hearing.arbiter } }
-    package var mailboxes: Mailboxes { _read { yield self.clerk.post.mailboxes } }
-    package var records: Records { _read { yield self.clerk.post.records } }
-    package var work: Work { _read { yield self.clerk.work } }
+    // Whoever asks for a room gets a copy of it. (Lent by `_read`, Swift 6.3's optimiser let go of what it had not taken: `Status` ended the
+    // broker.)
+
+    package var registry: Registry { self.clerk.listeners.registry }
+    package var sensing: Sensing { self.clerk.listeners.hearing.sensing }
+    package var arbiter: Arbiter { self.clerk.listeners.hearing.arbiter }
+    package var mailboxes: Mailboxes { self.clerk.post.mailboxes }
+    package var records: Records { self.clerk.post.records }
+    package var work: Work { self.clerk.work }
 
     /// What there is for all, and who has it, as it is checked.
     package var usage: [LimitUsage] {
@@ -308,8 +311,22 @@ package struct Broker: ~Copyable {
         return listeners.registry.usage + listeners.hearing.sensing.usage + self.clerk.post.mailboxes.usage + single
     }
 
-    /// What became of an app.
+    // MARK: Questions about one app
+
+    // Lists ask them for each of their rows, and no room is copied for that.
+
+    package func app(_ app: AppHandle) -> App? { self.clerk.listeners.registry[app] }
+
+    /// What became of it.
     package func tally(of app: AppHandle) -> AppTally? { self.clerk.post.tally(of: app) }
+
+    /// Looks of its detectors that their rests let through.
+    package func hits(of app: AppHandle) -> UInt64 { self.clerk.listeners.hearing.sensing.hits(of: app) }
+
+    /// What is due to it.
+    package func mailbox(of app: AppHandle) -> EventQueue? { self.clerk.post.mailboxes[app] }
+
+    package func facts(of app: AppHandle) -> AppFacts? { self.clerk.listeners.hearing.arbiter.facts(of: app) }
 
     // MARK: What happened
 

@@ -145,19 +145,19 @@ enum AppInterface {
 }
 
 extension Client {
-    var appState: App? { self.service.core.registry[self.id] }
+    var appState: App? { self.service.core.app(self.id) }
     /// What became of it since it is here.
     var tally: AppTally? { self.service.core.tally(of: self.id) }
     /// Looks of its detectors that their rests let through.
-    var hits: UInt64 { self.service.core.sensing.hits(of: self.id) }
+    var hits: UInt64 { self.service.core.hits(of: self.id) }
     /// How many bytes may be sent to it that it has not read.
     var busShare: Int {
         let bytes = self.appState.map { self.service.core.arbiter.policy.settings(for: $0.id).queueBytes }
         return EventQueue.busShare(of: bytes ?? 0)
     }
     /// What is due to it.
-    var mailbox: EventQueue? { self.service.core.mailboxes[self.id] }
-    var stateName: String { (self.service.core.arbiter.facts(of: self.id)?.state ?? .dead).name }
+    var mailbox: EventQueue? { self.service.core.mailbox(of: self.id) }
+    var stateName: String { (self.service.core.facts(of: self.id)?.state ?? .dead).name }
 
     /// Others of the same user may look; only the app itself may change anything.
     func checkOwner(_ call: MethodCall, _ what: String = "change its detectors") throws(BusError) {

@@ -37,7 +37,7 @@ os.execv("/usr/libexec/jostle-brokerd", ["jostle-brokerd", "infinity"])
 """
 
 # What `make deb` makes.
-PACKAGES = ("jostle", "jostle-bridge", "jostle-doc", "jostle-focus", "jostle-sensor-proxy", "python3-jostle")
+PACKAGES = ("jostle", "jostle-bridge", "jostle-doc", "jostle-fleet", "jostle-focus", "jostle-sensor-proxy", "python3-jostle")
 
 problems = []
 
@@ -190,9 +190,17 @@ def test(folder, directory):
     check(
         bool(left) and all(path.startswith(KEPT) for path in left),
         f"removal leaves policy and state: {', '.join(left)}")
-    machine.apt("purge", *ours)
+    # apt does not know any more of a package of which removal left nothing.
+    machine.run("dpkg", "--purge", *ours)
     left = [path for path in difference(before, machine.files()) if path not in ACCOUNTS]
     check(not left, f"purge leaves nothing{': ' if left else ''}{', '.join(left)}")
+
+    fleet = next(name for name in first if "/jostle-fleet_" in name)
+    machine.apt("install", fleet)
+    installed = machine.run("dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n").splitlines()
+    check("jostle installed" not in installed, "an operator's machine needs nothing but jostle-fleet")
+    check(machine.run("jostle-fleet", "--version").strip() == f"jostle-fleet {version}", "jostle-fleet runs there")
+    machine.apt("purge", "jostle-fleet")
 
     machine.apt("install", "iio-sensor-proxy")
     machine.apt("install", *first, f"/tmp/first/{proxy}")
