@@ -38,9 +38,10 @@ extension DetectorCompiler {
                 var turn = FormulaNode(
                     operation: .orientation, a: x, b: y, c: z, p: values[0] * 1_000_000, q: values[1] * 1_000_000,
                     r: values[2], s: values[3])
-                if values[4] > 0 { turn.d = try builder.node(.history, x, y, z) }
+                turn.u = values[4] * 1_000_000
+                if values[5] > 0 { turn.d = try builder.node(.history, x, y, z) }
                 // Of a screen also how high an edge must point.
-                if values.count > 5 { turn.t = Mathematics.sineAndCosine(values[5]).sine }
+                if values.count > 6 { turn.t = Mathematics.sineAndCosine(values[6]).sine }
                 node = try builder.node(turn)
                 // The number of the axis that points up.
                 measured = Measured(node: try builder.node(.strength, node), sign: 1, kind: .number)

@@ -310,6 +310,30 @@ import Randomness
         #expect(try turns(0) > 5)
     }
 
+    /// In a vehicle an arm that is raised for a second turns nothing, and one that stays up does. Two seconds of such motion
+    /// are none: so a hand begins to take a device up.
+    @Test(arguments: ["orientation", "orientation.screen"])
+    func aRideNeedsALastingTurn(_ name: String) throws {
+        func turns(raised seconds: Double, ride: String, from start: Double = 0) throws -> [Double] {
+            var engine = DetectionEngine([try preset(name, ["ride": .text(ride)])])
+            return engine.run(
+                trace(rate: 50, seconds: 30) { t in
+                    // Every ripple of the road has a time of its own.
+                    let ripple = [(1.13, 0.0), (2.71, 0.3), (4.37, 0.7), (7.9, 0.1)].reduce(0) { sum, wave in
+                        sum + Mathematics.sineAndCosine(2 * .pi * (t * wave.0 + wave.1)).sine
+                    }
+                    let length = 1 + (t < start ? 0 : 0.02 * ripple)
+                    let isRaised = t >= 20 && t < 20 + seconds
+                    return (isRaised ? length : 0.03 * ripple, isRaised ? 0.03 * ripple : length, 0.02)
+                }
+            ).map(\.peak)
+        }
+        #expect(try turns(raised: 1.2, ride: "1.5s").isEmpty)
+        #expect(try turns(raised: 1.2, ride: "0s") == [1, 3])
+        #expect(try turns(raised: 4, ride: "1.5s") == [1, 3])
+        #expect(try turns(raised: 1.2, ride: "1.5s", from: 18) == [1, 3])
+    }
+
     /// A device that is carried in the hand, or shaken, does not turn what it shows; put down it does.
     @Test(arguments: [1.6, 2, 2.6])
     func orientationIsCalmInARhythm(_ pace: Double) throws {

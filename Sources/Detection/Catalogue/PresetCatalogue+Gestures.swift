@@ -130,7 +130,7 @@ extension PresetCatalogue {
             whenToUse: "To turn what is shown: a side counts when the device is calm, not in the rhythm of a walk.",
             weaknesses:
                 "An axis must show 0.87 of gravity or more (>=), which is within 29.5 degrees of it; in between the old orientation stays. "
-                + "A turn made while walking is told in a calm moment.",
+                + "A turn made while walking is told in a calm moment, and in a vehicle one that lasts for 1.5 s.",
             parameters: turning,
             every: .milliseconds(50), rest: .zero, restMode: .none, source: .native(.orientation)),
         Preset(
@@ -141,7 +141,8 @@ extension PresetCatalogue {
             whenToUse:
                 "To turn a picture as 'net.hadess.SensorProxy' names its sides, but calmly; a screen may lean back.",
             weaknesses:
-                "Lying flat, and on the border of two edges, the old one stays. A turn made while walking is told in a calm moment.",
+                "Lying flat, and on the border of two edges, the old one stays. A turn made while walking is told in a calm moment, "
+                + "and in a vehicle one that lasts for 1.5 s.",
             parameters: turning + [
                 angle(
                     "lean", .above, degrees: 35, 5...44,
@@ -158,6 +159,10 @@ extension PresetCatalogue {
             "calm", .atMost, 0.06, 0.01...1, "How far the magnitude may be from its mean of 3 s meanwhile."),
         acceleration(
             "unrest", .below, 0.15, 0.01...4, "Mean strength of motion over 3 s; steps and shakes are above it."),
+        time(
+            "ride", .atLeast, 1.5, 0...5,
+            "How long in a vehicle that has been felt for 3 s of late, where arms and bumps turn a device for a moment."
+        ),
         rhythm,
     ]
 }

@@ -27,7 +27,7 @@ package enum PresetCatalogue {
     /// Whether the rhythm of a walk or a run keeps a turn from being told.
     static let rhythm = PresetParameter(
         name: "rhythm", dimension: .none, range: 0...1, defaultValue: 1, isWhole: true,
-        meaning: "1: no turn in the rhythm of a walk or a run; 0: a rhythm holds nothing back.")
+        meaning: "1: no turn in the rhythm of a walk or a run; 0: neither it nor a ride holds anything back.")
 
     static func angle(
         _ name: String, _ bound: Bound?, degrees: Double, _ range: ClosedRange<Double>, _ meaning: String

@@ -5,7 +5,8 @@ import Motion
 /// A turn changes where gravity is seen and hardly how much of it; steps, swings and jolts change how much. So a turn counts
 /// when the length of the samples has been calm for a while. It is compared with its own mean and not with 1 g: many sensors
 /// are off by some hundredths. A walk has calm moments, too, so its rhythm is asked besides, and only when a turn would be
-/// told. Layout of its numbers: as `Field` says, and behind them those of a `RhythmWatch`.
+/// told. In a vehicle a bump or an arm turns a device for a moment, so there a turn must last longer. Layout of its numbers:
+/// as `Field` says, and behind them those of a `RhythmWatch`.
 enum CalmOrientation {
     /// Places of its numbers.
     private enum Field {
@@ -50,9 +51,10 @@ enum CalmOrientation {
         guard now - state[base + Field.since] >= node.q else { return 0 }
         if node.history >= 0 {
             let watch = RhythmWatch(base: base + self.size, history: Int(node.history))
-            let activity = watch.activity(&state, ticks: ticks)
+            let (activity, hasRidden) = watch.ride(&state, ticks: ticks)
             guard activity != Double(MotionActivity.walking.rawValue),
-                activity != Double(MotionActivity.running.rawValue)
+                activity != Double(MotionActivity.running.rawValue),
+                !hasRidden || now - state[base + Field.since] >= node.u
             else { return 0 }
         }
         let isFirst = state[base + Field.axis].isNaN

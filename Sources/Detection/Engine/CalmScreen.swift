@@ -22,7 +22,8 @@ package struct CalmScreen: Sendable {
         var turn = Instruction(
             operation: .orientation, destination: 3, a: 0, b: 1, c: 2, state: 0, p: 0, q: 0, r: 0, s: 0)
         for node in detector.condition.formula.nodes where node.operation == .orientation {
-            (turn.p, turn.q, turn.r, turn.s, turn.t) = (node.p, node.q, node.r, node.s, node.t)
+            (turn.p, turn.q, turn.r, turn.s) = (node.p, node.q, node.r, node.s)
+            (turn.t, turn.u) = (node.t, node.u)
             if node.d >= 0 { turn.history = Int32(turn.operation.stateSize) }
         }
         history.state = Int32(turn.operation.stateSize)

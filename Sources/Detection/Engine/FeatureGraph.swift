@@ -198,7 +198,7 @@ struct FeatureGraph {
         }
         var instruction = Instruction(
             operation: key.operation, destination: slot, a: key.a, b: key.b, c: key.c, d: key.d,
-            state: self.statePlace(for: key), p: key.p, q: key.q, r: key.r, s: key.s, t: key.t)
+            state: self.statePlace(for: key), p: key.p, q: key.q, r: key.r, s: key.s, t: key.t, u: key.u)
         if let history = self.node(key.operation == .activity ? key.a : key.d), history.key.operation == .history {
             instruction.history = history.instruction.state
         }

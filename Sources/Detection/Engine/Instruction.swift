@@ -17,6 +17,7 @@ struct Instruction {
     var r: Double
     var s: Double
     var t = 0.0
+    var u = 0.0
 
     /// Sets what the operation remembers to its beginning; a gap keeps the rests of the catalogue's own functions.
     func reset(_ state: inout MutableSpan<Double>, keepsRest: Bool) {

@@ -19,17 +19,20 @@ struct RhythmWatch {
         static let level = 6
         /// Analyses since a walk or a run was last seen to go on.
         static let lost = 7
+        /// How long it was a ride of late, in analyses: one more for each, and a quarter less for any other.
+        static let ride = 8
     }
 
-    static let size = 8
+    static let size = 9
     private static let window = 64
     /// An analysis each so many ticks, from so many on.
     private static let analysis = 8
     private static let fewest = 24
     /// The ticks of 0.8 s.
     private static let recent = 16
-    /// The ticks that who asks seldom catches up.
+    /// The ticks that who asks seldom catches up, and who asks for a ride: as many as are kept beside a window and a block.
     private static let furthest = 96
+    private static let furthestRide = 240
 
     /// What the language calls steady: as much do samples resemble those of a period before.
     private static let likenessOfSteps = 0.55
@@ -39,6 +42,9 @@ struct RhythmWatch {
     private static let patience = 8.0
     /// A hand that shakes changes the direction of what it feels, by more than this for each change of its length.
     private static let shaken = 2.1
+    /// A ride is one from 3 s of it on, and longer than this does not count: a hand that begins to move feels like one, too.
+    private static let ridden = 8.0
+    private static let longRidden = 16.0
     /// Below this the last 0.8 s break a rhythm.
     private static let likenessLost = 0.3
 
@@ -50,6 +56,12 @@ struct RhythmWatch {
     func activity(_ state: inout MutableSpan<Double>, ticks: Double) -> Double {
         self.follow(&state, to: Int(ticks))
         return state[self.base + Field.told]
+    }
+
+    /// The number of the activity after so many ticks, and whether the device was in a vehicle lately.
+    func ride(_ state: inout MutableSpan<Double>, ticks: Double) -> (activity: Double, hasRidden: Bool) {
+        self.follow(&state, to: Int(ticks), furthest: Self.furthestRide)
+        return (state[self.base + Field.told], state[self.base + Field.ride] >= Self.ridden)
     }
 
     /// What a shake must be after so many ticks.
@@ -74,10 +86,10 @@ struct RhythmWatch {
 
     // MARK: Ticks
 
-    private func follow(_ state: inout MutableSpan<Double>, to ticks: Int) {
+    private func follow(_ state: inout MutableSpan<Double>, to ticks: Int, furthest: Int = Self.furthest) {
         let seen = state[self.base + Field.ticks]
-        if seen.isNaN || Double(ticks) - seen > Double(Self.furthest) {
-            self.begin(&state, at: max(0, ticks - Self.furthest))
+        if seen.isNaN || Double(ticks) - seen > Double(furthest) {
+            self.begin(&state, at: max(0, ticks - furthest))
         }
         // Analyses lie at the same ticks for all.
         var next = (Int(state[self.base + Field.ticks]) / Self.analysis + 1) * Self.analysis
@@ -189,6 +201,9 @@ struct RhythmWatch {
             state[self.base + Field.told] = number
         }
         state[self.base + Field.found] = number
+        let isRiding = state[self.base + Field.told] == Double(MotionActivity.riding.rawValue)
+        let ride = state[self.base + Field.ride]
+        state[self.base + Field.ride] = isRiding ? min(Self.longRidden, ride + 1) : max(0, ride - 0.25)
     }
 
     /// The mean of the four largest lengths.

@@ -86,6 +86,7 @@ struct FormulaNode: Hashable, Sendable {
     var r = 0.0
     var s = 0.0
     var t = 0.0
+    var u = 0.0
     /// What a motion is compared with.
     var gesture: TaughtGesture?
 
@@ -122,6 +123,7 @@ struct FormulaNode: Hashable, Sendable {
             && a.p.bitPattern == b.p.bitPattern
             && a.q.bitPattern == b.q.bitPattern && a.r.bitPattern == b.r.bitPattern
             && a.s.bitPattern == b.s.bitPattern && a.t.bitPattern == b.t.bitPattern
+            && a.u.bitPattern == b.u.bitPattern
             && a.gesture == b.gesture
     }
 
