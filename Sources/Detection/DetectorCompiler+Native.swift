@@ -102,6 +102,7 @@ extension DetectorCompiler {
         guard let text = try options.text(key) else {
             throw options.problem(key, "'gesture' needs 'gesture', the content of what 'jostle teach' saved")
         }
+        GestureBackground.prepare()
         do throws(GestureText.Problem) {
             return try GestureText.read(text)
         } catch {

@@ -43,7 +43,7 @@ package enum GestureTeacher {
     /// The share of motions that nobody taught which may be taken for the gesture.
     ///
     /// On recorded gestures of ten people this takes 8 of 100 other deliberate gestures, and 93 of 100 of the same.
-    package static let share = 0.085
+    package static let share = 0.08
     /// Beyond this distance from all others an example is none of them, if they are clearly nearer to each other.
     private static let oddDistance = 1.8
     private static let oddRatio = 1.2
@@ -76,8 +76,8 @@ package enum GestureTeacher {
         }
         let examples = lessons.map(\.motion.example)
         let open = TaughtGesture(name: name, limit: TaughtGesture.Limits.limit.upperBound, examples: examples)
-        let distances = GestureCohort.shapes.map { open.distance(of: $0) }.sorted()
-        let limit = distances[Int(self.share * Double(distances.count))]
+        let taken = Int(self.share * Double(GestureCohort.count))
+        let limit = open.nearest(taken + 1, of: GestureCohort.shapes)[taken]
         // As the file will have it; rounded up it would take another one.
         return TaughtGesture(name: name, limit: (limit * 1_000).rounded(.down) / 1_000, examples: examples)
     }

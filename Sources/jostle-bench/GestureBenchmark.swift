@@ -58,23 +58,11 @@ enum GestureBenchmark {
         while gestures.count < count {
             var examples: [TaughtGesture.Example] = []
             while examples.count < self.examples {
-                if let found = self.found(HandMotion(&chance)) { examples.append(found.example) }
+                if let found = MotionFinder.found(HandMotion(&chance)) { examples.append(found.example) }
             }
             gestures.append(TaughtGesture(name: "gesture-\(gestures.count)", limit: 1.1, examples: examples))
         }
         return gestures
-    }
-
-    /// What is found of a motion between two calm moments.
-    private static func found(_ motion: HandMotion) -> MotionFinder.Found? {
-        guard let first = motion.cells.first, let last = motion.cells.last else { return nil }
-        var finder = MotionFinder()
-        var time: Int64 = 0
-        for cell in Array(repeating: first, count: 30) + motion.cells + Array(repeating: last, count: 30) {
-            time += HandMotion.cell
-            if let found = finder.take(cell, at: time) { return found }
-        }
-        return nil
     }
 
     private static func nanoseconds(

@@ -64,6 +64,52 @@ import Testing
         #expect(hits.isEmpty)
     }
 
+    /// What goes on with something as strong is part of that; a twitch before it is nothing.
+    @Test func aMotionStandsOutFromWhatWasBefore() throws {
+        func count(_ strength: Double, pause: Double) throws -> Int {
+            let before = MadeGesture(path: .wave, seconds: 0.6, strength: strength)
+            return try self.hits([MadeGesture.circles], seconds: 5) { t in
+                t < 1.7 ? before.at(t - 1) : MadeGesture.circle.at(t - 1.6 - pause)
+            }.count
+        }
+        #expect(try count(1, pause: 0.5) == 0)
+        #expect(try count(1, pause: 1.1) == 1)
+        #expect(try count(0.1, pause: 0.5) == 1)
+    }
+
+    /// A gap ends what was before, too.
+    @Test func nothingIsBeforeAGap() throws {
+        var engine = DetectionEngine([try preset("gesture", Self.options(MadeGesture.circles))])
+        let wave = MadeGesture(path: .wave, seconds: 0.6)
+        var hits = engine.run(trace(rate: 50, seconds: 2) { wave.at($0 - 1.2) })
+        hits += engine.run(trace(rate: 50, seconds: 3, from: 13.5) { MadeGesture.circle.at($0 - 0.1) })
+        #expect(hits.count == 1)
+    }
+
+    /// How rare a motion is goes by the nearest few of what nobody taught, as the plain way counts it.
+    @Test func commonMotionsAreFurther() throws {
+        let shapes = GestureBackground.shapes
+        let size = GestureShape.size
+        let made = stride(from: 0, to: shapes.count, by: size).map { Array(shapes[$0..<$0 + size]) }
+        var chance = Chance(seed: 3)
+        var rarities: [Double] = []
+        for _ in 0..<12 {
+            guard let shape = MotionFinder.found(HandMotion(&chance))?.shape else { continue }
+            let nearest = made.map { TaughtGesture.distance(shape, $0) }.sorted().prefix(GestureBackground.nearest)
+            let plain = nearest.reduce(0, +) / Double(nearest.count) / GestureBackground.usual
+            let rarity = GestureBackground.rarity(shape.span, at: 0)
+            #expect(abs(rarity - max(0.3, min(1, plain))) < 1e-9)
+            rarities.append(rarity)
+        }
+        #expect(rarities.contains { $0 < 0.95 })
+        // An example is no nearer to its gesture for being common.
+        let example = try #require(MadeGesture.circle.found?.shape)
+        let rarity = GestureBackground.rarity(example.span, at: 0)
+        let nearest = MadeGesture.circles.distance(of: example)
+        #expect(MadeGesture.circles.nearest(2, of: made + [example]).first == nearest)
+        #expect(rarity > 0 && rarity <= 1)
+    }
+
     @Test func whatIsHeldOtherwiseIsNotTaken() throws {
         let made = MadeGesture(path: .circle, gravity: SIMD3(0, 0, -1))
         #expect(try self.hits([MadeGesture.circles]) { made.at($0 - 1) }.isEmpty)
@@ -81,11 +127,15 @@ import Testing
         #expect(try self.hits([strict], seconds: 6) { t in made.at(t < 3 ? t - 1 : t - 3.5) }.count == 1)
         // Not when the second comes much later, and not when another comes between.
         #expect(try self.hits([strict], seconds: 10) { t in made.at(t < 3 ? t - 1 : t - 7) }.isEmpty)
-        let other = MadeGesture(path: .wave, seconds: 0.5)
+        // So weak and so late that neither is part of the other.
+        let other = MadeGesture(path: .wave, seconds: 0.4, strength: 0.11)
+        #expect(other.found != nil)
         let mixed = try self.hits([strict], seconds: 8) { t in
-            t < 2.6 ? made.at(t - 1) : t < 3.8 ? other.at(t - 2.7) : made.at(t - 3.9)
+            t < 3 ? made.at(t - 1) : t < 3.8 ? other.at(t - 3.05) : made.at(t - 3.9)
         }
         #expect(mixed.isEmpty)
+        let alone = try self.hits([strict], seconds: 8) { t in made.at(t < 3 ? t - 1 : t - 3.9) }
+        #expect(alone.count == 1)
     }
 
     @Test func theThresholdIsAScore() throws {

@@ -56,13 +56,16 @@ def spliced(gestures, everyday, to, choice):
 
 
 class Bench:
-    def __init__(self, program, folder, everyday, scratch):
+    def __init__(self, program, folder, everyday, scratch, half):
         self.program = program
         self.everyday = everyday
         self.scratch = scratch
         self.classes = collections.defaultdict(list)
         for path in sorted(folder.glob("gesture-*.csv")):
             self.classes[path.name.split("-")[1]].append(path)
+        if half is not None:
+            for name, paths in self.classes.items():
+                self.classes[name] = sorted(paths, key=lambda path: int(path.stem.split("-")[2]))[half::2]
         self.class_of = {str(path): name for name, paths in self.classes.items() for path in paths}
 
     def run(self, *words):
@@ -148,14 +151,16 @@ def main():
     parser.add_argument("everyday", type=pathlib.Path, nargs="*")
     parser.add_argument("--program", default=".build/release/jostle")
     parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser.add_argument("--half", type=int, choices=(0, 1), help="only every other recording of each class, by number")
     parser.add_argument("--splice", action="store_true", help="also the gestures within everyday motion")
     given = parser.parse_args()
     failed = []
     with tempfile.TemporaryDirectory() as scratch:
-        bench = Bench(given.program, given.gestures, given.everyday, pathlib.Path(scratch))
+        bench = Bench(given.program, given.gestures, given.everyday, pathlib.Path(scratch), given.half)
         for count, bar in ((3, 0.85), (5, 0.90)):
             rows = []
-            for seed in range(1, given.seeds + 1):
+            for seed in range(given.first, given.first + given.seeds):
                 gestures, tests, slowest, refused, choice = bench.draw(seed, count)
                 hits = bench.hits(tests, gestures.values())
                 right, found, taken = bench.judge(bench.answers(hits, lambda hit: hit["file"]), tests)

@@ -63,7 +63,7 @@ extension PresetCatalogue {
                 + "The hit carries the score: 1 is the example itself, 0.5 the gesture's own limit.",
             whenToUse: "A motion of somebody's own, made between two calm moments.",
             weaknesses:
-                "It is told 0.3 s after its end, needs a calm moment on either side, and 25 samples a second. What is longer than 3 s is none; "
+                "It is told 0.3 s after its end, needs a calm moment on either side, nothing half as strong in the 0.8 s before, and 25 samples a second. What is longer than 3 s is none; "
                 + "who holds the device otherwise than when it was taught is rarely found.",
             parameters: [
                 PresetParameter(

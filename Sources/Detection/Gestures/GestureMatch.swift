@@ -1,8 +1,9 @@
 /// Compares a motion that ended with a taught gesture.
 ///
 /// The distance to an example is that of the numbers of the whole and of the runs, which may be stretched in time against
-/// each other (dynamic time warping). That to the gesture is the mean of the two nearest examples: two agree. Half the score
-/// is at the gesture's own limit. A motion hits when its score is high enough, or a little too low twice in a row.
+/// each other (dynamic time warping). That to the gesture is the mean of the two nearest examples, of which the nearest weighs
+/// a little more: two agree. It counts the more the commoner the motion is (`GestureBackground`). Half the score is at the
+/// gesture's own limit. A motion hits when its score is high enough, or a little too low twice in a row.
 ///
 /// Layout of its numbers: the score, when it was a little too low, when it last hit; then the gesture's `table`.
 enum GestureMatch {
@@ -11,6 +12,8 @@ enum GestureMatch {
     private static let band = 14
     /// What is missing to a score that counts only when it comes twice.
     static let slack = 0.06
+    /// How much of the distance is that of the nearest example.
+    private static let nearest = 0.6
     /// The time in which it must come twice, in µs.
     private static let patience = 3_000_000.0
 
@@ -21,8 +24,15 @@ enum GestureMatch {
         let table = base + self.size
         let limit = state[table]
         let most = 2 * limit * (1 - node.p + self.slack)
-        let distance = self.distance(
-            state.span, from: place + MotionSegmenter.Kept.shape, to: table, within: most)
+        let shape = place + MotionSegmenter.Kept.shape
+        var distance = self.distance(state.span, from: shape, to: table, within: most)
+        // How rare it is only makes it further: what is too far already need not be asked for that.
+        if distance <= most {
+            if state[place + MotionSegmenter.Kept.rarity].isNaN {
+                state[place + MotionSegmenter.Kept.rarity] = GestureBackground.rarity(state.span, at: shape)
+            }
+            distance /= state[place + MotionSegmenter.Kept.rarity]
+        }
         let score = self.score(distance, limit: limit)
         state[base] = score
         let isNear = score >= node.p - self.slack
@@ -37,21 +47,22 @@ enum GestureMatch {
     /// 1 for the very motion, a half at the limit, 0 from twice that on.
     static func score(_ distance: Double, limit: Double) -> Double { max(0, 1 - distance / (2 * limit)) }
 
-    /// The distance between the shape at `place` and the examples of a table; infinite when it is surely beyond `most`.
+    /// The distance between the shape at `place` and the examples of a table, however rare it is; infinite when it is surely
+    /// beyond `most`.
     static func distance(_ numbers: Span<Double>, from place: Int, to table: Int, within most: Double) -> Double {
         let count = Int(numbers[table + 1])
         var (nearest, second) = (Double.infinity, Double.infinity)
         for example in 0..<count {
             let other = table + 2 + example * GestureShape.size
-            // The mean of two is beyond when one of them is beyond twice that.
-            let distance = self.distance(numbers, place, numbers, other, within: 2 * most)
+            // The mean of two is beyond when one of them is beyond its share of that.
+            let distance = self.distance(numbers, place, numbers, other, within: most / (1 - self.nearest))
             if distance < nearest {
                 (nearest, second) = (distance, nearest)
             } else if distance < second {
                 second = distance
             }
         }
-        return count > 1 ? (nearest + second) / 2 : nearest
+        return count > 1 ? self.nearest * nearest + (1 - self.nearest) * second : nearest
     }
 
     /// The distance between two shapes; infinite when it is beyond `most`.

@@ -21,10 +21,10 @@ enum GestureShape {
     /// Weights of squares.
     private enum Weight {
         static let change = 0.25
-        static let strength = 0.3
+        static let strength = 0.4
         static let length = 0.1
         static let share = 0.7
-        static let gravity = 0.5
+        static let gravity = 0.65
         static let turning = 0.1
         static let reach = 0.1
     }

@@ -16,6 +16,20 @@ package struct MotionFinder: Sendable {
 
     package init() {}
 
+    /// What is found of a made motion between two calm moments: of several the strongest.
+    package static func found(_ motion: HandMotion) -> Found? {
+        var finder = MotionFinder()
+        var found: Found?
+        let calm = 30
+        for index in 0..<motion.cells.count + 2 * calm {
+            let cell = motion.cells[max(0, min(motion.cells.count - 1, index - calm))]
+            if let one = finder.take(cell, at: Int64(index + 1) * HandMotion.cell) {
+                if one.strength > found?.strength ?? 0 { found = one }
+            }
+        }
+        return found
+    }
+
     /// Takes a sample; returns the motion that ended with it. Times must rise.
     package mutating func take(_ sample: SIMD3<Double>, at time: Int64) -> Found? {
         var state = self.state.mutableSpan
@@ -36,7 +50,7 @@ package struct MotionFinder: Sendable {
         return Found(
             start: time - Int64(number(Kept.began)) * cell, end: time - Int64(number(Kept.ended)) * cell,
             example: TaughtGesture.Example(seconds: number(Kept.seconds), measured: points),
-            shape: Array(self.state[place + Kept.shape..<place + Kept.size]),
+            shape: Array(self.state[place + Kept.shape..<place + Kept.shape + GestureShape.size]),
             strength: max(0, variance).squareRoot())
     }
 }

@@ -1,13 +1,14 @@
 /// Finds the motions in a stream that lie between two calm moments, and what of each is compared with taught gestures.
 ///
 /// A device moves when one of its axes has changed by more than `unrest` within 160 ms; a motion ends when that has not been
-/// so for 0.3 s. What lasts longer than 3 s, as a walk does, is none. Samples are gathered in cells of 20 ms, so that the
-/// sensor's rate does not matter. It exists once for all gestures of a stream. The last motions are kept for a while: a block
-/// of looks is computed at once, and several may end in it.
+/// so for 0.3 s. What lasts longer than 3 s, as a walk does, is none. A gesture stands out from what was before: what follows
+/// a motion half as strong within 0.8 s goes on with it, and is none either. Samples are gathered in cells of 20 ms, so that
+/// the sensor's rate does not matter. It exists once for all gestures of a stream. The last motions are kept for a while: a
+/// block of looks is computed at once, and several may end in it.
 ///
 /// Layout of its numbers: the cell that is open, its sum and its samples, the last cell's mean and number, how many cells
-/// were closed, how it stands, where the motion began, where it last moved, how many motions there were; the latest cells,
-/// room to cut a motion in, and the kept motions.
+/// were closed, how it stands, where the motion began, where it last moved, how many motions there were, how much the motion
+/// changed an axis at most, and what came just before it did; the latest cells, room to cut a motion in, and the kept motions.
 enum MotionSegmenter {
     /// A cell, in µs.
     static let cell = 20_000.0
@@ -17,6 +18,9 @@ enum MotionSegmenter {
     private static let window = 8
     /// Cells without motion that end one.
     private static let calm = 15
+    /// Cells in which nothing like a motion may have been before it, and how strong what was there may have been beside it.
+    private static let pause = 40
+    private static let prelude = 0.5
     /// Cells of a motion.
     static let lengths = 10...150
     /// Cells without a sample that end everything: half a second.
@@ -32,6 +36,8 @@ enum MotionSegmenter {
     private static let start = 11
     private static let moved = 12
     private static let found = 13
+    private static let change = 14
+    private static let before = 15
 
     private static let ringCells = 180
     private static let ring = 16
@@ -52,7 +58,9 @@ enum MotionSegmenter {
         static let ended = 2
         static let points = 3
         static let shape = points + GestureShape.points * 3
-        static let size = shape + GestureShape.size
+        /// How rare such a motion is; undefined until somebody asks.
+        static let rarity = shape + GestureShape.size
+        static let size = rarity + 1
     }
 
     /// Takes a sample; returns 1 more than the place of the motion that ended with it, or 0.
@@ -82,6 +90,9 @@ enum MotionSegmenter {
         if missing > Double(self.gap) || next - cell > Double(self.gap) || state[base + self.closed].isNaN {
             state[base + self.closed] = 0
             state[base + self.standing] = 0
+            // What was before a gap is no longer before anything.
+            state[base + self.moved] = -Double(self.pause)
+            state[base + self.change] = 0
             if state[base + self.found].isNaN { state[base + self.found] = 0 }
         } else if missing > 1 {
             let before = SIMD3(state[base + self.last], state[base + self.last + 1], state[base + self.last + 2])
@@ -102,10 +113,14 @@ enum MotionSegmenter {
         let to = base + self.ring + index % self.ringCells * 3
         for axis in 0..<3 { state[to + axis] = value[axis] }
         state[base + self.closed] += 1
-        let isMoving = self.change(state, at: base, upTo: index) >= self.unrest
+        let change = self.change(state, at: base, upTo: index)
+        let isMoving = change >= self.unrest
         guard state[base + self.standing] > 0 else {
             guard isMoving else { return 0 }
             state[base + self.standing] = 1
+            let isSoon = Double(index) - state[base + self.moved] < Double(self.pause)
+            state[base + self.before] = isSoon ? state[base + self.change] : 0
+            state[base + self.change] = change
             state[base + self.start] = Double(max(0, index - self.window / 2))
             state[base + self.moved] = Double(index)
             return 0
@@ -113,13 +128,16 @@ enum MotionSegmenter {
         let start = Int(state[base + self.start])
         if isMoving {
             state[base + self.moved] = Double(index)
+            state[base + self.change] = max(state[base + self.change], change)
             // Longer than any gesture; its beginning is no longer kept.
             if index - start > self.lengths.upperBound + self.calm + self.window { state[base + self.standing] = 2 }
             return 0
         }
         let moved = Int(state[base + self.moved])
         guard index - moved >= self.calm else { return 0 }
-        let isKept = state[base + self.standing] == 1
+        let isKept =
+            state[base + self.standing] == 1
+            && state[base + self.before] < self.prelude * state[base + self.change]
         state[base + self.standing] = 0
         let end = moved - self.window / 2
         guard isKept, self.lengths.contains(end - start) else { return 0 }
@@ -169,6 +187,7 @@ enum MotionSegmenter {
         let place = base + self.kept + number % self.keptMotions * Kept.size
         let seconds = Double(strong.count) * self.cell / 1_000_000
         state[place + Kept.seconds] = seconds
+        state[place + Kept.rarity] = .nan
         state[place + Kept.began] = Double(now - cells.lowerBound - strong.lowerBound)
         state[place + Kept.ended] = Double(now - cells.lowerBound - strong.upperBound)
         for index in 0..<GestureShape.points {

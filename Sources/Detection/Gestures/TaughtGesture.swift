@@ -77,10 +77,27 @@ package final class TaughtGesture: Sendable {
         GestureMatch.score(self.distance(of: shape), limit: self.limit)
     }
 
-    /// How far a shape is from the gesture.
+    /// How far a shape is from the gesture: the further, the commoner it is.
     package func distance(of shape: [Double]) -> Double {
+        self.plainDistance(of: shape) / GestureBackground.rarity(shape.span, at: 0)
+    }
+
+    private func plainDistance(of shape: [Double]) -> Double {
         let numbers = shape + self.table
         return GestureMatch.distance(numbers.span, from: 0, to: shape.count, within: 1e6)
+    }
+
+    /// How far the nearest of some shapes are from the gesture, in order: so many as are asked for.
+    package func nearest(_ count: Int, of shapes: [[Double]]) -> [Double] {
+        let order = shapes.map { (plain: self.plainDistance(of: $0), shape: $0) }.sorted { $0.plain < $1.plain }
+        var nearest: [Double] = []
+        for (plain, shape) in order {
+            // How rare a shape is only makes it further.
+            if nearest.count >= count, plain >= nearest[count - 1] { break }
+            let distance = plain / GestureBackground.rarity(shape.span, at: 0)
+            nearest.insert(distance, at: nearest.firstIndex { $0 > distance } ?? nearest.endIndex)
+        }
+        return Array(nearest.prefix(count))
     }
 
     /// How far two shapes are from each other.
