@@ -130,7 +130,8 @@ extension EndToEnd {
             try scene.server.restart()
             // Two that only note it; the listener hears of everything afterwards.
             let past = try PlainSubscriber(scene.server, to: scene.topics.pastEvents, in: scene.stage.home)
-            let live = try PlainSubscriber(scene.server, to: "jostle/1/\(FleetScene.device)/event/+", in: scene.stage.home)
+            let live = try PlainSubscriber(
+                scene.server, to: "jostle/1/\(FleetScene.device)/event/+", in: scene.stage.home)
             try scene.stage.until("most of before", timeout: bars.patience) {
                 try scene.listener.run(for: 200_000)
                 return try past.count() >= owed * 9 / 10
