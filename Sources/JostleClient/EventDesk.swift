@@ -16,6 +16,8 @@ struct EventDesk {
     private var current: MotionEvent.Name?
     /// Events that we answered lately.
     private var answered: [MotionEvent.Name] = []
+    /// The newest event that was answered: the app is done with it, and with all that came before it.
+    private(set) var lastAnswered: MotionEvent.Name?
     /// Events are asked for one by one: those that came and were not yet, and the one that was asked for last.
     private var isSequenced = false
     private var heard: [MotionEvent] = []
@@ -54,10 +56,10 @@ struct EventDesk {
     mutating func remember(_ name: MotionEvent.Name) {
         if self.answered.count == Self.mostAnswered { self.answered.removeFirst() }
         self.answered.append(name)
+        // Another broker may number anew: its epochs are later. What is older in both was answered late.
+        if let last = self.lastAnswered, name.sequence <= last.sequence, name.epoch <= last.epoch { return }
+        self.lastAnswered = name
     }
-
-    /// The last event that was answered.
-    var lastAnswered: MotionEvent.Name? { self.answered.last }
 
     // MARK: One by one
 

@@ -50,6 +50,21 @@ import Testing
         #expect(desk.take(self.event(2, isRedelivered: true)) == .answered)
     }
 
+    /// Of what was answered late nothing is asked for again.
+    @Test func theNewestAnswerCounts() {
+        var desk = EventDesk()
+        for number in [3, 5, 4, 2] as [UInt64] { desk.remember(self.event(number).name) }
+        #expect(desk.lastAnswered == self.event(5).name)
+        // The next broker has given it a number of its own.
+        let other = MotionEvent.Name(sequence: 1, epoch: 1_000)
+        desk.remember(other)
+        #expect(desk.lastAnswered == other)
+        // In a group a later event may be of an earlier epoch.
+        let late = MotionEvent.Name(sequence: 2, epoch: 999)
+        desk.remember(late)
+        #expect(desk.lastAnswered == late)
+    }
+
     @Test func oneByOneTheLastIsFinishedOnce() {
         var desk = EventDesk()
         desk.beginSequence()
